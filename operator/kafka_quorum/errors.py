@@ -1,0 +1,108 @@
+"""What can go wrong at the edges, as types: whose fault it is, and whether the act may have happened all the same.
+
+Rule 8 of the safety list stands behind this file: an answer that did not come is `outcome_unknown`, and nobody may read
+it as a "no". The planner never sees an exception; observing turns one into `Unknown`, acting turns one into an outcome.
+"""
+
+from enum import Enum
+
+
+class Fault(Enum):
+    """Whose fault an error is, as seen from the operator."""
+
+    OURS = "ours"
+    """We sent something wrong, or may not send it: repeating it changes nothing."""
+    THEIRS = "theirs"
+    """The server answered against the protocol, or refused for a reason of its own."""
+    PATH = "path"
+    """Nobody answered: the network, a dead process, a deadline."""
+
+
+class OperatorError(Exception):
+    """Base of every error that this operator raises on purpose."""
+
+
+class KubeError(OperatorError):
+    """A request to the Kubernetes API server failed.
+
+    `outcome_unknown` says that the request may have been carried out although it failed.
+    """
+
+    fault = Fault.THEIRS
+    outcome_unknown = False
+
+
+class KubeConflict(KubeError):
+    """409 on a write: the object is not at the resource version, or has not the uid, that the request named."""
+
+
+class KubeAlreadyExists(KubeError):
+    """409 on a create: an object of that name is there already."""
+
+
+class KubeNotFound(KubeError):
+    """404 on a write: the object that the request names does not exist."""
+
+
+class KubeRefused(KubeError):
+    """4xx: the API server understood and refused (invalid, forbidden, quota, admission)."""
+
+    fault = Fault.OURS
+
+
+class KubeUnavailable(KubeError):
+    """5xx, 429, a time-out or a broken connection: the request may or may not have been carried out."""
+
+    fault = Fault.PATH
+    outcome_unknown = True
+
+
+class KafkaError(OperatorError):
+    """A request to a Kafka controller failed.
+
+    `fault` says whose doing it is, `retry_safe` whether the very same request may be sent again without another look,
+    and `outcome_unknown` whether the server may have acted on it all the same.
+    """
+
+    def __init__(self, message: str, *, fault: Fault, retry_safe: bool, outcome_unknown: bool) -> None:
+        """Describe the failure in one sentence that names the server and the request."""
+        super().__init__(message)
+        self.fault = fault
+        self.retry_safe = retry_safe
+        self.outcome_unknown = outcome_unknown
+
+
+class KafkaUnreachable(KafkaError):
+    """No connection, a broken one, or a deadline: nothing was answered."""
+
+
+class KafkaProtocolError(KafkaError):
+    """Bytes that are no answer to what was asked: a frame too large, a wrong correlation id, a body that does not parse."""
+
+
+class KafkaVersionUnsupported(KafkaError):
+    """The server and this operator have no version of a request in common. Nothing was sent."""
+
+
+class KafkaRefused(KafkaError):
+    """The server answered with an error code.
+
+    `code` is Kafka's number, `name` Kafka's name of it (`DUPLICATE_VOTER`), `server_message` its own words, maybe empty.
+    """
+
+    def __init__(  # noqa: PLR0913 - the parts of one answer, by keyword
+        self,
+        message: str,
+        *,
+        code: int,
+        name: str,
+        server_message: str,
+        fault: Fault,
+        retry_safe: bool,
+        outcome_unknown: bool,
+    ) -> None:
+        """Keep the server's own code and words beside our sentence."""
+        super().__init__(message, fault=fault, retry_safe=retry_safe, outcome_unknown=outcome_unknown)
+        self.code = code
+        self.name = name
+        self.server_message = server_message

@@ -1,0 +1,68 @@
+"""What the operator asks of the Kubernetes API server. `client` does it for real, the simulation in memory.
+
+Objects are plain JSON dictionaries, as the API server writes them. Every method ends within a deadline, and raises one of
+the `KubeError` types of `errors.py`; after `KubeUnavailable` nobody knows whether a write happened.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+Json: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceType:
+    """A namespaced resource type of the API server: `api_version` is `v1` or `GROUP/VERSION`."""
+
+    api_version: str
+    kind: str
+    plural: str
+
+
+QUORUMS = ResourceType(api_version="kafkaquorum.io/v1alpha1", kind="KafkaQuorum", plural="kafkaquorums")
+PODS = ResourceType(api_version="v1", kind="Pod", plural="pods")
+CLAIMS = ResourceType(api_version="v1", kind="PersistentVolumeClaim", plural="persistentvolumeclaims")
+CONFIG_MAPS = ResourceType(api_version="v1", kind="ConfigMap", plural="configmaps")
+SERVICES = ResourceType(api_version="v1", kind="Service", plural="services")
+BUDGETS = ResourceType(api_version="policy/v1", kind="PodDisruptionBudget", plural="poddisruptionbudgets")
+REVISIONS = ResourceType(api_version="apps/v1", kind="ControllerRevision", plural="controllerrevisions")
+EVENTS = ResourceType(api_version="events.k8s.io/v1", kind="Event", plural="events")
+
+
+class KubeApi(Protocol):
+    """Requests to the API server, each of one object or one list."""
+
+    async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
+        """One object; None only if the server said that there is none."""
+
+    async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+        """Every object with all of these labels, read from the store and not from a cache."""
+
+    async def create(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Create; `KubeAlreadyExists` if the name is taken."""
+
+    async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Replace the object named in `body`, whose `metadata.resourceVersion` must still hold: `KubeConflict` if not."""
+
+    async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Server-side apply as this operator's field manager, taking over fields that others own."""
+
+    async def patch(
+        self, resource: ResourceType, namespace: str, name: str, body: Json, *, subresource: str = ""
+    ) -> Json:
+        """Merge patch; with `metadata.resourceVersion` or `metadata.uid` in `body` it is conditional (`KubeConflict`).
+
+        `subresource` is empty, or `status`.
+        """
+
+    async def delete(  # noqa: PLR0913 - the parts of one request
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        *,
+        uid: str,
+        resource_version: str | None = None,
+    ) -> None:
+        """Delete exactly this object: `KubeConflict` if uid or resource version differ, `KubeNotFound` if it is gone."""

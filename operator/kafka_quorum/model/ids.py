@@ -1,0 +1,64 @@
+"""Identities of a quorum: cluster ids, directory ids and replica keys, in Kafka's own notation.
+
+Kafka writes its UUIDs as 22 characters of base64url without padding. A replica key, node id and directory id together,
+is what a voter *is* (KIP-853): the same node id on another disk is another replica.
+"""
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import NewType
+
+NodeID = NewType("NodeID", int)
+ClusterID = NewType("ClusterID", str)
+DirectoryID = NewType("DirectoryID", str)
+
+_UUID_BYTES = 16
+_RESERVED = frozenset(value.to_bytes(_UUID_BYTES, "big") for value in range(101))
+"""Kafka keeps the first hundred UUIDs for itself (zero, the metadata topic, lost and migrating directories)."""
+
+
+def uuid_from_bytes(raw: bytes) -> str:
+    """Kafka's text form of sixteen bytes."""
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def uuid_to_bytes(text: str) -> bytes:
+    """The sixteen bytes behind Kafka's text form; ValueError says what is wrong with it."""
+    try:
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ValueError(f"{text!r} is not a Kafka UUID: 22 characters of base64url are expected") from error
+    if len(raw) != _UUID_BYTES or uuid_from_bytes(raw) != text:
+        raise ValueError(f"{text!r} is not a Kafka UUID: 22 characters of base64url are expected")
+    return raw
+
+
+def usable_uuid(raw: bytes) -> bool:
+    """Whether Kafka would make this UUID itself: not reserved, and its text does not look like an option."""
+    return raw not in _RESERVED and not uuid_from_bytes(raw).startswith("-")
+
+
+def parse_cluster_id(text: str) -> ClusterID:
+    """A cluster id; Kafka itself accepts any text here, this operator only UUIDs (ValueError)."""
+    uuid_to_bytes(text)
+    return ClusterID(text)
+
+
+def parse_directory_id(text: str) -> DirectoryID:
+    """A directory id that a replica can have (ValueError on a malformed or reserved one)."""
+    if uuid_to_bytes(text) in _RESERVED:
+        raise ValueError(f"{text!r} is one of Kafka's reserved UUIDs, not a directory id")
+    return DirectoryID(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class ReplicaKey:
+    """A replica: node id and directory id. `directory_id` is empty where the server reported none (kraft.version 0)."""
+
+    node_id: NodeID
+    directory_id: DirectoryID | None
+
+    def __str__(self) -> str:
+        """As in Kafka's own messages: `3000-AAAAAAAAQACAAAAAAAAAAQ`."""
+        return f"{self.node_id}-{self.directory_id or 'no directory id'}"

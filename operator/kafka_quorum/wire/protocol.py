@@ -1,0 +1,24 @@
+"""What the operator asks of a Kafka controller. `admin` does it over the network, the simulation in memory."""
+
+from typing import Protocol
+
+from kafka_quorum.model.quorum import AddVoter, ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer
+
+
+class Controllers(Protocol):
+    """Requests to one controller each; every one ends within a deadline and raises `KafkaError` on anything but success."""
+
+    async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
+        """Supported ranges and finalized levels, as this node has them."""
+
+    async def describe_cluster(self, endpoint: Endpoint) -> ClusterAnswer:
+        """The cluster id that this node runs with, and the registered controllers."""
+
+    async def describe_quorum(self, endpoint: Endpoint) -> QuorumAnswer:
+        """The quorum as the leader sees it; `KafkaRefused` NOT_LEADER_OR_FOLLOWER (6) from any other node."""
+
+    async def add_voter(self, endpoint: Endpoint, request: AddVoter) -> None:
+        """AddRaftVoter at the leader. Success means added; an error does not mean that it was not."""
+
+    async def close(self) -> None:
+        """Close every connection."""
