@@ -1,0 +1,126 @@
+"""What a valid `KafkaQuorum` asks for. Made by `api.validation` only: whoever holds a Desired need not check it again."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from kafka_quorum.model.ids import ClusterID, NodeID
+
+
+class BootstrapMode(Enum):
+    """How the first voters come to be (KIP-853)."""
+
+    INITIAL_CONTROLLERS = "InitialControllers"
+    STANDALONE = "Standalone"
+
+
+class FeaturePolicy(Enum):
+    """Whether features are raised when a release allows it, or held until a person asks."""
+
+    HOLD = "Hold"
+    FOLLOW = "Follow"
+
+
+class VolumeFate(Enum):
+    """What becomes of a volume when its quorum is deleted, or its controller scaled away."""
+
+    RETAIN = "Retain"
+    DELETE = "Delete"
+
+
+class Cure(Enum):
+    """Whether a lost disk or node is replaced unattended, or held for a person."""
+
+    AUTOMATIC = "Automatic"
+    MANUAL = "Manual"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureLevel:
+    """A feature level that was asked for, as a number (`4.4-IV2` is resolved by validation)."""
+
+    name: str
+    level: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerListener:
+    """The controllers' listener: Kafka's listener name and the port."""
+
+    name: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """What each controller's claim asks for. `size` is a Kubernetes quantity, `size_bytes` the same as a number.
+
+    `storage_class` is empty for the cluster's default class.
+    """
+
+    size: str
+    size_bytes: int
+    storage_class: str
+    when_deleted: VolumeFate
+    when_scaled: VolumeFate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """The policy for lost disks and lost nodes."""
+
+    lost_disk: Cure
+    lost_node: Cure
+    lost_node_after_s: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """What a Kafka pod is made of: the inputs whose change wants a restart, and nothing else.
+
+    `image` is empty where the operator's template decides. `config` holds the server properties of `spec.kafka.config`
+    overlaid with `spec.controllers.config`, sorted by key. `template_metadata` and `template_spec` are canonical JSON.
+    `heap` is a quantity (`512Mi`); `jvm_options` are passed as they are.
+    """
+
+    release: str
+    image: str
+    config: tuple[tuple[str, str], ...]
+    listener: ControllerListener
+    heap: str
+    jvm_options: tuple[str, ...]
+    template_metadata: str
+    template_spec: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desired:
+    """One quorum as its resource asks for it.
+
+    `cluster_id` is None where the operator makes one. `node_ids` is empty where `replicas` alone decides. `features`
+    holds the levels to format with and to keep; empty for the release's own defaults.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    paused: bool
+    cluster_id: ClusterID | None
+    bootstrap: BootstrapMode
+    replicas: int
+    node_ids: tuple[NodeID, ...]
+    allow_interruption: bool
+    storage: Storage
+    replacement: Replacement
+    feature_policy: FeaturePolicy
+    features: tuple[FeatureLevel, ...]
+    soak_s: int
+    runtime: Runtime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class FieldFault:
+    """One thing wrong with a spec: the field (`spec.kafka.version`) and a sentence that says what to do about it."""
+
+    field: str
+    message: str
