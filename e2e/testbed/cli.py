@@ -1,0 +1,211 @@
+"""The command line."""
+
+import argparse
+import fcntl
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from testbed import baseimages, binaries, cluster, daemon, engine, faults, kafka, nodeimage
+from testbed.config import KAFKA_VERSIONS, Paths, default_paths
+from testbed.process import TestbedError, environment, output
+from testbed.progress import note, step, summary
+
+_DEFAULT_WORKERS = 3
+
+Subcommand = Callable[[Paths, argparse.Namespace], int]
+
+
+def up(paths: Paths, options: argparse.Namespace) -> int:
+    """Bring up a cluster that accepts manifests, from nothing if need be."""
+    chosen = engine.choose(paths)
+    binaries.ensure_kind(paths)
+    daemon.ensure(chosen)
+    node_image = chosen.node_image or nodeimage.ensure(chosen)
+    cluster.ensure(chosen, node_image, options.workers)
+    summary()
+    note(f"ready; KUBECONFIG={paths.kubeconfig}")
+    return 0
+
+
+def down(paths: Paths, options: argparse.Namespace) -> int:
+    """Delete the cluster, and stop what was started for it. Images and binaries stay."""
+    chosen = engine.recall(paths)
+    if chosen is None:
+        note("the test bed is down already")
+        return 0
+    daemon.ensure(chosen)  # the nodes can be deleted only by a daemon that runs
+    cluster.delete(chosen)
+    if chosen.kind == "own" and not options.keep_docker:
+        daemon.stop(paths)
+        daemon.remove_netns()
+    if not options.keep_docker:
+        engine.forget(paths)
+    return 0
+
+
+def status(paths: Paths, _: argparse.Namespace) -> int:
+    """Say what runs; 0 only if the cluster answers."""
+    chosen = engine.recall(paths)
+    if chosen is None:
+        print("down")
+        return 1
+    print(f"docker: {chosen.kind}\ncache: {paths.cache}")
+    if not cluster.answers(chosen):
+        print("cluster: no answer")
+        return 1
+    print(chosen.kubectl("get", "nodes", "-o", "wide"), end="")
+    return 0
+
+
+def kubeconfig(paths: Paths, _: argparse.Namespace) -> int:
+    """Print the path of the kubeconfig."""
+    engine.require(paths)
+    print(paths.kubeconfig)
+    return 0
+
+
+def execute(paths: Paths, options: argparse.Namespace) -> int:
+    """Become a command that can reach the API server, the pods and docker."""
+    chosen = engine.require(paths)
+    command = options.command[1:] if options.command[:1] == ["--"] else options.command
+    if not command:
+        raise TestbedError("exec: which command?")
+    inside = chosen.inside(command)
+    os.execvpe(inside[0], inside, environment(chosen.env()))  # noqa: S606
+
+
+def load(paths: Paths, options: argparse.Namespace) -> int:
+    """Copy docker images to the nodes; by default to the workers, where pods run."""
+    chosen = engine.require(paths)
+    known = cluster.nodes(chosen)
+    workers = [node["metadata"]["name"] for node in known if not cluster.is_control_plane(node)]
+    only = ["--nodes", ",".join(workers)] if workers and not options.all_nodes else []
+    with step(f"load {' '.join(options.images)}"):
+        output(["kind", "load", "docker-image", *only, *options.images], env=chosen.env())
+    return 0
+
+
+def build_image(paths: Paths, options: argparse.Namespace) -> int:
+    """Run `docker build` with the test bed's docker; no network in RUN instructions."""
+    chosen = engine.choose(paths)
+    daemon.ensure(chosen)
+    arguments = [argument for value in options.build_arg for argument in ("--build-arg", value)]
+    file = ["-f", options.file] if options.file else []
+    command = ["docker", "build", "-t", options.tag, *file, *arguments, options.context]
+    return subprocess.run(command, env=environment(chosen.env()), check=False).returncode
+
+
+def base_images(paths: Paths, options: argparse.Namespace) -> int:
+    """Make Python, Java and Kafka images without a registry."""
+    chosen = engine.choose(paths)
+    daemon.ensure(chosen)
+    baseimages.ensure_python(chosen)
+    baseimages.ensure_java(chosen)
+    for version in options.kafka.split(",") if options.kafka else []:
+        kafka.ensure_image_of(chosen, version)
+    listing = ("--filter", "label=testbed.key", "--filter", "dangling=false")
+    print(chosen.docker("images", *listing, "--format", "{{.Repository}}:{{.Tag}}\t{{.Size}}"), end="")
+    summary()
+    return 0
+
+
+def wheels(_: Paths, options: argparse.Namespace) -> int:
+    """Run `pip wheel` on the host, for a build context whose image installs with --no-index."""
+    command = [sys.executable, "-m", "pip", "wheel", "--wheel-dir", options.directory, *options.arguments]
+    return subprocess.run(command, check=False).returncode
+
+
+def node_kill(paths: Paths, options: argparse.Namespace) -> int:
+    """Stop a node as a power failure does."""
+    faults.kill(engine.require(paths), options.name)
+    return 0
+
+
+def node_start(paths: Paths, options: argparse.Namespace) -> int:
+    """Start a killed node, and wait until it is ready."""
+    faults.start(engine.require(paths), options.name, wait=not options.no_wait)
+    return 0
+
+
+def node_partition(paths: Paths, options: argparse.Namespace) -> int:
+    """Cut a node and its pods off from everything, or from some nodes only."""
+    faults.partition(engine.require(paths), options.name, options.peer)
+    return 0
+
+
+def node_heal(paths: Paths, options: argparse.Namespace) -> int:
+    """Undo a partition."""
+    faults.heal(engine.require(paths), options.name)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="testbed", description="Real multi-node Kubernetes for tests.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, run: Subcommand) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
+        command.set_defaults(run=run)
+        return command
+
+    add("up", up).add_argument("--workers", type=int, default=_DEFAULT_WORKERS, metavar="N")
+    keep = "leave the private dockerd running"
+    add("down", down).add_argument("--keep-docker", action="store_true", help=keep)
+    add("status", status)
+    add("kubeconfig", kubeconfig)
+    add("exec", execute).add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND")
+    loader = add("load", load)
+    loader.add_argument("images", nargs="+", metavar="IMAGE")
+    loader.add_argument("--all-nodes", action="store_true", help="the control plane too")
+    builder = add("build-image", build_image)
+    builder.add_argument("-t", "--tag", required=True)
+    builder.add_argument("-f", "--file")
+    builder.add_argument("--build-arg", action="append", default=[], metavar="NAME=VALUE")
+    builder.add_argument("context", metavar="CONTEXT")
+    versions = f"versions, such as {','.join(KAFKA_VERSIONS)}; the first is the default"
+    add("base-images", base_images).add_argument("--kafka", default=KAFKA_VERSIONS[0], help=versions)
+    wheel = add("wheels", wheels)
+    wheel.add_argument("directory")
+    wheel.add_argument("arguments", nargs=argparse.REMAINDER, metavar="-- PIP-ARGUMENT")
+    add("node-kill", node_kill).add_argument("name")
+    starter = add("node-start", node_start)
+    starter.add_argument("name")
+    starter.add_argument("--no-wait", action="store_true", help="do not wait until the node is ready")
+    splitter = add("node-partition", node_partition)
+    splitter.add_argument("name")
+    peer = "cut off from this node only; may be repeated"
+    splitter.add_argument("--peer", action="append", default=[], help=peer)
+    add("node-heal", node_heal).add_argument("name")
+    return parser
+
+
+@contextmanager
+def _alone(paths: Paths) -> Iterator[None]:
+    """One command at a time may change the test bed; it waits for the one before it."""
+    paths.cache.mkdir(parents=True, exist_ok=True)
+    with Path(paths.cache, "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+_CHANGING: tuple[Subcommand, ...] = (up, down, base_images)
+
+
+def main() -> int:
+    """Parse, run, and turn expected failures into one message."""
+    options, paths = _parser().parse_args(), default_paths()
+    run: Subcommand = options.run
+    try:
+        if run in _CHANGING:
+            with _alone(paths):
+                return run(paths, options)
+        return run(paths, options)
+    except TestbedError as error:
+        print(f"testbed: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,61 @@
+"""Building docker images, each labelled with the content key of what went into it."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from testbed import rootfs
+from testbed.config import DEBIAN_SUITE
+from testbed.engine import Engine
+from testbed.keys import content_key
+from testbed.process import run
+from testbed.progress import step
+
+_LABEL = "testbed.key"
+DEBIAN_IMAGE = f"testbed/debian:{DEBIAN_SUITE}"
+
+Fill = Callable[[Path], None]
+"""Puts a Dockerfile, and what it copies, into an empty directory."""
+
+
+def ensure_image(engine: Engine, tags: Sequence[str], key: str, fill: Fill) -> None:
+    """Build an image under one or more tags, unless it is there with the same key."""
+    if all(engine.image_label(tag, _LABEL) == key for tag in tags):
+        return
+    with step(f"image {tags[0]}"):
+        context = engine.paths.work / "context"
+        shutil.rmtree(context, ignore_errors=True)
+        context.mkdir(parents=True)
+        fill(context)
+        named = [argument for tag in tags for argument in ("-t", tag)]
+        command = ["docker", "build", "--label", f"{_LABEL}={key}", *named, context]
+        run(command, engine.paths.log / "docker-build.log", env=engine.env())
+        shutil.rmtree(context)
+
+
+def ensure_debian(engine: Engine) -> str:
+    """The base image that all others share; returns its key."""
+    key = rootfs.base_key()
+    if engine.image_label(DEBIAN_IMAGE, _LABEL) != key:
+        rootfs.ensure_base(engine.paths)
+        with step(f"image {DEBIAN_IMAGE}"):
+            archive = engine.paths.work / "base.tar"
+            rootfs.pack_base(engine.paths, archive)
+            changes = ["-c", f"LABEL {_LABEL}={key}", "-c", 'CMD ["bash"]']
+            command = ["docker", "import", *changes, archive, DEBIAN_IMAGE]
+            run(command, engine.paths.log / "docker-build.log", env=engine.env())
+            archive.unlink()
+    return key
+
+
+def ensure_debian_with(engine: Engine, tag: str, packages: tuple[str, ...], instructions: str = "") -> str:
+    """The base image plus packages, and further lines of Dockerfile; returns its key."""
+    base = ensure_debian(engine)
+    key = content_key(base, *packages, "--", instructions)
+
+    def fill(context: Path) -> None:
+        rootfs.pack_layer(engine.paths, packages, context / "layer.tar")
+        (context / "Dockerfile").write_text(f"FROM {DEBIAN_IMAGE}\nADD layer.tar /\n{instructions}")
+
+    ensure_image(engine, [tag], key, fill)
+    return key

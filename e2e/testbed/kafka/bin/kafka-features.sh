@@ -1,0 +1,3 @@
+#!/bin/sh
+# kafka-features.sh --bootstrap-controller HOST:PORT {describe,upgrade,downgrade,…} …
+KAFKA_TOOLS_FIRST=1 exec "$(dirname "$0")/kafka-run-class.sh" org.apache.kafka.tools.FeatureCommand "$@"

@@ -1,0 +1,3 @@
+#!/bin/sh
+# kafka-metadata-quorum.sh --bootstrap-controller HOST:PORT {describe,add-controller,remove-controller} …
+KAFKA_TOOLS_FIRST=1 exec "$(dirname "$0")/kafka-run-class.sh" org.apache.kafka.tools.MetadataQuorumCommand "$@"

@@ -1,0 +1,3 @@
+#!/bin/sh
+# kafka-storage.sh {format,info,random-uuid,version-mapping,feature-dependencies} …
+exec "$(dirname "$0")/kafka-run-class.sh" kafka.tools.StorageTool "$@"

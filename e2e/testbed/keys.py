@@ -1,0 +1,36 @@
+"""Content keys: a step is done again only if something that goes into it has changed."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+from testbed.config import Paths
+from testbed.progress import step
+
+
+def content_key(*inputs: str | Path) -> str:
+    """A hash over strings, files, and directories with the names and modes of all that is in them."""
+    digest = hashlib.sha256()
+    for item in inputs:
+        if isinstance(item, str):
+            digest.update(f"s{len(item)}:{item}".encode())
+            continue
+        for path in sorted(item.rglob("*")) if item.is_dir() else [item]:
+            if path.is_file() and "__pycache__" not in path.parts:
+                name = path.relative_to(item) if item.is_dir() else path.name
+                mode = 0o555 if path.stat().st_mode & 0o100 else 0o444  # all that git keeps of a mode
+                data = path.read_bytes()
+                digest.update(f"f{name}:{mode:o}:{len(data)}:".encode() + data)
+    return digest.hexdigest()[:16]
+
+
+def once(paths: Paths, name: str, key: str, product: Path, make: Callable[[], None]) -> None:
+    """Do a step unless its product is there and was made from the same inputs."""
+    stamp = paths.stamps / name.replace("/", "_").replace(" ", "-")
+    if product.exists() and stamp.exists() and stamp.read_text() == key:
+        return
+    stamp.unlink(missing_ok=True)
+    with step(name):
+        make()
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(key)
