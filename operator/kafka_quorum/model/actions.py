@@ -1,0 +1,201 @@
+"""What a plan may ask for, as data: a tagged union of frozen values, executed by `act` and counted by the simulation.
+
+Kubernetes creations that do not depend on each other may stand in one plan and go together. An *exclusive* action (a
+write of the record, of the operation, or an act on the quorum) stands alone: after it, everything is looked at again.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from kafka_quorum.model.desired import Runtime
+from kafka_quorum.model.identity import Format, IdentityRecord
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.observed import Claim, Pod, Revision
+from kafka_quorum.model.quorum import AddVoter, Endpoint
+
+
+class RecordChange(Enum):
+    """Why the record is written; one word for logs and events."""
+
+    REBUILT = "IdentityRebuilt"
+    NODES_ADDED = "NodesAdded"
+    CLAIMS_BOUND = "ClaimsBound"
+    CLAIM_LOST = "ClaimLost"
+    FORMATTED = "Formatted"
+    STARTED = "Started"
+    DISK_LOST = "DiskLost"
+    REVISION = "RevisionApplied"
+    FIRST_LEADER = "FirstLeader"
+    REFORMAT = "FormatCorrected"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MintIdentity:
+    """Make a new quorum's identity. The executor supplies the random ids: one for each initial controller."""
+
+    cluster_id: ClusterID | None
+    format: Format
+    initial: tuple[NodeID, ...]
+    others: tuple[NodeID, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteRecord:
+    """Store this record by compare-and-swap on its resource version (create, where that is empty)."""
+
+    record: IdentityRecord
+    change: RecordChange
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyService:
+    """Make the headless service what it should be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyBudget:
+    """Make the disruption budget what it should be: `min_available` voters."""
+
+    min_available: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateRevision:
+    """Keep a runtime as a ControllerRevision; its name and number come with it."""
+
+    name: str
+    number: int
+    runtime: Runtime
+    inputs_hash: str
+    image: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateConfig:
+    """Create the immutable config map of one revision for one set of node ids."""
+
+    name: str
+    revision: Revision
+    node_ids: tuple[NodeID, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteConfig:
+    """Delete a config map that no pod uses any more."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateClaim:
+    """Create the claim of a node's present generation."""
+
+    node_id: NodeID
+    generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotateClaim:
+    """Bring a claim's copy of the identity, its owner and its requested size up to date."""
+
+    claim: Claim
+    directory_id: DirectoryID | None
+    grow_to: str | None
+    """The size to ask for, where the spec asks for more than the claim does; else None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetRecordOwner:
+    """Give the record's ConfigMap the owner that the retention policy wants: this resource, or nobody."""
+
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateFormatter:
+    """Create the pod that formats a node's claim. `avoid_nodes` are Kubernetes nodes that hold sibling claims."""
+
+    node_id: NodeID
+    revision: Revision
+    config_name: str
+    avoid_nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatePod:
+    """Create the pod that runs Kafka on a node's claim, with the identity that it must find there."""
+
+    node_id: NodeID
+    revision: Revision
+    config_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletePod:
+    """Delete exactly this pod (uid and resource version). Its Kafka does not run, or it never ran Kafka."""
+
+    pod: Pod
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkPod:
+    """Set the voter label and the readiness gate of a pod. `gate` is `True`, `False` or `Unknown`."""
+
+    pod: Pod
+    voter: bool
+    gate: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeginOperation:
+    """Write the intent of a voter change into the status, guarded by the resource version."""
+
+    type: str
+    target: ReplicaKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddRaftVoter:
+    """Send AddRaftVoter to the leader. Judged on a look that must be at most two seconds old when it is sent."""
+
+    leader: Endpoint
+    request: AddVoter
+    judged_at_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishOperation:
+    """Close the operation: `reason` is `Completed`, or why it was given up."""
+
+    id: str
+    reason: str
+    message: str
+
+
+Action: TypeAlias = (
+    MintIdentity
+    | WriteRecord
+    | ApplyService
+    | ApplyBudget
+    | CreateRevision
+    | CreateConfig
+    | DeleteConfig
+    | CreateClaim
+    | AnnotateClaim
+    | SetRecordOwner
+    | CreateFormatter
+    | CreatePod
+    | DeletePod
+    | MarkPod
+    | BeginOperation
+    | AddRaftVoter
+    | FinishOperation
+)
+
+EXCLUSIVE = (MintIdentity, WriteRecord, BeginOperation, AddRaftVoter, FinishOperation)
+"""Actions that stand alone in a plan."""

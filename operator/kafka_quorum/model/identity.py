@@ -1,0 +1,207 @@
+"""The identity of a quorum: which cluster, how far its bootstrap got, and which disk is whose.
+
+Three copies are kept (an owner-less ConfigMap, the resource's status, annotations of the claims); the ConfigMap decides
+and is written first, by compare-and-swap. This module holds the value and its only transitions, as pure functions.
+Nothing here may lead back from `STARTED`: behind the barrier no initial format exists any more (rule 1).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from kafka_quorum.model.desired import BootstrapMode, FeatureLevel
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+
+
+class BootstrapPhase(Enum):
+    """The barrier. `FORMATTING`: no controller has ever run. `STARTED`: one may have."""
+
+    FORMATTING = "Formatting"
+    STARTED = "Started"
+
+
+class FormatMode(Enum):
+    """How a node's disk is formatted: with the initial voters, or as an observer-to-be (`--no-initial-controllers`)."""
+
+    INITIAL_CONTROLLERS = "InitialControllers"
+    NO_INITIAL_CONTROLLERS = "NoInitialControllers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeIdentity:
+    """One node id and the disk that belongs to it.
+
+    `directory_id` is pre-made for initial controllers, and None for others until their formatter reports it.
+    `formatted` says that a formatter has reported. `lost` lists the directory ids that this node had before, whose disks
+    were lost: none of them may ever run again. `generation` counts the node's claims, `revision` names the
+    ControllerRevision that its pod is made from (None: the fleet's).
+    """
+
+    node_id: NodeID
+    generation: int
+    claim_uid: str | None
+    directory_id: DirectoryID | None
+    mode: FormatMode
+    formatted: bool
+    lost: tuple[DirectoryID, ...]
+    revision: str | None
+
+    @property
+    def key(self) -> ReplicaKey:
+        """The replica that this node is now."""
+        return ReplicaKey(node_id=self.node_id, directory_id=self.directory_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """What every initial disk was, or will be, formatted with. `release` is the image's, `features` explicit levels."""
+
+    mode: BootstrapMode
+    release: str
+    features: tuple[FeatureLevel, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityRecord:
+    """The record as the ConfigMap holds it.
+
+    `initial` are the replica keys of the first voters, fixed when the record was minted. `applied_revision` names the
+    ControllerRevision that new pods are made from. `had_leader` is set once a leader was seen: before that, a lost
+    majority means that the bootstrap has failed. `resource_version` guards the next write; empty for a record that is
+    not stored yet.
+    """
+
+    cluster_id: ClusterID
+    phase: BootstrapPhase
+    format: Format
+    initial: tuple[ReplicaKey, ...]
+    nodes: tuple[NodeIdentity, ...]
+    applied_revision: str | None
+    had_leader: bool
+    resource_version: str
+
+    def node(self, node_id: NodeID) -> NodeIdentity | None:
+        """The node of this id, if there is one."""
+        return next((node for node in self.nodes if node.node_id == node_id), None)
+
+    @property
+    def node_ids(self) -> tuple[NodeID, ...]:
+        """Every node id that has a disk, in order."""
+        return tuple(node.node_id for node in self.nodes)
+
+
+def mint(
+    cluster_id: ClusterID, format_: Format, initial: Iterable[ReplicaKey], others: Iterable[NodeID]
+) -> IdentityRecord:
+    """A new quorum's record: the initial controllers with their pre-made keys, and further nodes that will join."""
+    keys = tuple(initial)
+    first = (
+        NodeIdentity(
+            node_id=key.node_id,
+            generation=1,
+            claim_uid=None,
+            directory_id=key.directory_id,
+            mode=FormatMode.INITIAL_CONTROLLERS,
+            formatted=False,
+            lost=(),
+            revision=None,
+        )
+        for key in keys
+    )
+    return IdentityRecord(
+        cluster_id=cluster_id,
+        phase=BootstrapPhase.FORMATTING,
+        format=format_,
+        initial=keys,
+        nodes=_ordered((*first, *(_newcomer(node_id) for node_id in others))),
+        applied_revision=None,
+        had_leader=False,
+        resource_version="",
+    )
+
+
+def with_nodes(record: IdentityRecord, added: Iterable[NodeID]) -> IdentityRecord:
+    """Further nodes, to be formatted without initial controllers."""
+    return replace(record, nodes=_ordered((*record.nodes, *(_newcomer(node_id) for node_id in added))))
+
+
+def with_claim(record: IdentityRecord, node_id: NodeID, claim_uid: str) -> IdentityRecord:
+    """The claim of a node's present generation is known by its uid."""
+    return _changed(record, node_id, claim_uid=claim_uid)
+
+
+def without_claim(record: IdentityRecord, node_id: NodeID) -> IdentityRecord:
+    """Before the barrier a lost disk never ran: the same pre-made directory id goes to the next generation's claim."""
+    node = _require(record, node_id)
+    if record.phase is BootstrapPhase.STARTED and node.formatted:
+        raise ValueError(f"controller {node_id} may have run: its disk is lost, not merely unformatted")
+    return _changed(record, node_id, generation=node.generation + 1, claim_uid=None, formatted=False)
+
+
+def with_report(record: IdentityRecord, node_id: NodeID, directory_id: DirectoryID) -> IdentityRecord:
+    """A formatter has reported this directory id on the node's claim."""
+    return _changed(record, node_id, directory_id=directory_id, formatted=True)
+
+
+def with_disk_lost(record: IdentityRecord, node_id: NodeID, *, new_claim: bool) -> IdentityRecord:
+    """Behind the barrier: the directory id is retired for ever, and the next format is without initial controllers.
+
+    `new_claim` says that the claim is gone too; else the emptied volume is used again.
+    """
+    node = _require(record, node_id)
+    retired = () if node.directory_id is None else (node.directory_id,)
+    return _changed(
+        record,
+        node_id,
+        generation=node.generation + 1 if new_claim else node.generation,
+        claim_uid=None if new_claim else node.claim_uid,
+        directory_id=None,
+        mode=FormatMode.NO_INITIAL_CONTROLLERS,
+        formatted=False,
+        lost=(*node.lost, *retired),
+    )
+
+
+def with_started(record: IdentityRecord) -> IdentityRecord:
+    """The barrier falls: every initial controller is formatted. ValueError while one is not."""
+    initial = {key.node_id for key in record.initial}
+    missing = [node.node_id for node in record.nodes if node.node_id in initial and not node.formatted]
+    if missing:
+        raise ValueError(f"initial controllers {missing} have not reported: the quorum must not start")
+    return replace(record, phase=BootstrapPhase.STARTED)
+
+
+def with_revision(record: IdentityRecord, name: str, node_ids: Iterable[NodeID]) -> IdentityRecord:
+    """The revision that the pods of these nodes are made from."""
+    chosen = frozenset(node_ids)
+    nodes = tuple(replace(node, revision=name) if node.node_id in chosen else node for node in record.nodes)
+    return replace(record, nodes=nodes)
+
+
+def _newcomer(node_id: NodeID) -> NodeIdentity:
+    return NodeIdentity(
+        node_id=node_id,
+        generation=1,
+        claim_uid=None,
+        directory_id=None,
+        mode=FormatMode.NO_INITIAL_CONTROLLERS,
+        formatted=False,
+        lost=(),
+        revision=None,
+    )
+
+
+def _require(record: IdentityRecord, node_id: NodeID) -> NodeIdentity:
+    node = record.node(node_id)
+    if node is None:
+        raise ValueError(f"the record knows no controller {node_id}")
+    return node
+
+
+def _changed(record: IdentityRecord, node_id: NodeID, **changes: object) -> IdentityRecord:
+    node = replace(_require(record, node_id), **changes)  # type: ignore[arg-type]  # the callers are above
+    return replace(record, nodes=tuple(node if old.node_id == node_id else old for old in record.nodes))
+
+
+def _ordered(nodes: Iterable[NodeIdentity]) -> tuple[NodeIdentity, ...]:
+    return tuple(sorted(nodes, key=lambda node: node.node_id))

@@ -1,0 +1,279 @@
+"""What was seen in one look: Kubernetes objects reduced to what decisions need, and the quorum, Known or Unknown.
+
+A look that could not list its Kubernetes objects yields no `Observed` at all: the pass ends there (rule 8). The quorum,
+by contrast, is often Unknown, and plans exist for that.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from kafka_quorum.model.desired import Runtime
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.known import Knowable
+from kafka_quorum.model.quorum import FinalizedFeature, NodeVersions, QuorumAnswer
+
+
+class PodRole(Enum):
+    """What a pod of ours is for. A pod that formats never runs Kafka, a pod that runs Kafka never formats."""
+
+    FORMATTER = "formatter"
+    KAFKA = "controller"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A container that does not run yet, or not again: `reason` as the kubelet gives it (`ImagePullBackOff`)."""
+
+    reason: str
+    message: str
+    last_exit: "Terminated | None"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A container that runs, since `started_at` (RFC 3339)."""
+
+    started_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terminated:
+    """A container that ended. `message` is its termination message: our scripts write JSON there."""
+
+    exit_code: int
+    reason: str
+    message: str
+    finished_at: str
+
+
+ContainerState = Waiting | Running | Terminated
+
+
+class DiskFound(Enum):
+    """What a script of ours found where the metadata log should be."""
+
+    FORMATTED = "formatted"
+    EMPTY = "empty"
+    """Nothing is there: the disk never was formatted, or was emptied."""
+    PARTIAL = "partial"
+    """Files, but no meta.properties, and no intent of a formatter of ours: not ours to touch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskReport:
+    """What a formatter or the init container of a Kafka pod reported of the disk that it mounts.
+
+    The three ids are None unless `found` is FORMATTED. `accepted` says whether it is the identity that was expected.
+    """
+
+    found: DiskFound
+    cluster_id: str | None
+    node_id: int | None
+    directory_id: str | None
+    accepted: bool
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """A pod of ours. `claim_uid` and `directory_id` are what it was made for; `report` what it said of its disk."""
+
+    name: str
+    uid: str
+    resource_version: str
+    role: PodRole
+    node_id: NodeID
+    owner_uid: str | None
+    deleting: bool
+    finished: bool
+    claim_name: str
+    claim_uid: str
+    directory_id: DirectoryID | None
+    mode: FormatMode
+    revision: str
+    ip: str
+    node_name: str
+    scheduled: bool
+    unschedulable: str
+    container: ContainerState
+    report: DiskReport | None
+    marked_voter: bool
+    gate: str
+    """The readiness gate's status: `True`, `False`, `Unknown`, or empty where it was never set."""
+
+    @property
+    def running(self) -> bool:
+        """Whether its Kafka runs, or may run: a pod that is being deleted still does until it is gone."""
+        return isinstance(self.container, Running)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A claim of ours. The annotations are its copy of the identity; None where one is missing."""
+
+    name: str
+    uid: str
+    resource_version: str
+    node_id: NodeID
+    generation: int
+    owner_uid: str | None
+    deleting: bool
+    lost: bool
+    """The volume behind a bound claim is gone (phase Lost)."""
+    cluster_id: str | None
+    directory_id: str | None
+    phase: str | None
+    requested: str
+    bound_to: str
+    """The Kubernetes node that the volume is bound to, where the claim says so; else empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupportObject:
+    """A service, disruption budget or config map of ours: whether it is as it should be."""
+
+    kind: str
+    name: str
+    owner_uid: str | None
+    resource_version: str
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """A ControllerRevision of ours: what a pod is made from. `image` is resolved, `inputs_hash` decides restarts."""
+
+    name: str
+    number: int
+    image: str
+    inputs_hash: str
+    runtime: Runtime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedController:
+    """One entry of `status.controllers`, as far as identity goes."""
+
+    node_id: NodeID
+    directory_id: str | None
+    claim_uid: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """`status.operation`: the intent that is written before an act on the quorum."""
+
+    id: str
+    type: str
+    target: ReplicaKey
+    step: str
+    holder: str
+    started_at: str
+    waiting_for: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedStatus:
+    """The resource's status as it was read: our own earlier words, a copy of the identity, never the truth."""
+
+    cluster_id: str | None
+    phase: BootstrapPhase | None
+    initial: tuple[RecordedController, ...]
+    controllers: tuple[RecordedController, ...]
+    operation: Operation | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoterSetLook:
+    """The voter set that DescribeQuorum shows, and where the log ended when it was first seen in this epoch."""
+
+    voters: frozenset[ReplicaKey]
+    epoch: int
+    log_end_offset: int
+    committed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What must be seen over several looks. Lost with the process, which costs a few looks and nothing else.
+
+    `caught_up_looks` counts consecutive looks per replica; `unknown_looks` those without an answer.
+    """
+
+    voter_set: VoterSetLook | None = None
+    caught_up_looks: tuple[tuple[ReplicaKey, int], ...] = ()
+    leader_now_ms: int = -1
+    leader: tuple[NodeID, int] | None = None
+    unknown_looks: int = 0
+
+    def looks(self, key: ReplicaKey) -> int:
+        """How many looks in a row this replica was caught up in."""
+        return dict(self.caught_up_looks).get(key, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumView:
+    """A judged answer: the leader's, with a live majority behind it, of the cluster that we expect."""
+
+    answer: QuorumAnswer
+    live: frozenset[ReplicaKey]
+    caught_up: frozenset[ReplicaKey]
+    committed: bool
+    committed_voters: frozenset[ReplicaKey] | None
+    """The last voter set known to be committed; None before any is."""
+    taken_at_s: float
+    """Monotonic seconds of the operator's clock: only for the age of the look."""
+
+    @property
+    def voters(self) -> frozenset[ReplicaKey]:
+        """The current voter set."""
+        return frozenset(replica.key for replica in self.answer.voters)
+
+    @property
+    def observers(self) -> frozenset[ReplicaKey]:
+        """Replicas that fetch, or once fetched, without a vote."""
+        return frozenset(replica.key for replica in self.answer.observers)
+
+    def voter_of(self, node_id: NodeID) -> ReplicaKey | None:
+        """The voter with this node id, on whatever disk."""
+        return next((key for key in sorted(self.voters, key=str) if key.node_id == node_id), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """One look at everything that concerns one quorum."""
+
+    record: IdentityRecord | None
+    record_owner_uid: str | None
+    record_fault: str
+    """Why the record could not be read although it is there; empty if it could, or is not there."""
+    status: RecordedStatus
+    claims: tuple[Claim, ...]
+    pods: tuple[Pod, ...]
+    support: tuple[SupportObject, ...]
+    revisions: tuple[Revision, ...]
+    revisions_unreadable: tuple[str, ...] = ()
+    quorum: Knowable[QuorumView]
+    versions: tuple[tuple[NodeID, Knowable[NodeVersions]], ...] = field(default=())
+    memory: Memory = field(default_factory=Memory)
+    foreign_cluster: ClusterID | None = None
+
+    def claim(self, name: str) -> Claim | None:
+        """The claim of this name."""
+        return next((claim for claim in self.claims if claim.name == name), None)
+
+    def pods_of(self, node_id: NodeID, role: PodRole) -> tuple[Pod, ...]:
+        """The pods of one node and role, whatever their state."""
+        return tuple(pod for pod in self.pods if pod.node_id == node_id and pod.role is role)
+
+    def revision(self, name: str | None) -> Revision | None:
+        """The revision of this name."""
+        return next((revision for revision in self.revisions if revision.name == name), None)
+
+    @property
+    def finalized(self) -> tuple[FinalizedFeature, ...]:
+        """The finalized levels as the node with the highest finalized epoch has them; empty if none answered."""
+        answers = [answer.value for _, answer in self.versions if hasattr(answer, "value")]
+        best = max(answers, key=lambda answer: answer.finalized_epoch, default=None)
+        return () if best is None or best.finalized_epoch < 0 else best.finalized

@@ -1,0 +1,58 @@
+"""A plan: what to do now, what is waited for and why, and what the guards said."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from kafka_quorum.model.actions import Action
+from kafka_quorum.model.ids import NodeID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A guard's answer. `reason` is one sentence, and feeds the log, the event and the condition alike."""
+
+    rule: str
+    """Which guard spoke: the number of the safety rule and a word, `1-initial-format`."""
+    allowed: bool
+    reason: str
+
+
+class Severity(Enum):
+    """What a wait means to the person who watches."""
+
+    PROGRESS = "progress"
+    """Under way; time alone will do."""
+    HELD = "held"
+    """Somebody must do something, or a later version of this operator can."""
+    DEGRADED = "degraded"
+    """Something is lost or broken."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """Something that is waited for. `reason` is CamelCase for a condition, `message` says what would unblock it."""
+
+    severity: Severity
+    reason: str
+    message: str
+    node_id: NodeID | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The result of planning: pure data. `requeue_s` is when to look again if nothing happens before."""
+
+    actions: tuple[Action, ...]
+    waits: tuple[Wait, ...]
+    verdicts: tuple[Verdict, ...]
+    requeue_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one action: `failed` is empty if it was done; `unknown` if nobody knows whether it was."""
+
+    action: Action
+    done: bool
+    unknown: bool
+    message: str
