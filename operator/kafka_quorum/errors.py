@@ -77,7 +77,7 @@ class KafkaUnreachable(KafkaError):
 
 
 class KafkaProtocolError(KafkaError):
-    """Bytes that are no answer to what was asked: a frame too large, a wrong correlation id, a body that does not parse."""
+    """Bytes that are no answer to what was asked: too large, a wrong correlation id, or a body that does not parse."""
 
 
 class KafkaVersionUnsupported(KafkaError):
@@ -87,10 +87,10 @@ class KafkaVersionUnsupported(KafkaError):
 class KafkaRefused(KafkaError):
     """The server answered with an error code.
 
-    `code` is Kafka's number, `name` Kafka's name of it (`DUPLICATE_VOTER`), `server_message` its own words, maybe empty.
+    `code` is Kafka's number, `name` Kafka's name of it (`DUPLICATE_VOTER`), `server_message` its own words.
     """
 
-    def __init__(  # noqa: PLR0913 - the parts of one answer, by keyword
+    def __init__(
         self,
         message: str,
         *,

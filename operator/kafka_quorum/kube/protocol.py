@@ -1,7 +1,7 @@
 """What the operator asks of the Kubernetes API server. `client` does it for real, the simulation in memory.
 
-Objects are plain JSON dictionaries, as the API server writes them. Every method ends within a deadline, and raises one of
-the `KubeError` types of `errors.py`; after `KubeUnavailable` nobody knows whether a write happened.
+Objects are plain JSON dictionaries, as the API server writes them. Every method ends within a deadline, and raises one
+of the `KubeError` types of `errors.py`; after `KubeUnavailable` nobody knows whether a write happened.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class KubeApi(Protocol):
         """Create; `KubeAlreadyExists` if the name is taken."""
 
     async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Replace the object named in `body`, whose `metadata.resourceVersion` must still hold: `KubeConflict` if not."""
+        """Replace the object named in `body`; `KubeConflict` if its `metadata.resourceVersion` does not hold any more."""
 
     async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Server-side apply as this operator's field manager, taking over fields that others own."""
@@ -56,7 +56,7 @@ class KubeApi(Protocol):
         `subresource` is empty, or `status`.
         """
 
-    async def delete(  # noqa: PLR0913 - the parts of one request
+    async def delete(
         self,
         resource: ResourceType,
         namespace: str,
@@ -65,4 +65,4 @@ class KubeApi(Protocol):
         uid: str,
         resource_version: str | None = None,
     ) -> None:
-        """Delete exactly this object: `KubeConflict` if uid or resource version differ, `KubeNotFound` if it is gone."""
+        """Delete exactly this: `KubeConflict` if uid or resource version differ, `KubeNotFound` if it is gone."""

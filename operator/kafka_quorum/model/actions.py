@@ -69,7 +69,6 @@ class CreateRevision:
     number: int
     runtime: Runtime
     inputs_hash: str
-    image: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

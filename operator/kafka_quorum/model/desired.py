@@ -1,4 +1,4 @@
-"""What a valid `KafkaQuorum` asks for. Made by `api.validation` only: whoever holds a Desired need not check it again."""
+"""What a valid `KafkaQuorum` asks for. Only `api.validation` makes one: whoever holds it need not check it again."""
 
 from dataclasses import dataclass
 from enum import Enum

@@ -21,7 +21,7 @@ class BootstrapPhase(Enum):
 
 
 class FormatMode(Enum):
-    """How a node's disk is formatted: with the initial voters, or as an observer-to-be (`--no-initial-controllers`)."""
+    """How a disk is formatted: with the initial voters, or for an observer (`--no-initial-controllers`)."""
 
     INITIAL_CONTROLLERS = "InitialControllers"
     NO_INITIAL_CONTROLLERS = "NoInitialControllers"

@@ -92,6 +92,7 @@ class Pod:
     directory_id: DirectoryID | None
     mode: FormatMode
     revision: str
+    config_name: str
     ip: str
     node_name: str
     scheduled: bool
@@ -131,13 +132,13 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupportObject:
-    """A service, disruption budget or config map of ours: whether it is as it should be."""
+    """A service, disruption budget or config map of ours. `facts` are the fields that matter, as they are now."""
 
     kind: str
     name: str
     owner_uid: str | None
     resource_version: str
-    content_hash: str
+    facts: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from kafka_quorum.model.quorum import AddVoter, ClusterAnswer, Endpoint, NodeVer
 
 
 class Controllers(Protocol):
-    """Requests to one controller each; every one ends within a deadline and raises `KafkaError` on anything but success."""
+    """Requests to one controller each: they end within a deadline, and raise `KafkaError` on anything but success."""
 
     async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
         """Supported ranges and finalized levels, as this node has them."""

@@ -1,0 +1,136 @@
+"""Names, labels and annotations of everything that belongs to a quorum. Changing one of these orphans what exists.
+
+Claims and pods carry the generation of the node's claim, host names do not. A node has one Kafka pod's name for each
+generation: the API server itself keeps a second pod off the same claim.
+"""
+
+import hashlib
+import json
+from typing import Final
+
+from kafka_quorum.model.desired import Runtime
+from kafka_quorum.model.identity import NodeIdentity
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.quorum import Listener
+
+GROUP: Final = "kafkaquorum.io"
+FIELD_MANAGER: Final = "kafka-quorum-operator"
+
+LABEL_QUORUM: Final = f"{GROUP}/quorum"
+LABEL_ROLE: Final = f"{GROUP}/role"
+LABEL_NODE: Final = f"{GROUP}/node-id"
+LABEL_VOTER: Final = f"{GROUP}/voter"
+
+CLUSTER_ID: Final = f"{GROUP}/cluster-id"
+DIRECTORY_ID: Final = f"{GROUP}/directory-id"
+CLAIM_UID: Final = f"{GROUP}/claim-uid"
+PHASE: Final = f"{GROUP}/bootstrap-phase"
+GENERATION: Final = f"{GROUP}/generation"
+MODE: Final = f"{GROUP}/format-mode"
+REVISION: Final = f"{GROUP}/revision"
+CONFIG: Final = f"{GROUP}/config"
+INPUTS_HASH: Final = f"{GROUP}/inputs-hash"
+GATE: Final = f"{GROUP}/caught-up-voter"
+
+_HASH_LENGTH: Final = 10
+KAFKA_CONTAINER: Final = "kafka"
+FORMAT_CONTAINER: Final = "format"
+VERIFY_CONTAINER: Final = "verify"
+
+
+def digest(value: object) -> str:
+    """A short name for a JSON-able value: the same value has the same name in every process."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]
+
+
+def inputs_hash(runtime: Runtime) -> str:
+    """What decides a restart: the inputs of a Kafka pod, not the pod that this version makes of them."""
+    return digest(
+        [
+            runtime.release,
+            runtime.image,
+            [list(entry) for entry in runtime.config],
+            [runtime.listener.name, runtime.listener.port],
+            runtime.heap,
+            list(runtime.jvm_options),
+            runtime.template_metadata,
+            runtime.template_spec,
+        ]
+    )
+
+
+def quorum_labels(quorum: str) -> dict[str, str]:
+    """What selects every object of a quorum."""
+    return {LABEL_QUORUM: quorum}
+
+
+def service_name(quorum: str) -> str:
+    """The headless service of the controllers."""
+    return f"{quorum}-controllers"
+
+
+def budget_name(quorum: str) -> str:
+    """The disruption budget of the voters."""
+    return f"{quorum}-voters"
+
+
+def record_name(quorum: str) -> str:
+    """The ConfigMap that holds the identity."""
+    return f"{quorum}-identity"
+
+
+def host_label(quorum: str, node_id: NodeID) -> str:
+    """A controller's host name within the service."""
+    return f"{quorum}-{node_id}"
+
+
+def host_name(namespace: str, quorum: str, node_id: NodeID) -> str:
+    """A controller's host name from anywhere in the cluster, without the cluster's own domain."""
+    return f"{host_label(quorum, node_id)}.{service_name(quorum)}.{namespace}.svc"
+
+
+def advertised(namespace: str, quorum: str, node_id: NodeID, runtime: Runtime) -> Listener:
+    """The listener that a controller advertises, and that AddRaftVoter names."""
+    listener = runtime.listener
+    return Listener(name=listener.name, host=host_name(namespace, quorum, node_id), port=listener.port)
+
+
+def claim_name(quorum: str, node: NodeIdentity) -> str:
+    """The claim of a node's present generation."""
+    return f"{quorum}-{node.node_id}-g{node.generation}"
+
+
+def pod_name(quorum: str, node: NodeIdentity) -> str:
+    """The pod that runs Kafka on the claim of the same name."""
+    return claim_name(quorum, node)
+
+
+def formatter_name(quorum: str, node: NodeIdentity) -> str:
+    """The pod that formats that claim."""
+    return f"{claim_name(quorum, node)}-format"
+
+
+def revision_name(quorum: str, hash_: str) -> str:
+    """The ControllerRevision of a runtime."""
+    return f"{quorum}-{hash_}"
+
+
+def config_name(quorum: str, hash_: str, node_ids: tuple[NodeID, ...]) -> str:
+    """The immutable config map of a revision, for a set of node ids: its content follows from its name."""
+    return f"{quorum}-config-{digest([hash_, list(node_ids)])}"
+
+
+def service_facts(quorum: str, port: int) -> str:
+    """What matters of the headless service, in one line that can be compared."""
+    return facts([["controller", port], "None", True, {LABEL_QUORUM: quorum, LABEL_ROLE: "controller"}])
+
+
+def budget_facts(quorum: str, min_available: int) -> str:
+    """What matters of the disruption budget."""
+    return facts([min_available, {LABEL_QUORUM: quorum, LABEL_VOTER: "true"}])
+
+
+def facts(value: object) -> str:
+    """Canonical JSON."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
