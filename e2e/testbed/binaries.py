@@ -1,10 +1,11 @@
 """The programs compiled from Go modules: Kubernetes, etcd, CoreDNS, the volume provisioner, kind and helm."""
 
+import re
 import shutil
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
-from testbed.config import KIND_VERSION, KUBERNETES_VERSION, SOURCE, Paths
+from testbed.config import GO_VERSION_MIN, HELM_VERSION, KIND_VERSION, KUBERNETES_VERSION, SOURCE, Paths
 from testbed.keys import content_key, once
 from testbed.process import TestbedError, output, run
 
@@ -28,15 +29,32 @@ KUBE_COMPONENTS = (
 NODE_BINARIES = ("kubebox", "coredns", "local-path-provisioner")
 
 
+def parse_go_version(text: str) -> tuple[int, int]:
+    """Major and minor of what `go env GOVERSION` prints, such as `go1.26.8` or `go1.27rc1`."""
+    found = re.match(r"go(\d+)\.(\d+)", text)
+    if found is None:
+        raise TestbedError(f"not a release of Go: {text!r}")
+    return int(found[1]), int(found[2])
+
+
 def _go() -> str:
     go = shutil.which("go")
     if go is None:
-        raise TestbedError("the go command is needed to compile Kubernetes, and is not on PATH")
+        raise TestbedError(f"{_go_wanted()} is needed to compile what the test bed runs, and is not on PATH")
     return go
 
 
+@cache
 def _go_version() -> str:
-    return output([_go(), "env", "GOVERSION"]).strip()
+    """The version of the Go on PATH, once it is known to be new enough."""
+    version = output([_go(), "env", "GOVERSION"]).strip()
+    if parse_go_version(version) < GO_VERSION_MIN:
+        raise TestbedError(f"{_go_wanted()} is needed; the one on PATH is {version}")
+    return version
+
+
+def _go_wanted() -> str:
+    return f"Go {'.'.join(map(str, GO_VERSION_MIN))} or newer"
 
 
 def _version_flags() -> str:
@@ -62,14 +80,25 @@ def _build(paths: Paths, source: Path, package: str, product: Path, flags: str =
 
 def ensure_kind(paths: Paths) -> Path:
     """Compile the kind command."""
-    product = paths.bin / "kind"
+    return _ensure_command(paths, "kind", f"sigs.k8s.io/kind@{KIND_VERSION}", content_key(KIND_VERSION, _go_version()))
+
+
+def ensure_helm(paths: Paths) -> Path:
+    """Compile the helm command: about a minute, and needs nothing else of the test bed."""
+    flags = f"{_STRIP} -X helm.sh/helm/v3/internal/version.version={HELM_VERSION}"
+    key = content_key(HELM_VERSION, flags, _go_version())
+    return _ensure_command(paths, "helm", f"helm.sh/helm/v3/cmd/helm@{HELM_VERSION}", key, flags)
+
+
+def _ensure_command(paths: Paths, name: str, package: str, key: str, flags: str = _STRIP) -> Path:
+    """A command that is a Go module of its own."""
+    product = paths.bin / name
 
     def install() -> None:
         env = {**_GO_ENV, "GOBIN": str(paths.bin)}
-        package = f"sigs.k8s.io/kind@{KIND_VERSION}"
-        run([_go(), "install", "-ldflags", _STRIP, package], paths.log / "go.log", env=env, cwd=paths.cache)
+        run([_go(), "install", "-ldflags", flags, package], paths.log / "go.log", env=env, cwd=paths.cache)
 
-    once(paths, "compile kind", content_key(KIND_VERSION, _go_version()), product, install)
+    once(paths, f"compile {name}", key, product, install)
     return product
 
 

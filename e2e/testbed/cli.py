@@ -9,10 +9,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from testbed import baseimages, binaries, cluster, daemon, engine, faults, kafka, nodeimage
+from testbed import (
+    baseimages,
+    binaries,
+    cluster,
+    daemon,
+    engine,
+    faults,
+    kafka,
+    loading,
+    nodeimage,
+    operatorimage,
+    packages,
+)
 from testbed.config import KAFKA_VERSIONS, Paths, default_paths
-from testbed.process import TestbedError, environment, output
-from testbed.progress import note, step, summary
+from testbed.process import TestbedError, environment
+from testbed.progress import note, summary
 
 _DEFAULT_WORKERS = 3
 
@@ -81,11 +93,8 @@ def execute(paths: Paths, options: argparse.Namespace) -> int:
 def load(paths: Paths, options: argparse.Namespace) -> int:
     """Copy docker images to the nodes; by default to the workers, where pods run."""
     chosen = engine.require(paths)
-    known = cluster.nodes(chosen)
-    workers = [node["metadata"]["name"] for node in known if not cluster.is_control_plane(node)]
-    only = ["--nodes", ",".join(workers)] if workers and not options.all_nodes else []
-    with step(f"load {' '.join(options.images)}"):
-        output(["kind", "load", "docker-image", *only, *options.images], env=chosen.env())
+    names = cluster.container_names(chosen) if options.all_nodes else loading.workers(chosen)
+    loading.ensure(chosen, options.images, names)
     return 0
 
 
@@ -110,6 +119,36 @@ def base_images(paths: Paths, options: argparse.Namespace) -> int:
     listing = ("--filter", "label=testbed.key", "--filter", "dangling=false")
     print(chosen.docker("images", *listing, "--format", "{{.Repository}}:{{.Tag}}\t{{.Size}}"), end="")
     summary()
+    return 0
+
+
+def operator_image(paths: Paths, options: argparse.Namespace) -> int:
+    """Build the operator's image, load it to the workers, and print its name, which follows its content."""
+    chosen = engine.choose(paths)
+    daemon.ensure(chosen)
+    tags = operatorimage.ensure(chosen)
+    if not options.no_load:
+        loading.ensure(chosen, tags, loading.workers(chosen))
+    print(tags[0])
+    return 0
+
+
+def helm_binary(paths: Paths, _: argparse.Namespace) -> int:
+    """Print the path of the helm command, compiled if need be; works without a cluster."""
+    paths.cache.mkdir(parents=True, exist_ok=True)
+    print(binaries.ensure_helm(paths))
+    return 0
+
+
+def kafka_jars(paths: Paths, options: argparse.Namespace) -> int:
+    """Print a directory with Kafka's jars in libs/ and those of its tools in tools-libs/; works without docker."""
+    print(kafka.ensure_jars(paths, options.version))
+    return 0
+
+
+def venv_packages(paths: Paths, _: argparse.Namespace) -> int:
+    """See to it that this Python can make virtual environments."""
+    packages.ensure_venv(paths)
     return 0
 
 
@@ -168,6 +207,11 @@ def _parser() -> argparse.ArgumentParser:
     builder.add_argument("context", metavar="CONTEXT")
     versions = f"versions, such as {','.join(KAFKA_VERSIONS)}; the first is the default"
     add("base-images", base_images).add_argument("--kafka", default=KAFKA_VERSIONS[0], help=versions)
+    operator = add("operator-image", operator_image)
+    operator.add_argument("--no-load", action="store_true", help="only build it")
+    add("helm-binary", helm_binary)
+    add("kafka-jars", kafka_jars).add_argument("version", nargs="?", default=KAFKA_VERSIONS[0])
+    add("venv-packages", venv_packages)
     wheel = add("wheels", wheels)
     wheel.add_argument("directory")
     wheel.add_argument("arguments", nargs=argparse.REMAINDER, metavar="-- PIP-ARGUMENT")
@@ -192,7 +236,7 @@ def _alone(paths: Paths) -> Iterator[None]:
         yield
 
 
-_CHANGING: tuple[Subcommand, ...] = (up, down, base_images)
+_CHANGING: tuple[Subcommand, ...] = (up, down, base_images, operator_image, load)
 
 
 def main() -> int:

@@ -29,9 +29,7 @@ def ensure(engine: Engine) -> None:
     if succeeds(["docker", "version"], env=engine.env()):
         return
     if Path("/sys/fs/cgroup/cgroup.controllers").exists():
-        raise TestbedError(
-            "the home-made node needs cgroup v1; with cgroup v2, provide docker and a node image"
-        )
+        raise TestbedError("the home-made node needs cgroup v1; with cgroup v2, provide docker and a node image")
     if len(str(paths.docker_socket)) > _SOCKET_PATH_MAX:
         raise TestbedError(f"{paths.cache} is too long a path for a socket in it: set TESTBED_CACHE")
     with step("start dockerd"):

@@ -56,7 +56,7 @@ def ensure_image_of(engine: Engine, version: str) -> str:
     key = content_key(java, repr(chosen), SOURCE / "kafka" / "Dockerfile", SOURCE / "kafka.py", *files)
 
     def fill(context: Path) -> None:
-        jars = _ensure_jars(engine.paths, chosen)
+        jars = ensure_jars(engine.paths, version)
         dockerfile = (SOURCE / "kafka" / "Dockerfile").read_text()
         (context / "Dockerfile").write_text(dockerfile.replace("ARG JAVA", f"ARG JAVA={JAVA_IMAGE}"))
         shutil.copytree(SOURCE / "kafka" / "bin", context / "bin")
@@ -70,9 +70,14 @@ def ensure_image_of(engine: Engine, version: str) -> str:
     return tag
 
 
-def _ensure_jars(paths: Paths, chosen: Recipe) -> Path:
-    """A directory with `libs`, Kafka itself, and `tools-libs`, what only the command line tools need."""
-    target = paths.work / "jars" / chosen.version
+def ensure_jars(paths: Paths, version: str) -> Path:
+    """A directory with `libs`, Kafka itself, and `tools-libs`, what only the command line tools need.
+
+    Needs neither docker nor the cluster; Java and Maven are installed if they are missing.
+    """
+    chosen = recipe(version)
+    target = paths.work / "jars" / version
+    packages.ensure(paths, packages.JAVA)
 
     def stage() -> None:
         packages.ensure(paths, packages.MAVEN)

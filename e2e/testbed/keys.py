@@ -1,5 +1,6 @@
 """Content keys: a step is done again only if something that goes into it has changed."""
 
+import fcntl
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -25,12 +26,17 @@ def content_key(*inputs: str | Path) -> str:
 
 
 def once(paths: Paths, name: str, key: str, product: Path, make: Callable[[], None]) -> None:
-    """Do a step unless its product is there and was made from the same inputs."""
+    """Do a step unless its product is there and was made from the same inputs.
+
+    Of several commands that want the same step, one does it, and the others wait for it.
+    """
     stamp = paths.stamps / name.replace("/", "_").replace(" ", "-")
-    if product.exists() and stamp.exists() and stamp.read_text() == key:
-        return
-    stamp.unlink(missing_ok=True)
-    with step(name):
-        make()
     stamp.parent.mkdir(parents=True, exist_ok=True)
-    stamp.write_text(key)
+    with stamp.with_name(f".{stamp.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if product.exists() and stamp.exists() and stamp.read_text() == key:
+            return
+        stamp.unlink(missing_ok=True)
+        with step(name):
+            make()
+        stamp.write_text(key)

@@ -1,0 +1,79 @@
+"""The operator's own image, from the project's one Dockerfile.
+
+On a machine with a registry `docker build .` makes it from python:3.11-slim, with pip in the build. Where a build has
+no network, the wheels that requirements.lock names travel in the build context. pip checks the lock's hashes on the
+host and again in the build, so both ways end in the same files.
+"""
+
+import os
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from testbed import baseimages, packages
+from testbed.config import PROJECT, PYTHON_VERSION, Paths
+from testbed.engine import Engine
+from testbed.images import ensure_image
+from testbed.keys import content_key, once
+from testbed.process import TestbedError, run
+
+REPOSITORY = "kafka-quorum-operator"
+_LOCK = PROJECT / "requirements.lock"
+_CODE = PROJECT / "operator" / "kafka_quorum"
+_DOCKERFILE = PROJECT / "Dockerfile"
+
+
+def ensure(engine: Engine) -> list[str]:
+    """Build what is missing; returns the tags: one that follows the content, and `:dev` for people."""
+    base = baseimages.ensure_python(engine)
+    key = content_key(base, _DOCKERFILE, _LOCK, _CODE)
+    tags = [f"{REPOSITORY}:dev-{key}", f"{REPOSITORY}:dev"]
+    ensure_image(engine, tags, key, lambda context: _fill(engine.paths, context))
+    return tags
+
+
+def _fill(paths: Paths, context: Path) -> None:
+    dockerfile = _DOCKERFILE.read_text().replace("ARG BASE=python:3.11-slim", f"ARG BASE={baseimages.PYTHON_IMAGE}")
+    (context / "Dockerfile").write_text(dockerfile)
+    shutil.copy(_LOCK, context / "requirements.lock")
+    shutil.copytree(_CODE, context / "operator" / "kafka_quorum", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ensure_wheels(paths), context / "wheels")
+
+
+def ensure_wheels(paths: Paths) -> Path:
+    """A directory with the wheels that requirements.lock names, for the image's Python and this machine's kind."""
+    target, platforms = paths.work / "wheels", platform_tags(os.uname().machine)
+
+    def download() -> None:
+        shutil.rmtree(target, ignore_errors=True)
+        python = ["--python-version", PYTHON_VERSION, "--implementation", "cp"]
+        named = [argument for platform in platforms for argument in ("--platform", platform)]
+        locked = ["--require-hashes", "--only-binary=:all:", "-r", _LOCK]
+        run([*_pip(paths), "download", *python, *named, *locked, "--dest", target], paths.log / "pip.log")
+
+    key = content_key(_LOCK, PYTHON_VERSION, *platforms)
+    once(paths, "wheels of requirements.lock", key, target, download)
+    return target
+
+
+def platform_tags(machine: str) -> tuple[str, ...]:
+    """The wheels that Debian 12 can use: of every manylinux up to its glibc, 2.36, that is in common use."""
+    if machine not in ("x86_64", "aarch64"):
+        raise TestbedError(f"no wheels are looked for on {machine}: build the operator's image with a network")
+    return tuple(f"{standard}_{machine}" for standard in ("manylinux2014", "manylinux_2_17", "manylinux_2_28"))
+
+
+def _pip(paths: Paths) -> list[object]:
+    """This Python's pip; where it has none, that of a virtual environment in the cache."""
+    if find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    home = paths.work / "pip"
+    python = home / "bin" / "python"
+
+    def make() -> None:
+        packages.ensure_venv(paths)
+        run([sys.executable, "-m", "venv", "--clear", home], paths.log / "pip.log")
+
+    once(paths, "virtual environment with pip", content_key(sys.version), python, make)
+    return [python, "-m", "pip"]
