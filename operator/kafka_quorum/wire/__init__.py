@@ -1,1 +1,1 @@
-"""Kafka's protocol, as far as the operator speaks it: kio messages over asyncio, to the controllers' own listener."""
+"""Kafka's protocol as far as the operator speaks it: kio messages over asyncio, to the controllers' own listener."""

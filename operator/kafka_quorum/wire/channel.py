@@ -1,0 +1,94 @@
+"""One connection to one server: the socket under a `Conversation`.
+
+The only thing decided here is when a connection is finished: on the first error, on the end of the stream, and
+whenever somebody stops waiting for an answer (deadline or cancellation). A finished channel is never used again.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from typing import cast
+
+from kafka_quorum.wire.frame import MAX_ANSWER_BYTES, Conversation, FrameError, State
+
+
+class ChannelLostError(Exception):
+    """The connection ended before the answer was there. The text is one clause, to be put into a sentence."""
+
+
+class Channel(asyncio.Protocol):
+    """asyncio calls the methods with its own names; `open_channel` and `ask` are for the others."""
+
+    def __init__(self, max_answer_bytes: int) -> None:
+        """Begin without a transport; asyncio brings it."""
+        self._conversation = Conversation(max_answer_bytes)
+        self._transport: asyncio.Transport | None = None
+        self._answer: asyncio.Future[bytes] | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether a request can be sent now: connected, nothing outstanding, no error so far."""
+        return (
+            self._conversation.state is State.IDLE and self._transport is not None and not self._transport.is_closing()
+        )
+
+    async def ask(self, encode: Callable[[int], bytes]) -> bytes:
+        """Send what `encode` makes of the correlation id, and wait for the whole answer.
+
+        Raises FrameError and ChannelLostError, and whatever `encode` raises. Only on a usable channel, one at a time.
+        """
+        if self._transport is None or not self.usable:
+            raise ChannelLostError("the connection was closed")
+        message = encode(self._conversation.next_correlation_id)
+        self._answer = asyncio.get_running_loop().create_future()
+        self._transport.write(self._conversation.ask(message))
+        try:
+            return await self._answer
+        finally:
+            self._answer = None
+            if self._conversation.state is not State.IDLE:
+                self.abort()
+
+    def abort(self) -> None:
+        """Close at once, without flushing: nobody wants to hear anything more from this server."""
+        self._conversation.abandon()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """asyncio: here is the transport."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """asyncio: here are some bytes."""
+        try:
+            answer = self._conversation.receive(data)
+        except FrameError as error:
+            self._fail(error)
+            self.abort()
+            return
+        if answer is not None and self._answer is not None and not self._answer.done():
+            self._answer.set_result(answer)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """asyncio: that was all."""
+        self._conversation.abandon()
+        self._fail(ChannelLostError(f"the connection broke ({error})" if error else "the server closed the connection"))
+
+    def _fail(self, error: Exception) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(error)
+
+
+async def open_channel(
+    host: str,
+    port: int,
+    *,
+    tls: ssl.SSLContext | None = None,
+    max_answer_bytes: int = MAX_ANSWER_BYTES,
+) -> Channel:
+    """Connect (OSError); the caller sets the deadline."""
+    _, channel = await asyncio.get_running_loop().create_connection(
+        lambda: Channel(max_answer_bytes), host, port, ssl=tls
+    )
+    return channel

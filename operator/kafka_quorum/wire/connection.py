@@ -1,0 +1,204 @@
+"""One kept connection per controller: made on demand, versions negotiated, requests one after another, all in time.
+
+A request ends in an answer or in a `KafkaError` that says whether the server may have acted on it: yes from the moment
+its first byte may have left, if it is one that writes. A connection is used again only if it is known to be in order.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from kio.schema.api_versions.v0 import ApiVersionsResponse as ApiVersionsResponse0
+from kio.schema.api_versions.v4 import ApiVersionsResponse
+from kio.schema.errors import ErrorCode
+from kio.static.protocol import RequestPayload, ResponsePayload
+
+from kafka_quorum.errors import Fault, KafkaProtocolError, KafkaUnreachable, KafkaVersionUnsupported
+from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.wire import codec, messages
+from kafka_quorum.wire.channel import Channel, ChannelLostError, open_channel
+from kafka_quorum.wire.codec import Api, CodecError, Effect, ServerVersions, VersionRange
+from kafka_quorum.wire.frame import MAX_ANSWER_BYTES, FrameError
+from kafka_quorum.wire.refusals import refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long and how much; `connect_timeout_s` and `request_timeout_s` bound one call together."""
+
+    connect_timeout_s: float = 2.0
+    request_timeout_s: float = 5.0
+    max_answer_bytes: int = MAX_ANSWER_BYTES
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One call on its way: how far it has come decides what an error means."""
+
+    endpoint: Endpoint
+    api: Api
+    doing: str = "earlier requests to it were waited for"
+    sent: bool = False
+
+    def unreachable(self, why: str) -> KafkaUnreachable:
+        return KafkaUnreachable(
+            f"{self.api.name} to controller {self.endpoint} was not answered: {why}",
+            fault=Fault.PATH,
+            retry_safe=self.api.effect is Effect.READS or not self.sent,
+            outcome_unknown=self.api.effect is Effect.WRITES and self.sent,
+        )
+
+    def garbled(self, why: str) -> KafkaProtocolError:
+        return KafkaProtocolError(
+            f"{self.api.name} to controller {self.endpoint} was not answered by Kafka's protocol: {why}",
+            fault=Fault.THEIRS,
+            retry_safe=self.api.effect is Effect.READS,
+            outcome_unknown=self.api.effect is Effect.WRITES and self.sent,
+        )
+
+    def unwritable(self, why: str) -> KafkaProtocolError:
+        return KafkaProtocolError(
+            f"{self.api.name} to controller {self.endpoint} was not sent: {why}",
+            fault=Fault.OURS,
+            retry_safe=False,
+            outcome_unknown=False,
+        )
+
+    def no_common_version(self, theirs: VersionRange | None) -> KafkaVersionUnsupported:
+        known = f"versions {theirs}" if theirs else "no version"
+        return KafkaVersionUnsupported(
+            f"{self.api.name} was not sent to controller {self.endpoint}: it knows {known} of it,"
+            f" this operator {self.api.ours}",
+            fault=Fault.THEIRS,
+            retry_safe=False,
+            outcome_unknown=False,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Session:
+    """A channel whose server has said which versions it speaks; authentication would come between the two."""
+
+    channel: Channel
+    versions: ServerVersions
+
+
+@dataclass(slots=True, kw_only=True)
+class Connection:
+    """The one to a controller. `call` may be used by many tasks at once; they wait for one another."""
+
+    endpoint: Endpoint
+    limits: Limits = field(default_factory=Limits)
+    tls: ssl.SSLContext | None = None
+    last_used_s: float = 0.0
+    """By the event loop's clock; for whoever closes what has not been used for long."""
+    _session: _Session | None = None
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def call(self, api: Api, build: Callable[[int], RequestPayload], *, extra_s: float = 0.0) -> ResponsePayload:
+        """Send what `build` makes of the common version, and return the answer, whatever error code it carries.
+
+        `extra_s` is time that the server itself may take. Raises KafkaError.
+        """
+        attempt = _Attempt(self.endpoint, api)
+        deadline_s = self.limits.connect_timeout_s + self.limits.request_timeout_s + extra_s
+        self.last_used_s = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(deadline_s), self._turn:
+                session = await self._ready(attempt)
+                return await self._exchange(attempt, session, build)
+        except TimeoutError:
+            raise attempt.unreachable(f"{attempt.doing} for {deadline_s:g} s") from None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request of somebody is on its way."""
+        return self._turn.locked()
+
+    def close(self) -> None:
+        """Drop the connection; the next call makes a new one."""
+        if self._session is not None:
+            self._session.channel.abort()
+            self._session = None
+
+    async def _ready(self, attempt: _Attempt) -> _Session:
+        """The kept session if it is in order, else a new one."""
+        if self._session is not None and self._session.channel.usable:
+            return self._session
+        self.close()
+        channel = await self._connect(attempt)
+        try:
+            versions = await self._negotiate(attempt, channel)
+        except BaseException:
+            channel.abort()
+            raise
+        self._session = _Session(channel=channel, versions=versions)
+        return self._session
+
+    async def _connect(self, attempt: _Attempt) -> Channel:
+        attempt.doing = "a connection was attempted"
+        host, port, limits = self.endpoint.host, self.endpoint.port, self.limits
+        try:
+            async with asyncio.timeout(limits.connect_timeout_s) as connecting:
+                return await open_channel(host, port, tls=self.tls, max_answer_bytes=limits.max_answer_bytes)
+        except OSError as error:  # TimeoutError is one, from the kernel as well as from the deadline
+            if connecting.expired():
+                raise attempt.unreachable(f"no connection within {limits.connect_timeout_s:g} s") from None
+            raise attempt.unreachable(f"no connection ({error.strerror or error})") from error
+
+    async def _negotiate(self, attempt: _Attempt, channel: Channel) -> ServerVersions:
+        """Which versions the server speaks; a too-old ApiVersions is enough for that."""
+        attempt.doing = "its versions were asked for"
+        answer = await self._ask(attempt, channel, messages.api_versions_request())
+        try:
+            response = codec.decode_api_versions(answer)
+        except CodecError as error:
+            raise attempt.garbled(str(error)) from error
+        self._check_negotiation(response)
+        return {
+            int(row.api_key): VersionRange(low=int(row.min_version), high=int(row.max_version))
+            for row in response.api_keys
+        }
+
+    def _check_negotiation(self, response: ApiVersionsResponse0 | ApiVersionsResponse) -> None:
+        fine = ErrorCode.unsupported_version if isinstance(response, ApiVersionsResponse0) else ErrorCode.none
+        if response.error_code is not fine:
+            raise refused(self.endpoint, codec.API_VERSIONS, response.error_code, None)
+
+    async def _exchange(
+        self, attempt: _Attempt, session: _Session, build: Callable[[int], RequestPayload]
+    ) -> ResponsePayload:
+        version = codec.common_version(attempt.api, session.versions)
+        if version is None:
+            raise attempt.no_common_version(session.versions.get(attempt.api.key))
+        try:
+            request = build(version)
+        except ValueError as error:
+            raise attempt.unwritable(str(error)) from error
+        attempt.doing = "an answer was waited for"
+        answer = await self._ask(attempt, session.channel, request, counts=True)
+        try:
+            return codec.decode_response(attempt.api.key, version, answer)
+        except CodecError as error:
+            self.close()
+            raise attempt.garbled(str(error)) from error
+
+    async def _ask(
+        self, attempt: _Attempt, channel: Channel, request: RequestPayload, *, counts: bool = False
+    ) -> bytes:
+        """`counts` says that this is the request itself, no preparation: from its first byte on it may have effect."""
+
+        def encode(correlation_id: int) -> bytes:
+            message = codec.encode_request(request, correlation_id)
+            attempt.sent = counts
+            return message
+
+        try:
+            return await channel.ask(encode)
+        except CodecError as error:
+            raise attempt.unwritable(str(error)) from error
+        except FrameError as error:
+            raise attempt.garbled(str(error)) from error
+        except ChannelLostError as error:
+            raise attempt.unreachable(f"{error} while {attempt.doing}") from error

@@ -1,0 +1,100 @@
+"""Kafka's framing, without a socket: bytes in, answers out; one unanswered request at a time.
+
+Everything that affects the state of a conversation lies here. Each message is a length of four bytes, big-endian, and
+that many bytes, of which the first four are the correlation id of the request that is answered. The rules:
+
+1. A conversation is `IDLE` or `WAITING` for one answer. Controllers answer in order, so more would be possible; one at
+   a time means that a deadline or a cancellation concerns exactly one request.
+2. A length that is negative, too small for a correlation id, or above the bound is an error at once.
+3. Bytes that nobody asked for, an answer with another correlation id, and bytes behind an answer are errors.
+4. After an error or an abandoned request the conversation is `BROKEN` for ever: whatever arrives later could be taken
+   for the answer to something else. There is no way back but a new connection.
+"""
+
+import struct
+from enum import Enum, auto
+
+MAX_ANSWER_BYTES = 4 * 1024 * 1024
+"""Above any honest answer: a DescribeQuorum of a thousand observers takes about 40 kB."""
+
+_LENGTH = struct.Struct(">i")
+_CORRELATION_ID = struct.Struct(">i")
+_CORRELATION_ID_LIMIT = 2**31
+
+
+class FrameError(Exception):
+    """The server sent bytes that are no answer to what was asked. The text is one clause, to be put into a sentence."""
+
+
+class State(Enum):
+    """Of a conversation."""
+
+    IDLE = auto()
+    WAITING = auto()
+    BROKEN = auto()
+
+
+class Conversation:
+    """What one connection has said and heard. `max_answer_bytes` bounds an answer without its length."""
+
+    def __init__(self, max_answer_bytes: int = MAX_ANSWER_BYTES) -> None:
+        """Begin with nothing asked."""
+        self._max_answer_bytes = max_answer_bytes
+        self._state = State.IDLE
+        self._correlation_id = -1
+        self._received = bytearray()
+
+    @property
+    def state(self) -> State:
+        """Whether a request may be sent now, is being answered, or never again."""
+        return self._state
+
+    @property
+    def next_correlation_id(self) -> int:
+        """The id that the next request has to carry."""
+        return (self._correlation_id + 1) % _CORRELATION_ID_LIMIT
+
+    def ask(self, message: bytes) -> bytes:
+        """The bytes to send for a message that carries `next_correlation_id`. Only when idle."""
+        if self._state is not State.IDLE:
+            raise RuntimeError(f"a request on a conversation that is {self._state.name}")
+        self._correlation_id = self.next_correlation_id
+        self._state = State.WAITING
+        return _LENGTH.pack(len(message)) + message
+
+    def receive(self, data: bytes) -> bytes | None:
+        """The whole answer, correlation id included, once it is there; FrameError breaks the conversation."""
+        if self._state is State.BROKEN or not data:
+            return None
+        if self._state is State.IDLE:
+            raise self._broken(f"{len(data)} bytes came that nobody had asked for")
+        self._received += data
+        if len(self._received) < _LENGTH.size:
+            return None
+        (length,) = _LENGTH.unpack_from(self._received)
+        if not _CORRELATION_ID.size <= length <= self._max_answer_bytes:
+            raise self._broken(f"an answer of {length} bytes was announced, at most {self._max_answer_bytes} are read")
+        excess = len(self._received) - _LENGTH.size - length
+        if excess < 0:
+            return None
+        return self._finish(excess)
+
+    def abandon(self) -> None:
+        """Nobody waits for the answer any more: no other request may follow."""
+        self._state = State.BROKEN
+        self._received.clear()
+
+    def _finish(self, excess: int) -> bytes:
+        if excess:
+            raise self._broken(f"{excess} bytes follow the answer")
+        answer = bytes(self._received[_LENGTH.size :])
+        (correlation_id,) = _CORRELATION_ID.unpack_from(answer)
+        if correlation_id != self._correlation_id:
+            raise self._broken(f"correlation id {self._correlation_id} was asked and {correlation_id} is answered")
+        self._received.clear()
+        self._state = State.IDLE
+        return answer
+
+    def _broken(self, why: str) -> FrameError:
+        self.abandon()
+        return FrameError(why)

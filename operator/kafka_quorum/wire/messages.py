@@ -1,0 +1,162 @@
+"""Between Kafka's messages and the model's values: what is asked, and what an answer says.
+
+Nothing is sent here. Asking for a value that Kafka's types cannot hold, and an answer that is no answer to the question
+(another topic, no partition, a cluster id that is no UUID), raise ValueError with a clause to be put into a sentence.
+"""
+
+import uuid
+from datetime import timedelta
+
+from kio.schema.add_raft_voter.v0.request import AddRaftVoterRequest as AddRaftVoterRequest0
+from kio.schema.add_raft_voter.v0.request import Listener as Listener0
+from kio.schema.add_raft_voter.v1.request import AddRaftVoterRequest as AddRaftVoterRequest1
+from kio.schema.add_raft_voter.v1.request import Listener as Listener1
+from kio.schema.api_versions.v4.request import ApiVersionsRequest
+from kio.schema.api_versions.v4.response import ApiVersionsResponse
+from kio.schema.describe_cluster.v1.request import DescribeClusterRequest
+from kio.schema.describe_cluster.v1.response import DescribeClusterResponse
+from kio.schema.describe_quorum.v2 import request as describe_quorum
+from kio.schema.describe_quorum.v2.response import DescribeQuorumResponse, PartitionData, ReplicaState
+from kio.schema.types import TopicName
+from kio.static.primitive import i8, i32, i32Timedelta, u16
+
+from kafka_quorum.model.ids import (
+    DirectoryID,
+    NodeID,
+    ReplicaKey,
+    parse_cluster_id,
+    uuid_from_bytes,
+    uuid_to_bytes,
+)
+from kafka_quorum.model.quorum import (
+    AddVoter,
+    ClusterAnswer,
+    FeatureRange,
+    FinalizedFeature,
+    NodeVersions,
+    QuorumAnswer,
+    Replica,
+)
+
+METADATA_TOPIC = "__cluster_metadata"
+METADATA_PARTITION = 0
+ENDPOINT_TYPE_CONTROLLER = 2
+
+CLIENT_SOFTWARE = "kafka-quorum-operator"
+CLIENT_SOFTWARE_VERSION = "0.1.0"
+
+
+def api_versions_request() -> ApiVersionsRequest:
+    """Ask what this node speaks and supports, and which features are finalized."""
+    return ApiVersionsRequest(client_software_name=CLIENT_SOFTWARE, client_software_version=CLIENT_SOFTWARE_VERSION)
+
+
+def node_versions(response: ApiVersionsResponse) -> NodeVersions:
+    """Features by name; a finalized feature has one level, its maximum."""
+    return NodeVersions(
+        supported=tuple(
+            sorted(
+                FeatureRange(name=row.name, min_level=int(row.min_version), max_level=int(row.max_version))
+                for row in response.supported_features
+            )
+        ),
+        finalized=tuple(
+            sorted(
+                FinalizedFeature(name=row.name, level=int(row.max_version_level)) for row in response.finalized_features
+            )
+        ),
+        finalized_epoch=int(response.finalized_features_epoch),
+    )
+
+
+def describe_cluster_request() -> DescribeClusterRequest:
+    """Ask which cluster this is, and which controllers are registered (KIP-919)."""
+    return DescribeClusterRequest(
+        include_cluster_authorized_operations=False, endpoint_type=i8(ENDPOINT_TYPE_CONTROLLER)
+    )
+
+
+def cluster_answer(response: DescribeClusterResponse) -> ClusterAnswer:
+    """The rows called brokers are controllers, since controllers were asked for."""
+    if response.endpoint_type != ENDPOINT_TYPE_CONTROLLER:
+        raise ValueError(f"controllers were asked for, endpoints of type {response.endpoint_type} are described")
+    return ClusterAnswer(
+        cluster_id=parse_cluster_id(response.cluster_id),
+        controller_ids=tuple(sorted(NodeID(int(row.broker_id)) for row in response.brokers)),
+    )
+
+
+def describe_quorum_request() -> describe_quorum.DescribeQuorumRequest:
+    """Ask who leads, who votes, and how far everyone is."""
+    partition = describe_quorum.PartitionData(partition_index=i32(METADATA_PARTITION))
+    topic = describe_quorum.TopicData(topic_name=TopicName(METADATA_TOPIC), partitions=(partition,))
+    return describe_quorum.DescribeQuorumRequest(topics=(topic,))
+
+
+def metadata_partition(response: DescribeQuorumResponse) -> PartitionData:
+    """The one row that was asked for. Its error code comes before all else: a non-leader's says leader 0."""
+    rows = [
+        partition
+        for topic in response.topics
+        for partition in topic.partitions
+        if (topic.topic_name, partition.partition_index) == (METADATA_TOPIC, METADATA_PARTITION)
+    ]
+    if len(rows) != 1:
+        raise ValueError(f"{METADATA_TOPIC}-{METADATA_PARTITION} was asked for, {len(rows)} rows describe it")
+    return rows[0]
+
+
+def quorum_answer(partition: PartitionData) -> QuorumAnswer:
+    """The leader's view; only of a row without an error code."""
+    return QuorumAnswer(
+        leader_id=NodeID(int(partition.leader_id)),
+        leader_epoch=int(partition.leader_epoch),
+        high_watermark=int(partition.high_watermark),
+        voters=tuple(_replica(row) for row in partition.current_voters),
+        observers=tuple(_replica(row) for row in partition.observers),
+    )
+
+
+def _replica(row: ReplicaState) -> Replica:
+    return Replica(
+        key=ReplicaKey(node_id=NodeID(int(row.replica_id)), directory_id=directory_id(row.replica_directory_id)),
+        log_end_offset=int(row.log_end_offset),
+        last_fetch_ms=int(row.last_fetch_timestamp),
+        last_caught_up_ms=int(row.last_caught_up_timestamp),
+    )
+
+
+def add_voter_request(request: AddVoter, version: int) -> AddRaftVoterRequest0 | AddRaftVoterRequest1:
+    """KIP-853's request; version 1 is told to answer only when the new voter set is committed."""
+    timeout = i32Timedelta.parse(timedelta(milliseconds=request.timeout_ms))
+    voter_id, directory = i32(request.voter.node_id), kio_uuid(request.voter.directory_id)
+    if version == 0:
+        return AddRaftVoterRequest0(
+            cluster_id=request.cluster_id,
+            timeout=timeout,
+            voter_id=voter_id,
+            voter_directory_id=directory,
+            listeners=tuple(Listener0(name=row.name, host=row.host, port=_port(row.port)) for row in request.listeners),
+        )
+    return AddRaftVoterRequest1(
+        cluster_id=request.cluster_id,
+        timeout=timeout,
+        voter_id=voter_id,
+        voter_directory_id=directory,
+        listeners=tuple(Listener1(name=row.name, host=row.host, port=_port(row.port)) for row in request.listeners),
+        ack_when_committed=True,
+    )
+
+
+def _port(port: int) -> u16:
+    return u16.parse(port)
+
+
+def directory_id(value: uuid.UUID | None) -> DirectoryID | None:
+    """A UUID of kio's in Kafka's notation; kio reads the zero UUID, which Kafka sends for "none", as None."""
+    return None if value is None else DirectoryID(uuid_from_bytes(value.bytes))
+
+
+def kio_uuid(value: DirectoryID | None) -> uuid.UUID | None:
+    """A directory id as kio writes it (ValueError on what is no UUID); None becomes the zero UUID."""
+    return None if value is None else uuid.UUID(bytes=uuid_to_bytes(value))

@@ -1,0 +1,81 @@
+"""What each of Kafka's error codes means for the next step: whose fault, may it be sent again, may it have happened.
+
+One table for what writes. Measured on real servers: an error is not a "no" unless the server decides it before it
+appends anything. So a code is definite only if its place in Kafka's own handler is known (the live tests hold the
+add-voter ones against a server); whatever is not in the table counts as "may have happened".
+A request that only reads changes nothing: it may always be sent again, whatever the code says.
+"""
+
+from dataclasses import dataclass
+
+from kio.schema.errors import ErrorCode
+
+from kafka_quorum.errors import Fault, KafkaRefused
+from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.wire.codec import Api, Effect, error_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What one error code means; the fields are those of `KafkaError`."""
+
+    fault: Fault
+    retry_safe: bool
+    outcome_unknown: bool
+
+
+_OUR_MISTAKE = Judgement(fault=Fault.OURS, retry_safe=False, outcome_unknown=False)
+_DEFINITE_NO = Judgement(fault=Fault.THEIRS, retry_safe=False, outcome_unknown=False)
+_MAYBE = Judgement(fault=Fault.THEIRS, retry_safe=False, outcome_unknown=True)
+_NOT_NOW = Judgement(fault=Fault.THEIRS, retry_safe=True, outcome_unknown=False)
+
+WRITES: dict[ErrorCode, Judgement] = {
+    ErrorCode.unknown_server_error: _MAYBE,
+    ErrorCode.unknown_topic_or_partition: _OUR_MISTAKE,
+    # A leader that resigns after the append answers this too, and a successor may commit what it appended.
+    ErrorCode.not_leader_or_follower: _MAYBE,
+    ErrorCode.not_controller: _MAYBE,
+    # At once for a change in flight or a newcomer that does not answer, late for a change that does not commit.
+    ErrorCode.request_timed_out: _MAYBE,
+    ErrorCode.network_exception: _MAYBE,
+    ErrorCode.topic_authorization_failed: _OUR_MISTAKE,
+    ErrorCode.cluster_authorization_failed: _OUR_MISTAKE,
+    ErrorCode.unsupported_sasl_mechanism: _OUR_MISTAKE,
+    ErrorCode.illegal_sasl_state: _OUR_MISTAKE,
+    ErrorCode.sasl_authentication_failed: _OUR_MISTAKE,
+    ErrorCode.security_disabled: _OUR_MISTAKE,
+    # kraft.version 0: no voter set to change.
+    ErrorCode.unsupported_version: _DEFINITE_NO,
+    ErrorCode.invalid_request: _OUR_MISTAKE,
+    ErrorCode.policy_violation: _DEFINITE_NO,
+    ErrorCode.throttling_quota_exceeded: _NOT_NOW,
+    ErrorCode.inconsistent_cluster_id: _OUR_MISTAKE,
+    ErrorCode.mismatched_endpoint_type: _OUR_MISTAKE,
+    ErrorCode.unsupported_endpoint_type: _OUR_MISTAKE,
+    ErrorCode.invalid_voter_key: _OUR_MISTAKE,
+    ErrorCode.duplicate_voter: _DEFINITE_NO,
+    ErrorCode.voter_not_found: _DEFINITE_NO,
+}
+
+
+def judge(api: Api, code: ErrorCode) -> Judgement:
+    """The meaning of a code as the answer to this request."""
+    judgement = WRITES.get(code, _MAYBE)
+    if api.effect is Effect.READS:
+        return Judgement(fault=judgement.fault, retry_safe=True, outcome_unknown=False)
+    return judgement
+
+
+def refused(endpoint: Endpoint, api: Api, code: ErrorCode, server_message: str | None) -> KafkaRefused:
+    """The error to raise for an answer that carries a code other than zero."""
+    judgement, name, words = judge(api, code), error_name(code), (server_message or "").strip()
+    said = f": {words}" if words else ", without a word of explanation"
+    return KafkaRefused(
+        f"{api.name} was refused by controller {endpoint} with {name}{said}",
+        code=int(code),
+        name=name,
+        server_message=words,
+        fault=judgement.fault,
+        retry_safe=judgement.retry_safe,
+        outcome_unknown=judgement.outcome_unknown,
+    )
