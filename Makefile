@@ -1,0 +1,117 @@
+# Every target can be run on its own, does again only what has changed, and installs what it needs: Debian packages as
+# root (named in one error to anyone else), Python packages into .venv, all else into the cache of the test-bed.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+UV_VERSION := 0.13.8
+KAFKA_VERSION ?= 4.4.0
+WORKERS ?= 3
+
+VENV := .venv/bin
+PYTEST := $(VENV)/python -m pytest
+TESTBED := $(VENV)/python e2e/testbed
+# In the test-bed's network, where the API server, pods and services answer.
+INSIDE := $(TESTBED) exec --
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' Makefile
+
+# --- set-up ----------------------------------------------------------------------------------------------------------
+
+SETUP_KEY = $(shell { cat requirements-dev.lock pyproject.toml; echo $(UV_VERSION); $(PYTHON) -V; pwd; } | sha256sum)
+
+.PHONY: setup
+setup: ## make .venv with the locked packages; nothing if it is up to date
+	@[ "$$(cat .venv/.stamp 2> /dev/null)" != "$(SETUP_KEY)" ] || exit 0; \
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "make: Python 3.11 or newer is needed; PYTHON=… chooses one" >&2; exit 1; }; \
+	rm -f .venv/.stamp; \
+	$(PYTHON) e2e/testbed venv-packages; \
+	[ -x $(VENV)/python ] && $(VENV)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear .venv; \
+	$(VENV)/python -m pip install -q --disable-pip-version-check "uv==$(UV_VERSION)"; \
+	$(VENV)/uv pip install -q --python $(VENV)/python --require-hashes -r requirements-dev.lock; \
+	$(VENV)/uv pip install -q --python $(VENV)/python --no-deps -e .; \
+	echo "$(SETUP_KEY)" > .venv/.stamp
+
+.PHONY: helm
+helm: setup
+	@$(TESTBED) helm-binary > /dev/null
+
+.PHONY: testbed
+testbed: setup ## a Kubernetes cluster with Kafka's and the operator's image on its workers
+	@$(TESTBED) up --workers $(WORKERS)
+	@$(TESTBED) base-images --kafka $(KAFKA_VERSION) > /dev/null
+	@$(TESTBED) load testbed/kafka:$(KAFKA_VERSION)
+	@$(TESTBED) operator-image > /dev/null
+	@$(TESTBED) helm-binary > /dev/null
+
+.PHONY: lock
+lock: setup ## resolve the dependencies anew into both requirement locks
+	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --generate-hashes --no-emit-index-url \
+	  --python-version 3.11 --universal -o requirements.lock
+	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --group dev --generate-hashes --no-emit-index-url \
+	  --python-version 3.11 --universal -o requirements-dev.lock
+
+.PHONY: crds
+crds: setup ## generate the CRD from the models, into crds/ and the chart
+	$(VENV)/python -m kafka_quorum.api.crd
+
+# --- to look at ------------------------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: setup ## a cluster, the chart, and a quorum of three controllers that becomes ready
+	@$(VENV)/python e2e/demo.py --workers $(WORKERS)
+
+.PHONY: down
+down: ## delete the cluster; images and compiled programs stay
+	@$(PYTHON) e2e/testbed down
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+.PHONY: check
+check: setup
+	$(VENV)/ruff check .
+	$(VENV)/ruff format --check .
+	$(VENV)/mypy
+	$(VENV)/lint-imports
+
+.PHONY: test-unit
+test-unit: helm
+	$(PYTEST) -m "not simulation and not live and not e2e and not bench"
+
+.PHONY: test-fast
+test-fast: check test-unit ## lint, types, import contracts and unit tests; under two minutes
+
+.PHONY: test-simulation
+test-simulation: setup ## the reconcile code against models of KRaft and Kubernetes, with faults
+	$(PYTEST) -m "simulation and not bench"
+
+.PHONY: test-live
+test-live: setup ## real Kafka processes on loopback
+	@$(TESTBED) kafka-jars $(KAFKA_VERSION) > /dev/null
+	$(PYTEST) -m "live and not bench"
+
+.PHONY: test-e2e
+test-e2e: testbed ## the end-to-end scenarios that belong to `make test`
+	$(INSIDE) $(PYTEST) e2e/scenarios -m "not full and not bench"
+
+# In this order, so that what is cheap fails first; make stops at the first part that fails, and the last line of a
+# good run is the last part's own.
+.PHONY: test
+test: ## everything but the full end-to-end run, soak and bench; under an hour from nothing
+	@$(MAKE) test-fast
+	@$(MAKE) test-simulation
+	@$(MAKE) test-live
+	@$(MAKE) test-e2e
+
+.PHONY: e2e
+e2e: testbed ## all end-to-end scenarios
+	$(INSIDE) $(PYTEST) e2e/scenarios -m "not bench"
+
+.PHONY: bench
+bench: testbed ## figures of one run, side by side
+	$(INSIDE) $(PYTEST) e2e/bench -m bench -s -p no:randomly

@@ -1,0 +1,141 @@
+"""The demonstration behind `make demo`: from nothing to a ready quorum, and what a person sees of it.
+
+Each step is one that a person could type; it is done again only where something changed, so a second run on a warm
+machine takes a minute or two.
+"""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from testbed import engine
+from testbed.config import KAFKA_VERSIONS, PROJECT, SOURCE, default_paths
+from testbed.process import TestbedError, environment
+from testbed.progress import note, step, summary
+
+NAMESPACE = "kafka-quorum-system"
+RELEASE = "kafka-quorum-operator"
+CHART = PROJECT / "helm" / "kafka-quorum-operator"
+EXAMPLE = Path(__file__).resolve().parent / "examples" / "quorum.yaml"
+QUORUM = "demo"
+READY_TIMEOUT_S = 300
+
+_NEXT = """
+What next? A command runs in the cluster's network behind `python3 e2e/testbed exec --`:
+
+  python3 e2e/testbed exec -- kubectl get kq -w                      # watch; then, in another terminal:
+  python3 e2e/testbed exec -- kubectl delete pod -l app.kubernetes.io/instance=demo --wait=false
+  python3 e2e/testbed exec -- kubectl get events --for kafkaquorum/demo
+  python3 e2e/testbed exec -- kubectl -n kafka-quorum-system logs deployment/kafka-quorum-operator
+  python3 e2e/testbed exec -- bash                                   # a shell with kubectl, helm and docker
+  make down                                                          # delete the cluster
+"""
+
+
+def main() -> int:
+    """Run the steps in order; a failure of any is told with what there is to see."""
+    parser = argparse.ArgumentParser(description="From nothing to a ready quorum of Kafka controllers.")
+    parser.add_argument("--workers", type=int, default=3, metavar="N")
+    options = parser.parse_args()
+    try:
+        image = prepare(options.workers)
+        cluster = engine.require(default_paths())
+        with step("install the chart"):
+            _run(cluster, helm_upgrade(image))
+        bring_up(cluster)
+    except TestbedError as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    summary()
+    print(_NEXT)
+    return 0
+
+
+def prepare(workers: int) -> str:
+    """A cluster with the images on its workers; returns the operator's image."""
+    kafka_version = KAFKA_VERSIONS[0]  # the one that the example asks for
+    kafka_image = f"testbed/kafka:{kafka_version}"
+    with step("a cluster with Kafka's and the operator's image"):
+        _testbed("up", "--workers", str(workers))
+        _testbed("base-images", "--kafka", kafka_version)
+        _testbed("load", kafka_image)
+        image = _testbed("operator-image").strip()
+        _testbed("helm-binary")
+    return image
+
+
+def helm_upgrade(image: str) -> list[str]:
+    """The command that installs the chart, or follows a change of it or of the image."""
+    repository, _, tag = image.rpartition(":")
+    values = {
+        "image.repository": repository,
+        "image.tag": tag,
+        "image.pullPolicy": "IfNotPresent",
+        "kafka.imageTemplate": "testbed/kafka:{version}",
+    }
+    # A brace would begin a list in --set, hence the literal form.
+    literals = [argument for key, value in values.items() for argument in ("--set-literal", f"{key}={value}")]
+    where = ["--namespace", NAMESPACE, "--create-namespace"]
+    return ["helm", "upgrade", "--install", RELEASE, str(CHART), *where, "--wait", "--timeout", "3m", *literals]
+
+
+def bring_up(cluster: engine.Engine) -> None:
+    """Apply the example, show how it comes to be, wait until it is ready, and show what it then is."""
+    _run(cluster, ["kubectl", "apply", "-f", str(EXAMPLE)])
+    wait = ["kubectl", "wait", "--for=condition=Ready", f"kafkaquorum/{QUORUM}", f"--timeout={READY_TIMEOUT_S}s"]
+    try:
+        with step(f"wait until {QUORUM} is ready"), _watching(cluster):
+            _run(cluster, wait)
+    except TestbedError:
+        _explain(cluster)
+        raise
+    _show(cluster, ["kubectl", "get", "kq", "-o", "wide"])
+    _show(cluster, ["kubectl", "get", "pods,pvc", "-o", "wide"])
+    _show(cluster, ["kubectl", "describe", "kq", QUORUM])
+
+
+@contextmanager
+def _watching(cluster: engine.Engine) -> Iterator[None]:
+    """Print a line for every change of the quorum's status while something else goes on."""
+    command = cluster.inside(["kubectl", "get", "kq", QUORUM, "--watch"])
+    with subprocess.Popen(command, env=environment(cluster.env())) as watch:
+        try:
+            yield
+        finally:
+            watch.terminate()
+
+
+def _explain(cluster: engine.Engine) -> None:
+    """What a person would look at first when a quorum does not become ready."""
+    _show(cluster, ["kubectl", "describe", "kq", QUORUM])
+    _show(cluster, ["kubectl", "get", "pods,pvc", "-A", "-o", "wide"])
+    _show(cluster, ["kubectl", "-n", NAMESPACE, "logs", f"deployment/{RELEASE}", "--tail=40"])
+
+
+def _testbed(*arguments: str) -> str:
+    """Run a command of the test-bed; its progress shows, and what it prints is returned."""
+    command = [sys.executable, str(SOURCE), *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise TestbedError(f"testbed {' '.join(arguments)} failed")
+    return done.stdout
+
+
+def _run(cluster: engine.Engine, command: Sequence[str]) -> None:
+    if _show(cluster, command):
+        raise TestbedError(f"{' '.join(command)} failed")
+
+
+def _show(cluster: engine.Engine, command: Sequence[str]) -> int:
+    """Run a command where the cluster answers, as a person would see it; returns its exit code."""
+    note(f"$ {' '.join(command)}")
+    return subprocess.run(cluster.inside([*command]), env=environment(cluster.env()), check=False).returncode
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
