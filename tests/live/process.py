@@ -1,0 +1,58 @@
+"""A Kafka server as a process: started, stopped dead, frozen, and never left behind.
+
+`setpriv --pdeathsig` lets the kernel end a server when the test process ends, however that happens.
+"""
+
+import signal
+import subprocess
+from pathlib import Path
+
+_EXIT_TIMEOUT_S = 30.0
+
+
+class ServerProcess:
+    """One running server; its output goes to the end of `log`."""
+
+    def __init__(self, command: list[str], log: Path) -> None:
+        """Start it."""
+        self.log = log
+        self.frozen = False
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", "--", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        return self._process.poll()
+
+    def wait(self, timeout_s: float = _EXIT_TIMEOUT_S) -> int:
+        """Its exit code, once it has ended by itself (TimeoutExpired)."""
+        return self._process.wait(timeout_s)
+
+    def kill(self) -> None:
+        """End it as a crash would, and see it gone."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait(_EXIT_TIMEOUT_S)
+
+    def stop(self) -> None:
+        """End it as Kubernetes would: SIGTERM, and time to finish."""
+        if self._process.poll() is None:
+            self._process.terminate()
+        self._process.wait(_EXIT_TIMEOUT_S)
+
+    def freeze(self) -> None:
+        """Stop it where it stands: its sockets stay open, nothing is answered."""
+        self._process.send_signal(signal.SIGSTOP)
+        self.frozen = True
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self._process.send_signal(signal.SIGCONT)
+        self.frozen = False

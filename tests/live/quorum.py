@@ -1,0 +1,229 @@
+"""A quorum of real controllers on loopback, without Kubernetes: format, start, crash, freeze, wipe, and wait.
+
+`LiveQuorum` keeps the processes and their directories, nothing else: what the quorum thinks is asked of it over the wire.
+Everything that it starts ends with `close()`. Logs and directories stay, for whoever has to find out why.
+"""
+
+import random
+import secrets
+import shutil
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kafka_quorum.errors import KafkaError
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, usable_uuid, uuid_from_bytes
+from kafka_quorum.model.quorum import Endpoint, Listener, QuorumAnswer
+from kafka_quorum.wire.protocol import Controllers
+from tests.live.jars import Kafka
+from tests.live.process import ServerProcess
+from tests.live.storage import Format, InitialControllers, Mode, ToolResult, read_properties, start_format
+from tests.live.waiting import DEADLINE_S, wait_for
+
+HOST = "127.0.0.1"
+LISTENER = "CONTROLLER"
+_PORTS = range(20000, 32000)  # below the range from which the kernel takes ports for clients
+_LOGGING = """<Configuration status="error"><Appenders><Console name="console" target="SYSTEM_OUT">
+<PatternLayout pattern="[%d] %p %m (%c)%n"/></Console></Appenders>
+<Loggers><Root level="INFO"><AppenderRef ref="console"/></Root></Loggers></Configuration>
+"""
+
+
+def new_uuid() -> str:
+    """A UUID that Kafka could have made."""
+    while not usable_uuid(raw := secrets.token_bytes(16)):
+        pass
+    return uuid_from_bytes(raw)
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens at."""
+    for port in random.sample(_PORTS, k=100):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError("no free port on loopback in a hundred attempts")
+
+
+@dataclass(slots=True)
+class LiveNode:
+    """One controller: its address, its directory, and its process while it has one."""
+
+    node_id: NodeID
+    port: int
+    home: Path
+    process: ServerProcess | None = None
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where it listens."""
+        return Endpoint(node_id=self.node_id, host=HOST, port=self.port)
+
+    @property
+    def listener(self) -> Listener:
+        """What it advertises."""
+        return Listener(name=LISTENER, host=HOST, port=self.port)
+
+    @property
+    def config(self) -> Path:
+        """Its server.properties."""
+        return self.home / "server.properties"
+
+    @property
+    def data(self) -> Path:
+        """Its log directory."""
+        return self.home / "data"
+
+    @property
+    def log(self) -> Path:
+        """What it said, over all its lives."""
+        return self.home / "server.log"
+
+    @property
+    def meta(self) -> dict[str, str]:
+        """Its meta.properties."""
+        return read_properties(self.data / "meta.properties")
+
+    @property
+    def key(self) -> ReplicaKey:
+        """The replica that lies on its disk."""
+        return ReplicaKey(node_id=self.node_id, directory_id=DirectoryID(self.meta["directory.id"]))
+
+    @property
+    def running(self) -> ServerProcess:
+        """Its process, which has to be there."""
+        if self.process is None:
+            raise RuntimeError(f"controller {self.node_id} was not started")
+        return self.process
+
+
+@dataclass(slots=True)
+class LiveQuorum:
+    """Controllers under one directory. `config` is added to every server.properties."""
+
+    kafka: Kafka
+    directory: Path
+    cluster_id: ClusterID = field(default_factory=lambda: ClusterID(new_uuid()))
+    config: dict[str, str] = field(default_factory=dict)
+    more_bootstrap_servers: tuple[str, ...] = ()
+    nodes: dict[NodeID, LiveNode] = field(default_factory=dict)
+
+    def add_node(self, node_id: int) -> LiveNode:
+        """Make room for a controller; nothing is formatted or started."""
+        home = self.directory / f"controller-{node_id}"
+        home.mkdir(parents=True)
+        node = LiveNode(node_id=NodeID(node_id), port=free_port(), home=home)
+        self.nodes[node.node_id] = node
+        for each in self.nodes.values():
+            self.write_config(each)
+        return node
+
+    def write_config(self, node: LiveNode, **changed: str) -> None:
+        """Its server.properties, as the operator would write them; `changed` with `_` for `.` in the names."""
+        servers = [*self.more_bootstrap_servers, *(f"{HOST}:{each.port}" for each in self.nodes.values())]
+        properties = {
+            "process.roles": "controller",
+            "node.id": str(node.node_id),
+            "controller.listener.names": LISTENER,
+            "listeners": f"{LISTENER}://{HOST}:{node.port}",
+            "controller.quorum.bootstrap.servers": ",".join(servers),
+            "controller.quorum.auto.join.enable": "false",
+            "log.dirs": str(node.data),
+            **self.config,
+            **{name.replace("_", "."): value for name, value in changed.items()},
+        }
+        node.config.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+
+    def initial_controllers(self, nodes: Iterable[LiveNode]) -> InitialControllers:
+        """Pre-made replica keys for these nodes."""
+        return InitialControllers(
+            voters=tuple(
+                (ReplicaKey(node_id=node.node_id, directory_id=DirectoryID(new_uuid())), HOST, node.port)
+                for node in nodes
+            )
+        )
+
+    def format(
+        self, nodes: Iterable[LiveNode], mode: Mode, features: tuple[str, ...] = (), more: tuple[str, ...] = ()
+    ) -> list[ToolResult]:
+        """Format these nodes at the same time; the results say how it went."""
+        wanted = Format(cluster_id=self.cluster_id, mode=mode, features=features, more=more)
+        running = [start_format(self.kafka, node.config, wanted) for node in nodes]
+        return [each.result() for each in running]
+
+    def must_format(self, nodes: Iterable[LiveNode], mode: Mode, features: tuple[str, ...] = ()) -> None:
+        """Format, and accept nothing but success."""
+        for result in self.format(nodes, mode, features):
+            if result.exit_code != 0:
+                raise AssertionError(f"format ended with {result.exit_code}: {result.output}")
+
+    def start(self, *nodes: LiveNode) -> None:
+        """Start servers; they need some seconds before they answer."""
+        logging = self.directory / "log4j2.xml"
+        logging.write_text(_LOGGING)
+        for node in nodes:
+            if node.process is not None and node.process.exit_code is None:
+                raise RuntimeError(f"controller {node.node_id} runs already")
+            options = (f"-Dlog4j2.configurationFile={logging}",)
+            command = self.kafka.command("kafka.Kafka", str(node.config), options=options)
+            node.process = ServerProcess(command, node.log)
+
+    def wipe(self, node: LiveNode) -> None:
+        """Lose its disk: the directory is there, and empty."""
+        if node.process is not None and node.process.exit_code is None:
+            raise RuntimeError(f"controller {node.node_id} still runs")
+        shutil.rmtree(node.data)
+        node.data.mkdir()
+
+    def close(self) -> None:
+        """End every process."""
+        for node in self.nodes.values():
+            if node.process is not None:
+                node.process.kill()
+
+    async def look(self, controllers: Controllers) -> QuorumAnswer | None:
+        """The leader's answer, if one of the running nodes is the leader; the highest epoch wins."""
+        answers = []
+        for node in self.nodes.values():
+            if node.process is None or node.process.exit_code is not None or node.process.frozen:
+                continue
+            answer = await _answer(controllers, node.endpoint)
+            if answer is not None:
+                answers.append(answer)
+        return max(answers, key=lambda answer: answer.leader_epoch, default=None)
+
+    async def leader(
+        self, controllers: Controllers, *, deadline_s: float = DEADLINE_S
+    ) -> tuple[LiveNode, QuorumAnswer]:
+        """The leader, once it knows the high watermark, and what it said."""
+
+        async def settled() -> QuorumAnswer | None:
+            answer = await self.look(controllers)
+            return answer if answer is not None and answer.high_watermark > 0 else None
+
+        answer = await wait_for("a leader with a high watermark", settled, deadline_s=deadline_s)
+        return self.nodes[answer.leader_id], answer
+
+    async def observer(self, controllers: Controllers, key: ReplicaKey) -> QuorumAnswer:
+        """Wait until the leader shows this replica as an observer that has everything up to the high watermark."""
+
+        async def caught_up() -> QuorumAnswer | None:
+            answer = await self.look(controllers)
+            if answer is None or answer.high_watermark <= 0:
+                return None
+            rows = [row for row in answer.observers if row.key == key]
+            return answer if rows and rows[0].log_end_offset >= answer.high_watermark - 2 else None
+
+        return await wait_for(f"{key} as a caught-up observer", caught_up)
+
+
+async def _answer(controllers: Controllers, endpoint: Endpoint) -> QuorumAnswer | None:
+    try:
+        return await controllers.describe_quorum(endpoint)
+    except KafkaError:
+        return None

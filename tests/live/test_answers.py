@@ -1,0 +1,215 @@
+"""AddRaftVoter's real answers, case by case of `answers.ADD_VOTER`."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+import pytest_asyncio
+
+from kafka_quorum.errors import KafkaRefused
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.quorum import AddVoter, Listener, QuorumAnswer
+from kafka_quorum.wire.admin import KafkaControllers
+from tests.live.answers import ADD_VOTER, CONCURRENT_ADDS, AddVoterCase, Asked, Cluster, Listeners, Newcomer, Voter
+from tests.live.membership import remove_voter
+from tests.live.quorum import HOST, LISTENER, LiveNode, LiveQuorum, free_port, new_uuid
+from tests.live.storage import NoInitialControllers
+from tests.live.waiting import wait_for
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(180), pytest.mark.asyncio(loop_scope="module")]
+
+VOTERS, NEWCOMERS = (3000, 3001), (3002, 3003)
+TIMEOUT_MS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """Two voters and two caught-up observers; every test leaves it as it was."""
+
+    quorum: LiveQuorum
+    controllers: KafkaControllers
+    newcomer: LiveNode
+    second: LiveNode
+
+    async def settled(self) -> tuple[LiveNode, LiveNode]:
+        """The leader and the follower, once the voters are the first two and both newcomers are caught up."""
+        for node in (self.newcomer, self.second):
+            await self.quorum.observer(self.controllers, node.key)
+        leader, answer = await self.quorum.leader(self.controllers)
+        assert {row.key.node_id for row in answer.voters} == set(VOTERS)
+        (follower,) = (self.quorum.nodes[NodeID(each)] for each in VOTERS if each != leader.node_id)
+        return leader, follower
+
+    async def voters(self) -> set[ReplicaKey]:
+        """The voter set, as the leader shows it."""
+        _, answer = await self.quorum.leader(self.controllers)
+        return {row.key for row in answer.voters}
+
+    async def remove_again(self, node: LiveNode) -> None:
+        """Make an observer of it again."""
+
+        async def removed() -> bool | None:
+            leader, answer = await self.quorum.leader(self.controllers)
+            if node.key not in {row.key for row in answer.voters}:
+                return True
+            await remove_voter(leader.endpoint, self.quorum.cluster_id, node.key)
+            return None
+
+        await wait_for(f"{node.key} removed from the voters", removed)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers) -> AsyncIterator[World]:
+    """Start it once for all cases."""
+    quorum = new_quorum("answers")
+    voters = [quorum.add_node(each) for each in VOTERS]
+    newcomers = [quorum.add_node(each) for each in NEWCOMERS]
+    quorum.must_format(voters, quorum.initial_controllers(voters))
+    quorum.must_format(newcomers, NoInitialControllers())
+    quorum.start(*voters, *newcomers)
+    yield World(quorum=quorum, controllers=controllers, newcomer=newcomers[0], second=newcomers[1])
+    quorum.close()
+
+
+@asynccontextmanager
+async def as_the_case_says(world: World, newcomer: Newcomer) -> AsyncIterator[None]:
+    """Put the newcomer's process into the case's condition, and back."""
+    node = world.newcomer
+    match newcomer:
+        case Newcomer.RUNS:
+            yield
+        case Newcomer.FROZEN:
+            node.running.freeze()
+            try:
+                yield
+            finally:
+                node.running.thaw()
+        case Newcomer.DEAD:
+            node.running.kill()
+            try:
+                yield
+            finally:
+                world.quorum.start(node)
+
+
+def request(case: AddVoterCase, world: World, sitting: LiveNode) -> AddVoter:
+    """What the case sends."""
+    key, listener = voter_of(case.voter, world.newcomer, sitting)
+    listeners = {
+        Listeners.OWN: (listener,),
+        Listeners.NONE: (),
+        Listeners.WRONG_NAME: (Listener(name="ELSEWHERE", host=listener.host, port=listener.port),),
+    }
+    own = world.quorum.cluster_id
+    return AddVoter(
+        cluster_id=own if case.cluster is Cluster.OWN else ClusterID(new_uuid()),
+        voter=key,
+        listeners=listeners[case.listeners],
+        timeout_ms=TIMEOUT_MS,
+    )
+
+
+def voter_of(voter: Voter, newcomer: LiveNode, sitting: LiveNode) -> tuple[ReplicaKey, Listener]:
+    """The replica key that is sent, and an honest listener for it."""
+    other = DirectoryID(new_uuid())
+    match voter:
+        case Voter.NEWCOMER:
+            return newcomer.key, newcomer.listener
+        case Voter.NEWCOMER_OTHER_DIRECTORY:
+            return ReplicaKey(node_id=newcomer.node_id, directory_id=other), newcomer.listener
+        case Voter.NEWCOMER_ZERO_DIRECTORY:
+            return ReplicaKey(node_id=newcomer.node_id, directory_id=None), newcomer.listener
+        case Voter.SITTING:
+            return sitting.key, sitting.listener
+        case Voter.SITTING_OTHER_DIRECTORY:
+            return ReplicaKey(node_id=sitting.node_id, directory_id=other), sitting.listener
+        case Voter.STRANGER:
+            stranger = ReplicaKey(node_id=NodeID(3099), directory_id=other)
+            return stranger, Listener(name=LISTENER, host=HOST, port=free_port())
+
+
+async def outcome(world: World, asked: LiveNode, add: AddVoter) -> str | None:
+    """Kafka's name of the error, None for success."""
+    try:
+        await world.controllers.add_voter(asked.endpoint, add)
+    except KafkaRefused as error:
+        return error.name
+    return None
+
+
+@pytest.mark.parametrize("case", ADD_VOTER, ids=[case.name for case in ADD_VOTER])
+async def test_add_voter_is_answered_as_the_table_says(world: World, case: AddVoterCase) -> None:
+    """A real leader (or follower) answers each case as the table says, and adds a voter only where it says success."""
+    leader, follower = await world.settled()
+    before, add = await world.voters(), request(case, world, follower)
+    async with as_the_case_says(world, case.newcomer):
+        begin_s = time.monotonic()
+        answered = await outcome(world, leader if case.asked is Asked.LEADER else follower, add)
+        took_s = time.monotonic() - begin_s
+    after = await world.voters()
+    await world.remove_again(world.newcomer)
+    assert answered == case.refused
+    assert after == (before | {world.newcomer.key} if case.refused is None else before)
+    assert took_s < case.at_most_s
+
+
+async def test_two_adds_at_once(world: World) -> None:
+    """Of two adds at the same time one succeeds and the other is refused at once, so two changes never overlap."""
+    leader, _ = await world.settled()
+    before = await world.voters()
+    adds = [
+        AddVoter(cluster_id=world.quorum.cluster_id, voter=node.key, listeners=(node.listener,), timeout_ms=TIMEOUT_MS)
+        for node in (world.newcomer, world.second)
+    ]
+    clients = [KafkaControllers(), KafkaControllers()]  # two connections: on one, requests wait for one another
+    results: list[str | None] = []
+
+    async def send(client: KafkaControllers, add: AddVoter) -> None:
+        try:
+            await client.add_voter(leader.endpoint, add)
+        except KafkaRefused as error:
+            results.append(error.name)
+        else:
+            results.append(None)
+
+    for client in clients:
+        await client.api_versions(leader.endpoint)
+    await asyncio.gather(*(send(client, add) for client, add in zip(clients, adds, strict=True)))
+    added = await world.voters() - before
+    for client in clients:
+        await client.close()
+    for node in (world.newcomer, world.second):
+        await world.remove_again(node)
+    assert sorted(results, key=str) == sorted(CONCURRENT_ADDS, key=str)
+    assert len(added) == 1
+
+
+async def test_a_voter_that_was_removed_and_still_runs_stays_an_observer(world: World) -> None:
+    """With controller.quorum.auto.join.enable=false nobody but the operator adds a removed voter again."""
+    leader, _ = await world.settled()
+    node = world.newcomer
+    add = AddVoter(
+        cluster_id=world.quorum.cluster_id, voter=node.key, listeners=(node.listener,), timeout_ms=TIMEOUT_MS
+    )
+    await world.controllers.add_voter(leader.endpoint, add)
+    await world.remove_again(node)
+    first = await world.quorum.observer(world.controllers, node.key)
+
+    async def five_seconds_later() -> QuorumAnswer | None:
+        """By the leader's clock: two and a half times what auto-join takes, which was measured."""
+        answer = await world.quorum.look(world.controllers)
+        if answer is None:
+            return None
+        assert node.key not in {row.key for row in answer.voters}
+        return answer if leader_clock_ms(answer) - leader_clock_ms(first) > 5_000 else None
+
+    assert await wait_for("five more seconds of the leader's clock", five_seconds_later)
+
+
+def leader_clock_ms(answer: QuorumAnswer) -> int:
+    """The leader's present time, which its own row carries."""
+    (row,) = (row for row in answer.voters if row.key.node_id == answer.leader_id)
+    return row.last_fetch_ms
