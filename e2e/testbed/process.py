@@ -15,6 +15,8 @@ Command = Sequence[object]
 class TestbedError(RuntimeError):
     """Something that the user should read, without a traceback."""
 
+    __test__ = False  # the name begins as pytest's classes of tests do
+
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Give this process's environment with `extra`, and the system directories that root's PATH may lack."""

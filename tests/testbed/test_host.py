@@ -1,0 +1,109 @@
+"""What the host must have: packages, Go, wheels for the image."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from testbed import binaries, operatorimage, packages, process
+from testbed.config import Paths, default_paths
+
+
+def test_only_packages_of_missing_commands_are_wanted() -> None:
+    """A command that is there wants nothing; two commands of one package want it once."""
+    commands = {"sh": "dash", "no-such-command-1": "b", "no-such-command-2": "b", "no-such-command-3": "a"}
+    assert packages.missing(commands) == ["a", "b"]
+
+
+def test_nothing_is_installed_when_nothing_is_missing(tmp_path: Path) -> None:
+    """A machine that has everything needs neither root nor apt."""
+    packages.ensure(Paths(tmp_path), {"sh": "dash"})
+    packages.ensure_venv(Paths(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_someone_who_is_not_root_gets_one_error_with_all_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error is a command that can be given to an administrator."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    found = {"apt-get": "/usr/bin/apt-get"}
+    monkeypatch.setattr(shutil, "which", lambda name, **_: found.get(name))
+    with pytest.raises(process.TestbedError, match=r"not root.*apt-get install maven openjdk-17-jre-headless$"):
+        packages.ensure(Paths(tmp_path), packages.MAVEN)
+
+
+@pytest.mark.parametrize(
+    ("text", "version"), [("go1.26.8", (1, 26)), ("go1.9", (1, 9)), ("go1.27rc1", (1, 27)), ("go2.0\n", (2, 0))]
+)
+def test_a_version_of_go_is_read(text: str, version: tuple[int, int]) -> None:
+    """Releases and release candidates compare as numbers: 1.9 is older than 1.26."""
+    assert binaries.parse_go_version(text) == version
+
+
+def test_a_go_without_a_release_is_refused() -> None:
+    """A development build names no release, so nothing can be said about its age."""
+    with pytest.raises(process.TestbedError, match="not a release"):
+        binaries.parse_go_version("devel +abc")
+
+
+def test_an_old_go_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says which Go is wanted and which one was found."""
+    monkeypatch.setattr(binaries, "output", lambda _: "go1.19.8\n")
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/go")
+    binaries._go_version.cache_clear()
+    with pytest.raises(process.TestbedError, match=r"Go 1\.26 or newer is needed; the one on PATH is go1\.19\.8"):
+        binaries._go_version()
+
+
+def test_kubernetes_knows_its_own_version() -> None:
+    """Only components that say which release they are pass the checks of kubeadm."""
+    flags = binaries._version_flags()
+    assert "-X k8s.io/component-base/version.gitVersion=v1." in flags
+    assert "-X k8s.io/component-base/version.gitMajor=1 " in flags
+
+
+def test_wheels_fit_the_images_machine() -> None:
+    """Each standard is named for the machine; a machine without wheels is refused with a way out."""
+    assert operatorimage.platform_tags("aarch64")[0] == "manylinux2014_aarch64"
+    with pytest.raises(process.TestbedError, match="with a network"):
+        operatorimage.platform_tags("riscv64")
+
+
+@pytest.mark.parametrize(
+    ("settings", "cache"),
+    [
+        ({"TESTBED_CACHE": "/a/b"}, "/a/b"),
+        ({"XDG_CACHE_HOME": "/x"}, "/x/kafka-quorum-testbed"),
+        ({"HOME": "/home/me"}, "/home/me/.cache/kafka-quorum-testbed"),
+    ],
+)
+def test_the_cache_lies_outside_the_checkout(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], cache: str
+) -> None:
+    """A fresh clone finds what an earlier one built."""
+    for name in ("TESTBED_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    assert default_paths().cache == Path(cache)
+
+
+def test_a_failing_program_shows_its_last_lines(tmp_path: Path) -> None:
+    """Of a long log a person sees the end, and where the rest is."""
+    log = tmp_path / "log" / "a.log"
+    with pytest.raises(process.TestbedError, match=r"ended with 3.*a\.log:\n(?s:.*)the cause"):
+        process.run(["sh", "-c", "seq 100; echo the cause >&2; exit 3"], log)
+    assert "100" in log.read_text()
+
+
+def test_a_program_without_an_answer_is_given_up() -> None:
+    """A deadline ends the wait, and its length is told."""
+    with pytest.raises(process.TestbedError, match="no answer within"):
+        process.output(["sleep", "30"], timeout_s=0.05)
+
+
+def test_asking_is_not_doing() -> None:
+    """A question whose program fails, or is missing, is answered with no."""
+    assert process.succeeds(["true"])
+    assert not process.succeeds(["false"])
+    assert not process.succeeds(["no-such-command"])
