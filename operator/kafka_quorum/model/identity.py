@@ -21,7 +21,7 @@ class BootstrapPhase(Enum):
 
 
 class FormatMode(Enum):
-    """How a disk is formatted: with the initial voters, or for an observer (`--no-initial-controllers`)."""
+    """How a disk is formatted: with the initial voters, or for an observer."""
 
     INITIAL_CONTROLLERS = "InitialControllers"
     NO_INITIAL_CONTROLLERS = "NoInitialControllers"

@@ -100,6 +100,8 @@ class Pod:
     container: ContainerState
     report: DiskReport | None
     marked_voter: bool
+    finished_at_s: float
+    """When its container last ended, in seconds since the epoch; 0 if it has not."""
     gate: str
     """The readiness gate's status: `True`, `False`, `Unknown`, or empty where it was never set."""
 
@@ -125,7 +127,7 @@ class Claim:
     cluster_id: str | None
     directory_id: str | None
     phase: str | None
-    requested: str
+    requested_bytes: int
     bound_to: str
     """The Kubernetes node that the volume is bound to, where the claim says so; else empty."""
 

@@ -1,0 +1,323 @@
+"""Claims, formatters and the barrier: how each node gets the disk that is its own, and what happens when it is lost.
+
+Before the barrier a lost disk is formatted again with the same pre-made directory id, for it never ran. Behind it the
+directory id is retired, and every format is without initial controllers.
+"""
+
+from kafka_quorum.model.actions import (
+    AnnotateClaim,
+    CreateClaim,
+    CreateFormatter,
+    DeletePod,
+    RecordChange,
+    SetRecordOwner,
+    WriteRecord,
+)
+from kafka_quorum.model.desired import Desired, VolumeFate
+from kafka_quorum.model.identity import (
+    BootstrapPhase,
+    FormatMode,
+    IdentityRecord,
+    NodeIdentity,
+    with_claim,
+    with_disk_lost,
+    with_report,
+    with_started,
+    without_claim,
+)
+from kafka_quorum.model.ids import DirectoryID
+from kafka_quorum.model.names import claim_name, config_name
+from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, Revision, Running, Terminated, Waiting
+from kafka_quorum.model.plan import Severity, Verdict, Wait
+from kafka_quorum.plan.nodes import initial_nodes
+from kafka_quorum.plan.part import Part, merged
+from kafka_quorum.plan.podstate import waiting_pod
+from kafka_quorum.plan.safety import (
+    found_empty,
+    may_format_initial,
+    may_format_newcomer,
+    may_replace_pod,
+    may_retire_disk,
+    may_start,
+)
+
+_RETRY_FORMAT_AFTER_S = 20.0
+
+
+def claims(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
+    """Every node has its claim, the record knows its uid, and the claim carries a copy of the identity."""
+    unbound = [
+        (node, claim)
+        for node in record.nodes
+        if node.claim_uid is None and (claim := _claim(desired, observed, node)) is not None
+    ]
+    if usable := [(node, claim) for node, claim in unbound if not claim.deleting]:
+        bound = record
+        for node, claim in usable:
+            bound = with_claim(bound, node.node_id, claim.uid)
+        names = ", ".join(claim.name for _, claim in usable)
+        return Part(exclusive=WriteRecord(record=bound, change=RecordChange.CLAIMS_BOUND, message=f"bound {names}"))
+    return merged(
+        (_owner(desired, observed, record), *(_claim_part(desired, observed, record, n) for n in record.nodes))
+    )
+
+
+def _claim_part(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
+    claim = _claim(desired, observed, node)
+    if claim is not None:
+        if claim.deleting:
+            return Part(waits=(_claim_deleting(node, claim),))
+        return Part(actions=_annotations(desired, record, node, claim))
+    if node.claim_uid is None:
+        return Part(actions=(CreateClaim(node_id=node.node_id, generation=node.generation),))
+    if _never_ran(record, node):
+        message = (
+            f"claim {claim_name(desired.name, node)} is gone, and its disk never ran: the next one takes its place"
+        )
+        gone = WriteRecord(record=without_claim(record, node.node_id), change=RecordChange.CLAIM_LOST, message=message)
+        return Part(exclusive=gone)
+    return Part()  # lost(), below, judges what has run
+
+
+def _never_ran(record: IdentityRecord, node: NodeIdentity) -> bool:
+    return record.phase is BootstrapPhase.FORMATTING or not node.formatted
+
+
+def _claim_deleting(node: NodeIdentity, claim: Claim) -> Wait:
+    message = f"claim {claim.name} is being deleted: the disk of controller {node.node_id} is gone once its pod stops"
+    return Wait(severity=Severity.DEGRADED, reason="ClaimDeleting", message=message, node_id=node.node_id)
+
+
+def _annotations(
+    desired: Desired, record: IdentityRecord, node: NodeIdentity, claim: Claim
+) -> tuple[AnnotateClaim, ...]:
+    owner = desired.uid if desired.storage.when_deleted is VolumeFate.DELETE else None
+    mirrored = (claim.cluster_id, claim.directory_id, claim.phase, claim.owner_uid)
+    if mirrored == (record.cluster_id, node.directory_id, record.phase.value, owner):
+        return ()
+    return (AnnotateClaim(claim=claim, directory_id=node.directory_id, grow_to=None),)
+
+
+def _owner(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
+    owner = desired.uid if desired.storage.when_deleted is VolumeFate.DELETE else None
+    if observed.record_owner_uid == owner:
+        return Part()
+    return Part(actions=(SetRecordOwner(resource_version=record.resource_version),))
+
+
+def is_mirrored(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> bool:
+    """Whether the status and the claim carry what the record says of this node: the identity stands in three places."""
+    claim, status = _claim(desired, observed, node), observed.status
+    entry = next((entry for entry in status.controllers if entry.node_id == node.node_id), None)
+    if claim is None or entry is None:
+        return False
+    initial = {key.node_id: key.directory_id for key in record.initial}
+    in_status = {entry.node_id: entry.directory_id for entry in status.initial}
+    return (
+        (claim.cluster_id, claim.directory_id, claim.phase)
+        == (record.cluster_id, node.directory_id, record.phase.value)
+        and (entry.directory_id, entry.claim_uid) == (node.directory_id, node.claim_uid)
+        and (status.cluster_id, status.phase) == (record.cluster_id, record.phase)
+        and in_status == initial
+    )
+
+
+def formatting(
+    desired: Desired,
+    observed: Observed,
+    record: IdentityRecord,
+    revision: Revision | None,
+    *,
+    now_s: float,
+    create: bool,
+) -> Part:
+    """Reports are recorded, done formatters removed, the barrier falls, and unformatted disks get their formatter."""
+    for node in record.nodes:
+        for pod in observed.pods_of(node.node_id, PodRole.FORMATTER):
+            if (directory_id := _reported(record, node, pod)) is not None:
+                message = f"controller {node.node_id} is formatted with directory id {directory_id}"
+                reported = with_report(record, node.node_id, directory_id)
+                write = WriteRecord(record=reported, change=RecordChange.FORMATTED, message=message)
+                return Part(exclusive=write)
+    barrier = _barrier(observed, record)
+    if barrier.exclusive is not None:
+        return barrier
+    tended = (
+        _tend_formatter(node, pod, revision, now_s)
+        for node in record.nodes
+        for pod in observed.pods_of(node.node_id, PodRole.FORMATTER)
+    )
+    created = (_format(desired, observed, record, node, revision) for node in record.nodes if create)
+    return merged((barrier, *tended, *created))
+
+
+def _reported(record: IdentityRecord, node: NodeIdentity, pod: Pod) -> DirectoryID | None:
+    """The directory id that a formatter reported for the node's present disk, if it did, and is still needed."""
+    report = pod.report
+    if node.formatted or report is None or not report.accepted or report.directory_id is None:
+        return None
+    if pod.claim_uid != node.claim_uid or pod.mode is not node.mode:
+        return None
+    if (report.cluster_id, report.node_id) != (record.cluster_id, node.node_id):
+        return None
+    if node.directory_id not in (None, report.directory_id) or report.directory_id in node.lost:
+        return None
+    return DirectoryID(report.directory_id)
+
+
+def _barrier(observed: Observed, record: IdentityRecord) -> Part:
+    if record.phase is BootstrapPhase.STARTED:
+        return Part()
+    verdict = may_start(record, observed, initial_nodes(record))
+    if not verdict.allowed:
+        return Part(verdicts=(verdict,))
+    message = f"every initial controller is formatted: cluster {record.cluster_id} may start"
+    write = WriteRecord(record=with_started(record), change=RecordChange.STARTED, message=message)
+    return Part(exclusive=write, verdicts=(verdict,))
+
+
+def _format(
+    desired: Desired,
+    observed: Observed,
+    record: IdentityRecord,
+    node: NodeIdentity,
+    revision: Revision | None,
+) -> Part:
+    if node.formatted or revision is None or observed.pods_of(node.node_id, PodRole.FORMATTER):
+        return Part()
+    initial = node.mode is FormatMode.INITIAL_CONTROLLERS
+    guard = may_format_initial if initial else may_format_newcomer
+    verdict = guard(record, observed, node)
+    if not verdict.allowed:
+        return Part(verdicts=(verdict,), waits=(_format_wait(node, verdict),))
+    if not is_mirrored(desired, observed, record, node):
+        message = f"the identity of controller {node.node_id} is being written to status and claim"
+        return Part(verdicts=(verdict,), waits=(_progress(node, "Formatting", message),))
+    siblings = {c.bound_to for c in observed.claims if c.node_id != node.node_id and c.bound_to}
+    action = CreateFormatter(
+        node_id=node.node_id,
+        revision=revision,
+        config_name=config_name(desired.name, revision.inputs_hash, record.node_ids),
+        avoid_nodes=tuple(sorted(siblings)),
+    )
+    return Part(actions=(action,), verdicts=(verdict,))
+
+
+def _format_wait(node: NodeIdentity, verdict: Verdict) -> Wait:
+    severity = Severity.DEGRADED if node.lost else Severity.PROGRESS
+    reason = "LostDisk" if node.lost else "Formatting"
+    text = f"controller {node.node_id} lost its disk: {verdict.reason}" if node.lost else verdict.reason
+    return Wait(severity=severity, reason=reason, message=text, node_id=node.node_id)
+
+
+def _tend_formatter(node: NodeIdentity, pod: Pod, revision: Revision | None, now_s: float) -> Part:
+    if pod.deleting:
+        return Part(waits=(_progress(node, "Formatting", f"waits until formatter {pod.name} is gone"),))
+    if node.formatted or pod.claim_uid != node.claim_uid or pod.mode is not node.mode:
+        return _remove_formatter(pod, "FormatterDone", f"formatter {pod.name} has done its work")
+    match pod.container:
+        case Waiting(reason=reason, message=message):
+            if revision is not None and pod.revision != revision.name:
+                return _remove_formatter(
+                    pod, "FormatterOutdated", f"formatter {pod.name} is made anew from the new spec"
+                )
+            return Part(waits=(waiting_pod(pod, reason, message, otherwise="Formatting"),))
+        case Running():
+            return Part(waits=(_progress(node, "Formatting", f"formatter {pod.name} runs"),))
+        case Terminated():
+            return _failed_formatter(node, pod, revision, now_s)
+
+
+def _failed_formatter(node: NodeIdentity, pod: Pod, revision: Revision | None, now_s: float) -> Part:
+    """Foreign files are left alone for a person; anything else is tried again, at once where the spec was corrected."""
+    report = pod.report
+    outdated = revision is not None and pod.revision != revision.name
+    if report is not None and not outdated and report.found is not DiskFound.EMPTY:
+        text = f"formatter {pod.name} refused the disk of controller {node.node_id}: {report.message}"
+        return Part(waits=(_foreign(node, text),))
+    ended_s = pod.finished_at_s
+    if outdated or report is None or now_s - ended_s >= _RETRY_FORMAT_AFTER_S:
+        said = report.message if report else "it left no report"
+        return _remove_formatter(pod, "FormatterFailed", f"formatter {pod.name} failed and is made anew: {said}")
+    text = f"formatter {pod.name} failed, and is tried again in {_RETRY_FORMAT_AFTER_S:.0f} s: {report.message}"
+    return Part(waits=(Wait(severity=Severity.DEGRADED, reason="FormatFailed", message=text, node_id=node.node_id),))
+
+
+def _remove_formatter(pod: Pod, reason: str, message: str) -> Part:
+    verdict = may_replace_pod(pod)
+    if not verdict.allowed:
+        return Part(verdicts=(verdict,))
+    return Part(actions=(DeletePod(pod=pod, reason=reason, message=message),), verdicts=(verdict,))
+
+
+def lost(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
+    """Behind the barrier: a claim that is gone, a volume without data. The directory id is retired, with evidence."""
+    if record.phase is not BootstrapPhase.STARTED:
+        return Part()
+    suspects = [node for node in record.nodes if node.formatted and _looks_lost(desired, observed, node)]
+    failed = _bootstrap_failed(record, suspects)
+    if failed is not None:
+        return Part(waits=(failed,))
+    return merged(_retire(desired, observed, record, node) for node in suspects)
+
+
+def _looks_lost(desired: Desired, observed: Observed, node: NodeIdentity) -> bool:
+    claim = _claim(desired, observed, node)
+    if claim is None or claim.lost:
+        return True
+    return any(found_empty(pod, node) for pod in observed.pods_of(node.node_id, PodRole.KAFKA))
+
+
+def _bootstrap_failed(record: IdentityRecord, suspects: list[NodeIdentity]) -> Wait | None:
+    """A majority of the first voters lost before a leader was ever seen: no honest way leads on from there."""
+    if record.had_leader or not record.initial:
+        return None
+    suspect_keys = {node.key for node in suspects}
+    retired = {directory for node in record.nodes for directory in node.lost}
+    gone = [key for key in record.initial if key in suspect_keys or key.directory_id in retired]
+    if len(record.initial) - len(gone) > len(record.initial) // 2:
+        return None
+    names = ", ".join(str(key) for key in gone)
+    message = (
+        f"a majority of the initial controllers lost its disk before a leader was seen ({names}). Nothing is retried. "
+        "If no broker ever joined: delete the resource, its claims and its identity ConfigMap, and apply it again"
+    )
+    return Wait(severity=Severity.DEGRADED, reason="BootstrapFailed", message=message)
+
+
+def _retire(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
+    claim = _claim(desired, observed, node)
+    verdict = may_retire_disk(desired, observed, node, claim)
+    if not verdict.allowed:
+        wait = Wait(severity=Severity.DEGRADED, reason="LostDisk", message=verdict.reason, node_id=node.node_id)
+        return Part(waits=(wait,), verdicts=(verdict,))
+    new_claim = claim is None or claim.lost
+    how = "its claim is gone" if claim is None else "its volume is gone" if claim.lost else "its volume is empty"
+    message = f"controller {node.node_id} lost its disk ({how}): directory id {node.directory_id} is retired"
+    retired = with_disk_lost(record, node.node_id, new_claim=new_claim)
+    write = WriteRecord(record=retired, change=RecordChange.DISK_LOST, message=message)
+    return Part(exclusive=write, verdicts=(verdict,))
+
+
+def growth(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
+    """Claims that ask for less than the spec does."""
+    actions = []
+    for node in record.nodes:
+        claim = _claim(desired, observed, node)
+        if claim is not None and not claim.deleting and claim.requested_bytes < desired.storage.size_bytes:
+            grow = AnnotateClaim(claim=claim, directory_id=node.directory_id, grow_to=desired.storage.size)
+            actions.append(grow)
+    return Part(actions=tuple(actions))
+
+
+def _claim(desired: Desired, observed: Observed, node: NodeIdentity) -> Claim | None:
+    return observed.claim(claim_name(desired.name, node))
+
+
+def _progress(node: NodeIdentity, reason: str, message: str) -> Wait:
+    return Wait(severity=Severity.PROGRESS, reason=reason, message=message, node_id=node.node_id)
+
+
+def _foreign(node: NodeIdentity, message: str) -> Wait:
+    text = f"{message}. Empty the volume or restore the right one"
+    return Wait(severity=Severity.DEGRADED, reason="ForeignDisk", message=text, node_id=node.node_id)

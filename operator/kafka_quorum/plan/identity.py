@@ -1,0 +1,244 @@
+"""Whose quorum is this? Settled before anything else: minted once, rebuilt from its copies, or stopped by a conflict.
+
+The ConfigMap decides. A copy that is missing, or whose phase lags, is repaired from it (`Started` beats `Formatting`);
+only differing cluster ids, directory ids or claim uids stop the operator, which then names both. Where the ConfigMap is
+gone, the copies rebuild it: Kafka pods are made only after every copy says `Started`, so a single copy that still says
+`Formatting`, in a quorum without Kafka pods, proves that none ever ran.
+"""
+
+from dataclasses import dataclass, replace
+
+from kafka_quorum.model.actions import MintIdentity, RecordChange, WriteRecord
+from kafka_quorum.model.desired import BootstrapMode, Desired
+from kafka_quorum.model.identity import (
+    BootstrapPhase,
+    Format,
+    FormatMode,
+    IdentityRecord,
+    NodeIdentity,
+)
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.names import claim_name
+from kafka_quorum.model.observed import Claim, Observed, PodRole
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.plan.nodes import initial_node_ids, wanted_node_ids
+from kafka_quorum.plan.part import Part
+from kafka_quorum.plan.safety import may_mint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """The record is there, and no copy contradicts it."""
+
+    record: IdentityRecord
+
+
+def assess(desired: Desired, observed: Observed, *, repair_only: bool) -> Settled | Part:
+    """The settled record, or what must happen (or stop) before there is one."""
+    if waits := _older_resource(desired, observed):
+        return Part(waits=waits)
+    if observed.record_fault:
+        return _stop("IdentityUnreadable", observed.record_fault)
+    record = observed.record
+    if record is None:
+        return _without_record(desired, observed, repair_only=repair_only)
+    if conflicts := _conflicts(desired, observed, record):
+        return _stop("IdentityConflict", "; ".join(conflicts))
+    if record.phase is BootstrapPhase.FORMATTING and _somebody_started(observed):
+        message = "a copy of the identity, or a pod, says that the quorum has started: so it has"
+        return Part(exclusive=WriteRecord(record=_forced_start(record), change=RecordChange.REBUILT, message=message))
+    return Settled(record=record)
+
+
+def format_of(desired: Desired) -> Format:
+    """What the initial disks are formatted with."""
+    return Format(mode=desired.bootstrap, release=desired.runtime.release, features=desired.features)
+
+
+def _without_record(desired: Desired, observed: Observed, *, repair_only: bool) -> Part:
+    verdict = may_mint(observed)
+    if verdict.allowed and repair_only:
+        return Part(verdicts=(verdict,))
+    if verdict.allowed:
+        wanted = wanted_node_ids(desired, None)
+        initial = initial_node_ids(desired, wanted)
+        action = MintIdentity(
+            cluster_id=desired.cluster_id,
+            format=format_of(desired),
+            initial=initial,
+            others=tuple(node_id for node_id in wanted if node_id not in initial),
+        )
+        return Part(exclusive=action, verdicts=(verdict,))
+    rebuilt = _rebuilt(desired, observed)
+    if isinstance(rebuilt, str):
+        stopped = _stop("IdentityLost", f"the identity ConfigMap is gone, and {rebuilt}")
+        return replace(stopped, verdicts=(verdict,))
+    message = "the identity ConfigMap was gone: rebuilt from the status, the claims and the pods"
+    action_ = WriteRecord(record=rebuilt, change=RecordChange.REBUILT, message=message)
+    return Part(exclusive=action_, verdicts=(verdict,))
+
+
+def _older_resource(desired: Desired, observed: Observed) -> tuple[Wait, ...]:
+    """Objects that an older resource of this name owns are on their way out: waited for, never adopted."""
+    owned = [
+        *((f"claim {claim.name}", claim.owner_uid) for claim in observed.claims),
+        *((f"pod {pod.name}", pod.owner_uid) for pod in observed.pods),
+        *((f"{item.kind} {item.name}", item.owner_uid) for item in observed.support),
+        ("the identity ConfigMap", observed.record_owner_uid),
+    ]
+    foreign = [name for name, owner in owned if owner is not None and owner != desired.uid]
+    if not foreign:
+        return ()
+    message = f"waits until what an earlier resource of this name owned is gone: {', '.join(foreign)}"
+    return (Wait(severity=Severity.PROGRESS, reason="EarlierResourceEnds", message=message),)
+
+
+def _conflicts(desired: Desired, observed: Observed, record: IdentityRecord) -> list[str]:
+    found: list[str] = []
+    if desired.cluster_id not in (None, record.cluster_id):
+        way_out = f"remove spec.clusterID, or set it to {record.cluster_id}"
+        found.append(f"spec.clusterID is {desired.cluster_id}, but the volumes hold {record.cluster_id}: {way_out}")
+    if observed.status.cluster_id not in (None, record.cluster_id):
+        found.append(f"status.clusterID is {observed.status.cluster_id}, the record's is {record.cluster_id}")
+    for claim in observed.claims:
+        found.extend(_claim_conflicts(desired, record, claim))
+    initial = {key.node_id: key.directory_id for key in record.initial}
+    for entry in observed.status.initial:
+        if initial.get(entry.node_id) != entry.directory_id:
+            both = f"{entry.directory_id} instead of {initial.get(entry.node_id)}"
+            found.append(f"status.bootstrap.initialControllers names {entry.node_id} with directory id {both}")
+    for entry in observed.status.controllers:
+        node = record.node(entry.node_id)
+        if node is not None and _differs(node, entry.directory_id):
+            both = f"{entry.directory_id} instead of {node.directory_id}"
+            found.append(f"status.controllers has controller {entry.node_id} with directory id {both}")
+    return found
+
+
+def _claim_conflicts(desired: Desired, record: IdentityRecord, claim: Claim) -> list[str]:
+    found: list[str] = []
+    if claim.cluster_id not in (None, record.cluster_id):
+        found.append(f"claim {claim.name} is of cluster {claim.cluster_id}, the record is of {record.cluster_id}")
+    node = record.node(claim.node_id)
+    if node is None or claim.name != claim_name(desired.name, node):
+        return found
+    if node.claim_uid is not None and claim.uid != node.claim_uid:
+        way_out = (
+            "a claim that was made anew, or restored, is not this controller's disk: delete it, or restore the record"
+        )
+        found.append(f"claim {claim.name} has uid {claim.uid}, the record's has {node.claim_uid} ({way_out})")
+    elif _differs(node, claim.directory_id):
+        both = f"{claim.directory_id} instead of {node.directory_id}"
+        found.append(f"claim {claim.name} is annotated with directory id {both}")
+    return found
+
+
+def _differs(node: NodeIdentity, copy: str | None) -> bool:
+    """A copy that names a retired directory id only lags; one that names another is a contradiction."""
+    return copy is not None and node.directory_id is not None and copy != node.directory_id and copy not in node.lost
+
+
+def _somebody_started(observed: Observed) -> bool:
+    return (
+        observed.status.phase is BootstrapPhase.STARTED
+        or any(claim.phase == BootstrapPhase.STARTED.value for claim in observed.claims)
+        or any(pod.role is PodRole.KAFKA for pod in observed.pods)
+    )
+
+
+def _forced_start(record: IdentityRecord) -> IdentityRecord:
+    nodes = tuple(replace(node, formatted=node.formatted or node.directory_id is not None) for node in record.nodes)
+    return replace(record, phase=BootstrapPhase.STARTED, nodes=nodes)
+
+
+def _rebuilt(desired: Desired, observed: Observed) -> IdentityRecord | str:
+    """The record that the copies add up to, or what stands against it."""
+    clusters = {
+        *(claim.cluster_id for claim in observed.claims if claim.cluster_id),
+        *((observed.status.cluster_id,) if observed.status.cluster_id else ()),
+    }
+    if len(clusters) != 1:
+        seen = ", ".join(sorted(clusters)) or "none"
+        return f"its copies do not name one cluster id (they name: {seen}): restore the ConfigMap from a backup"
+    nodes = _rebuilt_nodes(observed)
+    if isinstance(nodes, str):
+        return nodes
+    initial = _rebuilt_initial(observed, nodes)
+    started = _somebody_started(observed) or not initial
+    record = IdentityRecord(
+        cluster_id=ClusterID(clusters.pop()),
+        phase=BootstrapPhase.STARTED if started else BootstrapPhase.FORMATTING,
+        format=replace(format_of(desired), mode=_rebuilt_mode(initial)),
+        initial=initial,
+        nodes=nodes,
+        applied_revision=_rebuilt_revision(observed),
+        had_leader=started,
+        resource_version="",
+    )
+    return _forced_start(record) if started else record
+
+
+def _rebuilt_nodes(observed: Observed) -> tuple[NodeIdentity, ...] | str:
+    newest: dict[NodeID, Claim] = {}
+    for known in sorted(observed.claims, key=lambda claim: claim.generation):
+        newest[known.node_id] = known
+    status = {entry.node_id: entry for entry in (*observed.status.initial, *observed.status.controllers)}
+    initial = {entry.node_id for entry in observed.status.initial}
+    found: list[NodeIdentity] = []
+    for node_id in sorted({*newest, *status}):
+        entry = status.get(node_id)
+        claim = newest.get(node_id)
+        from_claim = claim.directory_id if claim else None
+        from_status = entry.directory_id if entry else None
+        if from_claim and from_status and from_claim != from_status:
+            return f"the claim of controller {node_id} has directory id {from_claim}, the status {from_status}"
+        directory = from_claim or from_status
+        started = _somebody_started(observed)
+        found.append(
+            NodeIdentity(
+                node_id=node_id,
+                generation=claim.generation if claim else 1,
+                claim_uid=claim.uid if claim else entry.claim_uid if entry else None,
+                directory_id=DirectoryID(directory) if directory else None,
+                mode=_rebuilt_format_mode(observed, node_id, in_initial=node_id in initial or not started),
+                formatted=started and directory is not None,
+                lost=(),
+                revision=None,
+            )
+        )
+    return tuple(found)
+
+
+def _rebuilt_format_mode(observed: Observed, node_id: NodeID, *, in_initial: bool) -> FormatMode:
+    has_id = any(claim.node_id == node_id and claim.directory_id for claim in observed.claims)
+    first = in_initial and (has_id or bool(observed.status.initial))
+    return FormatMode.INITIAL_CONTROLLERS if first else FormatMode.NO_INITIAL_CONTROLLERS
+
+
+def _rebuilt_initial(observed: Observed, nodes: tuple[NodeIdentity, ...]) -> tuple[ReplicaKey, ...]:
+    if observed.status.initial:
+        return tuple(
+            ReplicaKey(node_id=entry.node_id, directory_id=DirectoryID(entry.directory_id))
+            for entry in observed.status.initial
+            if entry.directory_id is not None
+        )
+    if _somebody_started(observed):
+        return ()
+    return tuple(node.key for node in nodes if node.mode is FormatMode.INITIAL_CONTROLLERS)
+
+
+def _rebuilt_mode(initial: tuple[ReplicaKey, ...]) -> BootstrapMode:
+    return BootstrapMode.STANDALONE if len(initial) == 1 else BootstrapMode.INITIAL_CONTROLLERS
+
+
+def _rebuilt_revision(observed: Observed) -> str | None:
+    """The revision that most pods run, else the newest; pods tell better than numbers."""
+    names = [pod.revision for pod in observed.pods if observed.revision(pod.revision) is not None]
+    if names:
+        return max(sorted(set(names)), key=names.count)
+    newest = max(observed.revisions, key=lambda revision: revision.number, default=None)
+    return newest.name if newest else None
+
+
+def _stop(reason: str, message: str) -> Part:
+    return Part(waits=(Wait(severity=Severity.DEGRADED, reason=reason, message=f"nothing is done: {message}"),))

@@ -1,0 +1,38 @@
+"""Which node ids a quorum shall have. Controllers start at 3000: brokers share the id space, and start lower."""
+
+from typing import Final
+
+from kafka_quorum.model.desired import BootstrapMode, Desired
+from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
+from kafka_quorum.model.ids import NodeID
+
+FIRST_NODE_ID: Final = 3000
+
+
+def wanted_node_ids(desired: Desired, record: IdentityRecord | None) -> tuple[NodeID, ...]:
+    """The exact set where the spec names one; else what is there, the lowest free ids added, the highest removed."""
+    if desired.node_ids:
+        return tuple(sorted(desired.node_ids))
+    present = list(record.node_ids) if record is not None else []
+    candidate = FIRST_NODE_ID
+    while len(present) < desired.replicas:
+        if candidate not in present:
+            present.append(NodeID(candidate))
+        candidate += 1
+    return tuple(sorted(present)[: desired.replicas])
+
+
+def initial_node_ids(desired: Desired, wanted: tuple[NodeID, ...]) -> tuple[NodeID, ...]:
+    """The nodes whose disks name the first voters: all of them, or the lowest alone."""
+    return wanted[:1] if desired.bootstrap is BootstrapMode.STANDALONE else wanted
+
+
+def is_initial(record: IdentityRecord, node: NodeIdentity) -> bool:
+    """Whether this node's present disk is one of the first voters'."""
+    return node.key in record.initial
+
+
+def initial_nodes(record: IdentityRecord) -> tuple[NodeIdentity, ...]:
+    """The nodes of the first voters, whatever became of their disks."""
+    ids = {key.node_id for key in record.initial}
+    return tuple(node for node in record.nodes if node.node_id in ids)

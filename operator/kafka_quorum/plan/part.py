@@ -1,0 +1,28 @@
+"""What one concern contributes to a plan, and how contributions are put together."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kafka_quorum.model.actions import Action
+from kafka_quorum.model.plan import Verdict, Wait
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Actions, waits and verdicts of one concern. `exclusive` is an action that must stand alone, if there is one."""
+
+    exclusive: Action | None = None
+    actions: tuple[Action, ...] = ()
+    waits: tuple[Wait, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+
+
+def merged(parts: Iterable[Part]) -> Part:
+    """All of them; of the exclusive actions the first, for the others will still be there on the next look."""
+    listed = tuple(parts)
+    return Part(
+        exclusive=next((part.exclusive for part in listed if part.exclusive is not None), None),
+        actions=tuple(action for part in listed for action in part.actions),
+        waits=tuple(wait for part in listed for wait in part.waits),
+        verdicts=tuple(verdict for part in listed for verdict in part.verdicts),
+    )

@@ -1,0 +1,84 @@
+"""The plan of one pass, as a data flow: whose quorum is it → what disks → what pods → which voters.
+
+An exclusive action stands alone; independent creations go together; an act on the quorum is planned only when nothing
+else is left to do. With an invalid spec (`repair_only`) pods and disks are still kept, and nothing is changed.
+"""
+
+from kafka_quorum.model.actions import RecordChange, WriteRecord
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.identity import IdentityRecord, with_nodes
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.plan import Plan, Severity, Wait
+from kafka_quorum.plan import disks, membership, revisions, support
+from kafka_quorum.plan.identity import assess
+from kafka_quorum.plan.nodes import wanted_node_ids
+from kafka_quorum.plan.part import Part, merged
+from kafka_quorum.plan.pods import marks, pods
+
+_SOON_S = 0.4
+"""When something is under way: two no-op records come every second, so each look sees the log move."""
+_LATER_S = 5.0
+"""When a person, or the cluster, must do something first; watches wake us earlier."""
+_TICK_S = 10.0
+
+
+def plan(desired: Desired, observed: Observed, *, now_s: float, repair_only: bool = False) -> Plan:
+    """What to do now. `now_s` is wall-clock seconds since the epoch, compared with the kubelet's stamps only."""
+    if desired.paused:
+        text = "spec.paused is true: nothing is created, changed or repaired until it is false"
+        return _finished(Part(waits=(Wait(severity=Severity.HELD, reason="Paused", message=text),)))
+    settled = assess(desired, observed, repair_only=repair_only)
+    if isinstance(settled, Part):
+        return _finished(settled)
+    return _finished(_of_record(desired, observed, settled.record, now_s=now_s, repair_only=repair_only))
+
+
+def _of_record(
+    desired: Desired, observed: Observed, record: IdentityRecord, *, now_s: float, repair_only: bool
+) -> Part:
+    changes = (
+        Part() if repair_only else merged((_nodes(desired, record), revisions.revisions(desired, observed, record)))
+    )
+    held = () if repair_only else revisions.unsupported(desired, observed, record)
+    revision = observed.revision(record.applied_revision)
+    reformat = not repair_only and revisions.format_pending(desired, observed, record)
+    upkeep = merged(
+        (
+            Part(waits=held),
+            changes,
+            membership.first_leader(observed, record),
+            disks.lost(desired, observed, record),
+            disks.claims(desired, observed, record),
+            support.support(desired, observed, record),
+            disks.formatting(desired, observed, record, revision, now_s=now_s, create=not reformat),
+            pods(desired, observed, record),
+            marks(observed, record),
+            Part(waits=membership.stale_waits(record, observed)),
+        )
+    )
+    voters = membership.membership(desired, observed, record)
+    if upkeep.exclusive is not None or upkeep.actions:
+        quiet = Part(waits=voters.waits, verdicts=voters.verdicts)
+        return merged((upkeep, quiet))
+    growth = Part() if repair_only or voters.exclusive else disks.growth(desired, observed, record)
+    return merged((upkeep, voters, growth))
+
+
+def _nodes(desired: Desired, record: IdentityRecord) -> Part:
+    added = [node_id for node_id in wanted_node_ids(desired, record) if node_id not in record.node_ids]
+    if not added:
+        return Part()
+    message = f"controllers {', '.join(map(str, added))} are wanted, and will join one by one"
+    write = WriteRecord(record=with_nodes(record, added), change=RecordChange.NODES_ADDED, message=message)
+    return Part(exclusive=write)
+
+
+def _finished(part: Part) -> Plan:
+    actions = part.actions if part.exclusive is None else (part.exclusive,)
+    return Plan(actions=actions, waits=part.waits, verdicts=part.verdicts, requeue_s=_requeue_s(part.waits))
+
+
+def _requeue_s(waits: tuple[Wait, ...]) -> float:
+    if any(wait.severity is Severity.PROGRESS for wait in waits):
+        return _SOON_S
+    return _LATER_S if waits else _TICK_S

@@ -1,0 +1,132 @@
+"""The pods that run Kafka: made on the right disk, replaced where Kafka does not run, marked as the voters they are."""
+
+from kafka_quorum.model.actions import CreatePod, DeletePod, MarkPod
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity
+from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.names import config_name
+from kafka_quorum.model.observed import (
+    DiskFound,
+    Observed,
+    Pod,
+    PodRole,
+    Revision,
+    Running,
+    Terminated,
+    Waiting,
+)
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.plan.disks import is_mirrored
+from kafka_quorum.plan.part import Part, merged
+from kafka_quorum.plan.podstate import waiting_pod
+from kafka_quorum.plan.safety import found_empty, may_replace_pod, may_run
+
+UNKNOWN_AFTER_LOOKS = 3
+"""After how many looks without an answer the readiness gates say Unknown."""
+
+
+def pods(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
+    """Every formatted node has one pod, of the record's identity and of the node's revision."""
+    if record.phase is not BootstrapPhase.STARTED:
+        return Part()
+    return merged(_node(desired, observed, record, node) for node in record.nodes)
+
+
+def revision_of(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Revision | None:
+    """What this node's pod is made from: its own revision, else the fleet's."""
+    return observed.revision(node.revision or record.applied_revision)
+
+
+def _node(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
+    present = observed.pods_of(node.node_id, PodRole.KAFKA)
+    revision = revision_of(observed, record, node)
+    if present:
+        return merged(_present(node, pod, revision) for pod in present)
+    if not node.formatted:
+        return Part()
+    verdict = may_run(record, observed, node, mirrored=is_mirrored(desired, observed, record, node))
+    if not verdict.allowed:
+        wait = Wait(severity=Severity.PROGRESS, reason="Starting", message=verdict.reason, node_id=node.node_id)
+        return Part(verdicts=(verdict,), waits=(wait,))
+    if revision is None:
+        name = node.revision or record.applied_revision
+        text = f"ControllerRevision {name} is missing or unreadable: controller {node.node_id} cannot be made again"
+        wait = Wait(severity=Severity.DEGRADED, reason="RevisionMissing", message=text, node_id=node.node_id)
+        return Part(verdicts=(verdict,), waits=(wait,))
+    config = config_name(desired.name, revision.inputs_hash, record.node_ids)
+    return Part(actions=(CreatePod(node_id=node.node_id, revision=revision, config_name=config),), verdicts=(verdict,))
+
+
+def _present(node: NodeIdentity, pod: Pod, revision: Revision | None) -> Part:
+    if pod.deleting:
+        text = f"waits until pod {pod.name} is gone"
+        return Part(waits=(Wait(severity=Severity.PROGRESS, reason="PodEnds", message=text, node_id=node.node_id),))
+    reason = _why_replace(node, pod, revision)
+    if reason is not None:
+        verdict = may_replace_pod(pod)
+        if verdict.allowed:
+            code, text = reason
+            return Part(actions=(DeletePod(pod=pod, reason=code, message=text),), verdicts=(verdict,))
+        return Part(verdicts=(verdict,))
+    return Part(waits=_waits(node, pod))
+
+
+def _why_replace(node: NodeIdentity, pod: Pod, revision: Revision | None) -> tuple[str, str] | None:
+    if (pod.directory_id, pod.claim_uid) != (node.directory_id, node.claim_uid):
+        return "PodOutdated", f"pod {pod.name} was made for another disk than controller {node.node_id} has now"
+    if pod.finished:
+        return (
+            "PodFinished",
+            f"pod {pod.name} has ended: it is made again from revision {node.revision or pod.revision}",
+        )
+    if revision is not None and pod.revision != revision.name:
+        return "PodCorrected", f"pod {pod.name} did not start, and is made anew from the corrected spec"
+    return None
+
+
+def _waits(node: NodeIdentity, pod: Pod) -> tuple[Wait, ...]:
+    report = pod.report
+    if report is not None and not report.accepted and not pod.running:
+        if found_empty(pod, node):
+            return ()  # disks.lost judges it
+        what = "files without meta.properties" if report.found is DiskFound.PARTIAL else report.message
+        text = f"pod {pod.name} refuses to start on a disk that is not its own: {what}"
+        return (Wait(severity=Severity.DEGRADED, reason="ForeignDisk", message=text, node_id=node.node_id),)
+    match pod.container:
+        case Running():
+            return ()
+        case Waiting(reason=reason, message=message, last_exit=last_exit):
+            said = message or (last_exit.message if last_exit else "")
+            return (waiting_pod(pod, reason, said, otherwise="Starting"),)
+        case Terminated(exit_code=exit_code, reason=reason):
+            text = f"Kafka in pod {pod.name} ended ({reason}, exit code {exit_code}); the kubelet starts it again"
+            return (Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=node.node_id),)
+
+
+def marks(observed: Observed, record: IdentityRecord) -> Part:
+    """Labels and readiness gates: ready means a caught-up voter, and only a voter counts in the disruption budget."""
+    actions = [
+        action
+        for pod in observed.pods
+        if pod.role is PodRole.KAFKA and not pod.deleting and not pod.finished
+        if (action := _mark(observed, record, pod)) is not None
+    ]
+    return Part(actions=tuple(actions))
+
+
+def _mark(observed: Observed, record: IdentityRecord, pod: Pod) -> MarkPod | None:
+    node = record.node(pod.node_id)
+    key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)
+    match observed.quorum:
+        case Unknown(reason=reason):
+            if observed.memory.unknown_looks < UNKNOWN_AFTER_LOOKS or pod.gate in ("", "Unknown"):
+                return None
+            return MarkPod(pod=pod, voter=pod.marked_voter, gate="Unknown", message=reason)
+        case Known(value=view):
+            voter = key in view.voters and node is not None and node.key == key
+            gate = "True" if voter and key in view.caught_up and pod.running else "False"
+    if (voter, gate) == (pod.marked_voter, pod.gate):
+        return None
+    message = "a caught-up voter" if gate == "True" else "a voter that lags" if voter else "not a voter"
+    return MarkPod(pod=pod, voter=voter, gate=gate, message=message)

@@ -1,0 +1,213 @@
+"""The guards: what the operator never does, as code, once. The numbers are those of the safety rules in docs/safety.md.
+
+Absolute rules: 1 no initial format after the quorum may have started; 2 no directory id on a disk that is not its own;
+6 no volume deleted that holds a voter (this version deletes none at all); 7 no image older than the levels it would
+read; 8 unknown is not empty; 9 no `--release-version` (see `resources.formatter`). Rules by knowledge: 3 the projected
+voter set keeps a live, caught-up majority; 4 one voter change at a time; 5 one controller restarted at a time.
+
+Each guard is one function and returns a `Verdict`; its reason is what the log, the event and the condition say.
+"""
+
+from typing import Final
+
+from kafka_quorum.model.desired import Cure, Desired
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, NodeIdentity
+from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, QuorumView, Revision
+from kafka_quorum.model.plan import Verdict
+
+GUARDS: Final = (
+    "1-initial-format",
+    "1-format-newcomer",
+    "1-start",
+    "2-run",
+    "2-retire-disk",
+    "3-add-voter",
+    "3-replace-pod",
+    "4-one-change",
+    "7-image",
+    "8-mint",
+)
+"""Every guard of this file; the simulation proves that each has said yes and no."""
+
+CAUGHT_UP_LOOKS: Final = 3
+"""In how many looks in a row a newcomer must be caught up before it is added."""
+
+
+def may_mint(observed: Observed) -> Verdict:
+    """Rule 8: a new identity only where there is no record, and no trace that there ever was one."""
+    traces = [
+        *(f"claim {claim.name}" for claim in observed.claims),
+        *(f"pod {pod.name}" for pod in observed.pods),
+    ]
+    if observed.status.cluster_id is not None:
+        traces.append(f"status.clusterID {observed.status.cluster_id}")
+    if observed.record is not None or observed.record_fault:
+        traces.append("the identity ConfigMap")
+    if traces:
+        return _no("8-mint", f"no new identity is made: there are traces of one ({', '.join(traces)})")
+    return _yes("8-mint", "there is no record and no trace of an earlier quorum")
+
+
+def may_format_initial(record: IdentityRecord, observed: Observed, node: NodeIdentity) -> Verdict:
+    """Rule 1: initial voters are formatted before the barrier only, with their pre-made directory ids."""
+    rule = "1-initial-format"
+    if record.phase is not BootstrapPhase.FORMATTING:
+        return _no(rule, f"controller {node.node_id} is not formatted as an initial voter: the quorum may have started")
+    if node.key not in record.initial or node.mode is not FormatMode.INITIAL_CONTROLLERS:
+        return _no(rule, f"controller {node.node_id} is not one of the initial controllers")
+    if kafka := [pod.name for pod in observed.pods if pod.role is PodRole.KAFKA]:
+        return _no(rule, f"pods that run Kafka exist already ({', '.join(kafka)}): the quorum may have started")
+    return _claim_is_ours("1-initial-format", record, observed, node)
+
+
+def may_format_newcomer(record: IdentityRecord, observed: Observed, node: NodeIdentity) -> Verdict:
+    """Rules 1 and 2: behind the barrier a disk is formatted without initial controllers, to catch up with a quorum."""
+    rule = "1-format-newcomer"
+    if record.phase is not BootstrapPhase.STARTED:
+        return _no(rule, f"controller {node.node_id} joins later: the initial controllers are being formatted")
+    if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS or node.formatted:
+        return _no(rule, f"controller {node.node_id} has a formatted disk")
+    if kafka := observed.pods_of(node.node_id, PodRole.KAFKA):
+        return _no(rule, f"pod {kafka[0].name} still holds the disk of controller {node.node_id}")
+    match observed.quorum:
+        case Unknown(reason=reason):
+            return _no(rule, f"controller {node.node_id} is formatted once the quorum has a leader: {reason}")
+        case Known():
+            return _claim_is_ours(rule, record, observed, node)
+
+
+def may_start(record: IdentityRecord, observed: Observed, initial: tuple[NodeIdentity, ...]) -> Verdict:
+    """Rule 1, the barrier: `Started` is written once every initial controller has reported its format."""
+    rule = "1-start"
+    missing = [str(node.node_id) for node in initial if not node.formatted]
+    if missing:
+        return _no(rule, f"the quorum starts once controllers {', '.join(missing)} are formatted")
+    for node in initial:
+        verdict = _claim_is_ours(rule, record, observed, node)
+        if not verdict.allowed:
+            return verdict
+    return _yes(rule, "every initial controller is formatted")
+
+
+def may_run(record: IdentityRecord, observed: Observed, node: NodeIdentity, *, mirrored: bool) -> Verdict:
+    """Rule 2: Kafka runs on a claim only with the directory id that was formatted there, and behind the barrier."""
+    rule = "2-run"
+    if record.phase is not BootstrapPhase.STARTED:
+        return _no(rule, f"controller {node.node_id} starts when every initial controller is formatted")
+    if not node.formatted or node.directory_id is None:
+        return _no(rule, f"the disk of controller {node.node_id} is not formatted")
+    if any(node.directory_id in other.lost for other in record.nodes):
+        return _no(rule, f"directory id {node.directory_id} is retired: its disk was lost")
+    if formatters := observed.pods_of(node.node_id, PodRole.FORMATTER):
+        return _no(rule, f"formatter {formatters[0].name} still holds the disk of controller {node.node_id}")
+    if not mirrored:
+        return _no(rule, f"the identity of controller {node.node_id} is being written to status and claim first")
+    return _claim_is_ours(rule, record, observed, node)
+
+
+def may_retire_disk(desired: Desired, observed: Observed, node: NodeIdentity, claim: Claim | None) -> Verdict:
+    """Rule 2: a disk is given up only on evidence, and never one whose replica still fetches."""
+    rule = "2-retire-disk"
+    pods = observed.pods_of(node.node_id, PodRole.KAFKA)
+    if running := [pod.name for pod in pods if pod.running]:
+        return _no(rule, f"Kafka runs in pod {running[0]}: the disk of controller {node.node_id} is not lost")
+    if claim is not None and not claim.lost and not any(found_empty(pod, node) for pod in pods):
+        return _no(rule, f"nothing says that the disk of controller {node.node_id} is lost")
+    if isinstance(observed.quorum, Known) and node.key in observed.quorum.value.live:
+        return _no(rule, f"replica {node.key} still fetches: its disk is somewhere, and Kafka runs on it")
+    if desired.replacement.lost_disk is Cure.MANUAL:
+        way_out = "set spec.controllers.replacement.lostDisk to Automatic to have it replaced"
+        return _no(rule, f"the disk of controller {node.node_id} is lost, and its replacement is Manual: {way_out}")
+    return _yes(rule, f"the disk of controller {node.node_id} (directory id {node.directory_id}) is lost")
+
+
+def found_empty(pod: Pod, node: NodeIdentity) -> bool:
+    """Whether this pod, made for the node's present disk, found nothing there."""
+    same_disk = pod.claim_uid == node.claim_uid and pod.directory_id == node.directory_id
+    return same_disk and pod.report is not None and pod.report.found is DiskFound.EMPTY
+
+
+def may_replace_pod(pod: Pod) -> Verdict:
+    """Rules 3 and 5: a pod whose Kafka does not run may be replaced on its own disk: that takes nothing away."""
+    if pod.running and not pod.finished:
+        return _no("3-replace-pod", f"Kafka runs in pod {pod.name}: restarting it takes a voter away")
+    return _yes("3-replace-pod", f"Kafka does not run in pod {pod.name}")
+
+
+def may_run_image(record: IdentityRecord, current: Revision | None, wanted_release: str) -> Verdict:
+    """Rule 7: no image older than the one that a disk was formatted, or last run, with."""
+    rule = "7-image"
+    floor = max(_release(record.format.release), _release(current.runtime.release) if current else (0,))
+    if _release(wanted_release) < floor:
+        text = ".".join(str(number) for number in floor)
+        way_out = f"set spec.kafka.version to {text} or later"
+        return _no(rule, f"Kafka {wanted_release} is older than what this quorum was formatted with: {way_out}")
+    return _yes(rule, f"Kafka {wanted_release} is not older than what this quorum was formatted with")
+
+
+def may_change_voters(view: QuorumView, target: ReplicaKey, open_target: ReplicaKey | None) -> Verdict:
+    """Rule 4: one voter change at a time, and none while another is uncommitted."""
+    rule = "4-one-change"
+    if open_target is not None and open_target != target:
+        return _no(rule, f"adding {target} waits until the change of {open_target} is done")
+    if not view.committed:
+        return _no(rule, f"adding {target} waits until the present voter set is committed")
+    return _yes(rule, "no voter change is in flight")
+
+
+def may_add_voter(
+    view: QuorumView, observed: Observed, target: ReplicaKey, wanted: int, others: tuple[ReplicaKey, ...]
+) -> Verdict:
+    """Rule 3: add an observer that caught up, if the projected voter set keeps a live, caught-up majority without it.
+
+    From one voter to two the newcomer itself counts, once it was caught up in three looks and, where three or more
+    voters are wanted, another newcomer (`others`) is caught up as well.
+    """
+    rule = "3-add-voter"
+    if (voter := view.voter_of(target.node_id)) is not None:
+        return _no(rule, f"{target} cannot be added: node id {target.node_id} is a voter already, as {voter}")
+    looks = observed.memory.looks(target)
+    if target not in view.caught_up or looks < CAUGHT_UP_LOOKS:
+        return _no(rule, f"{target} catches up: caught up in {looks} of {CAUGHT_UP_LOOKS} looks")
+    healthy, majority = len(view.voters & view.caught_up), (len(view.voters) + 1) // 2 + 1
+    if len(view.voters) == 1:
+        second = [key for key in others if observed.memory.looks(key) >= CAUGHT_UP_LOOKS]
+        if wanted > 2 and not second:  # noqa: PLR2004 - more than the pair that this change makes
+            return _no(rule, f"{target} is added once a further controller has caught up: two voters survive no loss")
+        healthy += 1
+    if healthy < majority:
+        needs = f"{majority} of {len(view.voters) + 1} voters must be caught up, and {healthy} are"
+        return _no(rule, f"{target} is not added now: {needs}")
+    return _yes(rule, f"{target} is caught up, and so are {healthy} of {len(view.voters) + 1} voters")
+
+
+def _claim_is_ours(rule: str, record: IdentityRecord, observed: Observed, node: NodeIdentity) -> Verdict:
+    """Whether the disk that a pod would mount is the one in the record."""
+    claim = next((claim for claim in observed.claims if _is_claim_of(claim, node)), None)
+    if claim is None or node.claim_uid is None:
+        return _no(rule, f"the claim of controller {node.node_id} is not there yet")
+    if claim.uid != node.claim_uid:
+        both = f"uid {claim.uid} instead of {node.claim_uid}"
+        return _no(rule, f"claim {claim.name} is another than the record's: {both}")
+    if claim.deleting or claim.lost:
+        state = "being deleted" if claim.deleting else "without its volume"
+        return _no(rule, f"claim {claim.name} is {state}")
+    return _yes(rule, f"claim {claim.name} is the one in the record of cluster {record.cluster_id}")
+
+
+def _is_claim_of(claim: Claim, node: NodeIdentity) -> bool:
+    return claim.node_id == node.node_id and claim.generation == node.generation
+
+
+def _release(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdigit())
+
+
+def _yes(rule: str, reason: str) -> Verdict:
+    return Verdict(rule=rule, allowed=True, reason=reason)
+
+
+def _no(rule: str, reason: str) -> Verdict:
+    return Verdict(rule=rule, allowed=False, reason=reason)

@@ -1,0 +1,73 @@
+"""What stands around the pods: the headless service, the disruption budget, and the immutable config maps."""
+
+from kafka_quorum.model.actions import ApplyBudget, ApplyService, CreateConfig, DeleteConfig
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.names import budget_facts, budget_name, config_name, service_facts, service_name
+from kafka_quorum.model.observed import Observed, Revision
+from kafka_quorum.plan.part import Part, merged
+from kafka_quorum.plan.pods import revision_of
+
+_PAIR = 2
+
+
+def support(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
+    """Everything that pods rely on, compared by the fields that matter."""
+    return merged(
+        (_service(desired, observed), _budget(desired, observed, record), _configs(desired, observed, record))
+    )
+
+
+def min_available(desired: Desired, voters: int, *, changing: bool) -> int:
+    """How many voters must stay: a majority; all of them during a voter change, never for a restart.
+
+    With one or two voters no interruption can be covered: one may go only where `allowInterruption` says so.
+    """
+    if changing:
+        return voters
+    if voters <= _PAIR:
+        return voters - 1 if desired.allow_interruption else voters
+    return voters // 2 + 1
+
+
+def _service(desired: Desired, observed: Observed) -> Part:
+    wanted = service_facts(desired.name, desired.runtime.listener.port)
+    present = _facts(observed, "Service", service_name(desired.name))
+    return Part() if present == wanted else Part(actions=(ApplyService(),))
+
+
+def _budget(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
+    present = _facts(observed, "PodDisruptionBudget", budget_name(desired.name))
+    match observed.quorum:
+        case Known(value=view) if view.committed_voters is not None:
+            changing = observed.status.operation is not None or not view.committed
+            wanted = min_available(desired, len(view.committed_voters), changing=changing)
+        case _ if present is not None or not record.initial:
+            return Part()  # nothing new is known: what stands, stands
+        case _:
+            wanted = min_available(desired, len(record.initial), changing=False)
+    if present == budget_facts(desired.name, wanted):
+        return Part()
+    return Part(actions=(ApplyBudget(min_available=wanted),))
+
+
+def _configs(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
+    wanted: dict[str, Revision] = {}
+    for node in record.nodes:
+        for revision in (revision_of(observed, record, node), observed.revision(record.applied_revision)):
+            if revision is not None:
+                wanted[config_name(desired.name, revision.inputs_hash, record.node_ids)] = revision
+    present = {item.name for item in observed.support if item.kind == "ConfigMap"}
+    used = {pod.config_name for pod in observed.pods}
+    created = tuple(
+        CreateConfig(name=name, revision=revision, node_ids=record.node_ids)
+        for name, revision in wanted.items()
+        if name not in present
+    )
+    deleted = tuple(DeleteConfig(name=name) for name in sorted(present - set(wanted) - used))
+    return Part(actions=(*created, *deleted))
+
+
+def _facts(observed: Observed, kind: str, name: str) -> str | None:
+    return next((item.facts for item in observed.support if (item.kind, item.name) == (kind, name)), None)
