@@ -109,11 +109,10 @@ def build_image(paths: Paths, options: argparse.Namespace) -> int:
 
 
 def base_images(paths: Paths, options: argparse.Namespace) -> int:
-    """Make Python, Java and Kafka images without a registry."""
+    """Python and Kafka images: the public ones where a registry can be reached, else made from packages."""
     chosen = engine.choose(paths)
     daemon.ensure(chosen)
     baseimages.ensure_python(chosen)
-    baseimages.ensure_java(chosen)
     for version in options.kafka.split(",") if options.kafka else []:
         kafka.ensure_image_of(chosen, version)
     listing = ("--filter", "label=testbed.key", "--filter", "dangling=false")

@@ -8,10 +8,11 @@ from testbed import rootfs
 from testbed.config import DEBIAN_SUITE
 from testbed.engine import Engine
 from testbed.keys import content_key
-from testbed.process import run
+from testbed.process import run, succeeds
 from testbed.progress import step
 
 _LABEL = "testbed.key"
+_PULL_TIMEOUT_S = 600
 DEBIAN_IMAGE = f"testbed/debian:{DEBIAN_SUITE}"
 
 Fill = Callable[[Path], None]
@@ -31,6 +32,19 @@ def ensure_image(engine: Engine, tags: Sequence[str], key: str, fill: Fill) -> N
         command = ["docker", "build", "--label", f"{_LABEL}={key}", *named, context]
         run(command, engine.paths.log / "docker-build.log", env=engine.env())
         shutil.rmtree(context)
+
+
+def take_public(engine: Engine, public: str, tag: str) -> str | None:
+    """Where docker can reach a registry, `tag` is the public image; its id then, else None."""
+    if engine.kind != "stock":
+        return None
+    here = succeeds(["docker", "image", "inspect", public], env=engine.env())
+    if not here:
+        with step(f"docker pull {public}"):
+            if not succeeds(["docker", "pull", public], env=engine.env(), timeout_s=_PULL_TIMEOUT_S):
+                return None
+    engine.docker("tag", public, tag)
+    return engine.docker("image", "inspect", "-f", "{{.Id}}", tag).strip()
 
 
 def ensure_debian(engine: Engine) -> str:

@@ -9,7 +9,7 @@ from testbed import packages
 from testbed.baseimages import JAVA_IMAGE, ensure_java
 from testbed.config import SOURCE, Paths
 from testbed.engine import Engine
-from testbed.images import ensure_image
+from testbed.images import ensure_image, take_public
 from testbed.keys import content_key, once
 from testbed.process import run
 
@@ -50,8 +50,11 @@ def recipe(version: str) -> Recipe:
 
 
 def ensure_image_of(engine: Engine, version: str) -> str:
-    """`testbed/kafka:VERSION`; returns the tag."""
-    tag, java, chosen = f"testbed/kafka:{version}", ensure_java(engine), recipe(version)
+    """`testbed/kafka:VERSION`, the public image where it can be had; returns the tag."""
+    tag, chosen = f"testbed/kafka:{version}", recipe(version)
+    if take_public(engine, f"apache/kafka:{version}", tag):
+        return tag
+    java = ensure_java(engine)
     files = [SOURCE / "kafka" / "bin", *(SOURCE / "kafka" / "config" / name for name in chosen.config)]
     key = content_key(java, repr(chosen), SOURCE / "kafka" / "Dockerfile", SOURCE / "kafka.py", *files)
 
