@@ -1,0 +1,140 @@
+"""Feature levels as people write them, resolved to numbers: `4.4-IV2`, `4.4`, `33`.
+
+The names come from Kafka's own `MetadataVersion` and `Feature` classes, dumped into `features.json`
+(`python tests/api/features`). For releases newer than that table, numbers pass and Kafka has the last word.
+"""
+
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from typing import TypedDict
+
+from kafka_quorum.api.release import Release
+
+METADATA = "metadata.version"
+KRAFT = "kraft.version"
+NAME_FORM = "[a-z][a-z0-9]*([.][a-z0-9]+)*[.]version"
+MAX_LEVEL = 32767
+
+
+class _Level(TypedDict):
+    level: int
+    metadataVersion: int
+
+
+class _Table(TypedDict):
+    metadataVersions: dict[str, int]
+    features: dict[str, list[_Level]]
+
+
+@cache
+def _table() -> _Table:
+    table: _Table = json.loads((files(__package__) / "features.json").read_text())
+    return table
+
+
+def metadata_version_name(level: int) -> str | None:
+    """Kafka's name of a metadata.version level (`4.4-IV2`); None where this operator does not know it."""
+    return next((name for name, known in _table()["metadataVersions"].items() if known == level), None)
+
+
+def feature_names() -> tuple[str, ...]:
+    """Every feature that this operator knows by name, metadata.version first."""
+    return (METADATA, *_table()["features"])
+
+
+def resolve_level(name: str, level: int | str, release: Release) -> int | str:
+    """The level as a number; a sentence where it cannot be one for this feature and release."""
+    if re.fullmatch(NAME_FORM, name) is None or (_table_covers(release) and name not in feature_names()):
+        return f"{name!r} is not a feature of Kafka: use one of {', '.join(feature_names())}"
+    if isinstance(level, str) and re.fullmatch(r"[0-9]{1,5}", level):
+        level = int(level)
+    if name == METADATA:
+        return _metadata_level(level, release)
+    if isinstance(level, str):
+        return f"{level!r} is not a level of {name}: write its number, such as 1"
+    return _feature_level(name, level, release)
+
+
+def missing_dependency(levels: dict[str, int]) -> str | None:
+    """A sentence where one of these levels needs a higher metadata.version than the one beside it."""
+    metadata = levels.get(METADATA)
+    for name, level in levels.items():
+        known = _table()["features"].get(name, [])
+        needed = next((entry["metadataVersion"] for entry in known if entry["level"] == level), 0)
+        if metadata is not None and needed > metadata:
+            return (
+                f"{name} {level} needs metadata.version {needed} ({metadata_version_name(needed)}) or later, and "
+                f"{metadata} is asked for: raise metadata.version or lower {name}"
+            )
+    return None
+
+
+def _metadata_level(level: int | str, release: Release) -> int | str:
+    names = _table()["metadataVersions"]
+    if isinstance(level, str):
+        resolved = names.get(level) or _newest_of(level)
+        if resolved is None:
+            return (
+                f"{level!r} is not a metadata.version that this operator knows: write a name such as "
+                f"4.4-IV2, or its number"
+            )
+        level = resolved
+    oldest, newest = min(names.values()), max(names.values())
+    if level < oldest:
+        return (
+            f"metadata.version {level} is too old for a dynamic quorum: use {oldest} "
+            f"({metadata_version_name(oldest)}) or later"
+        )
+    if level > newest and _table_covers(release):
+        return f"no Kafka release up to {_newest_release()} has metadata.version {level}: use {newest} or lower"
+    ceiling = _newest_of_release(release)
+    if ceiling is not None and level > ceiling:
+        return (
+            f"Kafka {_dotted(release)} supports metadata.version up to {ceiling} ({metadata_version_name(ceiling)}), "
+            f"not {level}: lower the level, or raise spec.kafka.version"
+        )
+    return level
+
+
+def _feature_level(name: str, level: int, release: Release) -> int | str:
+    if name == KRAFT and level != 1:
+        return "kraft.version must be 1: the quorum is dynamic from its first format on; remove this level"
+    if not 0 <= level <= MAX_LEVEL:
+        return f"{level} is not a level of {name}: levels go from 0 to {MAX_LEVEL}"
+    known = [entry["level"] for entry in _table()["features"].get(name, [])]
+    if known and level > max(known) and _table_covers(release):
+        return f"no Kafka release up to {_newest_release()} has {name} {level}: use {max(known)} or lower"
+    return level
+
+
+def _newest_of(text: str) -> int | None:
+    """The newest level of a release named as `4.4`."""
+    levels = [level for name, level in _table()["metadataVersions"].items() if name.partition("-")[0] == text]
+    return max(levels, default=None)
+
+
+def _newest_of_release(release: Release) -> int | None:
+    """The newest level that a release of the table supports; None for releases newer than the table."""
+    if not _table_covers(release):
+        return None
+    names = _table()["metadataVersions"].items()
+    return max(level for name, level in names if _minor(name) <= release[:2])
+
+
+def _newest_release() -> str:
+    return max(_table()["metadataVersions"], key=_minor).partition("-")[0]
+
+
+def _table_covers(release: Release) -> bool:
+    return release[:2] <= max(_minor(name) for name in _table()["metadataVersions"])
+
+
+def _minor(name: str) -> tuple[int, int]:
+    major, _, minor = name.partition("-")[0].partition(".")
+    return int(major), int(minor)
+
+
+def _dotted(release: Release) -> str:
+    return ".".join(str(number) for number in release)

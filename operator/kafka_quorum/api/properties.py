@@ -1,0 +1,65 @@
+"""Which server properties belong to the operator, and what a property may look like.
+
+Owned is what decides a controller's identity, its disk, its listeners or its membership: a second opinion there breaks
+the safety rules. Everything else, such as `controller.quorum.fetch.timeout.ms`, is the user's.
+"""
+
+import re
+
+OWNED: frozenset[str] = frozenset(
+    {
+        "process.roles",
+        "node.id",
+        "broker.id",
+        "broker.id.generation.enable",
+        "reserved.broker.max.id",
+        "controller.quorum.voters",
+        "controller.quorum.bootstrap.servers",
+        "controller.quorum.auto.join.enable",
+        "listeners",
+        "advertised.listeners",
+        "early.start.listeners",
+        "controller.listener.names",
+        "control.plane.listener.name",
+        "listener.security.protocol.map",
+        "inter.broker.listener.name",
+        "inter.broker.protocol.version",
+        "security.inter.broker.protocol",
+        "log.dir",
+        "log.dirs",
+        "metadata.log.dir",
+    }
+)
+OWNED_PREFIXES: tuple[str, ...] = ("zookeeper.", "unstable.")
+
+KEY_FORM = "[A-Za-z0-9][A-Za-z0-9._-]*"
+MAX_PROPERTIES = 200
+MAX_VALUE_CHARACTERS = 4096
+
+MILLISECONDS: frozenset[str] = frozenset(
+    {
+        "controller.quorum.election.backoff.max.ms",
+        "controller.quorum.election.timeout.ms",
+        "controller.quorum.fetch.timeout.ms",
+        "controller.quorum.request.timeout.ms",
+    }
+)
+"""Timeouts that the operator itself computes with: they must be numbers before Kafka sees them."""
+
+FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms"
+DEFAULT_FETCH_TIMEOUT_MS = 2000
+
+
+def owned(key: str) -> bool:
+    """Whether the operator alone sets this property."""
+    return key in OWNED or key.startswith(OWNED_PREFIXES)
+
+
+def well_formed_key(key: str) -> bool:
+    """Whether this can be the name of a property, without any escaping."""
+    return re.fullmatch(KEY_FORM, key) is not None
+
+
+def has_line_break(text: str) -> bool:
+    """Whether a value would not stay on its line of the properties file."""
+    return any(character < " " and character != "\t" for character in text)

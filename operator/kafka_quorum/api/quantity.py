@@ -1,0 +1,36 @@
+"""Kubernetes quantities (`10Gi`, `512Mi`, `1e9`) as whole bytes.
+
+The API server parses them the same way; this repeats it because sizes are compared before a request is sent.
+"""
+
+import math
+import re
+from fractions import Fraction
+
+_FORM = re.compile(
+    r"(?P<number>\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?P<suffix>Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]|[eE][+-]?\d{1,2})?"
+)
+_BINARY = {
+    suffix: Fraction(1024) ** power for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), start=1)
+}
+_DECIMAL = {suffix: Fraction(1000) ** power for power, suffix in enumerate("kMGTPE", start=1)}
+_SMALL = {"m": Fraction(1, 10**3), "u": Fraction(1, 10**6), "n": Fraction(1, 10**9)}
+_FACTORS = {"": Fraction(1), **_BINARY, **_DECIMAL, **_SMALL}
+
+
+def parse_quantity(text: str) -> Fraction | None:
+    """The value of a non-negative quantity, exactly; None where it is not one."""
+    match = _FORM.fullmatch(text.removeprefix("+"))
+    if match is None:
+        return None
+    suffix = match["suffix"] or ""
+    number = Fraction("0" + match["number"].rstrip("."))
+    if suffix in _FACTORS:
+        return number * _FACTORS[suffix]
+    return number * Fraction(10) ** int(suffix[1:])
+
+
+def bytes_of(text: str) -> int | None:
+    """A size in bytes, rounded up as Kubernetes does; None where the text is no quantity."""
+    value = parse_quantity(text)
+    return None if value is None else math.ceil(value)

@@ -1,0 +1,222 @@
+"""What a `KafkaQuorum` may not say, once: the CEL that the API server checks, and the sentence of the answer.
+
+`validation` answers with the same sentences. Each says what is wrong and the way out; the field's path comes first.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_quorum.api import properties, release, template
+
+Json = dict[str, Any]
+
+NAME_LIMIT = 51
+REPLICA_LIMIT = 15
+NODE_ID_LIMIT = 2**31 - 1
+PORTS = (1024, 65535)
+SHORTEST_NODE_LOSS_S = 10
+SMALLEST_HEAP = "64Mi"
+NAME_FORM = "[a-z]([-a-z0-9]*[a-z0-9])?"
+LISTENER_FORM = "[A-Z][A-Z0-9_]*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule of the CRD: `expression` is CEL over `self`, and `oldSelf` on updates.
+
+    `field` is a path below the rule's own place. `also_new` lets a rule with `oldSelf` run on creation too, where
+    `oldSelf` is an empty optional.
+    """
+
+    expression: str
+    message: str
+    field: str = ""
+    also_new: bool = False
+
+    def as_json(self) -> Json:
+        """As an entry of `x-kubernetes-validations`."""
+        entry: Json = {"rule": self.expression, "message": self.message}
+        if self.field:
+            entry["fieldPath"] = self.field
+        if self.also_new:
+            entry["optionalOldSelf"] = True
+        return entry
+
+
+def _words(values: frozenset[str] | tuple[str, ...]) -> str:
+    return "[" + ", ".join(f"'{value}'" for value in sorted(values)) + "]"
+
+
+NAME_TOO_LONG = Rule(
+    expression=f"oldSelf.hasValue() || self.metadata.name.size() <= {NAME_LIMIT}",
+    message=(
+        f"metadata.name may have at most {NAME_LIMIT} characters: the service NAME-controllers and host names such as "
+        "NAME-3000 are made from it, and those end at 63; choose a shorter name"
+    ),
+    also_new=True,
+)
+NAME_NO_LABEL = Rule(
+    expression=f"oldSelf.hasValue() || self.metadata.name.matches('^{NAME_FORM}$')",
+    message=(
+        "metadata.name must be a lower-case DNS label that begins with a letter (a-z, 0-9 and '-', no "
+        "dots): host names "
+        "and a service are made from it; choose another name"
+    ),
+    also_new=True,
+)
+CLUSTER_ID_FORM = Rule(
+    expression="self == '' || self.matches('^[A-Za-z0-9_][A-Za-z0-9_-]{20}[AQgw]$')",
+    message=(
+        "clusterID must be a Kafka UUID, 22 characters of base64url as `kafka-storage.sh random-uuid` "
+        "prints them; leave "
+        "it empty and the operator makes one"
+    ),
+)
+CLUSTER_ID_CHANGED = Rule(
+    expression=(
+        "self.spec.clusterID == oldSelf.spec.clusterID || (has(self.status) && has(self.status.clusterID) && "
+        "self.spec.clusterID == self.status.clusterID)"
+    ),
+    message=(
+        "clusterID cannot change: the disks are formatted with it; put the old value back "
+        "(status.clusterID has the one in "
+        "use), or make another KafkaQuorum for another cluster"
+    ),
+    field=".spec.clusterID",
+)
+VERSION_FORM = Rule(
+    expression=f"self.matches('^{release.FORM}$')",
+    message="version must be a Kafka release as X.Y.Z, for example 4.4.0",
+)
+VERSION_TOO_OLD = Rule(
+    expression=(
+        f"!self.matches('^{release.FORM}$') || int(self.split('.')[0]) > 3 || "
+        "(int(self.split('.')[0]) == 3 && int(self.split('.')[1]) >= 9)"
+    ),
+    message="version must be 3.9.0 or later: older releases of Kafka have no dynamic quorums (KIP-853)",
+)
+IMAGE_FORM = Rule(
+    expression=r"self.matches('^\\S*$')",
+    message="image must be an image reference without spaces; leave it empty for the operator's own choice",
+)
+CONFIG_OWNED = Rule(
+    expression=(
+        f"self.all(k, !(k in {_words(properties.OWNED)})"
+        + "".join(f" && !k.startsWith('{prefix}')" for prefix in properties.OWNED_PREFIXES)
+        + ")"
+    ),
+    message=(
+        "a property here belongs to the operator: remove process.roles, node.id, controller.quorum.voters, "
+        "controller.quorum.bootstrap.servers, controller.quorum.auto.join.enable, every setting of "
+        "listeners and of log "
+        "directories, zookeeper.* and unstable.*; the spec has fields for what can be chosen"
+    ),
+)
+CONFIG_LINES = Rule(
+    expression=r"self.all(k, !self[k].contains('\n') && !self[k].contains('\r'))",
+    message="a value has a line break, which would add lines to server.properties: write it on one line",
+)
+CONFIG_KEYS = Rule(
+    expression=f"self.all(k, k.matches('^{properties.KEY_FORM}$'))",
+    message="a key is not the name of a server property: letters, digits, '.', '_' and '-' only",
+)
+MODE_CHANGED = Rule(
+    expression="self == oldSelf",
+    message=(
+        "bootstrap.mode cannot change: it says how the first voters came to be; put the old value back, "
+        "or make another "
+        "KafkaQuorum"
+    ),
+)
+MODE_LATER = Rule(
+    expression="self in ['InitialControllers', 'Standalone']",
+    message=(
+        "bootstrap modes Static and Adopt arrive in a later version of the operator: use "
+        "InitialControllers or Standalone"
+    ),
+)
+REPLICAS_RANGE = Rule(
+    expression=f"self >= 1 && self <= {REPLICA_LIMIT}",
+    message=(
+        f"replicas must be 1 to {REPLICA_LIMIT}, and 3 or 5 in production; to remove every controller, "
+        "delete the KafkaQuorum"
+    ),
+)
+NODE_IDS_COUNT = Rule(
+    expression="!has(self.nodeIDs) || size(self.nodeIDs) == 0 || size(self.nodeIDs) == self.replicas",
+    message=(
+        "nodeIDs must have as many entries as replicas: add or remove ids, change replicas, or leave "
+        "nodeIDs empty and the "
+        "operator numbers the controllers from 3000"
+    ),
+    field=".nodeIDs",
+)
+NODE_IDS_UNIQUE = Rule(
+    expression="self.all(x, self.exists_one(y, x == y))",
+    message="nodeIDs names one id twice: give every controller an id of its own",
+)
+NODE_IDS_RANGE = Rule(
+    expression=f"self.all(x, x >= 0 && x <= {NODE_ID_LIMIT})",
+    message=f"nodeIDs must lie between 0 and {NODE_ID_LIMIT}, and be no broker's id",
+)
+LISTENERS_ONE = Rule(
+    expression="size(self) == 1",
+    message="exactly one listener for the controllers, for now: more than one arrives in a later version "
+    "of the operator",
+)
+LISTENER_NAME = Rule(
+    expression=f"self.matches('^{LISTENER_FORM}$')",
+    message="a listener's name is written in capitals, digits and '_', for example CONTROLLER",
+)
+LISTENER_PORT = Rule(
+    expression=f"self >= {PORTS[0]} && self <= {PORTS[1]}",
+    message=f"port must lie between {PORTS[0]} and {PORTS[1]}: Kafka does not run as root here; 9093 is usual",
+)
+PROTOCOL_LATER = Rule(
+    expression="self == 'PLAINTEXT'",
+    message="SSL, SASL_PLAINTEXT and SASL_SSL arrive in a later version of the operator: only PLAINTEXT for now",
+)
+SIZE_FORM = Rule(
+    expression="isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",
+    message="size must be a Kubernetes quantity above zero, for example 10Gi",
+)
+SIZE_SHRUNK = Rule(
+    expression="!isQuantity(self) || !isQuantity(oldSelf) || quantity(self).compareTo(quantity(oldSelf)) >= 0",
+    message=("size cannot shrink: volumes only grow; put the old size back (smaller disks need a new KafkaQuorum)"),
+)
+STORAGE_CLASS_CHANGED = Rule(
+    expression="self == oldSelf",
+    message="storageClassName cannot change: a volume keeps its class; put the old value back",
+)
+HEAP_FORM = Rule(
+    expression=f"isQuantity(self) && quantity(self).compareTo(quantity('{SMALLEST_HEAP}')) >= 0",
+    message=f"heap must be a Kubernetes quantity of at least {SMALLEST_HEAP}, with its unit, for example 512Mi",
+)
+OPTION_FORM = Rule(
+    expression=r"self.all(o, o.matches('^-\\S+$'))",
+    message="options begin with '-' and have no spaces: give each its own entry, for example -XX:+UseZGC",
+)
+OPTION_HEAP = Rule(
+    expression="self.all(o, !o.startsWith('-Xmx') && !o.startsWith('-Xms'))",
+    message="the heap belongs to jvm.heap: remove -Xmx and -Xms from options",
+)
+LEVEL_NAME = Rule(
+    expression="self == 'metadata.version' || self.endsWith('.version')",
+    message="a feature's name ends in .version, for example metadata.version or transaction.version",
+)
+TEMPLATE_LABELS = Rule(
+    expression=(f"self.all(k, !k.startsWith('kafkaquorum.io/') && !(k in {_words(template.OWNED_LABELS)}))"),
+    message=(
+        "labels and annotations under kafkaquorum.io/, and app.kubernetes.io/name, instance, component and managed-by, "
+        "belong to the operator: use other keys"
+    ),
+)
+TEMPLATE_CONTAINERS = Rule(
+    expression="self.all(c, c.name == 'kafka')",
+    message="containers may only adjust the container named kafka (resources, env): remove the others",
+)
+
+
+def owned_pod_field(name: str) -> Rule:
+    """A field of the pod template that the operator sets by itself."""
+    return Rule(expression=f"!has(self.{name})", message=template.OWNED_MESSAGE, field=f".{name}")

@@ -1,0 +1,288 @@
+"""The spec of a `KafkaQuorum`: what a person may ask for. CRD and reference page are made of it."""
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field
+from pydantic.config import JsonDict
+
+from kafka_quorum.api import properties, rules, template
+from kafka_quorum.api.base import Model, schema, section
+
+MAX_LEVELS = 20
+ServerProperties: TypeAlias = dict[str, Annotated[str, Field(max_length=properties.MAX_VALUE_CHARACTERS)]]
+LabelMap: TypeAlias = dict[str, Annotated[str, Field(max_length=63)]]
+AnnotationMap: TypeAlias = dict[str, Annotated[str, Field(max_length=4096)]]
+_SERVER_PROPERTIES = schema(
+    rules.CONFIG_OWNED, rules.CONFIG_LINES, rules.CONFIG_KEYS, maxProperties=properties.MAX_PROPERTIES, default={}
+)
+_LABELS = schema(rules.TEMPLATE_LABELS, maxProperties=64, default={})
+_OPEN: JsonDict = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+class FeatureLevelSpec(Model):
+    """One feature level that is asked for."""
+
+    name: str = Field(
+        max_length=100,
+        description="Kafka's name of the feature, such as metadata.version or transaction.version.",
+        json_schema_extra=schema(rules.LEVEL_NAME),
+    )
+    level: int | str = Field(
+        description='The level: its number, or for metadata.version also a name such as "4.4-IV2" or "4.4" (the newest '
+        "level of that release).",
+    )
+
+
+class FeaturesSpec(Model):
+    """The cluster's feature levels (KIP-584)."""
+
+    policy: Literal["Hold", "Follow"] = Field(
+        default="Hold",
+        description="Hold keeps the levels until they are changed here; Follow raises them to what the "
+        "release supports "
+        "once it has soaked. Follow arrives in a later version and behaves as Hold until then.",
+    )
+    soak_seconds: int = Field(
+        default=60,
+        description="How long every controller must have been healthy on a level before the next one is "
+        "taken, in seconds.",
+        json_schema_extra=schema(minimum=0, maximum=604800),
+    )
+    levels: list[FeatureLevelSpec] = Field(
+        default_factory=list,
+        description="Levels to format the quorum with and to keep; empty for the release's own defaults.",
+        json_schema_extra=schema(list_type="map", list_map_keys=["name"], maxItems=MAX_LEVELS, default=[]),
+    )
+
+
+class KafkaSpec(Model):
+    """Which Kafka runs, and how it is configured."""
+
+    version: str = Field(
+        max_length=20,
+        description="The Kafka release, X.Y.Z, from 3.9.0.",
+        json_schema_extra=schema(rules.VERSION_FORM, rules.VERSION_TOO_OLD),
+    )
+    image: str = Field(
+        default="",
+        max_length=512,
+        description="The image of this release; empty for the operator's template, apache/kafka:{version} by default.",
+        json_schema_extra=schema(rules.IMAGE_FORM),
+    )
+    config: ServerProperties = Field(
+        default_factory=dict,
+        description="Server properties for every node. Those that the operator owns are refused.",
+        json_schema_extra=_SERVER_PROPERTIES,
+    )
+    features: FeaturesSpec = section(FeaturesSpec, "Feature levels (KIP-584).")
+
+
+class BootstrapSpec(Model):
+    """How the quorum comes to be, once."""
+
+    mode: Literal["InitialControllers", "Standalone", "Static", "Adopt"] = Field(
+        default="InitialControllers",
+        description="InitialControllers formats every first controller with one common voter set; "
+        "Standalone starts with a "
+        "single voter which the others join. Static and Adopt arrive later. It cannot be changed.",
+        json_schema_extra=schema(rules.MODE_CHANGED, rules.MODE_LATER),
+    )
+
+
+class ListenerSpec(Model):
+    """A listener of the controllers."""
+
+    name: str = Field(
+        default="CONTROLLER",
+        max_length=63,
+        description="Kafka's name of the listener.",
+        json_schema_extra=schema(rules.LISTENER_NAME),
+    )
+    port: int = Field(
+        default=9093,
+        description="The port that controllers listen on.",
+        json_schema_extra=schema(rules.LISTENER_PORT, format="int32"),
+    )
+    protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
+        default="PLAINTEXT",
+        description="The security protocol. Only PLAINTEXT for now.",
+        json_schema_extra=schema(rules.PROTOCOL_LATER),
+    )
+
+
+class RetentionPolicySpec(Model):
+    """What becomes of volumes that are no longer used."""
+
+    when_deleted: Literal["Retain", "Delete"] = Field(
+        default="Retain",
+        description="When the KafkaQuorum is deleted: Retain keeps claims and identity, so that the same "
+        "resource, created "
+        "again, is the same cluster; Delete gives both to the garbage collector.",
+    )
+    when_scaled: Literal["Retain", "Delete"] = Field(
+        default="Delete", description="When a controller is removed for good: whether its claim stays."
+    )
+
+
+class StorageSpec(Model):
+    """The volume of each controller."""
+
+    size: str = Field(
+        default="10Gi",
+        max_length=40,
+        description="The size of each controller's volume. It may grow, never shrink.",
+        json_schema_extra=schema(rules.SIZE_FORM, rules.SIZE_SHRUNK),
+    )
+    storage_class_name: str = Field(
+        default="",
+        max_length=253,
+        description="The storage class; empty for the cluster's default one. It cannot be changed.",
+        json_schema_extra=schema(rules.STORAGE_CLASS_CHANGED),
+    )
+    retention_policy: RetentionPolicySpec = section(
+        RetentionPolicySpec, "What becomes of volumes that are no longer used."
+    )
+
+
+class JvmSpec(Model):
+    """The Java process of each controller."""
+
+    heap: str = Field(
+        default="512Mi",
+        max_length=40,
+        description="The heap, as a quantity; it is passed as both -Xms and -Xmx.",
+        json_schema_extra=schema(rules.HEAP_FORM),
+    )
+    options: list[Annotated[str, Field(max_length=1024)]] = Field(
+        default_factory=list,
+        description="Further options of the Java process, one each, such as -XX:+UseZGC.",
+        json_schema_extra=schema(rules.OPTION_FORM, rules.OPTION_HEAP, maxItems=50, list_type="atomic", default=[]),
+    )
+
+
+class TemplateMetadataSpec(Model):
+    """Labels and annotations of the pods."""
+
+    labels: LabelMap = Field(
+        default_factory=dict,
+        description="Labels that the pods get besides the operator's own.",
+        json_schema_extra=_LABELS,
+    )
+    annotations: AnnotationMap = Field(
+        default_factory=dict,
+        description="Annotations that the pods get besides the operator's own.",
+        json_schema_extra=_LABELS,
+    )
+
+
+class TemplateSpec(Model):
+    """What the pods of the controllers are given besides what the operator decides."""
+
+    metadata: TemplateMetadataSpec = section(TemplateMetadataSpec, "Labels and annotations of the pods.")
+    spec: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Parts of a pod's spec: "
+        + ", ".join(template.ALLOWED_POD_FIELDS)
+        + ". Of containers only the one named kafka, with resources and env. Everything else belongs to "
+        "the operator and is refused. Without affinity and topologySpreadConstraints, the pods prefer different nodes and zones.",
+        json_schema_extra={
+            **schema(*(rules.owned_pod_field(name) for name in template.OWNED_POD_FIELDS), default={}),
+            "x-kubernetes-preserve-unknown-fields": True,
+            "properties": {
+                **{
+                    name: {"type": kind, **({"items": _OPEN} if kind == "array" else {})}
+                    for name, kind in template.OWNED_POD_FIELDS.items()
+                },
+                "containers": {
+                    "type": "array",
+                    "maxItems": 10,
+                    "items": {**_OPEN, "required": ["name"], "properties": {"name": {"type": "string"}}},
+                    **schema(rules.TEMPLATE_CONTAINERS),
+                },
+            },
+        },
+    )
+
+
+class ReplacementSpec(Model):
+    """What is done unattended about lost disks and nodes. The cures arrive in a later version of the operator."""
+
+    lost_disk: Literal["Automatic", "Manual"] = Field(
+        default="Automatic", description="Whether a controller whose disk is lost is replaced unattended."
+    )
+    lost_node: Literal["Automatic", "Manual"] = Field(
+        default="Automatic", description="Whether a controller whose node is lost is replaced unattended."
+    )
+    lost_node_after_seconds: int = Field(
+        default=600,
+        description="How long a node must have been gone before it counts as lost, in seconds.",
+        json_schema_extra=schema(minimum=rules.SHORTEST_NODE_LOSS_S, maximum=604800),
+    )
+
+
+class ControllersSpec(Model):
+    """The controllers of the quorum."""
+
+    replicas: int = Field(
+        default=3,
+        description="How many controllers the quorum has. An odd number; 3 survive one failure, 5 survive two.",
+        json_schema_extra=schema(rules.REPLICAS_RANGE, format="int32"),
+    )
+    allow_interruption: bool | None = Field(
+        default=None,
+        description="Whether the operator may restart a controller of a quorum with one or two voters, "
+        "which interrupts it. "
+        "Unset means yes with one replica and no otherwise.",
+    )
+    node_ids: list[int] = Field(
+        default_factory=list,
+        alias="nodeIDs",
+        description="The exact node ids, as many as replicas; empty for 3000 and up. Brokers share the id space.",
+        json_schema_extra=schema(
+            rules.NODE_IDS_RANGE,
+            rules.NODE_IDS_UNIQUE,
+            maxItems=rules.REPLICA_LIMIT,
+            list_type="atomic",
+            default=[],
+        ),
+    )
+    config: ServerProperties = Field(
+        default_factory=dict,
+        description="Server properties for the controllers alone; they win over spec.kafka.config.",
+        json_schema_extra=_SERVER_PROPERTIES,
+    )
+    listeners: list[ListenerSpec] = Field(
+        default_factory=lambda: [ListenerSpec()],
+        description="The controllers' listeners. Exactly one for now.",
+        json_schema_extra=schema(
+            rules.LISTENERS_ONE,
+            maxItems=8,
+            list_type="map",
+            list_map_keys=["name"],
+            default=[{"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"}],
+        ),
+    )
+    storage: StorageSpec = section(StorageSpec, "The volume of each controller.")
+    jvm: JvmSpec = section(JvmSpec, "The Java process of each controller.")
+    template: TemplateSpec = section(TemplateSpec, "Labels, annotations, resources and scheduling of the pods.")
+    replacement: ReplacementSpec = section(ReplacementSpec, "What is done unattended about lost disks and nodes.")
+
+
+class KafkaQuorumSpec(Model):
+    """What the quorum shall be."""
+
+    paused: bool = Field(
+        default=False,
+        description="Stops every act of the operator on this quorum. Its pods run on, and the status is "
+        "kept up to date.",
+    )
+    cluster_id: str = Field(
+        default="",
+        max_length=64,
+        alias="clusterID",
+        description="Kafka's cluster id. Leave it empty and the operator makes one. It cannot be changed.",
+        json_schema_extra=schema(rules.CLUSTER_ID_FORM),
+    )
+    kafka: KafkaSpec = Field(description="Which Kafka runs, and how it is configured.")
+    bootstrap: BootstrapSpec = section(BootstrapSpec, "How the quorum comes to be, once.")
+    controllers: ControllersSpec = section(ControllersSpec, "The controllers of the quorum.", rules.NODE_IDS_COUNT)

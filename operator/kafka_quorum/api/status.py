@@ -1,0 +1,163 @@
+"""The status of a `KafkaQuorum`: what the operator says of it. Numbers that change with every look stay out of it.
+
+The schema asks little of it on purpose: a status that the API server refuses would hide what it was to tell.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from kafka_quorum.api.base import Model, schema
+
+_ATOMIC = schema(list_type="atomic")
+
+
+class ConditionStatus(Model):
+    """One condition, as every Kubernetes API has them."""
+
+    type: str = Field(description="Ready, Available, Progressing, Degraded, FeaturesSettled, or another one.")
+    status: Literal["True", "False", "Unknown"] = Field(description="Unknown means that it could not be found out.")
+    reason: str = Field(default="", description="One word, in CamelCase, for programs.")
+    message: str = Field(default="", description="One sentence: what is waited for, and what would unblock it.")
+    last_transition_time: str | None = Field(
+        default=None, description="When status last changed.", json_schema_extra={"format": "date-time"}
+    )
+    observed_generation: int | None = Field(default=None, description="The metadata.generation that this speaks of.")
+
+
+class ReplicaKeyStatus(Model):
+    """A replica key: a node id on one disk (KIP-853)."""
+
+    node_id: int = Field(description="The node id.")
+    directory_id: str | None = Field(default=None, description="The directory id, in Kafka's notation.")
+
+
+class InitialControllerStatus(Model):
+    """A first voter, and its disk."""
+
+    node_id: int = Field(description="The node id.")
+    directory_id: str | None = Field(default=None, description="The directory id that its disk was formatted with.")
+    claim_uid: str | None = Field(default=None, alias="claimUID", description="The uid of its volume claim.")
+
+
+class BootstrapStatus(Model):
+    """How far the bootstrap got."""
+
+    phase: Literal["Formatting", "Started"] | None = Field(
+        default=None,
+        description="Formatting: no controller has ever run. Started: one may have; no initial format any more.",
+    )
+    mode: str | None = Field(default=None, description="The bootstrap mode that was used.")
+    initial_controllers: list[InitialControllerStatus] | None = Field(
+        default=None, description="The first voters.", json_schema_extra=_ATOMIC
+    )
+
+
+class OperationStatus(Model):
+    """An act on the quorum that is under way, written down before it begins."""
+
+    id: str | None = Field(default=None, description="Identifies the operation.")
+    type: str | None = Field(default=None, description="What is done, such as AddVoter.")
+    target: str | None = Field(default=None, description="To whom: a replica key or a node id.")
+    step: str | None = Field(default=None, description="How far it got.")
+    holder: str | None = Field(default=None, description="The operator that does it.")
+    started_at: str | None = Field(
+        default=None, description="When it began.", json_schema_extra={"format": "date-time"}
+    )
+    waiting_for: str | None = Field(default=None, description="What it waits for, in a sentence.")
+
+
+class QuorumStatus(Model):
+    """The quorum as its leader describes it."""
+
+    summary: str | None = Field(default=None, description="Healthy voters of all voters, such as 3/3.")
+    type: str | None = Field(default=None, description="Dynamic (kraft.version 1) or Static.")
+    leader_id: int | None = Field(default=None, description="The node id of the active controller.")
+    leader_epoch: int | None = Field(default=None, description="The leader's epoch.")
+    voters: int | None = Field(default=None, description="How many voters the current set has.")
+    healthy_voters: int | None = Field(default=None, description="How many of them are live and caught up.")
+    failure_tolerance: int | None = Field(
+        default=None, description="How many further voters may fail before the quorum stops."
+    )
+    kraft_version: int | None = Field(default=None, description="The finalized kraft.version.")
+    current_voters: list[ReplicaKeyStatus] | None = Field(
+        default=None,
+        description="The voter set that the leader uses, committed or not yet.",
+        json_schema_extra=_ATOMIC,
+    )
+    committed_voters: list[ReplicaKeyStatus] | None = Field(
+        default=None, description="The last voter set known to be committed.", json_schema_extra=_ATOMIC
+    )
+
+
+class ControllerStatus(Model):
+    """One controller: its disk, its pod and its part in the quorum."""
+
+    node_id: int = Field(description="The node id.")
+    directory_id: str | None = Field(default=None, description="The directory id of its disk.")
+    role: str | None = Field(default=None, description="Leader, Voter, Observer, or Unknown.")
+    caught_up: bool | None = Field(
+        default=None, description="Whether its log kept up with the leader's in the last looks."
+    )
+    endpoint: str | None = Field(default=None, description="Where it is reached, HOST:PORT.")
+    version: str | None = Field(default=None, description="The Kafka release that its pod runs.")
+    claim_name: str | None = Field(default=None, description="The name of its volume claim.")
+    claim_uid: str | None = Field(default=None, alias="claimUID", description="The uid of its volume claim.")
+    pod_name: str | None = Field(default=None, description="The name of its pod.")
+    node_name: str | None = Field(default=None, description="The Kubernetes node that the pod is on.")
+    reason: str | None = Field(default=None, description="Why it is not a caught-up voter, where it is not.")
+
+
+class StaleReplicaStatus(Model):
+    """A replica that the quorum still lists and that no disk of this quorum has."""
+
+    node_id: int = Field(description="The node id.")
+    directory_id: str | None = Field(default=None, description="The directory id that no disk here has any more.")
+    kind: str | None = Field(default=None, description="Voter or Observer.")
+
+
+class FeatureStatus(Model):
+    """A feature, and where it stands (KIP-584)."""
+
+    name: str = Field(description="Kafka's name of the feature.")
+    finalized: int | None = Field(default=None, description="The level that the cluster has; 0 is off.")
+    min_supported: int | None = Field(default=None, description="The lowest level that every controller supports.")
+    max_supported: int | None = Field(default=None, description="The highest level that every controller supports.")
+    wanted: int | None = Field(default=None, description="The level that the spec asks for.")
+    blocked_by: str | None = Field(default=None, description="What stands between the finalized and the wanted level.")
+
+
+class KafkaQuorumStatus(Model):
+    """What the operator last saw, and what it does about it."""
+
+    observed_generation: int | None = Field(
+        default=None, description="The metadata.generation that the operator last acted on."
+    )
+    replicas: int | None = Field(
+        default=None,
+        description="How many controllers there are, for /scale.",
+        json_schema_extra={"format": "int32"},
+    )
+    selector: str | None = Field(default=None, description="The label selector of the controllers' pods, for /scale.")
+    cluster_id: str | None = Field(default=None, alias="clusterID", description="Kafka's cluster id.")
+    applied_revision: str | None = Field(
+        default=None, description="The ControllerRevision that lost pods are made again from."
+    )
+    metadata_version: str | None = Field(
+        default=None, description="The finalized metadata.version by name and number, such as 4.4-IV2 (33)."
+    )
+    conditions: list[ConditionStatus] | None = Field(
+        default=None,
+        description="What is true of the quorum now.",
+        json_schema_extra=schema(list_type="map", list_map_keys=["type"]),
+    )
+    bootstrap: BootstrapStatus | None = Field(default=None, description="How far the bootstrap got.")
+    operation: OperationStatus | None = Field(default=None, description="The act that is under way, if one is.")
+    quorum: QuorumStatus | None = Field(default=None, description="The quorum as its leader describes it.")
+    controllers: list[ControllerStatus] | None = Field(
+        default=None, description="Every controller.", json_schema_extra=_ATOMIC
+    )
+    stale_replicas: list[StaleReplicaStatus] | None = Field(
+        default=None, description="Replicas that the quorum lists and no disk here has.", json_schema_extra=_ATOMIC
+    )
+    features: list[FeatureStatus] | None = Field(default=None, description="Every feature.", json_schema_extra=_ATOMIC)

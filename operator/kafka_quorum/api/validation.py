@@ -1,0 +1,184 @@
+"""A `KafkaQuorum` as the API server holds it, turned into `Desired`, or into everything that is wrong with it.
+
+Pure: the answer is a value either way. After it, no builder and no planner has an error path for bad input. What must
+not change is compared with the record of the quorum's identity where the caller has one, else with the status.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from kafka_quorum.api import checks, rules
+from kafka_quorum.api.features import resolve_level
+from kafka_quorum.api.quantity import bytes_of
+from kafka_quorum.api.release import OLDEST, parse_release
+from kafka_quorum.api.spec import ControllersSpec, FeaturesSpec, KafkaQuorumSpec
+from kafka_quorum.model.desired import (
+    BootstrapMode,
+    ControllerListener,
+    Cure,
+    Desired,
+    FeatureLevel,
+    FeaturePolicy,
+    FieldFault,
+    Replacement,
+    Runtime,
+    Storage,
+    VolumeFate,
+)
+from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.ids import ClusterID, NodeID
+
+
+def validate(
+    resource: Mapping[str, Any], *, record: IdentityRecord | None = None, claimed_bytes: int | None = None
+) -> Desired | tuple[FieldFault, ...]:
+    """What the resource asks for, or its faults, sorted by field and never empty.
+
+    `record` is the quorum's recorded identity, None where there is none yet; `claimed_bytes` the largest size that one
+    of its volume claims asks for, None where there are no claims: what must not change is held against them.
+    """
+    spec = _parsed(resource)
+    if not isinstance(spec, KafkaQuorumSpec):
+        return spec
+    name = str(_part(resource, "metadata").get("name", ""))
+    faults = {
+        *checks.name_faults(name),
+        *checks.spec_faults(spec),
+        *_changed_faults(spec, _part(resource, "status"), record, claimed_bytes),
+    }
+    return tuple(sorted(faults)) if faults else _desired(_part(resource, "metadata"), spec)
+
+
+def _parsed(resource: Mapping[str, Any]) -> KafkaQuorumSpec | tuple[FieldFault, ...]:
+    try:
+        return KafkaQuorumSpec.model_validate(resource.get("spec"), by_alias=True, by_name=False)
+    except ValidationError as error:
+        return tuple(sorted({_type_fault(detail) for detail in error.errors(include_url=False)}))
+
+
+def _type_fault(detail: ErrorDetails) -> FieldFault:
+    """One of pydantic's errors as a fault. The names of a union's branches are no part of a path."""
+    place = "spec"
+    for part in detail["loc"]:
+        if isinstance(part, int):
+            place += f"[{part}]"
+        elif part not in {"int", "str"}:
+            place += f".{part}"
+    if detail["type"] == "missing" or detail["input"] is None:
+        return FieldFault(field=place, message="this field is required: set it")
+    if detail["type"] == "extra_forbidden":
+        return FieldFault(
+            field=place, message="this version of the operator has no such field: remove it, or upgrade the operator"
+        )
+    return FieldFault(field=place, message=f"{detail['input']!r} cannot stand here: {_expectation(detail)}")
+
+
+def _expectation(detail: ErrorDetails) -> str:
+    if detail["loc"] and detail["loc"][-1] in {"int", "str"}:
+        return "write a number, or a name in quotes"
+    if detail["type"] in {"model_type", "dict_type"}:
+        return "it should be an object with fields"
+    return detail["msg"].replace("Input should", "it should")
+
+
+def _changed_faults(
+    spec: KafkaQuorumSpec, status: Mapping[str, Any], record: IdentityRecord | None, claimed_bytes: int | None
+) -> Iterator[FieldFault]:
+    """What may not change, against what is recorded; the record wins over the status, which anybody can edit."""
+    cluster_id = status.get("clusterID") if record is None else record.cluster_id
+    if cluster_id and spec.cluster_id and spec.cluster_id != cluster_id:
+        yield FieldFault(field="spec.clusterID", message=f"{rules.CLUSTER_ID_CHANGED.message} (in use: {cluster_id})")
+    mode = _part(status, "bootstrap").get("mode") if record is None else record.format.mode.value
+    if mode and spec.bootstrap.mode != mode:
+        yield FieldFault(field="spec.bootstrap.mode", message=f"{rules.MODE_CHANGED.message} (it was {mode})")
+    size_bytes = bytes_of(spec.controllers.storage.size)
+    if claimed_bytes is not None and size_bytes is not None and size_bytes < claimed_bytes:
+        yield FieldFault(
+            field="spec.controllers.storage.size",
+            message=f"{rules.SIZE_SHRUNK.message} (the volumes have {claimed_bytes} bytes)",
+        )
+
+
+def _desired(metadata: Mapping[str, Any], spec: KafkaQuorumSpec) -> Desired:
+    controllers = spec.controllers
+    allowed = controllers.allow_interruption
+    return Desired(
+        namespace=str(metadata.get("namespace", "")),
+        name=str(metadata.get("name", "")),
+        uid=str(metadata.get("uid", "")),
+        generation=int(metadata.get("generation", 0)),
+        paused=spec.paused,
+        cluster_id=ClusterID(spec.cluster_id) if spec.cluster_id else None,
+        bootstrap=BootstrapMode(spec.bootstrap.mode),
+        replicas=controllers.replicas,
+        node_ids=tuple(sorted(NodeID(node_id) for node_id in controllers.node_ids)),
+        allow_interruption=controllers.replicas == 1 if allowed is None else allowed,
+        storage=_storage(controllers),
+        replacement=Replacement(
+            lost_disk=Cure(controllers.replacement.lost_disk),
+            lost_node=Cure(controllers.replacement.lost_node),
+            lost_node_after_s=controllers.replacement.lost_node_after_seconds,
+        ),
+        feature_policy=FeaturePolicy(spec.kafka.features.policy),
+        features=_features(spec.kafka.features, spec.kafka.version),
+        soak_s=spec.kafka.features.soak_seconds,
+        runtime=_runtime(spec),
+    )
+
+
+def _runtime(spec: KafkaQuorumSpec) -> Runtime:
+    controllers = spec.controllers
+    listener = controllers.listeners[0]
+    return Runtime(
+        release=spec.kafka.version,
+        image=spec.kafka.image,
+        config=tuple(sorted({**spec.kafka.config, **controllers.config}.items())),
+        listener=ControllerListener(name=listener.name, port=listener.port),
+        heap=controllers.jvm.heap,
+        jvm_options=tuple(controllers.jvm.options),
+        template_metadata=canonical(
+            {
+                "annotations": controllers.template.metadata.annotations,
+                "labels": controllers.template.metadata.labels,
+            }
+        ),
+        template_spec=canonical(controllers.template.spec),
+    )
+
+
+def _storage(controllers: ControllersSpec) -> Storage:
+    storage = controllers.storage
+    return Storage(
+        size=storage.size,
+        size_bytes=bytes_of(storage.size) or 0,
+        storage_class=storage.storage_class_name,
+        when_deleted=VolumeFate(storage.retention_policy.when_deleted),
+        when_scaled=VolumeFate(storage.retention_policy.when_scaled),
+    )
+
+
+def _features(features: FeaturesSpec, version: str) -> tuple[FeatureLevel, ...]:
+    release = parse_release(version) or OLDEST
+    resolved = ((entry.name, resolve_level(entry.name, entry.level, release)) for entry in features.levels)
+    return tuple(
+        FeatureLevel(name=name, level=level) for name, level in sorted(resolved, key=_by_name) if isinstance(level, int)
+    )
+
+
+def _by_name(entry: tuple[str, int | str]) -> str:
+    return entry[0]
+
+
+def canonical(value: Mapping[str, Any] | Sequence[Any]) -> str:
+    """JSON of which equal values have one form: keys sorted, no spaces."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _part(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """A nested object; empty where it is missing or no object."""
+    value = holder.get(key)
+    return value if isinstance(value, Mapping) else {}
