@@ -5,7 +5,7 @@
 ARG BASE=python:3.11-slim
 
 FROM ${BASE} AS packages
-# `wheel*` matches nothing where wheels/ is absent, and the lock keeps the COPY valid.
+# `wheels*` may match nothing: a COPY is valid as long as one of its sources is there.
 COPY requirements.lock wheels* /wheels/
 RUN if ls /wheels/*.whl > /dev/null 2>&1; then offline="--no-index --find-links /wheels"; fi; \
     python -m pip install --no-cache-dir --disable-pip-version-check --no-deps --require-hashes --target /packages \
@@ -16,7 +16,8 @@ RUN python -m compileall -q /packages/kafka_quorum
 
 FROM ${BASE}
 COPY --from=packages /packages /opt/operator
-ENV PYTHONPATH=/opt/operator PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+# PYTHONSAFEPATH: `-m` would otherwise put the working directory, which is writable, before everything else.
+ENV PYTHONPATH=/opt/operator PYTHONSAFEPATH=1 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 # Numeric, so that Kubernetes can see that it is not root.
 USER 10001:10001
 WORKDIR /tmp
