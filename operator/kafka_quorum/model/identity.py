@@ -32,8 +32,8 @@ class NodeIdentity:
     """One node id and the disk that belongs to it.
 
     `directory_id` is pre-made for initial controllers, and None for others until their formatter reports it.
-    `formatted` says that a formatter has reported. `lost` lists the directory ids that this node had before, whose disks
-    were lost: none of them may ever run again. `generation` counts the node's claims, `revision` names the
+    `formatted` says that a formatter has reported. `lost` lists the directory ids that this node had before, whose
+    disks were lost: none of them may ever run again. `generation` counts the node's claims, `revision` names the
     ControllerRevision that its pod is made from (None: the fleet's).
     """
 

@@ -205,6 +205,7 @@ class Memory:
     """
 
     voter_set: VoterSetLook | None = None
+    committed_voters: frozenset[ReplicaKey] | None = None
     caught_up_looks: tuple[tuple[ReplicaKey, int], ...] = ()
     leader_now_ms: int = -1
     leader: tuple[NodeID, int] | None = None

@@ -35,7 +35,7 @@ def pods(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
 
 def revision_of(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Revision | None:
     """What this node's pod is made from: its own revision, else the fleet's."""
-    return observed.revision(node.revision or record.applied_revision)
+    return observed.revision(node.revision) or observed.revision(record.applied_revision)
 
 
 def _node(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:

@@ -30,7 +30,7 @@ def revisions(desired: Desired, observed: Observed, record: IdentityRecord) -> P
         and not format_pending(desired, observed, record)
     ):
         return Part()
-    if record.applied_revision is None:
+    if observed.revision(record.applied_revision) is None:
         return _adopt_revision(desired, observed, record, name, hash_)
     if record.phase is BootstrapPhase.FORMATTING:
         return _correct_format(desired, observed, record, name, hash_)
@@ -82,8 +82,15 @@ def _existing_or_new(
 
 
 def _adopt_revision(desired: Desired, observed: Observed, record: IdentityRecord, name: str, hash_: str) -> Part:
+    """There is no applied revision yet, or it is gone: the spec takes its place, if its image may run."""
+    verdict = may_run_image(record, None, desired.runtime.release)
+    if not verdict.allowed:
+        wait = Wait(severity=Severity.HELD, reason="OlderImage", message=verdict.reason)
+        return Part(verdicts=(verdict,), waits=(wait,))
     if (creating := _existing_or_new(desired, observed, name, hash_, ())) is not None:
         return creating
+    if record.applied_revision == name:
+        return Part()
     applied = replace(record, applied_revision=name)
     message = f"pods are made from revision {name}"
     return Part(exclusive=WriteRecord(record=applied, change=RecordChange.REVISION, message=message))

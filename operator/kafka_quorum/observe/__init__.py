@@ -1,0 +1,1 @@
+"""Gather Kubernetes objects and the quorum's answers into one `Observed`."""

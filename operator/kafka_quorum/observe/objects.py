@@ -1,0 +1,264 @@
+"""Kubernetes objects as the API server writes them → the few facts that decisions need. Pure."""
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
+
+from kafka_quorum.kube.protocol import Json
+from kafka_quorum.model import names
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode
+from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.observed import (
+    Claim,
+    ContainerState,
+    DiskFound,
+    DiskReport,
+    Operation,
+    Pod,
+    PodRole,
+    RecordedController,
+    RecordedStatus,
+    Running,
+    SupportObject,
+    Terminated,
+    Waiting,
+)
+from kafka_quorum.resources.objects import facts_of
+
+_SUFFIXES: Final = {
+    **{suffix: 1024 ** (power + 1) for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))},
+    **{suffix: 1000 ** (power + 1) for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"))},
+}
+_FINISHED: Final = ("Succeeded", "Failed")
+
+
+def pod_from(item: Json) -> Pod | None:
+    """A pod of ours; None for a pod that merely carries our quorum label."""
+    metadata, spec, status = item["metadata"], item.get("spec", {}), item.get("status", {})
+    labels, annotations = metadata.get("labels", {}), metadata.get("annotations", {})
+    role = next((role for role in PodRole if role.value == labels.get(names.LABEL_ROLE)), None)
+    node_id = labels.get(names.LABEL_NODE, "")
+    if role is None or not node_id.isdigit():
+        return None
+    container = names.KAFKA_CONTAINER if role is PodRole.KAFKA else names.FORMAT_CONTAINER
+    main = _status_of(status.get("containerStatuses"), container)
+    init = _status_of(status.get("initContainerStatuses"), names.VERIFY_CONTAINER)
+    state = _effective_state(main, init)
+    return Pod(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        role=role,
+        node_id=NodeID(int(node_id)),
+        owner_uid=owner_uid(item),
+        deleting="deletionTimestamp" in metadata,
+        finished=status.get("phase") in _FINISHED,
+        claim_name=_claim_name(spec),
+        claim_uid=annotations.get(names.CLAIM_UID, ""),
+        directory_id=DirectoryID(annotations[names.DIRECTORY_ID]) if annotations.get(names.DIRECTORY_ID) else None,
+        mode=_mode(annotations.get(names.MODE)),
+        revision=annotations.get(names.REVISION, ""),
+        config_name=annotations.get(names.CONFIG, ""),
+        ip=status.get("podIP", ""),
+        node_name=spec.get("nodeName", ""),
+        scheduled=bool(spec.get("nodeName")),
+        unschedulable=_unschedulable(status),
+        container=state,
+        report=_report(main) or _report(init),
+        marked_voter=labels.get(names.LABEL_VOTER) == "true",
+        finished_at_s=_seconds(state.finished_at) if isinstance(state, Terminated) else 0.0,
+        gate=_condition(status, names.GATE).get("status", ""),
+    )
+
+
+def claim_from(item: Json) -> Claim:
+    """A claim of ours."""
+    metadata, spec = item["metadata"], item.get("spec", {})
+    annotations = metadata.get("annotations", {})
+    size = spec.get("resources", {}).get("requests", {}).get("storage", "0")
+    return Claim(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        node_id=NodeID(int(metadata["labels"][names.LABEL_NODE])),
+        generation=int(annotations.get(names.GENERATION, "1")),
+        owner_uid=owner_uid(item),
+        deleting="deletionTimestamp" in metadata,
+        lost=item.get("status", {}).get("phase") == "Lost",
+        cluster_id=annotations.get(names.CLUSTER_ID),
+        directory_id=annotations.get(names.DIRECTORY_ID),
+        phase=annotations.get(names.PHASE),
+        requested_bytes=quantity_bytes(size),
+        bound_to=annotations.get("volume.kubernetes.io/selected-node", ""),
+    )
+
+
+def support_from(items: Iterable[Json]) -> tuple[SupportObject, ...]:
+    """Services, budgets, config maps and revisions: what they are, and whose."""
+    return tuple(
+        SupportObject(
+            kind=item["kind"],
+            name=item["metadata"]["name"],
+            owner_uid=owner_uid(item),
+            resource_version=item["metadata"]["resourceVersion"],
+            facts=facts_of(item) if item["kind"] in ("Service", "PodDisruptionBudget") else "",
+        )
+        for item in items
+    )
+
+
+def status_from(resource: Json) -> RecordedStatus:
+    """The identity and the open operation in a resource's status; whatever is malformed there reads as absent."""
+    status = resource.get("status") or {}
+    bootstrap = status.get("bootstrap") or {}
+    phase = next((phase for phase in BootstrapPhase if phase.value == bootstrap.get("phase")), None)
+    return RecordedStatus(
+        cluster_id=status.get("clusterID") or None,
+        phase=phase,
+        initial=_controllers(bootstrap.get("initialControllers")),
+        controllers=_controllers(status.get("controllers")),
+        operation=_operation(status.get("operation")),
+    )
+
+
+def owner_uid(item: Json) -> str | None:
+    """The uid of the resource that controls an object, or None for an object without an owner."""
+    owners = item["metadata"].get("ownerReferences") or []
+    return next((owner["uid"] for owner in owners if owner.get("kind") == "KafkaQuorum"), None)
+
+
+def quantity_bytes(text: str) -> int:
+    """A Kubernetes quantity of storage in bytes; the API server has checked it."""
+    for suffix, factor in _SUFFIXES.items():
+        if text.endswith(suffix):
+            return int(float(text.removesuffix(suffix)) * factor)
+    return int(float(text))
+
+
+def _controllers(rows: Any) -> tuple[RecordedController, ...]:  # noqa: ANN401 - whatever JSON the status holds
+    if not isinstance(rows, list):
+        return ()
+    return tuple(
+        RecordedController(
+            node_id=NodeID(row["nodeID"]),
+            directory_id=row.get("directoryID") or None,
+            claim_uid=row.get("claimUID") or None,
+        )
+        for row in rows
+        if isinstance(row, dict) and isinstance(row.get("nodeID"), int)
+    )
+
+
+def _operation(row: Any) -> Operation | None:  # noqa: ANN401 - whatever JSON the status holds
+    if not isinstance(row, dict) or not isinstance(row.get("target"), dict) or not row.get("id"):
+        return None
+    target = row["target"]
+    if not isinstance(target.get("nodeID"), int):
+        return None
+    directory = target.get("directoryID")
+    return Operation(
+        id=row["id"],
+        type=row.get("type", ""),
+        target=ReplicaKey(node_id=NodeID(target["nodeID"]), directory_id=DirectoryID(directory) if directory else None),
+        step=row.get("step", ""),
+        holder=row.get("holder", ""),
+        started_at=row.get("startedAt", ""),
+        waiting_for=row.get("waitingFor", ""),
+    )
+
+
+def _status_of(rows: list[Json] | None, name: str) -> Json | None:
+    return next((row for row in rows or [] if row.get("name") == name), None)
+
+
+def _effective_state(main: Json | None, init: Json | None) -> ContainerState:
+    """The main container's state; while the init container holds it back, the init container's."""
+    held = init is not None and not _succeeded(init)
+    row = init if held else main
+    if held and row is not None and "running" in row.get("state", {}):
+        return Waiting(reason="PodInitializing", message="the disk is being compared", last_exit=None)
+    return _state(row)
+
+
+def _succeeded(row: Json) -> bool:
+    return bool(row.get("state", {}).get("terminated", {}).get("exitCode") == 0)
+
+
+def _state(row: Json | None) -> ContainerState:
+    state = (row or {}).get("state") or {}
+    if "running" in state:
+        return Running(started_at=state["running"].get("startedAt", ""))
+    if "terminated" in state:
+        return _terminated(state["terminated"])
+    waiting = state.get("waiting", {})
+    last = ((row or {}).get("lastState") or {}).get("terminated")
+    return Waiting(
+        reason=waiting.get("reason", ""),
+        message=waiting.get("message", ""),
+        last_exit=_terminated(last) if last else None,
+    )
+
+
+def _terminated(row: Json) -> Terminated:
+    return Terminated(
+        exit_code=row.get("exitCode", -1),
+        reason=row.get("reason", ""),
+        message=row.get("message", ""),
+        finished_at=row.get("finishedAt", ""),
+    )
+
+
+def _report(row: Json | None) -> DiskReport | None:
+    """The newest report of a script of ours in a container's state; anything else there is a log line of Kafka's."""
+    if row is None or "running" in row.get("state", {}):
+        return None
+    for state in (row.get("state") or {}, row.get("lastState") or {}):
+        report = _parse_report(state.get("terminated", {}).get("message", ""))
+        if report is not None:
+            return report
+    return None
+
+
+def _parse_report(text: str) -> DiskReport | None:
+    try:
+        body = json.loads(text)
+        found = DiskFound(body["found"])
+        node = str(body["nodeID"])
+        return DiskReport(
+            found=found,
+            cluster_id=body["clusterID"] or None,
+            node_id=int(node) if node.isdigit() else None,
+            directory_id=body["directoryID"] or None,
+            accepted=body["accepted"] is True,
+            message=str(body["message"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _claim_name(spec: Json) -> str:
+    volumes = spec.get("volumes") or []
+    return next(
+        (volume["persistentVolumeClaim"]["claimName"] for volume in volumes if volume.get("name") == "data"), ""
+    )
+
+
+def _mode(text: str | None) -> FormatMode:
+    return next((mode for mode in FormatMode if mode.value == text), FormatMode.NO_INITIAL_CONTROLLERS)
+
+
+def _condition(status: Json, type_: str) -> Json:
+    return next((row for row in status.get("conditions") or [] if row.get("type") == type_), {})
+
+
+def _unschedulable(status: Json) -> str:
+    row = _condition(status, "PodScheduled")
+    return str(row.get("message", "")) if row.get("reason") == "Unschedulable" else ""
+
+
+def _seconds(text: str) -> float:
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return 0.0

@@ -1,0 +1,119 @@
+"""Judge what the controllers answer: who leads, who is live, who is caught up, what is committed. Pure.
+
+The words are design's: both stamps of a row are the leader's clock, and the operator's clock decides nothing. A leader
+counts only with a majority of live voters behind it; a voter change counts once the high watermark has passed the log
+end of the first look that showed it, in the same epoch.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from kafka_quorum.model.ids import NodeID, ReplicaKey
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.observed import Memory, QuorumView, VoterSetLook
+from kafka_quorum.model.quorum import QuorumAnswer, Replica
+
+FETCH_TIMEOUT_MS: Final = 2000
+"""Kafka's default of controller.quorum.fetch.timeout.ms."""
+
+_Stamp = Callable[[Replica], int]
+
+
+def leader_of(answers: Mapping[NodeID, Knowable[QuorumAnswer]], fetch_timeout_ms: int) -> Knowable[QuorumAnswer]:
+    """The highest-epoch answer behind which a majority of voters, the leader included, is live."""
+    if not answers:
+        return Unknown(reason="no controller runs yet")
+    known = sorted(
+        (answer.value for answer in answers.values() if isinstance(answer, Known)),
+        key=lambda answer: answer.leader_epoch,
+        reverse=True,
+    )
+    for answer in known[:1]:
+        live = live_voters(answer, fetch_timeout_ms)
+        if len(live) > len(answer.voters) // 2:
+            return Known(value=answer)
+        alive = f"{len(live)} of {len(answer.voters)} voters are live"
+        return Unknown(reason=f"controller {answer.leader_id} calls itself the leader, but only {alive}")
+    said = "; ".join(
+        f"{node_id}: {answer.reason}" for node_id, answer in answers.items() if isinstance(answer, Unknown)
+    )
+    return Unknown(reason=f"no controller answers as the leader ({said})")
+
+
+def live_voters(answer: QuorumAnswer, fetch_timeout_ms: int) -> frozenset[ReplicaKey]:
+    """Voters whose last fetch lies within the fetch timeout of the leader's own row."""
+    return frozenset(_recent(answer, answer.voters, fetch_timeout_ms, lambda row: row.last_fetch_ms))
+
+
+def _recent(answer: QuorumAnswer, rows: Iterable[Replica], within_ms: int, stamp: _Stamp) -> Iterable[ReplicaKey]:
+    """Replicas whose stamp is recent by the leader's clock; the leader itself always is."""
+    now_ms = _leader_now_ms(answer)
+    for row in rows:
+        leads = row.key.node_id == answer.leader_id and row in answer.voters
+        recent = now_ms >= 0 and stamp(row) >= 0 and now_ms - stamp(row) <= within_ms
+        if leads or recent:
+            yield row.key
+
+
+def _leader_now_ms(answer: QuorumAnswer) -> int:
+    own = next((row for row in answer.voters if row.key.node_id == answer.leader_id), None)
+    return own.last_fetch_ms if own is not None else -1
+
+
+def view(
+    answer: QuorumAnswer, memory: Memory, *, fetch_timeout_ms: int, taken_at_s: float
+) -> tuple[QuorumView, Memory]:
+    """The judged view, and what to remember of it for the next look."""
+    rows = (*answer.voters, *answer.observers)
+    caught_up = frozenset(_recent(answer, rows, fetch_timeout_ms, lambda row: row.last_caught_up_ms))
+    live = frozenset(_recent(answer, rows, fetch_timeout_ms, lambda row: row.last_fetch_ms))
+    look = _voter_set_look(answer, memory.voter_set)
+    committed_voters = look.voters if look.committed else memory.committed_voters
+    judged = QuorumView(
+        answer=answer,
+        live=live,
+        caught_up=caught_up & live,
+        committed=look.committed,
+        committed_voters=committed_voters,
+        taken_at_s=taken_at_s,
+    )
+    remembered = replace(
+        memory,
+        voter_set=look,
+        committed_voters=committed_voters,
+        caught_up_looks=_counted(answer, memory, judged.caught_up),
+        leader_now_ms=_leader_now_ms(answer),
+        leader=(answer.leader_id, answer.leader_epoch),
+        unknown_looks=0,
+    )
+    return judged, remembered
+
+
+def without_answer(memory: Memory) -> Memory:
+    """A look that found no leader: nothing was caught up in it."""
+    return replace(memory, caught_up_looks=(), unknown_looks=memory.unknown_looks + 1)
+
+
+def _voter_set_look(answer: QuorumAnswer, earlier: VoterSetLook | None) -> VoterSetLook:
+    """Committed once the high watermark reaches the log end of the first look that showed this set in this epoch."""
+    voters = frozenset(row.key for row in answer.voters)
+    if earlier is None or (earlier.voters, earlier.epoch) != (voters, answer.leader_epoch):
+        log_end = max((row.log_end_offset for row in answer.voters), default=0)
+        earlier = VoterSetLook(voters=voters, epoch=answer.leader_epoch, log_end_offset=log_end, committed=False)
+    reached = answer.high_watermark >= 0 and answer.high_watermark >= earlier.log_end_offset
+    return replace(earlier, committed=earlier.committed or reached)
+
+
+def _same_leader(answer: QuorumAnswer, memory: Memory) -> bool:
+    return memory.leader == (answer.leader_id, answer.leader_epoch)
+
+
+def _counted(
+    answer: QuorumAnswer, memory: Memory, caught_up: frozenset[ReplicaKey]
+) -> tuple[tuple[ReplicaKey, int], ...]:
+    """Looks in a row; two looks at the same moment of the leader's clock are one look."""
+    same = _same_leader(answer, memory)
+    moved = not same or _leader_now_ms(answer) > memory.leader_now_ms
+    step = 1 if moved else 0
+    return tuple((key, max(1, (memory.looks(key) if same else 0) + step)) for key in sorted(caught_up, key=str))

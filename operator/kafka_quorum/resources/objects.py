@@ -1,0 +1,112 @@
+"""The objects around the pods: claim, headless service, disruption budget, config map, revision."""
+
+import json
+
+from kafka_quorum.model import names
+from kafka_quorum.model.desired import Desired, VolumeFate
+from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.observed import PodRole, Revision
+from kafka_quorum.resources.meta import Json, labels, owner
+from kafka_quorum.resources.properties import LOG4J, LOG4J2, server_properties
+
+
+def volume_owner(desired: Desired) -> list[Json]:
+    """Who owns claims and identity: nobody, so that they outlive the resource, or the resource."""
+    return owner(desired) if desired.storage.when_deleted is VolumeFate.DELETE else []
+
+
+def claim(desired: Desired, record: IdentityRecord, node: NodeIdentity) -> Json:
+    """The claim of the node's present generation, with its copy of the identity."""
+    spec: Json = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": desired.storage.size}},
+    }
+    if desired.storage.storage_class:
+        spec["storageClassName"] = desired.storage.storage_class
+    metadata = {
+        "name": names.claim_name(desired.name, node),
+        "namespace": desired.namespace,
+        "labels": labels(desired.name, **{names.LABEL_NODE: str(node.node_id)}),
+        "annotations": claim_annotations(record, node.directory_id) | {names.GENERATION: str(node.generation)},
+        "ownerReferences": volume_owner(desired),
+    }
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
+
+
+def claim_annotations(record: IdentityRecord, directory_id: str | None) -> Json:
+    """The identity as a claim carries it; None removes an annotation in a merge patch."""
+    return {
+        names.CLUSTER_ID: record.cluster_id,
+        names.DIRECTORY_ID: directory_id,
+        names.PHASE: record.phase.value,
+    }
+
+
+def service(desired: Desired) -> Json:
+    """Host names for every controller, ready or not: voters must find each other before any of them is ready."""
+    port = desired.runtime.listener.port
+    spec = {
+        "clusterIP": "None",
+        "publishNotReadyAddresses": True,
+        "selector": {names.LABEL_QUORUM: desired.name, names.LABEL_ROLE: PodRole.KAFKA.value},
+        "ports": [{"name": "controller", "port": port, "targetPort": port, "protocol": "TCP"}],
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _owned(desired, names.service_name(desired.name)),
+        "spec": spec,
+    }
+
+
+def budget(desired: Desired, min_available: int) -> Json:
+    """How many voters evictions must leave. Pods that are not voters do not count, either way."""
+    spec = {
+        "minAvailable": min_available,
+        "selector": {"matchLabels": {names.LABEL_QUORUM: desired.name, names.LABEL_VOTER: "true"}},
+    }
+    metadata = _owned(desired, names.budget_name(desired.name))
+    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec}
+
+
+def config(desired: Desired, name: str, revision: Revision, node_ids: tuple[NodeID, ...]) -> Json:
+    """The server properties of every node of one revision. Immutable: a restarted container reads the same."""
+    files = {
+        f"{node_id}.properties": server_properties(desired.namespace, desired.name, node_id, node_ids, revision)
+        for node_id in node_ids
+    }
+    data = files | {"log4j2.properties": LOG4J2, "log4j.properties": LOG4J}
+    metadata = _owned(desired, name)
+    metadata["labels"] |= {names.LABEL_ROLE: "config"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": data}
+
+
+def pod_mark(*, voter: bool, gate: str, message: str) -> tuple[Json, Json]:
+    """The two patches of a pod: its voter label, and its readiness gate in the status."""
+    condition = {"type": names.GATE, "status": gate, "reason": "QuorumObserved", "message": message}
+    label = {"metadata": {"labels": {names.LABEL_VOTER: "true" if voter else None}}}
+    return label, {"status": {"conditions": [condition]}}
+
+
+def facts_of(item: Json) -> str:
+    """What matters of a service or a budget as it is, in the form that `model.names` gives to what it should be."""
+    spec = item.get("spec", {})
+    if item["kind"] == "Service":
+        port = (spec.get("ports") or [{}])[0]
+        row = [port.get("name"), port.get("port")]
+        return names.facts(
+            [row, spec.get("clusterIP"), spec.get("publishNotReadyAddresses", False), spec.get("selector")]
+        )
+    if item["kind"] == "PodDisruptionBudget":
+        return names.facts([spec.get("minAvailable"), spec.get("selector", {}).get("matchLabels")])
+    return json.dumps(item.get("data"), sort_keys=True)
+
+
+def _owned(desired: Desired, name: str) -> Json:
+    return {
+        "name": name,
+        "namespace": desired.namespace,
+        "labels": labels(desired.name),
+        "ownerReferences": owner(desired),
+    }

@@ -1,0 +1,268 @@
+"""The two kinds of pods: the formatter, and the pod that runs Kafka. They share image, mounts and scheduling."""
+
+import copy
+import json
+from typing import Any, Final
+
+from kafka_quorum.model import names
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.identity import FormatMode, IdentityRecord, NodeIdentity
+from kafka_quorum.model.names import advertised
+from kafka_quorum.model.observed import PodRole, Revision
+from kafka_quorum.resources import scripts
+from kafka_quorum.resources.meta import Json, labels, owner
+from kafka_quorum.resources.properties import CONFIG_PATH, DATA_PATH
+
+_MEBIBYTE: Final = 1024 * 1024
+_USER: Final = 1000
+"""`appuser` of the official image."""
+_SPREAD: Final = (("kubernetes.io/hostname", 100), ("topology.kubernetes.io/zone", 50))
+_LOG4J2_SINCE: Final = 4
+_RESTRICTED: Final = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "readOnlyRootFilesystem": True,
+}
+
+
+def formatter(
+    desired: Desired,
+    record: IdentityRecord,
+    node: NodeIdentity,
+    revision: Revision,
+    *,
+    config: str,
+    avoid_nodes: tuple[str, ...],
+    pull_policy: str,
+) -> Json:
+    """A pod that formats the node's claim, reports, and is done. It is kept off nodes that hold sibling claims.
+
+    The scheduler forgets finished pods, so that without this two claims could be bound to one Kubernetes node.
+    """
+    container = _container(record, node, revision, pull_policy)
+    container |= {
+        "name": names.FORMAT_CONTAINER,
+        "command": ["sh", "-c", scripts.FORMAT, "format", *format_arguments(desired, record, node, revision)],
+    }
+    container["env"] += [
+        {"name": "KQ_INTENT", "value": _intent(record, node)},
+        {"name": "KQ_INITIAL_CONTROLLERS", "value": initial_controllers(desired, record, revision)},
+    ]
+    for probe in ("readinessProbe", "livenessProbe", "startupProbe", "ports", "lifecycle"):
+        container.pop(probe, None)
+    spec = _spec(desired, node, revision, config)
+    spec |= {"restartPolicy": "Never", "containers": [container]}
+    if avoid_nodes:
+        _avoid(spec, avoid_nodes)
+    metadata = _metadata(desired, record, node, revision, config, role=PodRole.FORMATTER)
+    return _pod(metadata | {"name": names.formatter_name(desired.name, node)}, spec)
+
+
+def kafka(
+    desired: Desired, record: IdentityRecord, node: NodeIdentity, revision: Revision, *, config: str, pull_policy: str
+) -> Json:
+    """The pod that runs Kafka on the node's claim, and on no disk but the one with the expected identity."""
+    base = _container(record, node, revision, pull_policy)
+    port = revision.runtime.listener.port
+    probe = {"tcpSocket": {"port": port}}
+    verify = {key: base[key] for key in ("image", "imagePullPolicy", "securityContext", "volumeMounts")}
+    verify |= {
+        "name": names.VERIFY_CONTAINER,
+        "command": ["sh", "-c", scripts.VERIFY],
+        "env": [entry for entry in base["env"] if entry["name"].startswith("KQ_")],
+        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
+    container = base | {
+        "name": names.KAFKA_CONTAINER,
+        "command": ["sh", "-c", scripts.RUN],
+        "ports": [{"name": "controller", "containerPort": port}],
+        "startupProbe": probe | {"periodSeconds": 1, "failureThreshold": 300},
+        "readinessProbe": probe | {"periodSeconds": 3},
+        # A connection is all that is asked: a controller without a quorum is no reason to kill it.
+        "livenessProbe": probe | {"periodSeconds": 10, "failureThreshold": 6},
+    }
+    spec = _spec(desired, node, revision, config)
+    spec |= {
+        "restartPolicy": "Always",
+        "hostname": names.host_label(desired.name, node.node_id),
+        "subdomain": names.service_name(desired.name),
+        "readinessGates": [{"conditionType": names.GATE}],
+        "initContainers": [verify],
+        "containers": [container, *_sidecars(revision)],
+    }
+    metadata = _metadata(desired, record, node, revision, config, role=PodRole.KAFKA)
+    return _pod(metadata | {"name": names.pod_name(desired.name, node)}, spec)
+
+
+def format_arguments(
+    desired: Desired, record: IdentityRecord, node: NodeIdentity, revision: Revision
+) -> tuple[str, ...]:
+    """What follows `kafka-storage.sh format …`. Levels are explicit or the release's own; never `--release-version`.
+
+    A disk without initial controllers holds no levels: it learns them from the quorum.
+    """
+    if node.mode is FormatMode.NO_INITIAL_CONTROLLERS:
+        return ("--no-initial-controllers",)
+    features = (f"{feature.name}={feature.level}" for feature in record.format.features)
+    flags = tuple(word for feature in features for word in ("--feature", feature))
+    return ("--initial-controllers", initial_controllers(desired, record, revision), *flags)
+
+
+def initial_controllers(desired: Desired, record: IdentityRecord, revision: Revision) -> str:
+    """The first voters as `kafka-storage.sh` takes them: `3000@host:9093:directory id,…`."""
+    entries = []
+    for key in record.initial:
+        listener = advertised(desired.namespace, desired.name, key.node_id, revision.runtime)
+        entries.append(f"{key.node_id}@{listener.host}:{listener.port}:{key.directory_id}")
+    return ",".join(entries)
+
+
+def _intent(record: IdentityRecord, node: NodeIdentity) -> str:
+    """Names one format of one claim: a second one after a loss is another."""
+    return f"{record.cluster_id} {node.node_id} {node.mode.value} {node.claim_uid} {len(node.lost)}"
+
+
+def _metadata(
+    desired: Desired, record: IdentityRecord, node: NodeIdentity, revision: Revision, config: str, *, role: PodRole
+) -> Json:
+    template: Json = json.loads(revision.runtime.template_metadata)
+    own = {names.LABEL_ROLE: role.value, names.LABEL_NODE: str(node.node_id)}
+    annotations = {
+        names.CLUSTER_ID: record.cluster_id,
+        names.DIRECTORY_ID: node.directory_id or "",
+        names.CLAIM_UID: node.claim_uid or "",
+        names.MODE: node.mode.value,
+        names.REVISION: revision.name,
+        names.CONFIG: config,
+        names.INPUTS_HASH: revision.inputs_hash,
+    }
+    return {
+        "namespace": desired.namespace,
+        "labels": {**template.get("labels", {}), **labels(desired.name, **own)},
+        "annotations": {**template.get("annotations", {}), **annotations},
+        "ownerReferences": owner(desired),
+    }
+
+
+def _pod(metadata: Json, spec: Json) -> Json:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _container(record: IdentityRecord, node: NodeIdentity, revision: Revision, pull_policy: str) -> Json:
+    """What both kinds of containers share: image, environment, mounts, resources; then what the template adds."""
+    template = _template_container(revision)
+    heap = f"-Xms{_java_size(revision.runtime.heap)} -Xmx{_java_size(revision.runtime.heap)}"
+    env = [
+        {"name": "KQ_MODE", "value": node.mode.value},
+        {"name": "KQ_CLUSTER_ID", "value": record.cluster_id},
+        {"name": "KQ_NODE_ID", "value": str(node.node_id)},
+        {"name": "KQ_DIRECTORY_ID", "value": node.directory_id or ""},
+        {"name": "KQ_CLAIM_UID", "value": node.claim_uid or ""},
+        {"name": "KQ_CONFIG", "value": f"{CONFIG_PATH}/{node.node_id}.properties"},
+        {"name": "KAFKA_HEAP_OPTS", "value": heap},
+        {"name": "KAFKA_OPTS", "value": " ".join(revision.runtime.jvm_options)},
+        {"name": "KAFKA_LOG4J_OPTS", "value": _log4j_option(revision.runtime.release)},
+        {"name": "LOG_DIR", "value": "/tmp/kafka"},  # noqa: S108 - the pod's own emptyDir
+        {"name": "EXTRA_ARGS", "value": "-name kafkaServer"},  # without the GC log files of Kafka's own script
+        *template.get("env", []),
+    ]
+    fixed: Json = {
+        "image": revision.image,
+        "imagePullPolicy": pull_policy,
+        "env": env,
+        "securityContext": {**_RESTRICTED, **template.get("securityContext", {})},
+        "resources": template.get("resources") or _resources(revision),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [
+            {"name": "data", "mountPath": DATA_PATH},
+            {"name": "config", "mountPath": CONFIG_PATH, "readOnly": True},
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - the pod's own emptyDir
+            *template.get("volumeMounts", []),
+        ],
+    }
+    kept = {key: value for key, value in template.items() if key not in {*fixed, "name"}}
+    return copy.deepcopy(kept) | fixed
+
+
+def _spec(desired: Desired, node: NodeIdentity, revision: Revision, config: str) -> Json:
+    template: Json = json.loads(revision.runtime.template_spec)
+    template.pop("containers", None)
+    extra_volumes: list[Any] = template.pop("volumes", [])
+    fixed: Json = {
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "volumes": [
+            {"name": "data", "persistentVolumeClaim": {"claimName": names.claim_name(desired.name, node)}},
+            {"name": "config", "configMap": {"name": config}},
+            {"name": "tmp", "emptyDir": {}},
+            *extra_volumes,
+        ],
+    }
+    security: Json = {
+        "runAsNonRoot": True,
+        "runAsUser": _USER,
+        "runAsGroup": _USER,
+        "fsGroup": _USER,
+        "fsGroupChangePolicy": "OnRootMismatch",
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    security |= template.pop("securityContext", {})
+    defaults: Json = {"affinity": _spread(desired.name), "terminationGracePeriodSeconds": 60}
+    return defaults | template | fixed | {"securityContext": security}
+
+
+def _template_container(revision: Revision) -> Json:
+    containers: list[Json] = json.loads(revision.runtime.template_spec).get("containers", [])
+    return next((entry for entry in containers if entry.get("name") == names.KAFKA_CONTAINER), {})
+
+
+def _sidecars(revision: Revision) -> list[Json]:
+    containers: list[Json] = json.loads(revision.runtime.template_spec).get("containers", [])
+    return [entry for entry in containers if entry.get("name") != names.KAFKA_CONTAINER]
+
+
+def _spread(quorum: str) -> Json:
+    """Prefer another node, and another zone, for every controller: never a reason not to be scheduled."""
+    selector = {"matchLabels": {names.LABEL_QUORUM: quorum}}
+    terms = [
+        {"weight": weight, "podAffinityTerm": {"topologyKey": key, "labelSelector": selector}}
+        for key, weight in _SPREAD
+    ]
+    return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def _avoid(spec: Json, avoid_nodes: tuple[str, ...]) -> None:
+    expression = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": list(avoid_nodes)}
+    term = {"weight": 100, "preference": {"matchExpressions": [expression]}}
+    affinity = spec["affinity"] = copy.deepcopy(spec.get("affinity") or {})
+    node_affinity = affinity.setdefault("nodeAffinity", {})
+    node_affinity.setdefault("preferredDuringSchedulingIgnoredDuringExecution", []).append(term)
+
+
+def _resources(revision: Revision) -> Json:
+    """A controller needs little; what it needs it must have: the heap and a quarter of a gigabyte beside it."""
+    memory = _bytes(revision.runtime.heap) // _MEBIBYTE + 256
+    return {"requests": {"cpu": "100m", "memory": f"{memory}Mi"}}
+
+
+def _java_size(quantity: str) -> str:
+    return f"{_bytes(quantity) // _MEBIBYTE}m"
+
+
+_SUFFIXES: Final = {"Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "k": 1000, "M": 1000**2, "G": 1000**3}
+
+
+def _bytes(quantity: str) -> int:
+    """A heap as validation lets it through: a whole number with a suffix."""
+    for suffix, factor in _SUFFIXES.items():
+        if quantity.endswith(suffix):
+            return int(quantity.removesuffix(suffix)) * factor
+    return int(quantity)
+
+
+def _log4j_option(release: str) -> str:
+    """Kafka 4 logs with log4j 2, Kafka 3 with reload4j: both to standard output only."""
+    if int(release.split(".", maxsplit=1)[0]) >= _LOG4J2_SINCE:
+        return f"-Dlog4j2.configurationFile={CONFIG_PATH}/log4j2.properties"
+    return f"-Dlog4j.configuration=file:{CONFIG_PATH}/log4j.properties"

@@ -1,0 +1,73 @@
+"""`server.properties` of a controller. What is set here is owned by the operator, and refused in the spec."""
+
+from typing import Final
+
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.names import host_name
+from kafka_quorum.model.observed import Revision
+
+DATA_PATH: Final = "/var/lib/kafka/data"
+LOG_DIR: Final = f"{DATA_PATH}/kraft"
+"""A directory of its own within the volume: file systems put a `lost+found` beside it."""
+CONFIG_PATH: Final = "/etc/kafka-quorum"
+
+LOG4J2: Final = """\
+status = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = [%d] %p %m (%c)%n
+rootLogger.level = info
+rootLogger.appenderRef.console.ref = console
+"""
+LOG4J: Final = """\
+log4j.rootLogger=INFO, console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=[%d] %p %m (%c)%n
+"""
+
+
+def server_properties(
+    namespace: str, quorum: str, node_id: NodeID, node_ids: tuple[NodeID, ...], revision: Revision
+) -> str:
+    """The whole file, with the spec's own settings behind ours.
+
+    The bootstrap servers are those of the node ids at the time: they are only a way in, so scaling restarts nobody.
+    """
+    listener, runtime = revision.runtime.listener, revision.runtime
+    hosts = (f"{host_name(namespace, quorum, other)}:{listener.port}" for other in node_ids)
+    owned = (
+        ("process.roles", "controller"),
+        ("node.id", str(node_id)),
+        ("listeners", f"{listener.name}://:{listener.port}"),
+        ("advertised.listeners", f"{listener.name}://{host_name(namespace, quorum, node_id)}:{listener.port}"),
+        ("controller.listener.names", listener.name),
+        ("listener.security.protocol.map", f"{listener.name}:PLAINTEXT"),
+        ("controller.quorum.bootstrap.servers", ",".join(hosts)),
+        ("controller.quorum.auto.join.enable", "false"),  # removed voters that still run would be back in seconds
+        ("log.dirs", LOG_DIR),
+        ("metadata.log.dir", LOG_DIR),
+    )
+    return "".join(f"{_key(key)}={_value(value)}\n" for key, value in (*owned, *runtime.config))
+
+
+def _key(text: str) -> str:
+    for character in ("\\", "=", ":", " ", "#", "!"):
+        text = text.replace(character, f"\\{character}")
+    return _latin(text)
+
+
+def _value(text: str) -> str:
+    escaped = text.replace("\\", "\\\\")
+    return _latin(f"\\{escaped}" if escaped.startswith(" ") else escaped)
+
+
+def _latin(text: str) -> str:
+    """Java reads the file as Latin-1: the rest is written as UTF-16 escapes."""
+    return "".join(character if ord(character) < 127 else _escaped(character) for character in text)  # noqa: PLR2004 - ASCII
+
+
+def _escaped(character: str) -> str:
+    units = character.encode("utf-16-be")
+    return "".join(f"\\u{units[index]:02x}{units[index + 1]:02x}" for index in range(0, len(units), 2))

@@ -1,0 +1,87 @@
+"""The two scripts that pods run, in plain `sh` with what every image has: one formats, one compares. Never both.
+
+Both report what they found on the disk in one line of JSON, as the container's termination message. The formatter
+leaves its intent, flushed to disk, before Kafka's tool writes a byte: only files with that very intent beside them, and
+without `meta.properties`, are half a format of ours, and may be wiped. Kafka's tool writes `meta.properties` last.
+"""
+
+from typing import Final
+
+from kafka_quorum.resources.properties import DATA_PATH, LOG_DIR
+
+_COMMON: Final = f"""\
+set -u
+dir={LOG_DIR}
+intent={DATA_PATH}/.kafka-quorum-format
+value() {{ sed -n "s/^$1=//p" "$dir/meta.properties" | tr -cd 'A-Za-z0-9_.-' | cut -c1-64; }}
+look() {{
+  cluster= node= directory=
+  if [ -f "$dir/meta.properties" ]; then
+    found=formatted cluster=$(value cluster.id) node=$(value node.id) directory=$(value directory.id)
+  elif [ ! -e "$dir" ] || {{ [ -d "$dir" ] && [ -z "$(ls -A "$dir")" ]; }}; then found=empty
+  else found=partial
+  fi
+}}
+report() {{
+  said=$(printf '%s' "$2" | tr '\\n\\t' '  ' | tr -cd ' -~' | tr -d '"\\\\' | tail -c 1500)
+  ids=$(printf '"clusterID":"%s","nodeID":"%s","directoryID":"%s"' "$cluster" "$node" "$directory")
+  printf '{{"found":"%s",%s,"mode":"%s","accepted":%s,"message":"%s"}}\\n' \\
+    "$found" "$ids" "$KQ_MODE" "$1" "$said" | tee /dev/termination-log
+}}
+"""
+
+FORMAT: Final = (
+    _COMMON
+    + """\
+mine() { [ -f "$intent" ] && [ "$(cat "$intent")" = "$KQ_INTENT" ]; }
+expected() {
+  [ "$cluster" = "$KQ_CLUSTER_ID" ] && [ "$node" = "$KQ_NODE_ID" ] && mine || return 1
+  [ -z "$KQ_DIRECTORY_ID" ] || [ "$directory" = "$KQ_DIRECTORY_ID" ]
+}
+look
+if [ $found = formatted ]; then
+  if expected; then report true "formatted already"; exit 0; fi
+  report false "the disk holds controller $node of cluster $cluster with directory id $directory: another format's"
+  exit 1
+fi
+if [ $found = partial ]; then
+  if mine; then rm -rf "$dir"
+  else report false "files without meta.properties, and no intent of this formatter beside them"; exit 1
+  fi
+fi
+printf '%s' "$KQ_INTENT" > "$intent.new" && sync && mv "$intent.new" "$intent" && mkdir -p "$dir" && sync || {
+  look; report false "the volume cannot be written"; exit 1
+}
+said=$(/opt/kafka/bin/kafka-storage.sh format --config "$KQ_CONFIG" --cluster-id "$KQ_CLUSTER_ID" "$@" 2>&1)
+code=$?
+printf '%s\\n' "$said"
+sync
+look
+if [ $code = 0 ] && [ $found = formatted ] && expected; then report true "formatted"; exit 0; fi
+[ $found = formatted ] || found=empty   # what is there is half a format of ours
+report false "kafka-storage.sh ended with $code: $said"
+exit 1
+"""
+)
+
+_VERIFY: Final = (
+    _COMMON
+    + """\
+look
+if [ $found = formatted ] && [ "$cluster" = "$KQ_CLUSTER_ID" ] && [ "$node" = "$KQ_NODE_ID" ] &&
+  [ "$directory" = "$KQ_DIRECTORY_ID" ]; then accepted=true
+else
+  here="controller $KQ_NODE_ID of cluster $KQ_CLUSTER_ID with directory id $KQ_DIRECTORY_ID was expected"
+  if [ $found = formatted ]; then here="$here, found controller $node of cluster $cluster with directory id $directory"
+  else here="$here, found the disk $found"
+  fi
+  report false "$here"
+  exit 1
+fi
+"""
+)
+
+VERIFY: Final = _VERIFY + 'report true "as expected"\n'
+
+RUN: Final = _VERIFY + 'exec /opt/kafka/bin/kafka-server-start.sh "$KQ_CONFIG"\n'
+"""A restart of the container alone runs no init container: so Kafka's own container compares too."""

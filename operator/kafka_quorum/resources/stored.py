@@ -1,0 +1,103 @@
+"""What the operator keeps in objects of its own, and reads back: the identity record, and the revisions.
+
+Reading is strict: a record that cannot be understood is not an empty one (rule 8), and says why.
+"""
+
+import json
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from kafka_quorum.model import names
+from kafka_quorum.model.desired import Desired, Runtime
+from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.names import record_name
+from kafka_quorum.model.observed import Revision
+from kafka_quorum.resources.meta import Json, labels
+from kafka_quorum.resources.objects import volume_owner
+
+_SCHEMA: Final = 1
+_KEY: Final = "record.json"
+_RECORD: Final = TypeAdapter(IdentityRecord)
+_RUNTIME: Final = TypeAdapter(Runtime)
+
+
+class Unreadable(ValueError):
+    """A stored object is there and cannot be understood; the text says what is wrong and what to do."""
+
+
+def record_object(desired: Desired, record: IdentityRecord) -> Json:
+    """The ConfigMap of a record. With a resource version it replaces exactly that state of it."""
+    body = _RECORD.dump_python(record, mode="json")
+    del body["resource_version"]
+    text = json.dumps({"schemaVersion": _SCHEMA, **body}, indent=1)
+    metadata: Json = {
+        "name": record_name(desired.name),
+        "namespace": desired.namespace,
+        "labels": labels(desired.name, **{names.LABEL_ROLE: "identity"}),
+        "ownerReferences": volume_owner(desired),
+        "annotations": {
+            names.CLUSTER_ID: record.cluster_id,
+            "kafkaquorum.io/note": "The identity of this quorum's volumes. Deleting it does not delete the quorum.",
+        },
+    }
+    if record.resource_version:
+        metadata["resourceVersion"] = record.resource_version
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {_KEY: text}}
+
+
+def record_from(item: Json) -> IdentityRecord:
+    """The record in a ConfigMap; `Unreadable` if it is not one of ours, or of a later version of this operator."""
+    where = f"ConfigMap {item['metadata']['name']}"
+    try:
+        body: dict[str, Any] = json.loads(item.get("data", {})[_KEY])
+        version = body.pop("schemaVersion")
+    except (KeyError, ValueError, TypeError) as error:
+        raise Unreadable(f"{where} holds no identity record ({error!r}): restore it from a backup") from error
+    if version != _SCHEMA:
+        raise Unreadable(f"{where} has schema version {version}: run the operator version that wrote it")
+    try:
+        return _RECORD.validate_python({**body, "resource_version": item["metadata"]["resourceVersion"]}, strict=False)
+    except ValidationError as error:
+        raise Unreadable(
+            f"{where} cannot be understood ({error.error_count()} faults): restore it from a backup"
+        ) from error
+
+
+def revision_object(desired: Desired, name: str, number: int, *, image: str, inputs_hash: str, spec: Json) -> Json:
+    """A ControllerRevision: the runtime that pods are made from, and the valid spec that it came from."""
+    runtime = _RUNTIME.dump_python(desired.runtime, mode="json")
+    metadata = {
+        "name": name,
+        "namespace": desired.namespace,
+        "labels": labels(desired.name),
+        "annotations": {names.INPUTS_HASH: inputs_hash},
+        "ownerReferences": volume_owner(desired),  # it outlives the resource where the volumes do
+    }
+    data = {"schemaVersion": _SCHEMA, "runtime": runtime, "image": image, "spec": spec}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": metadata,
+        "revision": number,
+        "data": data,
+    }
+
+
+def revision_from(item: Json) -> tuple[Revision, Json]:
+    """A revision and the spec that it came from; `Unreadable` if a later version of this operator wrote it."""
+    name = item["metadata"]["name"]
+    try:
+        data = item["data"]
+        if data["schemaVersion"] != _SCHEMA:
+            raise Unreadable(f"ControllerRevision {name} has schema version {data['schemaVersion']}")
+        revision = Revision(
+            name=name,
+            number=item["revision"],
+            image=data["image"],
+            inputs_hash=item["metadata"]["annotations"][names.INPUTS_HASH],
+            runtime=_RUNTIME.validate_python(data["runtime"]),
+        )
+    except (KeyError, TypeError, ValidationError) as error:
+        raise Unreadable(f"ControllerRevision {name} cannot be understood: {error!r}") from error
+    return revision, dict(data["spec"])
