@@ -1,8 +1,8 @@
 """What Kafka 4.4.0 answers to AddRaftVoter, as data: held against real servers here, and against the model elsewhere.
 
-The world of every case: a dynamic quorum with two voters, both up, and one controller that was formatted without initial
-controllers, the newcomer, which has caught up as an observer. A case says what is different, what is sent, to whom, and
-what has to come back. The order of Kafka's own checks shows in the cases that are wrong in two ways.
+The world of every case: a dynamic quorum with two voters, both up, and one controller that was formatted without
+initial controllers, the newcomer, which has caught up as an observer. A case says what is different, what is sent, to
+whom, and what has to come back. The order of Kafka's own checks shows in the cases that are wrong in two ways.
 """
 
 from dataclasses import dataclass

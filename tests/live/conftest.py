@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 
 import pytest
 import pytest_asyncio
-
-from kafka_quorum.wire.admin import KafkaControllers
 from tests.live.jars import Kafka, ensure_kafka
 from tests.live.quorum import LiveQuorum
+
+from kafka_quorum.wire.admin import KafkaControllers
 
 _LAST_LINES = 25
 

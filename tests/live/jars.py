@@ -1,6 +1,6 @@
 """Where the jars of a Kafka release lie: the test-bed fetches them by Maven, once per machine.
 
-Nothing is skipped when something is missing: whoever asks for a live quorum gets it, or one error that names the package.
+Nothing is skipped when something is missing: whoever asks for a live quorum gets it, or an error naming packages.
 """
 
 import os

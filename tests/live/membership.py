@@ -1,7 +1,5 @@
 """Voter changes that the operator's own client does not offer, to set the scene for a test."""
 
-from collections.abc import Callable
-
 from kio.schema.remove_raft_voter.v0.request import RemoveRaftVoterRequest
 from kio.schema.remove_raft_voter.v0.response import RemoveRaftVoterResponse
 from kio.static.primitive import i32
@@ -17,14 +15,14 @@ REMOVE_RAFT_VOTER = Api(key=81, name="RemoveRaftVoter", ours=VersionRange(low=0,
 
 async def remove_voter(endpoint: Endpoint, cluster_id: ClusterID, voter: ReplicaKey) -> str:
     """RemoveRaftVoter at the leader; Kafka's name of the outcome, `NONE` for success."""
-    build: Callable[[int], RemoveRaftVoterRequest] = lambda _: RemoveRaftVoterRequest(  # noqa: E731
+    request = RemoveRaftVoterRequest(
         cluster_id=cluster_id,
         voter_id=i32(voter.node_id),
         voter_directory_id=kio_uuid(voter.directory_id),
     )
     connection = Connection(endpoint=endpoint)
     try:
-        response = await connection.call(REMOVE_RAFT_VOTER, build)
+        response = await connection.call(REMOVE_RAFT_VOTER, lambda _: request)
     finally:
         connection.close()
     if not isinstance(response, RemoveRaftVoterResponse):

@@ -1,6 +1,6 @@
 """A quorum of real controllers on loopback, without Kubernetes: format, start, crash, freeze, wipe, and wait.
 
-`LiveQuorum` keeps the processes and their directories, nothing else: what the quorum thinks is asked of it over the wire.
+`LiveQuorum` keeps the processes and their directories, no more: what the quorum thinks is asked over the wire.
 Everything that it starts ends with `close()`. Logs and directories stay, for whoever has to find out why.
 """
 
@@ -12,14 +12,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kafka_quorum.errors import KafkaError
-from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, usable_uuid, uuid_from_bytes
-from kafka_quorum.model.quorum import Endpoint, Listener, QuorumAnswer
-from kafka_quorum.wire.protocol import Controllers
 from tests.live.jars import Kafka
 from tests.live.process import ServerProcess
 from tests.live.storage import Format, InitialControllers, Mode, ToolResult, read_properties, start_format
 from tests.live.waiting import DEADLINE_S, wait_for
+
+from kafka_quorum.errors import KafkaError
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, usable_uuid, uuid_from_bytes
+from kafka_quorum.model.quorum import Endpoint, Listener, QuorumAnswer
+from kafka_quorum.wire.protocol import Controllers
 
 HOST = "127.0.0.1"
 LISTENER = "CONTROLLER"

@@ -4,8 +4,9 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kafka_quorum.model.ids import ClusterID, ReplicaKey
 from tests.live.jars import Kafka
+
+from kafka_quorum.model.ids import ClusterID, ReplicaKey
 
 _FORMAT_TIMEOUT_S = 60.0
 STORAGE_TOOL = "kafka.tools.StorageTool"
