@@ -81,7 +81,9 @@ def helm_upgrade(image: str) -> list[str]:
     # A brace would begin a list in --set, hence the literal form.
     literals = [argument for key, value in values.items() for argument in ("--set-literal", f"{key}={value}")]
     where = ["--namespace", NAMESPACE, "--create-namespace"]
-    return ["helm", "upgrade", "--install", RELEASE, str(CHART), *where, "--wait", "--timeout", "3m", *literals]
+    # A CRD that somebody applied by hand, or that another release left behind, becomes the chart's.
+    waiting = ["--take-ownership", "--wait", "--timeout", "3m"]
+    return ["helm", "upgrade", "--install", RELEASE, str(CHART), *where, *waiting, *literals]
 
 
 def bring_up(cluster: engine.Engine) -> None:
