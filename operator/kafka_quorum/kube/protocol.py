@@ -1,6 +1,6 @@
 """What the operator asks of the Kubernetes API server. `client` does it for real, the simulation in memory.
 
-Objects are plain JSON dictionaries, as the API server writes them. Every method ends within a deadline, and raises one
+Objects are JSON dictionaries, as the API server writes them. Every method ends within a deadline, and raises one
 of the `KubeError` types of `errors.py`; after `KubeUnavailable` nobody knows whether a write happened.
 """
 
@@ -43,15 +43,22 @@ class KubeApi(Protocol):
         """Create; `KubeAlreadyExists` if the name is taken."""
 
     async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Replace the object named in `body`; `KubeConflict` if its `metadata.resourceVersion` does not hold any more."""
+        """Replace the object in `body`; `KubeConflict` if its `metadata.resourceVersion` is not the present one."""
 
     async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Server-side apply as this operator's field manager, taking over fields that others own."""
 
     async def patch(
-        self, resource: ResourceType, namespace: str, name: str, body: Json, *, subresource: str = ""
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        body: Json,
+        *,
+        subresource: str = "",
+        strategic: bool = False,
     ) -> Json:
-        """Merge patch; with `metadata.resourceVersion` or `metadata.uid` in `body` it is conditional (`KubeConflict`).
+        """Merge patch, or for built-in types a strategic one, which merges conditions by their type; with `metadata.resourceVersion` or `metadata.uid` in `body` it is conditional (`KubeConflict`).
 
         `subresource` is empty, or `status`.
         """

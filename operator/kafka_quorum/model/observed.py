@@ -9,7 +9,7 @@ from enum import Enum
 
 from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord
-from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable
 from kafka_quorum.model.quorum import FinalizedFeature, NodeVersions, QuorumAnswer
 
@@ -257,11 +257,9 @@ class Observed:
     pods: tuple[Pod, ...]
     support: tuple[SupportObject, ...]
     revisions: tuple[Revision, ...]
-    revisions_unreadable: tuple[str, ...] = ()
     quorum: Knowable[QuorumView]
     versions: tuple[tuple[NodeID, Knowable[NodeVersions]], ...] = field(default=())
     memory: Memory = field(default_factory=Memory)
-    foreign_cluster: ClusterID | None = None
 
     def claim(self, name: str) -> Claim | None:
         """The claim of this name."""

@@ -81,8 +81,8 @@ def claim_from(item: Json) -> Claim:
         name=metadata["name"],
         uid=metadata["uid"],
         resource_version=metadata["resourceVersion"],
-        node_id=NodeID(int(metadata["labels"][names.LABEL_NODE])),
-        generation=int(annotations.get(names.GENERATION, "1")),
+        node_id=NodeID(_number(metadata["labels"].get(names.LABEL_NODE))),
+        generation=_number(annotations.get(names.GENERATION)),
         owner_uid=owner_uid(item),
         deleting="deletionTimestamp" in metadata,
         lost=item.get("status", {}).get("phase") == "Lost",
@@ -151,20 +151,19 @@ def _controllers(rows: Any) -> tuple[RecordedController, ...]:  # noqa: ANN401 -
 
 
 def _operation(row: Any) -> Operation | None:  # noqa: ANN401 - whatever JSON the status holds
-    if not isinstance(row, dict) or not isinstance(row.get("target"), dict) or not row.get("id"):
+    if not isinstance(row, dict) or not row.get("id"):
         return None
-    target = row["target"]
-    if not isinstance(target.get("nodeID"), int):
+    node_id, _, directory = str(row.get("target", "")).partition("-")
+    if not node_id.isdigit():
         return None
-    directory = target.get("directoryID")
     return Operation(
-        id=row["id"],
-        type=row.get("type", ""),
-        target=ReplicaKey(node_id=NodeID(target["nodeID"]), directory_id=DirectoryID(directory) if directory else None),
-        step=row.get("step", ""),
-        holder=row.get("holder", ""),
-        started_at=row.get("startedAt", ""),
-        waiting_for=row.get("waitingFor", ""),
+        id=str(row["id"]),
+        type=str(row.get("type", "")),
+        target=ReplicaKey(node_id=NodeID(int(node_id)), directory_id=DirectoryID(directory) if directory else None),
+        step=str(row.get("step", "")),
+        holder=str(row.get("holder", "")),
+        started_at=str(row.get("startedAt", "")),
+        waiting_for=str(row.get("waitingFor", "")),
     )
 
 
@@ -235,6 +234,11 @@ def _parse_report(text: str) -> DiskReport | None:
         )
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def _number(text: str | None) -> int:
+    """A number that we wrote; -1 where somebody else made the object."""
+    return int(text) if text is not None and text.isdigit() else -1
 
 
 def _claim_name(spec: Json) -> str:

@@ -1,0 +1,276 @@
+"""Carry out a plan: the independent actions together, an exclusive one alone.
+
+Every action may be repeated, and may be lost half-way: names are fixed, writes of the record and the status compare the
+resource version, deletions name uid and resource version, and an act on the quorum is sent only on a fresh look.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from kafka_quorum.act.narrate import narrate
+from kafka_quorum.errors import Fault, KafkaError, KubeAlreadyExists, KubeError, KubeNotFound
+from kafka_quorum.kube.protocol import (
+    BUDGETS,
+    CLAIMS,
+    CONFIG_MAPS,
+    EVENTS,
+    PODS,
+    QUORUMS,
+    REVISIONS,
+    SERVICES,
+    Json,
+    KubeApi,
+)
+from kafka_quorum.model import actions, identity, names
+from kafka_quorum.model.actions import Action
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, usable_uuid, uuid_from_bytes
+from kafka_quorum.model.plan import Outcome, Plan
+from kafka_quorum.resources import objects, pods, stored
+from kafka_quorum.settings import Clock, IdSource, Settings
+from kafka_quorum.wire.protocol import Controllers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What every action of one pass refers to. `resource` is the KafkaQuorum as it was read."""
+
+    desired: Desired
+    record: IdentityRecord | None
+    resource: Json
+
+
+class StaleLook(KafkaError):
+    """The look that an act was judged by is too old by the time the act would be sent. Nothing was sent."""
+
+
+class Executor:
+    """Executes actions through the two edges."""
+
+    def __init__(
+        self, kube: KubeApi, controllers: Controllers, clock: Clock, ids: IdSource, settings: Settings
+    ) -> None:
+        """Keep the edges; there is no other state."""
+        self._kube = kube
+        self._controllers = controllers
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+
+    async def execute(self, plan: Plan, context: Context) -> tuple[Outcome, ...]:
+        """All actions of a plan, each with its outcome, in order."""
+        return tuple(await asyncio.gather(*(self._one(action, context) for action in plan.actions)))
+
+    async def event(self, resource: Json, reason: str, note: str, *, warning: bool = False) -> None:
+        """Write a Kubernetes event about the resource. Raises `KubeError`; nothing depends on events."""
+        stamp = self._clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        metadata = resource["metadata"]
+        body = {
+            "apiVersion": EVENTS.api_version,
+            "kind": "Event",
+            "metadata": {
+                "name": f"{metadata['name']}.{self._ids.uuid_bytes().hex()[:16]}",
+                "namespace": metadata["namespace"],
+            },
+            "eventTime": stamp,
+            "reportingController": names.FIELD_MANAGER,
+            "reportingInstance": self._settings.holder[:128],
+            "action": reason,
+            "reason": reason,
+            "note": note[:1000],
+            "type": "Warning" if warning else "Normal",
+            "regarding": {
+                "apiVersion": QUORUMS.api_version,
+                "kind": QUORUMS.kind,
+                "name": metadata["name"],
+                "namespace": metadata["namespace"],
+                "uid": metadata["uid"],
+            },
+        }
+        await self._kube.create(EVENTS, metadata["namespace"], body)
+
+    async def _one(self, action: Action, context: Context) -> Outcome:
+        reason, note = narrate(action)
+        try:
+            await self._dispatch(action, context)
+        except KubeAlreadyExists as error:
+            return Outcome(action=action, done=False, unknown=False, message=f"{note}: it is there already ({error})")
+        except KubeNotFound as error:
+            return Outcome(action=action, done=False, unknown=False, message=f"{note}: it is gone ({error})")
+        except KubeError as error:
+            return Outcome(action=action, done=False, unknown=error.outcome_unknown, message=f"{reason}: {error}")
+        except KafkaError as error:
+            return Outcome(action=action, done=False, unknown=error.outcome_unknown, message=f"{reason}: {error}")
+        return Outcome(action=action, done=True, unknown=False, message=note)
+
+    async def _dispatch(self, action: Action, context: Context) -> None:
+        match action:
+            case (
+                actions.MintIdentity()
+                | actions.WriteRecord()
+                | actions.SetRecordOwner()
+                | actions.BeginOperation()
+                | actions.FinishOperation()
+            ):
+                await self._identity(action, context)
+            case actions.AddRaftVoter():
+                await self._add_voter(action)
+            case actions.DeletePod() | actions.MarkPod() | actions.CreatePod() | actions.CreateFormatter():
+                await self._pod(action, context)
+            case _:
+                await self._object(action, context)
+
+    async def _identity(
+        self,
+        action: actions.MintIdentity
+        | actions.WriteRecord
+        | actions.SetRecordOwner
+        | actions.BeginOperation
+        | actions.FinishOperation,
+        context: Context,
+    ) -> None:
+        desired = context.desired
+        match action:
+            case actions.MintIdentity():
+                record = self._minted(action)
+                await self._kube.create(CONFIG_MAPS, desired.namespace, stored.record_object(desired, record))
+            case actions.WriteRecord(record=record):
+                body = stored.record_object(desired, record)
+                write = self._kube.replace if record.resource_version else self._kube.create
+                await write(CONFIG_MAPS, desired.namespace, body)
+            case actions.SetRecordOwner(resource_version=version):
+                metadata = {"resourceVersion": version, "ownerReferences": objects.volume_owner(desired)}
+                name = names.record_name(desired.name)
+                await self._kube.patch(CONFIG_MAPS, desired.namespace, name, {"metadata": metadata})
+            case actions.BeginOperation(type=type_, target=target):
+                operation = {
+                    "id": self._ids.uuid_bytes().hex()[:12],
+                    "type": type_,
+                    "target": str(target),
+                    "step": "Begun",
+                    "holder": self._settings.holder,
+                    "startedAt": self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+                }
+                await self._operation(context, operation)
+            case actions.FinishOperation():
+                await self._operation(context, None)
+
+    async def _operation(self, context: Context, operation: Json | None) -> None:
+        """Write or clear the intent, guarded by the resource version that the plan saw."""
+        metadata = context.resource["metadata"]
+        body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": {"operation": operation}}
+        await self._kube.patch(QUORUMS, metadata["namespace"], metadata["name"], body, subresource="status")
+
+    def _minted(self, action: actions.MintIdentity) -> IdentityRecord:
+        cluster_id = action.cluster_id or ClusterID(self._uuid())
+        initial = [ReplicaKey(node_id=node_id, directory_id=DirectoryID(self._uuid())) for node_id in action.initial]
+        return identity.mint(cluster_id, action.format, initial, action.others)
+
+    def _uuid(self) -> str:
+        while not usable_uuid(raw := self._ids.uuid_bytes()):
+            pass
+        return uuid_from_bytes(raw)
+
+    async def _add_voter(self, action: actions.AddRaftVoter) -> None:
+        age_s = self._clock.monotonic() - action.judged_at_s
+        if age_s > self._settings.look_max_age_s:
+            text = (
+                f"the look is {age_s:.1f} s old, and may be {self._settings.look_max_age_s:.0f} s at most: look again"
+            )
+            raise StaleLook(text, fault=Fault.OURS, retry_safe=False, outcome_unknown=False)
+        await self._controllers.add_voter(action.leader, action.request)
+
+    async def _pod(
+        self,
+        action: actions.DeletePod | actions.MarkPod | actions.CreatePod | actions.CreateFormatter,
+        context: Context,
+    ) -> None:
+        desired = context.desired
+        match action:
+            case actions.DeletePod(pod=pod):
+                await self._kube.delete(
+                    PODS, desired.namespace, pod.name, uid=pod.uid, resource_version=pod.resource_version
+                )
+            case actions.MarkPod(pod=pod, voter=voter, gate=gate, message=message):
+                label, status = objects.pod_mark(voter=voter, gate=gate, message=message)
+                guard = {"uid": pod.uid}
+                label["metadata"] |= guard
+                await self._kube.patch(PODS, desired.namespace, pod.name, label)
+                body = status | {"metadata": guard}
+                await self._kube.patch(PODS, desired.namespace, pod.name, body, subresource="status", strategic=True)
+            case actions.CreateFormatter(node_id=node_id, revision=revision, config_name=config):
+                record, node = _node(context, node_id)
+                body = pods.formatter(
+                    desired,
+                    record,
+                    node,
+                    revision,
+                    config=config,
+                    avoid_nodes=action.avoid_nodes,
+                    pull_policy=self._settings.image_pull_policy,
+                )
+                await self._kube.create(PODS, desired.namespace, body)
+            case actions.CreatePod(node_id=node_id, revision=revision, config_name=config):
+                record, node = _node(context, node_id)
+                policy = self._settings.image_pull_policy
+                body = pods.kafka(desired, record, node, revision, config=config, pull_policy=policy)
+                await self._kube.create(PODS, desired.namespace, body)
+
+    async def _object(
+        self,
+        action: actions.ApplyService
+        | actions.ApplyBudget
+        | actions.CreateRevision
+        | actions.CreateConfig
+        | actions.DeleteConfig
+        | actions.CreateClaim
+        | actions.AnnotateClaim,
+        context: Context,
+    ) -> None:
+        desired, namespace = context.desired, context.desired.namespace
+        match action:
+            case actions.ApplyService():
+                await self._kube.apply(SERVICES, namespace, objects.service(desired))
+            case actions.ApplyBudget(min_available=count):
+                await self._kube.apply(BUDGETS, namespace, objects.budget(desired, count))
+            case actions.CreateRevision(name=name, number=number, inputs_hash=hash_):
+                runtime = action.runtime
+                image = runtime.image or self._settings.image_template.format(version=runtime.release)
+                spec = context.resource["spec"]
+                body = stored.revision_object(desired, name, number, image=image, inputs_hash=hash_, spec=spec)
+                await self._kube.create(REVISIONS, namespace, body)
+            case actions.CreateConfig(name=name, revision=revision, node_ids=node_ids):
+                await self._kube.create(CONFIG_MAPS, namespace, objects.config(desired, name, revision, node_ids))
+            case actions.DeleteConfig(name=name):
+                present = await self._kube.get(CONFIG_MAPS, namespace, name)
+                if present is not None:
+                    await self._kube.delete(CONFIG_MAPS, namespace, name, uid=present["metadata"]["uid"])
+            case actions.CreateClaim(node_id=node_id):
+                record, node = _node(context, node_id)
+                await self._kube.create(CLAIMS, namespace, objects.claim(desired, record, node))
+            case actions.AnnotateClaim(claim=claim, directory_id=directory_id, grow_to=grow_to):
+                record = _record(context)
+                metadata = {
+                    "uid": claim.uid,
+                    "annotations": objects.claim_annotations(record, directory_id),
+                    "ownerReferences": objects.volume_owner(desired),
+                }
+                body = {"metadata": metadata}
+                if grow_to is not None:
+                    body["spec"] = {"resources": {"requests": {"storage": grow_to}}}
+                await self._kube.patch(CLAIMS, namespace, claim.name, body)
+
+
+def _record(context: Context) -> IdentityRecord:
+    if context.record is None:
+        raise ValueError("the planner asked for an object of a quorum without a record")
+    return context.record
+
+
+def _node(context: Context, node_id: NodeID) -> tuple[IdentityRecord, NodeIdentity]:
+    record = _record(context)
+    node = record.node(node_id)
+    if node is None:
+        raise ValueError(f"the planner asked for controller {node_id}, which the record does not know")
+    return record, node

@@ -1,0 +1,49 @@
+"""An action in words: the reason and the note of its event. Pure."""
+
+from kafka_quorum.model import actions
+from kafka_quorum.model.actions import Action
+
+
+def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 - one case an action, nothing else
+    """A CamelCase reason and one sentence."""
+    match action:
+        case actions.MintIdentity(initial=initial):
+            return "IdentityMade", f"a new quorum gets its identity; initial controllers: {_ids(initial)}"
+        case actions.WriteRecord(change=change, message=message):
+            return change.value, message
+        case actions.ApplyService():
+            return "ServiceApplied", "the headless service is as it should be"
+        case actions.ApplyBudget(min_available=count):
+            return "BudgetApplied", f"the disruption budget keeps {count} voters available"
+        case actions.CreateRevision(name=name):
+            return "RevisionCreated", f"revision {name} keeps what pods are made from"
+        case actions.CreateConfig(name=name, node_ids=node_ids):
+            return "ConfigCreated", f"config map {name} holds the server properties of {_ids(node_ids)}"
+        case actions.DeleteConfig(name=name):
+            return "ConfigDeleted", f"config map {name} is used by no pod any more"
+        case actions.CreateClaim(node_id=node_id, generation=generation):
+            return "ClaimCreated", f"controller {node_id} gets a claim, generation {generation}"
+        case actions.AnnotateClaim(claim=claim, grow_to=None):
+            return "ClaimAnnotated", f"claim {claim.name} carries its copy of the identity"
+        case actions.AnnotateClaim(claim=claim, grow_to=size):
+            return "ClaimGrown", f"claim {claim.name} asks for {size}"
+        case actions.SetRecordOwner():
+            return "RetentionApplied", "the identity follows the retention policy"
+        case actions.CreateFormatter(node_id=node_id):
+            return "FormatterCreated", f"the disk of controller {node_id} is being formatted"
+        case actions.CreatePod(node_id=node_id, revision=revision):
+            return "PodCreated", f"controller {node_id} starts from revision {revision.name}"
+        case actions.DeletePod(reason=reason, message=message):
+            return reason, message
+        case actions.MarkPod(pod=pod, gate=gate, message=message):
+            return ("ControllerReady" if gate == "True" else "ControllerNotReady"), f"pod {pod.name} is {message}"
+        case actions.BeginOperation(type=type_, target=target):
+            return f"{type_}Begun", f"voter {target} will be added"
+        case actions.AddRaftVoter(request=request, leader=leader):
+            return "AddRaftVoter", f"voter {request.voter} was added at controller {leader.node_id}"
+        case actions.FinishOperation(reason=reason, message=message):
+            return f"Operation{reason}", message
+
+
+def _ids(node_ids: tuple[int, ...]) -> str:
+    return ", ".join(map(str, node_ids))

@@ -1,0 +1,169 @@
+"""The Kubernetes API over HTTP: the only module that knows the official client (`kubernetes.aio`).
+
+Requests are made as JSON on paths that we build, without the generated models: they cost more than the request. Nothing
+is retried here: whoever asked looks again first.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import aiohttp
+from kubernetes.aio import config
+from kubernetes.aio.client import ApiClient, Configuration
+
+from kafka_quorum.errors import (
+    KubeAlreadyExists,
+    KubeConflict,
+    KubeError,
+    KubeNotFound,
+    KubeRefused,
+    KubeUnavailable,
+)
+from kafka_quorum.kube.protocol import Json, ResourceType
+from kafka_quorum.model.names import FIELD_MANAGER
+
+_REQUEST_TIMEOUT_S: Final = 15.0
+_APPLY: Final = "application/apply-patch+yaml"
+_MERGE: Final = "application/merge-patch+json"
+_STRATEGIC: Final = "application/strategic-merge-patch+json"
+_NOT_FOUND, _CONFLICT, _TOO_MANY, _TIMEOUT, _SERVER_ERROR = 404, 409, 429, 408, 500
+
+
+async def connect() -> "KubeClient":
+    """A client for the cluster that this process runs in, or for the kubeconfig at hand."""
+    configuration = Configuration()
+    try:
+        config.load_incluster_config(client_configuration=configuration)
+    except config.ConfigException:
+        await config.load_kube_config(client_configuration=configuration)
+    return KubeClient(ApiClient(configuration=configuration))
+
+
+class KubeClient:
+    """`KubeApi` for real. One pool of connections, one deadline for every request."""
+
+    def __init__(self, api: ApiClient) -> None:
+        """`api` brings address, trust and token (which it renews)."""
+        self._api = api
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._api.close()
+
+    async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
+        """One object; None only if the server said that there is none."""
+        try:
+            return await self._request("GET", _path(resource, namespace, name))
+        except KubeNotFound:
+            return None
+
+    async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+        """Every object with these labels. Without a resource version the answer is the store's, not a cache's."""
+        selector = ",".join(f"{key}={value}" for key, value in labels.items())
+        answer = await self._request("GET", _path(resource, namespace), query={"labelSelector": selector})
+        items: list[Json] = answer["items"]
+        for item in items:  # items of a list come without their type
+            item.setdefault("apiVersion", resource.api_version)
+            item.setdefault("kind", resource.kind)
+        return items
+
+    async def create(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Create; `KubeAlreadyExists` if the name is taken."""
+        query = {"fieldManager": FIELD_MANAGER}
+        return await self._request("POST", _path(resource, namespace), body=body, query=query)
+
+    async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Replace; `KubeConflict` if the resource version in `body` is not the present one."""
+        path = _path(resource, namespace, body["metadata"]["name"])
+        return await self._request("PUT", path, body=body, query={"fieldManager": FIELD_MANAGER})
+
+    async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Server-side apply, taking over fields that others own."""
+        path = _path(resource, namespace, body["metadata"]["name"])
+        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        return await self._request("PATCH", path, body=body, query=query, content_type=_APPLY)
+
+    async def patch(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        body: Json,
+        *,
+        subresource: str = "",
+        strategic: bool = False,
+    ) -> Json:
+        """Merge patch or strategic merge patch, conditional where `body` names a resource version or uid."""
+        path = _path(resource, namespace, name) + (f"/{subresource}" if subresource else "")
+        query = {"fieldManager": FIELD_MANAGER}
+        content_type = _STRATEGIC if strategic else _MERGE
+        return await self._request("PATCH", path, body=body, query=query, content_type=content_type)
+
+    async def delete(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        *,
+        uid: str,
+        resource_version: str | None = None,
+    ) -> None:
+        """Delete exactly this object."""
+        preconditions = {"uid": uid} | ({"resourceVersion": resource_version} if resource_version else {})
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
+        await self._request("DELETE", _path(resource, namespace, name), body=body)
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Json | None = None,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> Json:
+        headers = {"Accept": "application/json", "Content-Type": content_type}
+        what = f"{method} {path}"
+        try:
+            async with asyncio.timeout(_REQUEST_TIMEOUT_S):
+                await self._api.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
+                url = f"{self._api.configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
+                response = await self._api.call_api(method, url, header_params=headers, body=body)
+                data: bytes = await response.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            said = str(error) or type(error).__name__
+            raise KubeUnavailable(f"{what}: no answer from the API server ({said})") from error
+        if response.status < 300:  # noqa: PLR2004 - HTTP: success
+            answer: Json = json.loads(data)
+            return answer
+        raise _error(what, response.status, _message(data))
+
+
+def _path(resource: ResourceType, namespace: str, name: str = "") -> str:
+    prefix = "/apis" if "/" in resource.api_version else "/api"
+    path = f"{prefix}/{resource.api_version}/namespaces/{namespace}/{resource.plural}"
+    return f"{path}/{name}" if name else path
+
+
+def _error(what: str, status: int, message: tuple[str, str]) -> KubeError:
+    reason, text = message
+    said = f"{what}: {text or f'HTTP status {status}'}"
+    if status == _NOT_FOUND:
+        return KubeNotFound(said)
+    if status == _CONFLICT:
+        return KubeAlreadyExists(said) if reason == "AlreadyExists" else KubeConflict(said)
+    if status >= _SERVER_ERROR or status in (_TOO_MANY, _TIMEOUT):
+        return KubeUnavailable(said)
+    return KubeRefused(said)
+
+
+def _message(data: bytes) -> tuple[str, str]:
+    """The `reason` and `message` of a Status object; whatever else was sent, shortened."""
+    try:
+        body: Any = json.loads(data)
+        return str(body.get("reason", "")), str(body.get("message", ""))
+    except (ValueError, AttributeError):
+        return "", data[:200].decode(errors="replace")

@@ -1,0 +1,203 @@
+"""Ask the API server and the controllers, and put the answers together.
+
+Kubernetes objects are one `Snapshot`, which may be used again for a look at the quorum while no watch has spoken; what
+is about to be acted upon is always listed anew. A failed list raises, and ends the pass: unknown is not empty (rule 8).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from kafka_quorum.errors import KafkaError
+from kafka_quorum.kube.protocol import (
+    BUDGETS,
+    CLAIMS,
+    CONFIG_MAPS,
+    PODS,
+    QUORUMS,
+    REVISIONS,
+    SERVICES,
+    Json,
+    KubeApi,
+)
+from kafka_quorum.model import names
+from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.observed import Claim, Memory, Observed, Pod, PodRole, QuorumView, Revision, SupportObject
+from kafka_quorum.model.quorum import Endpoint, NodeVersions, QuorumAnswer
+from kafka_quorum.observe import quorum
+from kafka_quorum.observe.objects import claim_from, owner_uid, pod_from, status_from, support_from
+from kafka_quorum.resources.stored import Unreadable, record_from, revision_from
+from kafka_quorum.settings import Clock
+from kafka_quorum.wire.protocol import Controllers
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The Kubernetes objects of one quorum, as one round of requests found them. `specs` are the revisions' own."""
+
+    resource: Json
+    record: IdentityRecord | None
+    record_owner_uid: str | None
+    record_fault: str
+    claims: tuple[Claim, ...]
+    pods: tuple[Pod, ...]
+    support: tuple[SupportObject, ...]
+    revisions: tuple[Revision, ...]
+    specs: tuple[tuple[str, Json], ...]
+    taken_at_s: float
+
+    def spec_of(self, revision: str | None) -> Json | None:
+        """The valid spec that a revision came from."""
+        return dict(self.specs).get(revision or "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What the controllers said, judged."""
+
+    quorum: Knowable[QuorumView]
+    versions: tuple[tuple[NodeID, Knowable[NodeVersions]], ...]
+    memory: Memory
+
+
+async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Snapshot | None:
+    """Everything that belongs to a quorum; None if the resource is gone. Raises `KubeError` if a part cannot be read."""
+    taken_at_s = clock.monotonic()
+    labels = names.quorum_labels(name)
+    resource = await kube.get(QUORUMS, namespace, name)
+    if resource is None:
+        return None
+    kinds = (PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS)
+    listed = await asyncio.gather(*(kube.list(kind, namespace, labels) for kind in kinds))
+    pods, claims, config_maps, services, budgets, revisions = listed
+    stored = next((item for item in config_maps if item["metadata"]["name"] == names.record_name(name)), None)
+    if stored is None:
+        stored = await kube.get(CONFIG_MAPS, namespace, names.record_name(name))
+    record, fault = _record(stored)
+    claims = await _confirmed(kube, namespace, name, record, claims)
+    configs = [item for item in config_maps if item["metadata"]["labels"].get(names.LABEL_ROLE) == "config"]
+    readable = [parsed for item in revisions if (parsed := _revision(item)) is not None]
+    return Snapshot(
+        resource=resource,
+        record=record,
+        record_owner_uid=owner_uid(stored) if stored else None,
+        record_fault=fault,
+        claims=tuple(sorted((claim_from(item) for item in claims), key=lambda claim: claim.name)),
+        pods=tuple(sorted(filter(None, map(pod_from, pods)), key=lambda pod: pod.name)),
+        support=support_from((*services, *budgets, *configs, *revisions)),
+        revisions=tuple(revision for revision, _ in readable),
+        specs=tuple((revision.name, spec) for revision, spec in readable),
+        taken_at_s=taken_at_s,
+    )
+
+
+async def _confirmed(
+    kube: KubeApi, namespace: str, name: str, record: IdentityRecord | None, claims: list[Json]
+) -> list[Json]:
+    """A claim of the record that the list lacks is asked for by name: a disk is not given up on one answer."""
+    if record is None:
+        return claims
+    listed = {item["metadata"]["name"] for item in claims}
+    wanted = (names.claim_name(name, node) for node in record.nodes if node.claim_uid is not None)
+    missing = [claim for claim in wanted if claim not in listed]
+    found = await asyncio.gather(*(kube.get(CLAIMS, namespace, claim) for claim in missing))
+    return [*claims, *(item for item in found if item is not None)]
+
+
+def _record(stored: Json | None) -> tuple[IdentityRecord | None, str]:
+    if stored is None:
+        return None, ""
+    try:
+        return record_from(stored), ""
+    except Unreadable as error:
+        return None, str(error)
+
+
+def _revision(item: Json) -> tuple[Revision, Json] | None:
+    try:
+        return revision_from(item)
+    except Unreadable:
+        return None  # a pod that needs it says RevisionMissing
+
+
+async def look(
+    controllers: Controllers,
+    taken: Snapshot,
+    memory: Memory,
+    *,
+    port: int,
+    fetch_timeout_ms: int,
+    clock: Clock,
+) -> Look:
+    """Ask every controller that may run what it knows, and judge the answers."""
+    taken_at_s = clock.monotonic()
+    endpoints = {endpoint.node_id: endpoint for pod in taken.pods if (endpoint := _endpoint(taken, pod, port))}
+    answers, versions = await asyncio.gather(
+        _ask(endpoints, controllers.describe_quorum), _ask(endpoints, controllers.api_versions)
+    )
+    chosen = quorum.leader_of(answers, fetch_timeout_ms)
+    if isinstance(chosen, Known) and taken.record is not None:
+        chosen = await _same_cluster(controllers, endpoints, chosen, taken.record)
+    listed = tuple(sorted(versions.items()))
+    if isinstance(chosen, Unknown):
+        return Look(quorum=chosen, versions=listed, memory=quorum.without_answer(memory))
+    view, remembered = quorum.view(chosen.value, memory, fetch_timeout_ms=fetch_timeout_ms, taken_at_s=taken_at_s)
+    return Look(quorum=Known(value=view), versions=listed, memory=remembered)
+
+
+def _endpoint(taken: Snapshot, pod: Pod, port: int) -> Endpoint | None:
+    if pod.role is not PodRole.KAFKA or not pod.ip or not pod.running:
+        return None
+    revision = next((revision for revision in taken.revisions if revision.name == pod.revision), None)
+    return Endpoint(node_id=pod.node_id, host=pod.ip, port=revision.runtime.listener.port if revision else port)
+
+
+async def _ask(
+    endpoints: Mapping[NodeID, Endpoint], question: Callable[[Endpoint], Awaitable[T]]
+) -> dict[NodeID, Knowable[T]]:
+    async def one(endpoint: Endpoint) -> Knowable[T]:
+        try:
+            return Known(value=await question(endpoint))
+        except KafkaError as error:
+            return Unknown(reason=str(error))
+
+    answers = await asyncio.gather(*(one(endpoint) for endpoint in endpoints.values()))
+    return dict(zip(endpoints, answers, strict=True))
+
+
+async def _same_cluster(
+    controllers: Controllers, endpoints: Mapping[NodeID, Endpoint], chosen: Known[QuorumAnswer], record: IdentityRecord
+) -> Knowable[QuorumAnswer]:
+    """An address may have passed to somebody else's controller: its cluster id tells."""
+    leader = endpoints.get(chosen.value.leader_id)
+    if leader is None:
+        return Unknown(reason=f"the leader {chosen.value.leader_id} is no pod of this quorum")
+    try:
+        cluster = await controllers.describe_cluster(leader)
+    except KafkaError as error:
+        return Unknown(reason=str(error))
+    if cluster.cluster_id != record.cluster_id:
+        return Unknown(reason=f"controller {leader} is of cluster {cluster.cluster_id}, not of {record.cluster_id}")
+    return chosen
+
+
+def observed(taken: Snapshot, looked: Look) -> Observed:
+    """One look at everything."""
+    return Observed(
+        record=taken.record,
+        record_owner_uid=taken.record_owner_uid,
+        record_fault=taken.record_fault,
+        status=status_from(taken.resource),
+        claims=taken.claims,
+        pods=taken.pods,
+        support=taken.support,
+        revisions=taken.revisions,
+        quorum=looked.quorum,
+        versions=looked.versions,
+        memory=looked.memory,
+    )

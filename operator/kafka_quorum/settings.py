@@ -1,0 +1,120 @@
+"""What the operator takes from its environment, and the two things that only the outside world can give it."""
+
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from kafka_quorum.errors import OperatorError
+
+
+class SettingsError(OperatorError):
+    """An environment variable that cannot be used; the text names it and what it should hold."""
+
+
+class Clock(Protocol):
+    """Wall-clock time for stamps, monotonic time for ages."""
+
+    def now(self) -> datetime:
+        """The present time, in UTC."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go backwards."""
+
+
+class IdSource(Protocol):
+    """Where random identities come from."""
+
+    def uuid_bytes(self) -> bytes:
+        """Sixteen random bytes, shaped as a version 4 UUID."""
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now(self) -> datetime:
+        """The present time, in UTC."""
+        return datetime.now(tz=UTC)
+
+    def monotonic(self) -> float:
+        """Seconds that never go backwards."""
+        return time.monotonic()
+
+
+class SystemIds:
+    """The machine's source of randomness."""
+
+    def uuid_bytes(self) -> bytes:
+        """Sixteen random bytes, shaped as a version 4 UUID."""
+        raw = bytearray(secrets.token_bytes(16))
+        raw[6] = raw[6] & 0x0F | 0x40
+        raw[8] = raw[8] & 0x3F | 0x80
+        return bytes(raw)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The operator's settings. `namespaces` is empty for all; `image_template` has a `{version}` in it.
+
+    `look_max_age_s` is how old the look may be that an act on the quorum is judged by (`docs/safety.md`).
+    `resync_s` is how long remembered Kubernetes objects are trusted when no watch spoke.
+    """
+
+    image_template: str = "apache/kafka:{version}"
+    image_pull_policy: str = "IfNotPresent"
+    namespaces: tuple[str, ...] = ()
+    log_level: str = "INFO"
+    log_format: str = "text"
+    tick_s: float = 10.0
+    resync_s: float = 300.0
+    look_max_age_s: float = 2.0
+    holder: str = "kafka-quorum-operator"
+    probe_port: int = 8080
+
+
+def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
+    """Read `KQ_…` variables; SettingsError names the first that cannot be used."""
+    defaults = Settings()
+    template = environment.get("KQ_IMAGE_TEMPLATE") or defaults.image_template
+    if "{version}" not in template:
+        raise SettingsError(
+            f"KQ_IMAGE_TEMPLATE is {template!r}: it must contain {{version}}, as apache/kafka:{{version}}"
+        )
+    level = (environment.get("KQ_LOG_LEVEL") or defaults.log_level).upper()
+    if level not in ("DEBUG", "INFO", "WARNING", "ERROR"):
+        raise SettingsError(f"KQ_LOG_LEVEL is {level!r}: use DEBUG, INFO, WARNING or ERROR")
+    log_format = environment.get("KQ_LOG_FORMAT") or defaults.log_format
+    if log_format not in ("text", "json"):
+        raise SettingsError(f"KQ_LOG_FORMAT is {log_format!r}: use text or json")
+    policy = environment.get("KQ_IMAGE_PULL_POLICY") or defaults.image_pull_policy
+    if policy not in ("Always", "IfNotPresent", "Never"):
+        raise SettingsError(f"KQ_IMAGE_PULL_POLICY is {policy!r}: use Always, IfNotPresent or Never")
+    return Settings(
+        image_template=template,
+        image_pull_policy=policy,
+        namespaces=tuple(
+            filter(None, (name.strip() for name in environment.get("KQ_WATCH_NAMESPACES", "").split(",")))
+        ),
+        log_level=level,
+        log_format=log_format,
+        tick_s=_seconds(environment, "KQ_TICK_S", defaults.tick_s),
+        resync_s=_seconds(environment, "KQ_RESYNC_S", defaults.resync_s),
+        holder=environment.get("HOSTNAME") or defaults.holder,
+        probe_port=int(_seconds(environment, "KQ_PROBE_PORT", defaults.probe_port)),
+    )
+
+
+def _seconds(environment: Mapping[str, str], name: str, default: float) -> float:
+    text = environment.get(name, "")
+    if not text:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if value <= 0:
+        raise SettingsError(f"{name} is {text!r}: it must be a number above zero")
+    return value
