@@ -145,7 +145,8 @@ def _storage_faults(storage: StorageSpec) -> Iterator[FieldFault]:
 
 def _jvm_faults(jvm: JvmSpec) -> Iterator[FieldFault]:
     heap_bytes, smallest = bytes_of(jvm.heap), bytes_of(rules.SMALLEST_HEAP)
-    if heap_bytes is None or smallest is None or heap_bytes < smallest:
+    shaped = re.fullmatch(rules.HEAP_SHAPE, jvm.heap) is not None
+    if not shaped or heap_bytes is None or smallest is None or heap_bytes < smallest:
         yield _fault(f"{CONTROLLERS}.jvm.heap", rules.HEAP_FORM)
     if any(re.fullmatch(r"-\S+", option) is None for option in jvm.options):
         yield _fault(f"{CONTROLLERS}.jvm.options", rules.OPTION_FORM)

@@ -16,6 +16,7 @@ NODE_ID_LIMIT = 2**31 - 1
 PORTS = (1024, 65535)
 SHORTEST_NODE_LOSS_S = 10
 SMALLEST_HEAP = "64Mi"
+HEAP_SHAPE = "[1-9][0-9]{0,9}(k|M|G|Ki|Mi|Gi)"
 NAME_FORM = "[a-z]([-a-z0-9]*[a-z0-9])?"
 LISTENER_FORM = "[A-Z][A-Z0-9_]*"
 
@@ -189,8 +190,11 @@ STORAGE_CLASS_CHANGED = Rule(
     message="storageClassName cannot change: a volume keeps its class; put the old value back",
 )
 HEAP_FORM = Rule(
-    expression=f"isQuantity(self) && quantity(self).compareTo(quantity('{SMALLEST_HEAP}')) >= 0",
-    message=f"heap must be a Kubernetes quantity of at least {SMALLEST_HEAP}, with its unit, for example 512Mi",
+    expression=(
+        f"self.matches('^{HEAP_SHAPE}$') && isQuantity(self) && "
+        f"quantity(self).compareTo(quantity('{SMALLEST_HEAP}')) >= 0"
+    ),
+    message=f"heap must be a whole number with a unit, at least {SMALLEST_HEAP}, for example 512Mi or 1Gi",
 )
 OPTION_FORM = Rule(
     expression=r"self.all(o, o.matches('^-\\S+$'))",

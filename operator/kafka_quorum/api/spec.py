@@ -184,7 +184,7 @@ class TemplateSpec(Model):
         description="Parts of a pod's spec: "
         + ", ".join(template.ALLOWED_POD_FIELDS)
         + ". Of containers only the one named kafka, with resources and env. Everything else belongs to "
-        "the operator and is refused. Without affinity and topologySpreadConstraints, the pods prefer different nodes and zones.",
+        "the operator and is refused. Without affinity, the pods prefer different nodes and zones.",
         json_schema_extra={
             **schema(*(rules.owned_pod_field(name) for name in template.OWNED_POD_FIELDS), default={}),
             "x-kubernetes-preserve-unknown-fields": True,

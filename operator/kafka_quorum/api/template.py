@@ -55,7 +55,8 @@ OWNED_MESSAGE = "this field of the pod belongs to the operator: remove it; templ
 )
 
 ALLOWED_CONTAINER_FIELDS: tuple[str, ...] = ("name", "resources", "env")
-ALLOWED_KAFKA_VARIABLES: tuple[str, ...] = ("KAFKA_GC_LOG_OPTS", "KAFKA_JVM_PERFORMANCE_OPTS", "KAFKA_LOG4J_OPTS")
+ALLOWED_KAFKA_VARIABLES: tuple[str, ...] = ("KAFKA_JMX_OPTS", "KAFKA_JVM_PERFORMANCE_OPTS")
+OWNED_VARIABLES: tuple[str, ...] = ("LOG_DIR", "EXTRA_ARGS")
 OWNED_LABELS: tuple[str, ...] = (
     "app.kubernetes.io/component",
     "app.kubernetes.io/instance",
@@ -151,9 +152,14 @@ def _env_faults(field: str, env: object) -> Iterator[FieldFault]:
         return
     for variable in env:
         name = variable["name"]
-        if name.startswith("KQ_") or (name.startswith("KAFKA_") and name not in ALLOWED_KAFKA_VARIABLES):
+        if _owned_variable(name):
             yield FieldFault(
                 field=field,
                 message=f"{name} belongs to the operator (Kafka's images turn KAFKA_* into server properties): use "
                 f"controllers.config, jvm.heap or jvm.options, or one of {', '.join(ALLOWED_KAFKA_VARIABLES)}",
             )
+
+
+def _owned_variable(name: str) -> bool:
+    kafkas = name.startswith("KAFKA_") and name not in ALLOWED_KAFKA_VARIABLES
+    return kafkas or name.startswith("KQ_") or name in OWNED_VARIABLES

@@ -1,0 +1,107 @@
+{{- define "kafka-quorum-operator.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "kafka-quorum-operator.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
+{{- else if contains (include "kafka-quorum-operator.name" .) .Release.Name }}
+{{- .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name (include "kafka-quorum-operator.name" .) | trunc 63 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "kafka-quorum-operator.serviceAccountName" -}}
+{{- default (ternary (include "kafka-quorum-operator.fullname" .) "default" .Values.serviceAccount.create) .Values.serviceAccount.name }}
+{{- end }}
+
+{{- define "kafka-quorum-operator.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "kafka-quorum-operator.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "kafka-quorum-operator.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "kafka-quorum-operator.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "kafka-quorum-operator.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end }}
+
+{{/* What the operator may do in a namespace whose KafkaQuorums it serves. Every verb is used; each line says what for. */}}
+{{- define "kafka-quorum-operator.rules" -}}
+- apiGroups: [kafkaquorum.io]
+  resources: [kafkaquorums]
+  verbs:
+    - get # read again before an act
+    - list # every quorum at the start, and in the sweep that finds missed deletions
+    - watch # changes of a spec
+- apiGroups: [kafkaquorum.io]
+  resources: [kafkaquorums/status]
+  verbs:
+    - patch # what is seen and done; guarded by the resource version. The spec is never written
+- apiGroups: [""]
+  resources: [pods]
+  verbs:
+    - get # whether a pod is confirmed gone before its claim is used again
+    - list # what is there, read before every act
+    - watch # a pod that comes, goes or changes wakes its quorum
+    - create # formatter pods and Kafka pods
+    - patch # the label that the disruption budget selects voters by
+    - delete # formatters that are done, and pods that are made again
+- apiGroups: [""]
+  resources: [pods/status]
+  verbs:
+    - patch # the readiness gate of a caught-up voter
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
+  verbs:
+    - get # a claim's uid, before a format
+    - list # claims of earlier lives of a quorum
+    - watch # a lost claim wakes its quorum
+    - create # one for each controller
+    - patch # the identity on its annotations. Claims are not deleted by this version
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs:
+    - get # the record of the identity
+    - list # server properties that no pod uses any more
+    - create # the record, and the server properties of each revision
+    - update # the record, by compare-and-swap
+    - patch # owner and labels of the record
+    - delete # server properties that no pod uses any more
+- apiGroups: [""]
+  resources: [services]
+  verbs:
+    - get # compare with what it should be
+    - list # the same, of a whole quorum at once
+    - create # the controllers' host names
+    - patch # correct it
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs:
+    - get # compare with the voter set
+    - list # the same, of a whole quorum at once
+    - create # the voters' budget
+    - patch # follow the voter set
+- apiGroups: [apps]
+  resources: [controllerrevisions]
+  verbs:
+    - get # the revision that lost pods are made again from
+    - list # every revision of a quorum
+    - create # a new one for each change of what pods are made of
+    - delete # those that no pod uses any more
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs:
+    - create # every act of the operator is an event
+    - patch # an event that repeats is counted, not written again
+{{- end }}
