@@ -1,0 +1,48 @@
+"""Time and randomness of a simulated run: both are values of the run, so that a run can be replayed exactly."""
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+
+_BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class VirtualClock:
+    """A clock that moves only when the world does. Wall time and monotonic time start apart, so that nobody mixes them."""
+
+    def __init__(self) -> None:
+        """Start at the first moment of the run."""
+        self.elapsed_s = 0.0
+
+    def now(self) -> datetime:
+        """Wall time in UTC."""
+        return _BEGINNING + timedelta(seconds=self.elapsed_s)
+
+    def monotonic(self) -> float:
+        """Seconds since some moment that has nothing to do with wall time."""
+        return 5000.0 + self.elapsed_s
+
+    def now_ms(self) -> int:
+        """Wall time in milliseconds since 1970, as a Kafka server would stamp it."""
+        return int(self.now().timestamp() * 1000)
+
+    def stamp(self) -> str:
+        """Wall time as Kubernetes writes it."""
+        return self.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        self.elapsed_s += seconds
+
+
+class SeededIds:
+    """Sixteen bytes at a time, the same ones in every run of the same seed."""
+
+    def __init__(self, seed: int) -> None:
+        """Begin the sequence of this seed."""
+        self._seed = seed
+        self._count = 0
+
+    def uuid_bytes(self) -> bytes:
+        """The next sixteen bytes."""
+        self._count += 1
+        return hashlib.sha256(f"{self._seed}:{self._count}".encode()).digest()[:16]

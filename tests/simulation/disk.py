@@ -1,0 +1,93 @@
+"""A disk as Kafka's tools see it, and what a format leaves on it step by step, so that a crash can come between any two.
+
+A disk is an object of its own: emptying a volume puts another one in its place, while a process that had files open
+keeps the old one, as a file system does with unlinked files. `serial` is the ground truth of which disk this is.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One record of the metadata log. `voters` is set for a VotersRecord."""
+
+    epoch: int
+    what: str
+    voters: frozenset[ReplicaKey] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meta:
+    """meta.properties."""
+
+    cluster_id: ClusterID
+    node_id: NodeID
+    directory_id: DirectoryID
+
+
+class Content(Enum):
+    """What a script finds where the metadata log should be."""
+
+    EMPTY = "empty"
+    PARTIAL = "partial"
+    FORMATTED = "formatted"
+
+
+@dataclass(slots=True, kw_only=True)
+class Disk:
+    """One disk. `voters` are those of the checkpoint that the format wrote; empty without initial controllers."""
+
+    serial: int
+    intent: str | None = None
+    files: bool = False
+    meta: Meta | None = None
+    voters: frozenset[ReplicaKey] = frozenset()
+    initial: bool = False
+    ran: bool = False
+    epoch: int = 0
+    """The highest epoch that this disk's quorum-state has seen or voted in."""
+    log: list[Entry] = field(default_factory=list)
+
+    @property
+    def content(self) -> Content:
+        """What is there, as the scripts tell it apart."""
+        if self.meta is not None:
+            return Content.FORMATTED
+        return Content.PARTIAL if self.files else Content.EMPTY
+
+    @property
+    def key(self) -> ReplicaKey | None:
+        """The replica that this disk holds."""
+        if self.meta is None:
+            return None
+        return ReplicaKey(node_id=self.meta.node_id, directory_id=self.meta.directory_id)
+
+    @property
+    def voter_set(self) -> frozenset[ReplicaKey]:
+        """The newest voter set in the log, committed or not; that of the checkpoint before there is one."""
+        return next((entry.voters for entry in reversed(self.log) if entry.voters is not None), self.voters)
+
+    @property
+    def end(self) -> int:
+        """The log end offset."""
+        return len(self.log)
+
+    @property
+    def last_epoch(self) -> int:
+        """The epoch of the last record."""
+        return self.log[-1].epoch if self.log else 0
+
+    def wipe(self) -> None:
+        """Remove the log directory, as the formatter does with half a format of its own. The intent stays."""
+        self.files, self.meta, self.voters, self.initial, self.ran, self.epoch = (
+            False,
+            None,
+            frozenset(),
+            False,
+            False,
+            0,
+        )
+        self.log = []

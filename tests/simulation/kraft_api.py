@@ -1,0 +1,136 @@
+"""The requests of `wire.protocol.Controllers` as the KRaft model answers them, with Kafka's own error codes.
+
+The order of the checks of AddRaftVoter is Kafka's: cluster id, leadership, the request's own form, a change in flight,
+an established high watermark, a voter of that id, whether the newcomer answers, whether it has caught up. The table in
+`tests/live/answers.py` holds this against real servers.
+"""
+
+from typing import NoReturn
+
+from kio.schema.errors import ErrorCode
+
+from kafka_quorum.errors import Fault, KafkaUnreachable
+from kafka_quorum.model.ids import ReplicaKey, uuid_to_bytes
+from kafka_quorum.model.quorum import (
+    AddVoter,
+    ClusterAnswer,
+    Endpoint,
+    FeatureRange,
+    FinalizedFeature,
+    NodeVersions,
+    QuorumAnswer,
+    Replica,
+)
+from kafka_quorum.wire import codec
+from kafka_quorum.wire.codec import Api, Effect
+from kafka_quorum.wire.refusals import refused
+
+from tests.simulation.kraft_model import CAUGHT_UP_WITHIN_S, OBSERVER_FORGOTTEN_S, KraftModel, Process
+
+_SUPPORTED = (
+    FeatureRange(name="kraft.version", min_level=0, max_level=1),
+    FeatureRange(name="metadata.version", min_level=7, max_level=33),
+)
+_FINALIZED = (FinalizedFeature(name="kraft.version", level=1), FinalizedFeature(name="metadata.version", level=33))
+
+
+def unreachable(endpoint: Endpoint, api: Api, why: str) -> KafkaUnreachable:
+    """Nobody answered; a request that writes may have been carried out."""
+    return KafkaUnreachable(
+        f"{api.name} got no answer from controller {endpoint}: {why}",
+        fault=Fault.PATH,
+        retry_safe=api.effect is Effect.READS,
+        outcome_unknown=api.effect is Effect.WRITES,
+    )
+
+
+class ModelControllers:
+    """Every controller of the model, found by address."""
+
+    def __init__(self, kraft: KraftModel) -> None:
+        """Answer for this model."""
+        self._kraft = kraft
+
+    async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
+        """What 4.4.0 supports, and finalized levels once this node knows a high watermark."""
+        process = self._process(endpoint, codec.API_VERSIONS)
+        knows = process.high_watermark >= 0
+        return NodeVersions(
+            supported=_SUPPORTED,
+            finalized=_FINALIZED if knows else (),
+            finalized_epoch=process.high_watermark if knows else -1,
+        )
+
+    async def describe_cluster(self, endpoint: Endpoint) -> ClusterAnswer:
+        """The cluster id of the process that listens there, and who runs for it."""
+        process = self._process(endpoint, codec.DESCRIBE_CLUSTER)
+        ids = {one.meta.node_id for one in self._kraft.processes if one.cluster_id == process.cluster_id}
+        return ClusterAnswer(cluster_id=process.cluster_id, controller_ids=tuple(sorted(ids)))
+
+    async def describe_quorum(self, endpoint: Endpoint) -> QuorumAnswer:
+        """The leader's view; NOT_LEADER_OR_FOLLOWER from everybody else."""
+        leader = self._process(endpoint, codec.DESCRIBE_QUORUM)
+        if not leader.leads:
+            raise refused(endpoint, codec.DESCRIBE_QUORUM, ErrorCode.not_leader_or_follower, "")
+        voters = leader.disk.voter_set
+        observers = [
+            key
+            for key, row in leader.rows.items()
+            if key not in voters and self._kraft.fresh_within(row.fetched_s, OBSERVER_FORGOTTEN_S)
+        ]
+        return QuorumAnswer(
+            leader_id=leader.meta.node_id,
+            leader_epoch=leader.disk.epoch,
+            high_watermark=leader.high_watermark,
+            voters=tuple(self._replica(leader, key) for key in sorted(voters, key=str)),
+            observers=tuple(self._replica(leader, key) for key in sorted(observers, key=str)),
+        )
+
+    async def add_voter(self, endpoint: Endpoint, request: AddVoter) -> None:
+        """AddRaftVoter, with Kafka's checks in Kafka's order."""
+        leader = self._process(endpoint, codec.ADD_RAFT_VOTER)
+        if request.cluster_id != leader.cluster_id:
+            self._refuse(endpoint, ErrorCode.inconsistent_cluster_id)
+        if not leader.leads:
+            self._refuse(endpoint, ErrorCode.not_leader_or_follower)
+        directory = request.voter.directory_id
+        listener = next((one for one in request.listeners if one.name == leader.listener), None)
+        if listener is None or directory is None or not any(uuid_to_bytes(directory)):
+            self._refuse(endpoint, ErrorCode.invalid_request)
+        if leader.high_watermark < 0 or self._kraft.uncommitted_change(leader):
+            self._refuse(endpoint, ErrorCode.request_timed_out)
+        if any(voter.node_id == request.voter.node_id for voter in leader.disk.voter_set):
+            self._refuse(endpoint, ErrorCode.duplicate_voter)
+        newcomer = self._kraft.named(listener.host, listener.port)
+        if newcomer is None or newcomer.frozen:
+            self._refuse(endpoint, ErrorCode.request_timed_out)
+        if not self._kraft.is_caught_up(leader, request.voter, CAUGHT_UP_WITHIN_S):
+            self._refuse(endpoint, ErrorCode.request_timed_out)
+        if not self._kraft.append_voters(leader, leader.disk.voter_set | {request.voter}):
+            self._refuse(endpoint, ErrorCode.request_timed_out)
+
+    async def close(self) -> None:
+        """There are no connections to close."""
+
+    def _process(self, endpoint: Endpoint, api: Api) -> Process:
+        process = self._kraft.at(endpoint.host, endpoint.port)
+        if process is None:
+            raise unreachable(endpoint, api, "connection refused")
+        if process.frozen:
+            raise unreachable(endpoint, api, "the deadline passed")
+        return process
+
+    def _refuse(self, endpoint: Endpoint, code: ErrorCode) -> NoReturn:
+        raise refused(endpoint, codec.ADD_RAFT_VOTER, code, "")
+
+    def _replica(self, leader: Process, key: ReplicaKey) -> Replica:
+        if key == leader.key:
+            now_ms = self._kraft.stamp_ms(leader, self._kraft.now_s)
+            return Replica(key=key, log_end_offset=leader.disk.end, last_fetch_ms=now_ms, last_caught_up_ms=now_ms)
+        row = leader.row(key)
+        return Replica(
+            key=key,
+            log_end_offset=row.end,
+            last_fetch_ms=self._kraft.stamp_ms(leader, row.fetched_s),
+            last_caught_up_ms=self._kraft.stamp_ms(leader, row.caught_up_s),
+        )

@@ -1,0 +1,273 @@
+"""KRaft, as far as bootstrapping and joining need it: replica keys, epochs, elections, replication, voter changes.
+
+A deterministic Raft in rounds (KIP-595, KIP-853): in each round leaders without a majority resign, somebody with the best
+log is elected, everybody fetches, high watermarks move, and the leaders write a record, so that the lag rarely reads 0.
+The log of a replica is on its disk. The newest voter set in a log counts, committed or not. Every leader stamps with a
+clock of its own. Adding a voter has Kafka's order of checks; `kraft_api.py` gives it Kafka's error codes.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from kafka_quorum.model.ids import ClusterID, NodeID, ReplicaKey
+
+from tests.simulation.clock import VirtualClock
+from tests.simulation.disk import Disk, Entry, Meta
+
+FETCH_TIMEOUT_S: Final = 2.0
+ELECTION_S: Final = 1.0
+OBSERVER_FORGOTTEN_S: Final = 300.0
+CAUGHT_UP_WITHIN_S: Final = 3600.0
+"""AddRaftVoter itself only asks that a newcomer has been at the log's end within the last hour."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Row:
+    """What a leader knows of another replica; times are elapsed seconds, negative for never."""
+
+    end: int = 0
+    fetched_s: float = -1.0
+    caught_up_s: float = -1.0
+    end_at_last_fetch: int = -1
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Process:
+    """One controller process. `host` is what it advertises, `address` where it listens."""
+
+    disk: Disk
+    meta: Meta
+    address: str
+    host: str
+    port: int
+    listener: str
+    frozen: bool = False
+    leads: bool = False
+    leader: "Process | None" = None
+    leaderless_since_s: float = 0.0
+    high_watermark: int = -1
+    epoch_start: int = 0
+    elected_s: float = 0.0
+    rows: dict[ReplicaKey, Row] = field(default_factory=dict)
+
+    @property
+    def key(self) -> ReplicaKey:
+        """The replica that runs."""
+        return ReplicaKey(node_id=self.meta.node_id, directory_id=self.meta.directory_id)
+
+    @property
+    def cluster_id(self) -> ClusterID:
+        """The cluster that it runs for."""
+        return self.meta.cluster_id
+
+    def row(self, key: ReplicaKey) -> Row:
+        """What this leader knows of a replica."""
+        return self.rows.setdefault(key, Row())
+
+
+class CannotStartError(Exception):
+    """Kafka exits at once: the disk is not what its configuration says."""
+
+
+class KraftModel:
+    """Every controller process of every cluster, and what they agree on."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        """Begin with nothing running."""
+        self._clock = clock
+        self.processes: list[Process] = []
+        self.ever_ran: set[ClusterID] = set()
+        self.ever_led: set[ClusterID] = set()
+        self.committed: dict[ClusterID, list[Entry]] = {}
+        self.broken: list[str] = []
+        """What no quorum may do, whoever is to blame: committed records that a new leader does not have."""
+
+    # Processes come and go
+
+    def start(self, disk: Disk, *, node_id: NodeID, address: str, host: str, port: int, listener: str) -> Process:
+        """Start Kafka on a disk; it exits where meta.properties is missing or another node's."""
+        if disk.meta is None:
+            raise CannotStartError("No readable meta.properties files found")
+        if disk.meta.node_id != node_id:
+            raise CannotStartError(f"Stored node id {disk.meta.node_id} doesn't match previous node id {node_id}")
+        process = Process(
+            disk=disk,
+            meta=disk.meta,
+            address=address,
+            host=host,
+            port=port,
+            listener=listener,
+            leaderless_since_s=self._clock.elapsed_s,
+        )
+        disk.ran = True
+        self.ever_ran.add(process.cluster_id)
+        self.processes.append(process)
+        return process
+
+    def stop(self, process: Process) -> None:
+        """The process is gone; the others find out by themselves."""
+        self.processes.remove(process)
+        process.leads = False
+
+    def at(self, address: str, port: int) -> Process | None:
+        """The process that listens there."""
+        return next((one for one in self.processes if (one.address, one.port) == (address, port)), None)
+
+    def named(self, host: str, port: int) -> Process | None:
+        """The process that advertises this."""
+        return next((one for one in self.processes if (one.host, one.port) == (host, port)), None)
+
+    def leader_of(self, cluster_id: ClusterID) -> Process | None:
+        """The leader of the highest epoch whom a majority follows, by ground truth."""
+        leaders = [one for one in self._running(cluster_id) if one.leads and self._has_majority(one)]
+        return max(leaders, key=lambda one: one.disk.epoch, default=None)
+
+    def _running(self, cluster_id: ClusterID) -> list[Process]:
+        return [one for one in self.processes if one.cluster_id == cluster_id and not one.frozen]
+
+    # One round
+
+    def step(self) -> None:
+        """One round of every cluster: elections, fetches, watermarks, a record of the leader's."""
+        for cluster_id in sorted({one.cluster_id for one in self.processes}):
+            running = sorted(self._running(cluster_id), key=lambda one: str(one.key))
+            self._resign(running)
+            self._elect(running)
+            self.replicate(cluster_id)
+            for one in running:
+                if one.leads:
+                    one.disk.log.append(Entry(epoch=one.disk.epoch, what="no-op"))
+
+    def replicate(self, cluster_id: ClusterID) -> None:
+        """Everybody fetches, and the high watermarks move."""
+        running = sorted(self._running(cluster_id), key=lambda one: str(one.key))
+        leader = max((one for one in running if one.leads), key=lambda one: one.disk.epoch, default=None)
+        if leader is None:
+            return
+        for _ in range(2):  # the second fetch tells the leader what the first one brought, as pipelined fetches do
+            for one in running:
+                if one is not leader:
+                    self._fetch(one, leader)
+            self._advance(leader)
+        for one in running:
+            if one is not leader:
+                one.high_watermark = min(leader.high_watermark, one.disk.end)
+
+    def _resign(self, running: list[Process]) -> None:
+        now_s = self._clock.elapsed_s
+        top = max((one.disk.epoch for one in running), default=0)
+        for one in running:
+            if one.leads and (one.disk.epoch < top or not self._has_majority(one)):
+                one.leads, one.high_watermark = False, -1
+                one.leaderless_since_s = now_s
+            leader = one.leader
+            if leader is not None and (leader not in self.processes or leader.frozen or not leader.leads):
+                one.leader, one.leaderless_since_s = None, now_s
+
+    def _has_majority(self, leader: Process) -> bool:
+        """Check-quorum: a majority has fetched within the timeout, or the leader is too young to know."""
+        now_s = self._clock.elapsed_s
+        voters = leader.disk.voter_set
+        since_s = now_s - 1.5 * FETCH_TIMEOUT_S
+        if leader.elected_s > since_s:
+            return leader in self.processes
+        alive = {key for key in voters if key == leader.key or leader.row(key).fetched_s >= since_s}
+        return len(alive) > len(voters) // 2
+
+    def _elect(self, running: list[Process]) -> None:
+        now_s = self._clock.elapsed_s
+        ranked = sorted(running, key=lambda one: (-one.disk.last_epoch, -one.disk.end, one.meta.node_id))
+        for candidate in ranked:
+            voters = candidate.disk.voter_set
+            waited = now_s - candidate.leaderless_since_s >= ELECTION_S
+            if candidate.leads or candidate.leader is not None or candidate.key not in voters or not waited:
+                continue
+            votes = {one.key for one in running if one.key in voters and self._votes_for(one, candidate)}
+            if len(votes) > len(voters) // 2:
+                self._lead(candidate, [one for one in running if one.key in votes])
+
+    def _votes_for(self, voter: Process, candidate: Process) -> bool:
+        if voter is candidate:
+            return True
+        best = (candidate.disk.last_epoch, candidate.disk.end) >= (voter.disk.last_epoch, voter.disk.end)
+        return best and voter.leader is None and not voter.leads
+
+    def _lead(self, leader: Process, voters: list[Process]) -> None:
+        epoch = max(one.disk.epoch for one in [leader, *voters]) + 1
+        for one in [leader, *voters]:
+            one.disk.epoch = epoch
+        done = self.committed.get(leader.cluster_id, [])
+        if leader.disk.log[: len(done)] != done:
+            self.broken.append(
+                f"{leader.key} leads cluster {leader.cluster_id} in epoch {epoch} without committed records"
+            )
+        now_s = self._clock.elapsed_s
+        leader.leads, leader.leader, leader.high_watermark = True, None, -1
+        leader.elected_s = now_s
+        leader.rows = {}
+        leader.epoch_start = leader.disk.end
+        leader.disk.log.append(Entry(epoch=epoch, what=f"leader {leader.key}"))
+        self.ever_led.add(leader.cluster_id)
+
+    def _fetch(self, follower: Process, leader: Process) -> None:
+        disk, source = follower.disk, leader.disk
+        if disk.epoch > source.epoch:
+            return
+        if follower.leads:
+            follower.leads, follower.high_watermark = False, -1
+        now_s = self._clock.elapsed_s
+        disk.epoch, follower.leader = source.epoch, leader
+        common = min(disk.end, source.end)
+        while common and disk.log[common - 1].epoch != source.log[common - 1].epoch:
+            common -= 1
+        del disk.log[common:]
+        row = leader.row(follower.key)
+        if disk.end >= source.end:
+            row.caught_up_s = now_s
+        elif row.end_at_last_fetch >= 0 and disk.end >= row.end_at_last_fetch:
+            row.caught_up_s = max(row.caught_up_s, row.fetched_s)
+        row.end, row.fetched_s, row.end_at_last_fetch = disk.end, now_s, source.end
+        disk.log.extend(source.log[common:])
+
+    def _advance(self, leader: Process) -> None:
+        voters = leader.disk.voter_set
+        ends = sorted((leader.disk.end if key == leader.key else leader.row(key).end for key in voters), reverse=True)
+        reached = ends[len(voters) // 2] if ends else -1
+        if reached > leader.epoch_start and reached > leader.high_watermark:
+            leader.high_watermark = reached
+            done = self.committed.get(leader.cluster_id, [])
+            if reached > len(done):
+                self.committed[leader.cluster_id] = leader.disk.log[:reached]
+
+    # What the leader knows
+
+    @property
+    def now_s(self) -> float:
+        """The present moment, as rows have it."""
+        return self._clock.elapsed_s
+
+    def fresh_within(self, at_s: float, within_s: float) -> bool:
+        """Whether a moment lies at most so long ago."""
+        return at_s >= 0 and self._clock.elapsed_s - at_s <= within_s
+
+    def stamp_ms(self, leader: Process, at_s: float) -> int:
+        """A moment on the leader's own clock, which is nobody else's; -1 for never."""
+        if at_s < 0:
+            return -1
+        skew_ms = 61_000 * (1 + leader.meta.node_id % 5)
+        return self._clock.now_ms() - int((self._clock.elapsed_s - at_s) * 1000) - skew_ms
+
+    def uncommitted_change(self, leader: Process) -> bool:
+        """Whether a voter change lies beyond the high watermark."""
+        beyond = leader.disk.log[max(leader.high_watermark, 0) :]
+        return any(entry.voters is not None for entry in beyond)
+
+    def is_caught_up(self, leader: Process, key: ReplicaKey, within_s: float) -> bool:
+        """Whether a replica was at the log's end recently, by ground truth of this leader."""
+        return key == leader.key or self.fresh_within(leader.row(key).caught_up_s, within_s)
+
+    def append_voters(self, leader: Process, voters: frozenset[ReplicaKey]) -> bool:
+        """Write a VotersRecord and replicate it; whether it was committed at once."""
+        leader.disk.log.append(Entry(epoch=leader.disk.epoch, what="voters", voters=voters))
+        self.replicate(leader.cluster_id)
+        return not self.uncommitted_change(leader)

@@ -1,0 +1,341 @@
+"""The Kubernetes API server in memory: what it stores, what it refuses, and what it remembers of the last write.
+
+It keeps the promises of the real one that the operator leans on: a resource version per write and none for a write that
+changes nothing, a uid per creation, preconditions, a status of its own, claims that stay while a scheduled pod names
+them, pods that stay until their kubelet lets go, immutable config maps and revisions. Who calls is not its business;
+faults are put between it and the operator (`faults.py`), the rest of the cluster moves in `kube_world.py`.
+"""
+
+import marshal
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from kafka_quorum.errors import KubeAlreadyExists, KubeConflict, KubeNotFound, KubeRefused
+from kafka_quorum.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, QUORUMS, REVISIONS, Json, ResourceType
+
+from tests.simulation.clock import VirtualClock
+
+Key = tuple[str, str, str]
+"""Plural, namespace and name."""
+
+_WITH_STATUS = frozenset({QUORUMS.plural, PODS.plural, CLAIMS.plural, BUDGETS.plural})
+_KINDS_BY_PLURAL = {QUORUMS.plural: QUORUMS}
+_SYSTEM_METADATA = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "generation",
+    "namespace",
+    "name",
+    "resourceVersion",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """One write as the store saw it: the object before and after, None where there was or is none."""
+
+    key: Key
+    before: bytes | None
+    after: bytes | None
+
+
+def copied(body: Json) -> Json:
+    """A deep copy of JSON."""
+    return cast("Json", marshal.loads(marshal.dumps(body)))  # noqa: S302 - our own bytes
+
+
+class KubeModel:
+    """One API server with its store. Every method is atomic."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        """Begin with an empty store."""
+        self._clock = clock
+        self._objects: dict[Key, bytes] = {}
+        self._version = 1000
+        self._uids = 0
+        self.writes: list[Written] = []
+        self.watchers: list[Callable[[Written], None]] = []
+
+    # What the operator may ask
+
+    def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
+        """One object or None."""
+        return _loaded(self._objects.get((resource.plural, namespace, name)))
+
+    def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+        """Every object of the type with all of these labels, by name."""
+        return _selected(self._objects, resource, namespace, labels)
+
+    def create(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Create, with a uid, a version and the defaults that the server sets."""
+        body = copied(body)
+        metadata = body.setdefault("metadata", {})
+        if not metadata.get("name") and metadata.get("generateName"):
+            metadata["name"] = f"{metadata['generateName']}{self._uids + 1:05d}"
+        name = metadata.get("name")
+        if not name:
+            raise KubeRefused(f"{resource.kind}: name or generateName is required")
+        key = (resource.plural, namespace, name)
+        if key in self._objects:
+            raise KubeAlreadyExists(f"{resource.plural} {name!r} already exists")
+        if metadata.get("namespace", namespace) != namespace:
+            raise KubeRefused(f"{resource.plural} {name!r}: the namespace of the object is not that of the request")
+        self._uids += 1
+        metadata |= {
+            "namespace": namespace,
+            "uid": f"uid-{self._uids:04d}",
+            "creationTimestamp": self._clock.stamp(),
+            "generation": 1,
+        }
+        metadata.pop("resourceVersion", None)
+        body |= {"apiVersion": resource.api_version, "kind": resource.kind}
+        if resource.plural in _WITH_STATUS:
+            body.pop("status", None)
+        _defaults(resource, body)
+        return self._store(key, body)
+
+    def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Replace everything but the status, at the resource version that the body names."""
+        name = body.get("metadata", {}).get("name", "")
+        old = self._require(resource, namespace, name)
+        if not body["metadata"].get("resourceVersion"):
+            raise KubeRefused(f"{resource.plural} {name!r}: metadata.resourceVersion must be specified for an update")
+        _match(resource, old, body["metadata"])
+        return self._update(resource, old, copied(body), status=False)
+
+    def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Server-side apply, forced: created if absent, else merged into what is there."""
+        name = body["metadata"]["name"]
+        old = self.get(resource, namespace, name)
+        if old is None:
+            return self.create(resource, namespace, body)
+        _match(resource, old, body["metadata"])
+        return self._update(resource, old, _merged(old, copied(body)), status=False)
+
+    def patch(self, resource: ResourceType, namespace: str, name: str, body: Json, *, subresource: str = "") -> Json:
+        """Merge patch of the object, or of its status alone."""
+        if subresource not in {"", "status"}:
+            raise KubeRefused(f"{resource.plural} have no subresource {subresource!r} here")
+        old = self._require(resource, namespace, name)
+        _match(resource, old, body.get("metadata", {}))
+        return self._update(resource, old, _merged(old, copied(body)), status=subresource == "status")
+
+    def delete(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        *,
+        uid: str = "",
+        resource_version: str | None = None,
+    ) -> None:
+        """Delete, at once or, where something still holds the object, by a mark that others finish."""
+        old = self._require(resource, namespace, name)
+        wanted = {"uid": uid, "resourceVersion": resource_version}
+        _match(resource, old, {key: value for key, value in wanted.items() if value})
+        if self._held(resource, old):
+            if "deletionTimestamp" not in old["metadata"]:
+                old["metadata"]["deletionTimestamp"] = self._clock.stamp()
+                self._store((resource.plural, namespace, name), old)
+            return
+        self.remove(resource, namespace, name)
+
+    # What the cluster does with the store
+
+    def remove(self, resource: ResourceType, namespace: str, name: str) -> None:
+        """Take an object out of the store, whatever held it."""
+        key = (resource.plural, namespace, name)
+        before = self._objects.pop(key)
+        self._version += 1
+        self._wrote(Written(key=key, before=before, after=None))
+
+    def put_status(self, resource: ResourceType, body: Json, status: Json) -> Json:
+        """Write a status as a component of the cluster does: no precondition."""
+        metadata = body["metadata"]
+        return self.patch(resource, metadata["namespace"], metadata["name"], {"status": status}, subresource="status")
+
+    def touch(self, resource: ResourceType, namespace: str, name: str) -> None:
+        """Somebody else writes the object: its resource version moves on."""
+        old = self.get(resource, namespace, name)
+        if old is not None:
+            old["metadata"].setdefault("annotations", {})["simulation/touched"] = str(self._version)
+            self._store((resource.plural, namespace, name), old)
+
+    def all(self, resource: ResourceType) -> Iterator[Json]:
+        """Every object of a type in any namespace."""
+        for key, raw in sorted(self._objects.items()):
+            if key[0] == resource.plural:
+                yield cast("Json", _loaded(raw))
+
+    def uids(self) -> frozenset[str]:
+        """The uids of everything that exists."""
+        return frozenset(str(_must(raw)["metadata"]["uid"]) for raw in self._objects.values())
+
+    def snapshot(self) -> dict[Key, Json]:
+        """Every object there is."""
+        return {key: _must(raw) for key, raw in sorted(self._objects.items())}
+
+    # Reads of the state before the last write of a type
+
+    def stale_get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
+        """The object as it was one write ago."""
+        key = (resource.plural, namespace, name)
+        for written in reversed(self.writes):
+            if written.key == key:
+                return _loaded(written.before)
+        return self.get(resource, namespace, name)
+
+    def stale_list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+        """The list as it was before the last write of this type."""
+        objects = dict(self._objects)
+        for written in reversed(self.writes):
+            if written.key[:2] == (resource.plural, namespace):
+                if written.before is None:
+                    objects.pop(written.key, None)
+                else:
+                    objects[written.key] = written.before
+                break
+        return _selected(objects, resource, namespace, labels)
+
+    # Inside
+
+    def _require(self, resource: ResourceType, namespace: str, name: str) -> Json:
+        found = self.get(resource, namespace, name)
+        if found is None:
+            raise KubeNotFound(f"{resource.plural} {name!r} not found")
+        return found
+
+    def _update(self, resource: ResourceType, old: Json, new: Json, *, status: bool) -> Json:
+        metadata = old["metadata"]
+        if status:
+            new = {**old, "status": new.get("status", {})}
+        else:
+            if resource.plural in _WITH_STATUS and ("status" in old or "status" in new):
+                new["status"] = old.get("status", {})
+            new_metadata = new.setdefault("metadata", {})
+            for field in _SYSTEM_METADATA:
+                new_metadata.pop(field, None)
+                if field in metadata:
+                    new_metadata[field] = metadata[field]
+            new |= {"apiVersion": resource.api_version, "kind": resource.kind}
+            _immutable(resource, old, new)
+            if new.get("spec") != old.get("spec"):
+                new_metadata["generation"] = metadata["generation"] + 1
+        return self._store((resource.plural, metadata["namespace"], metadata["name"]), new)
+
+    def _store(self, key: Key, body: Json) -> Json:
+        before = self._objects.get(key)
+        if before is not None and _same(_must(before), body):
+            return _must(before)
+        self._version += 1
+        body["metadata"]["resourceVersion"] = str(self._version)
+        after = marshal.dumps(body)
+        self._objects[key] = after
+        self._wrote(Written(key=key, before=before, after=after))
+        return _must(after)
+
+    def _wrote(self, written: Written) -> None:
+        self.writes.append(written)
+        for watcher in self.watchers:
+            watcher(written)
+
+    def _held(self, resource: ResourceType, body: Json) -> bool:
+        if resource.plural == PODS.plural:
+            return bool(body.get("spec", {}).get("nodeName"))
+        if resource.plural == CLAIMS.plural:
+            return self.claim_in_use(body["metadata"]["namespace"], body["metadata"]["name"])
+        return bool(body["metadata"].get("finalizers"))
+
+    def claim_in_use(self, namespace: str, name: str) -> bool:
+        """Whether a scheduled pod names this claim: such a claim outlives its deletion."""
+        return any(
+            pod["metadata"]["namespace"] == namespace and name in claims_of(pod)
+            for pod in self.all(PODS)
+            if pod.get("spec", {}).get("nodeName")
+        )
+
+
+def claims_of(pod: Json) -> list[str]:
+    """The names of the claims that a pod mounts."""
+    volumes = pod.get("spec", {}).get("volumes") or []
+    return [v["persistentVolumeClaim"]["claimName"] for v in volumes if "persistentVolumeClaim" in v]
+
+
+def loaded(raw: bytes | None) -> Json | None:
+    """The JSON behind a stored object."""
+    return _loaded(raw)
+
+
+def _loaded(raw: bytes | None) -> Json | None:
+    return None if raw is None else _must(raw)
+
+
+def _must(raw: bytes) -> Json:
+    return cast("Json", marshal.loads(raw))  # noqa: S302 - our own bytes
+
+
+def _selected(
+    objects: Mapping[Key, bytes], resource: ResourceType, namespace: str, labels: Mapping[str, str]
+) -> list[Json]:
+    keys = sorted(key for key in objects if key[0] == resource.plural and key[1] == namespace)
+    bodies = (_must(objects[key]) for key in keys)
+    return [body for body in bodies if labels.items() <= (body["metadata"].get("labels") or {}).items()]
+
+
+def _same(old: Json, new: Json) -> bool:
+    versions = old["metadata"].get("resourceVersion"), new["metadata"].get("resourceVersion")
+    if versions[0] == versions[1]:
+        return old == new
+    return old == {**new, "metadata": {**new["metadata"], "resourceVersion": versions[0]}}
+
+
+def _match(resource: ResourceType, old: Json, wanted: Mapping[str, Any]) -> None:
+    for field in ("uid", "resourceVersion"):
+        value = wanted.get(field)
+        if value and value != old["metadata"][field]:
+            raise KubeConflict(
+                f"{resource.plural} {old['metadata']['name']!r}: {field} is {old['metadata'][field]}, not {value}"
+            )
+
+
+def _merged(old: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON of any shape
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(old) if isinstance(old, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = _merged(result.get(key), value)
+    return result
+
+
+def _defaults(resource: ResourceType, body: Json) -> None:
+    if resource.plural == PODS.plural:
+        body["status"] = {"phase": "Pending"}
+    elif resource.plural == CLAIMS.plural:
+        body["status"] = {"phase": "Pending"}
+        body["metadata"]["finalizers"] = ["kubernetes.io/pvc-protection"]
+    elif resource.plural in _KINDS_BY_PLURAL:
+        body.setdefault("spec", {})
+
+
+def _immutable(resource: ResourceType, old: Json, new: Json) -> None:
+    name = old["metadata"]["name"]
+    if resource.plural == CONFIG_MAPS.plural and old.get("immutable"):
+        if old.get("data") != new.get("data") or not new.get("immutable"):
+            raise KubeRefused(f"configmaps {name!r}: field is immutable when `immutable` is set")
+    elif resource.plural == REVISIONS.plural and old.get("data") != new.get("data"):
+        raise KubeRefused(f"controllerrevisions {name!r}: data: field is immutable")
+    elif resource.plural == PODS.plural and old.get("spec") != new.get("spec"):
+        raise KubeRefused(f"pods {name!r}: pod updates may not change fields other than a container's image")
+    elif resource.plural == CLAIMS.plural and _without_requests(old) != _without_requests(new):
+        raise KubeRefused(f"persistentvolumeclaims {name!r}: spec is immutable except resources.requests")
+
+
+def _without_requests(claim: Json) -> Json:
+    spec = dict(claim.get("spec", {}))
+    spec.pop("resources", None)
+    return spec
