@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from kafka_quorum.errors import OperatorError
 
-
-class SettingsError(OperatorError):
+class SettingsError(ValueError):
     """An environment variable that cannot be used; the text names it and what it should hold."""
 
 
@@ -81,7 +79,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
     template = environment.get("KQ_IMAGE_TEMPLATE") or defaults.image_template
     if "{version}" not in template:
         raise SettingsError(
-            f"KQ_IMAGE_TEMPLATE is {template!r}: it must contain {{version}}, as apache/kafka:{{version}}"
+            f"KQ_IMAGE_TEMPLATE is {template!r}: write {{version}} into it, as apache/kafka:{{version}}"
         )
     level = (environment.get("KQ_LOG_LEVEL") or defaults.log_level).upper()
     if level not in ("DEBUG", "INFO", "WARNING", "ERROR"):
@@ -92,12 +90,11 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
     policy = environment.get("KQ_IMAGE_PULL_POLICY") or defaults.image_pull_policy
     if policy not in ("Always", "IfNotPresent", "Never"):
         raise SettingsError(f"KQ_IMAGE_PULL_POLICY is {policy!r}: use Always, IfNotPresent or Never")
+    watched = environment.get("KQ_WATCH_NAMESPACES", "")
     return Settings(
         image_template=template,
         image_pull_policy=policy,
-        namespaces=tuple(
-            filter(None, (name.strip() for name in environment.get("KQ_WATCH_NAMESPACES", "").split(",")))
-        ),
+        namespaces=tuple(name.strip() for name in watched.split(",") if name.strip()),
         log_level=level,
         log_format=log_format,
         tick_s=_seconds(environment, "KQ_TICK_S", defaults.tick_s),

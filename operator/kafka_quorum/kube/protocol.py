@@ -58,7 +58,9 @@ class KubeApi(Protocol):
         subresource: str = "",
         strategic: bool = False,
     ) -> Json:
-        """Merge patch, or for built-in types a strategic one, which merges conditions by their type; with `metadata.resourceVersion` or `metadata.uid` in `body` it is conditional (`KubeConflict`).
+        """Merge patch; `strategic` for built-in types, which merges conditions by their type.
+
+        With `metadata.resourceVersion` or `metadata.uid` in `body` it is conditional (`KubeConflict`).
 
         `subresource` is empty, or `status`.
         """

@@ -66,7 +66,7 @@ class Look:
 
 
 async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Snapshot | None:
-    """Everything that belongs to a quorum; None if the resource is gone. Raises `KubeError` if a part cannot be read."""
+    """Everything of a quorum, or None if the resource is gone. Raises `KubeError` if a part cannot be read."""
     taken_at_s = clock.monotonic()
     labels = names.quorum_labels(name)
     resource = await kube.get(QUORUMS, namespace, name)

@@ -27,9 +27,9 @@ from kafka_quorum.model.identity import (
 )
 from kafka_quorum.model.ids import DirectoryID
 from kafka_quorum.model.names import claim_name, config_name
+from kafka_quorum.model.nodes import initial_nodes
 from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, Revision, Running, Terminated, Waiting
 from kafka_quorum.model.plan import Severity, Verdict, Wait
-from kafka_quorum.plan.nodes import initial_nodes
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.podstate import waiting_pod
 from kafka_quorum.plan.safety import (

@@ -19,9 +19,9 @@ from kafka_quorum.model.identity import (
 )
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.names import claim_name
+from kafka_quorum.model.nodes import initial_node_ids, wanted_node_ids
 from kafka_quorum.model.observed import Claim, Observed, PodRole
 from kafka_quorum.model.plan import Severity, Wait
-from kafka_quorum.plan.nodes import initial_node_ids, wanted_node_ids
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.safety import may_mint
 

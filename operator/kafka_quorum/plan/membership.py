@@ -11,12 +11,11 @@ from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIden
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import advertised
+from kafka_quorum.model.nodes import revision_of, stale_voters, wanted_node_ids
 from kafka_quorum.model.observed import Observed, Operation, Pod, PodRole, QuorumView
 from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.model.quorum import AddVoter, Endpoint
-from kafka_quorum.plan.nodes import wanted_node_ids
 from kafka_quorum.plan.part import Part
-from kafka_quorum.plan.pods import revision_of
 from kafka_quorum.plan.safety import may_add_voter, may_change_voters
 
 ADD_VOTER = "AddVoter"
@@ -50,12 +49,6 @@ def membership(desired: Desired, observed: Observed, record: IdentityRecord) -> 
             if operation is not None:
                 return _continue(desired, observed, record, view, operation)
             return _begin(desired, observed, record, view)
-
-
-def stale_voters(record: IdentityRecord, view: QuorumView) -> tuple[ReplicaKey, ...]:
-    """Voters that are no controller of the record: retired disks above all."""
-    own = {node.key for node in record.nodes}
-    return tuple(sorted((key for key in view.voters if key not in own), key=str))
 
 
 def stale_waits(record: IdentityRecord, observed: Observed) -> tuple[Wait, ...]:

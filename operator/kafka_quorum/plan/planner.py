@@ -7,11 +7,11 @@ else is left to do. With an invalid spec (`repair_only`) pods and disks are stil
 from kafka_quorum.model.actions import RecordChange, WriteRecord
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import IdentityRecord, with_nodes
+from kafka_quorum.model.nodes import wanted_node_ids
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan, Severity, Wait
 from kafka_quorum.plan import disks, membership, revisions, support
 from kafka_quorum.plan.identity import assess
-from kafka_quorum.plan.nodes import wanted_node_ids
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.pods import marks, pods
 

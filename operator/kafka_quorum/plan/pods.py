@@ -6,6 +6,7 @@ from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIden
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import config_name
+from kafka_quorum.model.nodes import revision_of
 from kafka_quorum.model.observed import (
     DiskFound,
     Observed,
@@ -31,11 +32,6 @@ def pods(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
     if record.phase is not BootstrapPhase.STARTED:
         return Part()
     return merged(_node(desired, observed, record, node) for node in record.nodes)
-
-
-def revision_of(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Revision | None:
-    """What this node's pod is made from: its own revision, else the fleet's."""
-    return observed.revision(node.revision) or observed.revision(record.applied_revision)
 
 
 def _node(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:

@@ -10,12 +10,11 @@ from kafka_quorum.model.actions import CreateRevision, RecordChange, WriteRecord
 from kafka_quorum.model.desired import Desired, Runtime
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, with_revision
 from kafka_quorum.model.names import inputs_hash, revision_name
+from kafka_quorum.model.nodes import revision_of, wanted_node_ids
 from kafka_quorum.model.observed import Observed, PodRole, Revision, Waiting
 from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.plan.identity import format_of
-from kafka_quorum.plan.nodes import wanted_node_ids
 from kafka_quorum.plan.part import Part
-from kafka_quorum.plan.pods import revision_of
 from kafka_quorum.plan.podstate import is_stuck
 from kafka_quorum.plan.safety import may_run_image
 

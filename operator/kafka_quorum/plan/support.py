@@ -5,9 +5,9 @@ from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import budget_facts, budget_name, config_name, service_facts, service_name
+from kafka_quorum.model.nodes import revision_of
 from kafka_quorum.model.observed import Observed, Revision
 from kafka_quorum.plan.part import Part, merged
-from kafka_quorum.plan.pods import revision_of
 
 _PAIR = 2
 

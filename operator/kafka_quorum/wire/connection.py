@@ -38,7 +38,7 @@ class _Attempt:
 
     endpoint: Endpoint
     api: Api
-    doing: str = "earlier requests to it were waited for"
+    doing: str = "waiting for earlier requests to end"
     sent: bool = False
 
     def unreachable(self, why: str) -> KafkaUnreachable:
@@ -109,7 +109,7 @@ class Connection:
                 session = await self._ready(attempt)
                 return await self._exchange(attempt, session, build)
         except TimeoutError:
-            raise attempt.unreachable(f"{attempt.doing} for {deadline_s:g} s") from None
+            raise attempt.unreachable(f"{deadline_s:g} s had passed while {attempt.doing}") from None
 
     @property
     def busy(self) -> bool:
@@ -137,7 +137,7 @@ class Connection:
         return self._session
 
     async def _connect(self, attempt: _Attempt) -> Channel:
-        attempt.doing = "a connection was attempted"
+        attempt.doing = "connecting"
         host, port, limits = self.endpoint.host, self.endpoint.port, self.limits
         try:
             async with asyncio.timeout(limits.connect_timeout_s) as connecting:
@@ -149,7 +149,7 @@ class Connection:
 
     async def _negotiate(self, attempt: _Attempt, channel: Channel) -> ServerVersions:
         """Which versions the server speaks; a too-old ApiVersions is enough for that."""
-        attempt.doing = "its versions were asked for"
+        attempt.doing = "negotiating versions"
         answer = await self._ask(attempt, channel, messages.api_versions_request())
         try:
             response = codec.decode_api_versions(answer)
@@ -176,7 +176,7 @@ class Connection:
             request = build(version)
         except ValueError as error:
             raise attempt.unwritable(str(error)) from error
-        attempt.doing = "an answer was waited for"
+        attempt.doing = "waiting for the answer"
         answer = await self._ask(attempt, session.channel, request, counts=True)
         try:
             return codec.decode_response(attempt.api.key, version, answer)

@@ -128,8 +128,9 @@ def _replica(row: ReplicaState) -> Replica:
 
 def add_voter_request(request: AddVoter, version: int) -> AddRaftVoterRequest0 | AddRaftVoterRequest1:
     """KIP-853's request; version 1 is told to answer only when the new voter set is committed."""
-    timeout = i32Timedelta.parse(timedelta(milliseconds=request.timeout_ms))
-    voter_id, directory = i32(request.voter.node_id), kio_uuid(request.voter.directory_id)
+    timeout_ms = _int32("timeout", request.timeout_ms)
+    timeout = i32Timedelta.parse(timedelta(milliseconds=timeout_ms))
+    voter_id, directory = _int32("node id", request.voter.node_id), kio_uuid(request.voter.directory_id)
     if version == 0:
         return AddRaftVoterRequest0(
             cluster_id=request.cluster_id,
@@ -148,8 +149,16 @@ def add_voter_request(request: AddVoter, version: int) -> AddRaftVoterRequest0 |
     )
 
 
+def _int32(what: str, value: int) -> i32:
+    if not isinstance(value, i32):  # kio's types are ranges
+        raise ValueError(f"the {what} {value} does not fit into 32 bits")  # noqa: TRY004 - a value out of range
+    return value
+
+
 def _port(port: int) -> u16:
-    return u16.parse(port)
+    if not isinstance(port, u16):
+        raise ValueError(f"{port} is not a port")  # noqa: TRY004 - a value out of range
+    return port
 
 
 def directory_id(value: uuid.UUID | None) -> DirectoryID | None:

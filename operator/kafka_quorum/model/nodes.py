@@ -1,10 +1,14 @@
-"""Which node ids a quorum shall have. Controllers start at 3000: brokers share the id space, and start lower."""
+"""Questions about nodes that plan and status both ask: which are wanted, what they are made from, which are stale.
+
+Controllers start at 3000: brokers share the id space, and start lower.
+"""
 
 from typing import Final
 
 from kafka_quorum.model.desired import BootstrapMode, Desired
 from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
-from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.ids import NodeID, ReplicaKey
+from kafka_quorum.model.observed import Observed, QuorumView, Revision
 
 FIRST_NODE_ID: Final = 3000
 
@@ -27,12 +31,18 @@ def initial_node_ids(desired: Desired, wanted: tuple[NodeID, ...]) -> tuple[Node
     return wanted[:1] if desired.bootstrap is BootstrapMode.STANDALONE else wanted
 
 
-def is_initial(record: IdentityRecord, node: NodeIdentity) -> bool:
-    """Whether this node's present disk is one of the first voters'."""
-    return node.key in record.initial
-
-
 def initial_nodes(record: IdentityRecord) -> tuple[NodeIdentity, ...]:
     """The nodes of the first voters, whatever became of their disks."""
     ids = {key.node_id for key in record.initial}
     return tuple(node for node in record.nodes if node.node_id in ids)
+
+
+def revision_of(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Revision | None:
+    """What this node's pod is made from: its own revision, else the fleet's."""
+    return observed.revision(node.revision) or observed.revision(record.applied_revision)
+
+
+def stale_voters(record: IdentityRecord, view: QuorumView) -> tuple[ReplicaKey, ...]:
+    """Voters that are no controller of the record: retired disks above all."""
+    own = {node.key for node in record.nodes}
+    return tuple(sorted((key for key in view.voters if key not in own), key=str))

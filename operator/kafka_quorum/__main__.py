@@ -1,0 +1,58 @@
+"""The operator's process: settings, logs, event loop."""
+
+import asyncio
+import importlib.util
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+
+from kafka_quorum.handlers import run
+from kafka_quorum.settings import Settings, SettingsError, from_environment
+
+
+class _JsonFormatter(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Time, level, logger, message, and the traceback where there is one."""
+        row = {
+            "time": datetime.fromtimestamp(record.created, tz=UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            row["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(row)
+
+
+def configure_logs(settings: Settings) -> None:
+    """Everything to standard error, one line a record."""
+    handler = logging.StreamHandler()
+    text = logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    handler.setFormatter(_JsonFormatter() if settings.log_format == "json" else text)
+    logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
+    for noisy in ("asyncio", "aiohttp", "kopf.activities", "kopf._core", "kopf._cogs"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def main() -> int:
+    """Run until SIGTERM; 2 if the settings cannot be used."""
+    try:
+        settings = from_environment()
+    except SettingsError as error:
+        print(f"kafka-quorum-operator: {error}", file=sys.stderr)  # noqa: T201 - before there are logs
+        return 2
+    configure_logs(settings)
+    if importlib.util.find_spec("uvloop") is not None:
+        import uvloop  # noqa: PLC0415 - an extra that may be missing
+
+        uvloop.run(run(settings))
+    else:
+        asyncio.run(run(settings))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

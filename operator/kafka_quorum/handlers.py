@@ -1,0 +1,122 @@
+"""Kopf at the edge, and only here: watches that wake the loops. Kopf writes nothing on our resources.
+
+`on.event` handlers are neither retried nor persisted by Kopf, so they do nothing but wake (measured in `docs/`).
+"""
+
+import asyncio
+import logging
+
+import kopf
+
+from kafka_quorum.kube.client import KubeClient, connect
+from kafka_quorum.loops import Loops
+from kafka_quorum.model.names import GROUP, LABEL_QUORUM
+from kafka_quorum.reconcile import QuorumKey, Reconciler
+from kafka_quorum.settings import Settings, SystemClock, SystemIds
+from kafka_quorum.wire.admin import KafkaControllers
+
+_OURS = {LABEL_QUORUM: kopf.PRESENT}
+logger = logging.getLogger(__name__)
+
+
+class Edge:
+    """What lives as long as the operator does."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Nothing is opened before Kopf starts."""
+        self.settings = settings
+        self._kube: KubeClient | None = None
+        self._controllers: KafkaControllers | None = None
+        self._loops: Loops | None = None
+
+    async def start(self) -> None:
+        """Open the edges."""
+        self._kube = await connect()
+        self._controllers = KafkaControllers()
+        reconciler = Reconciler(
+            kube=self._kube,
+            controllers=self._controllers,
+            clock=SystemClock(),
+            ids=SystemIds(),
+            settings=self.settings,
+        )
+        self._loops = Loops(reconciler)
+        logger.info("watching %s", ", ".join(self.settings.namespaces) or "all namespaces")
+
+    async def stop(self) -> None:
+        """Stop the loops, then close the edges."""
+        if self._loops is not None:
+            await self._loops.stop()
+        if self._controllers is not None:
+            await self._controllers.close()
+        if self._kube is not None:
+            await self._kube.close()
+
+    def wake(self, key: QuorumKey, *, create: bool) -> None:
+        """Pass on what a watch said."""
+        if self._loops is not None:
+            self._loops.wake(key, create=create)
+
+    def quorums(self) -> int:
+        """How many quorums have a loop."""
+        return 0 if self._loops is None else len(tuple(self._loops.keys()))
+
+
+def registry(edge: Edge) -> kopf.OperatorRegistry:
+    """Every handler of the operator."""
+    handlers = kopf.OperatorRegistry()
+
+    @kopf.on.startup(registry=handlers)
+    async def start(settings: kopf.OperatorSettings, **_: object) -> None:
+        configure(settings)
+        await edge.start()
+
+    @kopf.on.cleanup(registry=handlers)
+    async def stop(**_: object) -> None:
+        await edge.stop()
+
+    @kopf.on.event(GROUP, "v1alpha1", "kafkaquorums", registry=handlers)
+    async def quorum(namespace: str | None, name: str | None, **_: object) -> None:
+        edge.wake(QuorumKey(namespace=namespace or "", name=name or ""), create=True)
+
+    async def part(namespace: str | None, labels: kopf.Labels, **_: object) -> None:
+        edge.wake(QuorumKey(namespace=namespace or "", name=labels[LABEL_QUORUM]), create=False)
+
+    for group, version, plural in (
+        ("", "v1", "pods"),
+        ("", "v1", "persistentvolumeclaims"),
+        ("", "v1", "configmaps"),
+        ("", "v1", "services"),
+        ("policy", "v1", "poddisruptionbudgets"),
+        ("apps", "v1", "controllerrevisions"),
+    ):
+        kopf.on.event(group, version, plural, labels=_OURS, id=f"wake-{plural}", registry=handlers)(part)
+
+    @kopf.on.probe(id="quorums", registry=handlers)
+    async def quorums(**_: object) -> int:
+        return edge.quorums()
+
+    return handlers
+
+
+def configure(settings: kopf.OperatorSettings) -> None:
+    """No traces on resources, no peering, no posting of events, and quick reconnects (10 s by default otherwise)."""
+    settings.persistence.finalizer = f"{GROUP}/unused-by-this-operator"
+    settings.peering.standalone = True
+    settings.posting.enabled = False
+    settings.networking.error_backoffs = (0.2, 0.5, 1, 1, *([2] * 60))
+    settings.watching.server_timeout = 300
+    logging.getLogger("kopf.objects").setLevel(logging.WARNING)
+
+
+async def run(settings: Settings) -> None:
+    """Run until the process is told to stop."""
+    edge = Edge(settings)
+    await kopf.operator(
+        registry=registry(edge),
+        standalone=True,
+        namespaces=settings.namespaces,
+        clusterwide=not settings.namespaces,
+        liveness_endpoint=f"http://0.0.0.0:{settings.probe_port}/healthz",
+    )
+    await asyncio.sleep(0)

@@ -1,0 +1,243 @@
+"""One pass over one quorum: observe → validate → plan → act → status. Level-triggered: it starts from what is.
+
+A look at the quorum may use the Kubernetes objects of an earlier pass while no watch has spoken; but a plan that wants
+to act is made again from objects that were listed for it. After an act the caller looks again at once.
+"""
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kafka_quorum.act.execute import Context, Executor
+from kafka_quorum.act.narrate import narrate
+from kafka_quorum.api.validation import validate
+from kafka_quorum.errors import KubeConflict, KubeError, KubeNotFound
+from kafka_quorum.kube.protocol import QUORUMS, Json, KubeApi
+from kafka_quorum.model import actions
+from kafka_quorum.model.desired import Desired, FieldFault
+from kafka_quorum.model.observed import Memory
+from kafka_quorum.model.plan import Outcome, Plan, Verdict
+from kafka_quorum.observe import gather
+from kafka_quorum.observe.gather import Look, Snapshot
+from kafka_quorum.observe.quorum import FETCH_TIMEOUT_MS
+from kafka_quorum.plan.planner import plan
+from kafka_quorum.settings import Clock, IdSource, Settings
+from kafka_quorum.status import spec_accepted
+from kafka_quorum.status.build import build, patch_of
+from kafka_quorum.status.finding import Pass
+from kafka_quorum.status.merge import merged
+from kafka_quorum.wire.protocol import Controllers
+
+_FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms"
+_FAILED_REQUEUE_S = 1.0
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumKey:
+    """Which quorum."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """As kubectl writes it."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassResult:
+    """What a pass came to. `gone`: there is no such resource any more. `again`: look again at once."""
+
+    plan: Plan | None
+    outcomes: tuple[Outcome, ...]
+    requeue_s: float
+    again: bool
+    gone: bool
+
+
+class Reconciler:
+    """Runs passes. What it remembers between them (looks, objects) only saves requests, and may be lost at any time."""
+
+    def __init__(
+        self, *, kube: KubeApi, controllers: Controllers, clock: Clock, ids: IdSource, settings: Settings
+    ) -> None:
+        """Take the edges and the settings."""
+        self._kube = kube
+        self._controllers = controllers
+        self._clock = clock
+        self._settings = settings
+        self._executor = Executor(kube, controllers, clock, ids, settings)
+        self._memories: dict[QuorumKey, Memory] = {}
+        self._snapshots: dict[QuorumKey, Snapshot] = {}
+        self._verdicts: dict[QuorumKey, tuple[Verdict, ...]] = {}
+
+    def changed(self, key: QuorumKey) -> None:
+        """A watch has spoken: the remembered objects of this quorum are not trusted any more."""
+        self._snapshots.pop(key, None)
+
+    def forget(self, key: QuorumKey) -> None:
+        """The resource is gone: remember nothing of it."""
+        for store in (self._memories, self._snapshots, self._verdicts):
+            store.pop(key, None)
+
+    async def run_pass(self, key: QuorumKey) -> PassResult:
+        """One pass. Raises `KubeError` if the Kubernetes objects cannot be read: unknown is not empty."""
+        remembered = self._remembered(key)
+        taken = remembered or await self._snapshot(key)
+        if taken is None:
+            return PassResult(plan=None, outcomes=(), requeue_s=0.0, again=False, gone=True)
+        result = await self._pass(key, taken, may_act=remembered is None)
+        if result is not None:
+            return result
+        taken = await self._snapshot(key)  # there is something to do: judged on objects that were listed for it
+        if taken is None:
+            return PassResult(plan=None, outcomes=(), requeue_s=0.0, again=False, gone=True)
+        fresh = await self._pass(key, taken, may_act=True)
+        assert fresh is not None, "a pass that may act always ends"  # noqa: S101 - states an invariant
+        return fresh
+
+    def _remembered(self, key: QuorumKey) -> Snapshot | None:
+        taken = self._snapshots.get(key)
+        if taken is None or self._clock.monotonic() - taken.taken_at_s > self._settings.resync_s:
+            return None
+        return taken
+
+    async def _snapshot(self, key: QuorumKey) -> Snapshot | None:
+        self._snapshots.pop(key, None)
+        return await gather.snapshot(self._kube, key.namespace, key.name, self._clock)
+
+    async def _pass(self, key: QuorumKey, taken: Snapshot, *, may_act: bool) -> PassResult | None:
+        """The data flow. None: there is something to do, and these objects are not fresh enough for it."""
+        judged = _judge(taken)
+        if judged.desired is None:
+            return await self._refuse(taken, judged.faults)
+        desired = judged.desired
+        looked = await self._look(key, taken, desired)
+        observed = gather.observed(taken, looked)
+        now_s = self._clock.now().timestamp()
+        planned = plan(desired, observed, now_s=now_s, repair_only=bool(judged.faults))
+        if planned.actions and not may_act:
+            return None
+        self._tell(key, planned)
+        context = Context(desired=desired, record=taken.record, resource=taken.resource)
+        outcomes = await self._executor.execute(planned, context)
+        done = Pass(desired=desired, observed=observed, plan=planned, outcomes=outcomes, faults=judged.faults)
+        written = await self._write_status(taken, done)
+        if planned.actions:
+            await self._narrate(key, taken.resource, outcomes)
+        else:
+            self._keep(key, taken, written)
+        failed = any(not outcome.done for outcome in outcomes)
+        return PassResult(
+            plan=planned,
+            outcomes=outcomes,
+            requeue_s=_FAILED_REQUEUE_S if failed else min(planned.requeue_s, self._settings.tick_s),
+            again=bool(planned.actions) and not failed,
+            gone=False,
+        )
+
+    async def _look(self, key: QuorumKey, taken: Snapshot, desired: Desired) -> Look:
+        looked = await gather.look(
+            self._controllers,
+            taken,
+            self._memories.get(key, Memory()),
+            port=desired.runtime.listener.port,
+            fetch_timeout_ms=_fetch_timeout_ms(desired),
+            clock=self._clock,
+        )
+        self._memories[key] = looked.memory
+        return looked
+
+    def _keep(self, key: QuorumKey, taken: Snapshot, resource: Json) -> None:
+        """Remember the objects of a pass that did nothing, with the status as it now is."""
+        if resource:
+            self._snapshots[key] = replace(taken, resource=resource)
+
+    async def _write_status(self, taken: Snapshot, done: Pass) -> Json:
+        """One patch, if anything changed; the answer is the resource as it is now."""
+        present = await self._present(taken, done)
+        old: Json = present.get("status") or {}
+        generation = int(taken.resource["metadata"].get("generation", 0))
+        new = build(done, old, generation=generation, now=self._now())
+        return await self._patch_status(present, patch_of(old, new))
+
+    async def _present(self, taken: Snapshot, done: Pass) -> Json:
+        """The resource as it is after the acts of this pass: a write of the operation has changed it."""
+        kinds = (actions.BeginOperation, actions.FinishOperation)
+        if not any(isinstance(action, kinds) for action in done.plan.actions):
+            return taken.resource
+        metadata = taken.resource["metadata"]
+        return await self._kube.get(QUORUMS, metadata["namespace"], metadata["name"]) or taken.resource
+
+    async def _patch_status(self, resource: Json, changed: Json) -> Json:
+        if not changed:
+            return resource
+        metadata = resource["metadata"]
+        body: Json = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": changed}
+        try:
+            return await self._kube.patch(QUORUMS, metadata["namespace"], metadata["name"], body, subresource="status")
+        except (KubeConflict, KubeNotFound):
+            return {}  # somebody wrote meanwhile: the next pass starts from there
+
+    async def _refuse(self, taken: Snapshot, faults: tuple[FieldFault, ...]) -> PassResult:
+        """A resource that never was valid: say so, field by field, and touch nothing."""
+        old: Json = taken.resource.get("status") or {}
+        generation = int(taken.resource["metadata"].get("generation", 0))
+        finding = spec_accepted.finding(faults)
+        conditions = merged(old.get("conditions") or (), (finding,), generation=generation, now=self._now())
+        new = old | {"observedGeneration": generation, "conditions": conditions}
+        await self._patch_status(taken.resource, patch_of(old, new))
+        return PassResult(plan=None, outcomes=(), requeue_s=self._settings.tick_s, again=False, gone=False)
+
+    def _tell(self, key: QuorumKey, planned: Plan) -> None:
+        """Log what the guards say when they say something new."""
+        if planned.verdicts == self._verdicts.get(key):
+            return
+        before = set(self._verdicts.get(key, ()))
+        self._verdicts[key] = planned.verdicts
+        for verdict in planned.verdicts:
+            if verdict not in before:
+                answer = "allows" if verdict.allowed else "holds"
+                logger.info("%s: guard %s %s: %s", key, verdict.rule, answer, verdict.reason)
+
+    async def _narrate(self, key: QuorumKey, resource: Json, outcomes: tuple[Outcome, ...]) -> None:
+        """Log every outcome and write an event of each. Nothing depends on events: a lost one is only logged."""
+        for outcome in outcomes:
+            logger.log(logging.INFO if outcome.done else logging.WARNING, "%s: %s", key, outcome.message)
+        for outcome in outcomes:
+            reason, _ = narrate(outcome.action)
+            try:
+                await self._executor.event(resource, reason, outcome.message, warning=not outcome.done)
+            except KubeError as error:
+                logger.warning("%s: an event could not be written: %s", key, error)
+
+    def _now(self) -> str:
+        return self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    """What is acted on: the valid spec, or with `faults` the last valid one, or nothing."""
+
+    desired: Desired | None
+    faults: tuple[FieldFault, ...]
+
+
+def _judge(taken: Snapshot) -> _Judged:
+    claimed = max((claim.requested_bytes for claim in taken.claims), default=None)
+    valid = validate(taken.resource, record=taken.record, claimed_bytes=claimed)
+    if isinstance(valid, Desired):
+        return _Judged(desired=valid, faults=())
+    applied = taken.spec_of(taken.record.applied_revision if taken.record else None)
+    if applied is None:
+        return _Judged(desired=None, faults=valid)
+    paused: Any = taken.resource.get("spec", {}).get("paused")
+    earlier = validate({**taken.resource, "spec": {**applied, "paused": paused is True}}, record=taken.record)
+    return _Judged(desired=earlier if isinstance(earlier, Desired) else None, faults=valid)
+
+
+def _fetch_timeout_ms(desired: Desired) -> int:
+    text = dict(desired.runtime.config).get(_FETCH_TIMEOUT, "")
+    return int(text) if text.isdigit() else FETCH_TIMEOUT_MS

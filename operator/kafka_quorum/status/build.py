@@ -1,0 +1,188 @@
+"""The whole status of a resource from one pass. Numbers that change with every look stay out of it."""
+
+from typing import Any, Final, TypeAlias
+
+from kafka_quorum.api.features import METADATA, metadata_version_name
+from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
+from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.names import LABEL_QUORUM, LABEL_ROLE, advertised, claim_name
+from kafka_quorum.model.nodes import revision_of, stale_voters
+from kafka_quorum.model.observed import Observed, PodRole, QuorumView
+from kafka_quorum.model.plan import Severity
+from kafka_quorum.status.available import available
+from kafka_quorum.status.degraded import degraded
+from kafka_quorum.status.finding import Pass
+from kafka_quorum.status.merge import merged
+from kafka_quorum.status.odd_voters import odd_voter_count
+from kafka_quorum.status.progressing import progressing
+from kafka_quorum.status.ready import ready
+from kafka_quorum.status.spec_accepted import spec_accepted
+
+Json: TypeAlias = dict[str, Any]
+
+CONDITIONS: Final = (ready, available, progressing, degraded, spec_accepted, odd_voter_count)
+
+
+def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
+    """The status, whole. `old` is the present one: its transition times and its operation live on."""
+    record = done.observed.record
+    status: Json = {
+        "observedGeneration": generation,
+        "selector": f"{LABEL_QUORUM}={done.desired.name},{LABEL_ROLE}={PodRole.KAFKA.value}",
+        "replicas": len(record.nodes) if record else 0,
+        "conditions": merged(
+            old.get("conditions") or (), (check(done) for check in CONDITIONS), generation=generation, now=now
+        ),
+    }
+    if record is not None:
+        status |= _identity(record)
+        status["controllers"] = [_controller(done, record, node) for node in record.nodes]
+    status |= _quorum(done.observed, old)
+    status |= _features(done.observed, old)
+    if (operation := old.get("operation")) is not None:
+        status["operation"] = operation | {"waitingFor": _waiting_for(done)}
+    return status
+
+
+def _identity(record: IdentityRecord) -> Json:
+    claims = {node.node_id: node.claim_uid for node in record.nodes}
+    initial = [
+        {"nodeID": key.node_id, "directoryID": key.directory_id, "claimUID": claims.get(key.node_id)}
+        for key in record.initial
+    ]
+    return {
+        "clusterID": record.cluster_id,
+        "appliedRevision": record.applied_revision,
+        "bootstrap": {
+            "phase": record.phase.value,
+            "mode": record.format.mode.value,
+            "initialControllers": [_without_none(row) for row in initial],
+        },
+    }
+
+
+def _controller(done: Pass, record: IdentityRecord, node: NodeIdentity) -> Json:
+    observed = done.observed
+    revision = revision_of(observed, record, node)
+    runtime = revision.runtime if revision else done.desired.runtime
+    listener = advertised(done.desired.namespace, done.desired.name, node.node_id, runtime)
+    pod = next(iter(observed.pods_of(node.node_id, PodRole.KAFKA)), None)
+    role, caught_up = _role(observed, node.key)
+    waits = [wait.message for wait in done.plan.waits if wait.node_id == node.node_id]
+    row = {
+        "nodeID": node.node_id,
+        "directoryID": node.directory_id,
+        "role": role,
+        "caughtUp": caught_up,
+        "endpoint": f"{listener.host}:{listener.port}",
+        "version": _version(observed, pod.revision) if pod else None,
+        "claimName": claim_name(done.desired.name, node),
+        "claimUID": node.claim_uid,
+        "podName": pod.name if pod else None,
+        "nodeName": pod.node_name or None if pod else None,
+        "reason": "; ".join(dict.fromkeys(waits)) or None,
+    }
+    return _without_none(row)
+
+
+def _role(observed: Observed, key: ReplicaKey) -> tuple[str, bool | None]:
+    if not isinstance(observed.quorum, Known):
+        return "Unknown", None
+    view = observed.quorum.value
+    caught_up = key in view.caught_up
+    if key in view.voters:
+        return ("Leader" if key.node_id == view.answer.leader_id else "Voter"), caught_up
+    return ("Observer", caught_up) if key in view.observers else ("None", None)
+
+
+def _version(observed: Observed, revision: str) -> str | None:
+    found = observed.revision(revision)
+    return found.runtime.release if found else None
+
+
+def _quorum(observed: Observed, old: Json) -> Json:
+    """The quorum as the leader describes it; without a leader, the last word of it with nobody healthy known."""
+    if not isinstance(observed.quorum, Known):
+        before = old.get("quorum") or {}
+        if not before.get("voters"):
+            return {}
+        return {"quorum": {**before, "leaderID": None, "healthyVoters": None, "summary": f"?/{before['voters']}"}}
+    view = observed.quorum.value
+    healthy, voters = len(view.voters & view.caught_up), len(view.voters)
+    kraft = next((feature.level for feature in observed.finalized if feature.name == "kraft.version"), None)
+    dynamic = all(key.directory_id for key in view.voters)
+    row = {
+        "type": "Dynamic" if dynamic else "Static",
+        "summary": f"{healthy}/{voters}",
+        "leaderID": view.answer.leader_id,
+        "leaderEpoch": view.answer.leader_epoch,
+        "voters": voters,
+        "healthyVoters": healthy,
+        "failureTolerance": max(0, healthy - (voters // 2 + 1)),
+        "kraftVersion": kraft,
+        "currentVoters": _keys(view.voters),
+        "committedVoters": None if view.committed_voters is None else _keys(view.committed_voters),
+    }
+    return {"quorum": _without_none(row), "staleReplicas": _stale(observed, view)}
+
+
+def _stale(observed: Observed, view: QuorumView) -> list[Json]:
+    record = observed.record
+    if record is None:
+        return []
+    own = {node.key for node in record.nodes}
+    retired = {directory for node in record.nodes for directory in node.lost}
+    voters = [{**row, "kind": "Voter"} for row in _keys(frozenset(stale_voters(record, view)))]
+    gone = frozenset(key for key in view.observers - own if key.directory_id in retired)
+    return [*voters, *({**row, "kind": "Observer"} for row in _keys(gone))]
+
+
+def _features(observed: Observed, old: Json) -> Json:
+    answers = [answer.value for _, answer in observed.versions if isinstance(answer, Known)]
+    finalized = {feature.name: feature.level for feature in observed.finalized}
+    if not answers or not finalized:
+        return {key: old[key] for key in ("features", "metadataVersion") if key in old}
+    rows = []
+    for name in sorted({feature.name for answer in answers for feature in answer.supported}):
+        ranges = [feature for answer in answers for feature in answer.supported if feature.name == name]
+        rows.append(
+            {
+                "name": name,
+                "finalized": finalized.get(name, 0),
+                "minSupported": max(feature.min_level for feature in ranges),
+                "maxSupported": min(feature.max_level for feature in ranges),
+            }
+        )
+    level = finalized.get(METADATA)
+    if level is None:
+        return {"features": rows}
+    known = metadata_version_name(level)
+    return {"features": rows, "metadataVersion": f"{known} ({level})" if known else str(level)}
+
+
+def _keys(keys: frozenset[ReplicaKey]) -> list[Json]:
+    rows = sorted(keys, key=lambda key: (key.node_id, key.directory_id or ""))
+    return [_without_none({"nodeID": key.node_id, "directoryID": key.directory_id}) for key in rows]
+
+
+def _waiting_for(done: Pass) -> str:
+    moving = done.first(Severity.PROGRESS)
+    return moving.message if moving else ""
+
+
+def _without_none(row: Json) -> Json:
+    return {key: value for key, value in row.items() if value is not None}
+
+
+def patch_of(old: Json, new: Json) -> Json:
+    """A merge patch that turns `old` into `new`; empty if nothing differs."""
+    changed = {key: _merge_value(old.get(key), value) for key, value in new.items() if old.get(key) != value}
+    return changed | {key: None for key in old if key not in new}
+
+
+def _merge_value(old: Any, new: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Objects are merged by the server, so that what is gone must be named; everything else is replaced."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return patch_of(old, new)
+    return new

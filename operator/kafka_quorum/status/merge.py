@@ -1,0 +1,31 @@
+"""The one place that stamps conditions: a transition time changes when, and only when, the status does."""
+
+from collections.abc import Iterable
+from typing import Any, Final, TypeAlias
+
+from kafka_quorum.status.finding import Finding
+
+Json: TypeAlias = dict[str, Any]
+_MESSAGE_MAX: Final = 2000
+
+
+def merged(old: Iterable[Json], findings: Iterable[Finding], *, generation: int, now: str) -> list[Json]:
+    """The conditions of the resource, in the order of the findings. `now` is RFC 3339."""
+    before = {row.get("type"): row for row in old}
+    return [_one(before.get(finding.type, {}), finding, generation, now) for finding in findings]
+
+
+def _one(old: Json, finding: Finding, generation: int, now: str) -> Json:
+    unchanged = old.get("status") == finding.truth.value
+    return {
+        "type": finding.type,
+        "status": finding.truth.value,
+        "reason": finding.reason,
+        "message": _shortened(finding.message),
+        "observedGeneration": generation,
+        "lastTransitionTime": old.get("lastTransitionTime", now) if unchanged else now,
+    }
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= _MESSAGE_MAX else f"{message[: _MESSAGE_MAX - 1]}…"

@@ -1,0 +1,19 @@
+"""SpecAccepted: every fault of the spec, by field. A spec with faults blocks changes, never repair."""
+
+from collections.abc import Iterable
+
+from kafka_quorum.model.desired import FieldFault
+from kafka_quorum.status.finding import Finding, Pass, Truth
+
+
+def spec_accepted(done: Pass) -> Finding:
+    """Whether the spec is valid."""
+    return finding(done.faults)
+
+
+def finding(faults: Iterable[FieldFault]) -> Finding:
+    """The condition for these faults; there may be nothing else to say of a resource that never was valid."""
+    listed = "; ".join(f"{fault.field}: {fault.message}" for fault in faults)
+    if listed:
+        return Finding(type="SpecAccepted", truth=Truth.FALSE, reason="InvalidSpec", message=listed)
+    return Finding(type="SpecAccepted", truth=Truth.TRUE, reason="Valid", message="the spec is valid")
