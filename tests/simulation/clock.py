@@ -7,7 +7,7 @@ _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class VirtualClock:
-    """A clock that moves only when the world does. Wall time and monotonic time start apart, so that nobody mixes them."""
+    """A clock that moves only when the world does. Wall and monotonic time start apart, so that nobody mixes them."""
 
     def __init__(self) -> None:
         """Start at the first moment of the run."""

@@ -1,4 +1,4 @@
-"""A disk as Kafka's tools see it, and what a format leaves on it step by step, so that a crash can come between any two.
+"""A disk as Kafka's tools see it, and what a format leaves on it step by step: a crash can come between any two.
 
 A disk is an object of its own: emptying a volume puts another one in its place, while a process that had files open
 keeps the old one, as a file system does with unlinked files. `serial` is the ground truth of which disk this is.

@@ -8,6 +8,7 @@ an established high watermark, a voter of that id, whether the newcomer answers,
 from typing import NoReturn
 
 from kio.schema.errors import ErrorCode
+from tests.simulation.kraft_model import CAUGHT_UP_WITHIN_S, OBSERVER_FORGOTTEN_S, KraftModel, Process
 
 from kafka_quorum.errors import Fault, KafkaUnreachable
 from kafka_quorum.model.ids import ReplicaKey, uuid_to_bytes
@@ -24,8 +25,6 @@ from kafka_quorum.model.quorum import (
 from kafka_quorum.wire import codec
 from kafka_quorum.wire.codec import Api, Effect
 from kafka_quorum.wire.refusals import refused
-
-from tests.simulation.kraft_model import CAUGHT_UP_WITHIN_S, OBSERVER_FORGOTTEN_S, KraftModel, Process
 
 _SUPPORTED = (
     FeatureRange(name="kraft.version", min_level=0, max_level=1),

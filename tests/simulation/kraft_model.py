@@ -1,7 +1,7 @@
 """KRaft, as far as bootstrapping and joining need it: replica keys, epochs, elections, replication, voter changes.
 
-A deterministic Raft in rounds (KIP-595, KIP-853): in each round leaders without a majority resign, somebody with the best
-log is elected, everybody fetches, high watermarks move, and the leaders write a record, so that the lag rarely reads 0.
+A deterministic Raft in rounds (KIP-595, KIP-853): in each round leaders without a majority resign, somebody with the
+best log is elected, everybody fetches, high watermarks move, and leaders write a record, so that the lag rarely reads 0.
 The log of a replica is on its disk. The newest voter set in a log counts, committed or not. Every leader stamps with a
 clock of its own. Adding a voter has Kafka's order of checks; `kraft_api.py` gives it Kafka's error codes.
 """
@@ -9,10 +9,10 @@ clock of its own. Adding a voter has Kafka's order of checks; `kraft_api.py` giv
 from dataclasses import dataclass, field
 from typing import Final
 
-from kafka_quorum.model.ids import ClusterID, NodeID, ReplicaKey
-
 from tests.simulation.clock import VirtualClock
 from tests.simulation.disk import Disk, Entry, Meta
+
+from kafka_quorum.model.ids import ClusterID, NodeID, ReplicaKey
 
 FETCH_TIMEOUT_S: Final = 2.0
 ELECTION_S: Final = 1.0

@@ -9,15 +9,17 @@ faults are put between it and the operator (`faults.py`), the rest of the cluste
 import marshal
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
+
+from tests.simulation.clock import VirtualClock
 
 from kafka_quorum.errors import KubeAlreadyExists, KubeConflict, KubeNotFound, KubeRefused
 from kafka_quorum.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, QUORUMS, REVISIONS, Json, ResourceType
 
-from tests.simulation.clock import VirtualClock
-
 Key = tuple[str, str, str]
 """Plural, namespace and name."""
+Items: TypeAlias = list[Json]
+"""What a list request answers; the class below has a method of the name `list`."""
 
 _WITH_STATUS = frozenset({QUORUMS.plural, PODS.plural, CLAIMS.plural, BUDGETS.plural})
 _KINDS_BY_PLURAL = {QUORUMS.plural: QUORUMS}
@@ -64,7 +66,7 @@ class KubeModel:
         """One object or None."""
         return _loaded(self._objects.get((resource.plural, namespace, name)))
 
-    def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+    def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> Items:
         """Every object of the type with all of these labels, by name."""
         return _selected(self._objects, resource, namespace, labels)
 
@@ -156,6 +158,14 @@ class KubeModel:
         metadata = body["metadata"]
         return self.patch(resource, metadata["namespace"], metadata["name"], {"status": status}, subresource="status")
 
+    def assign(self, namespace: str, name: str, node: str) -> None:
+        """Bind a pod to a node, as the scheduler does."""
+        key = (PODS.plural, namespace, name)
+        pod = _must(self._objects[key])
+        pod["spec"]["nodeName"] = node
+        pod["status"]["conditions"] = [{"type": "PodScheduled", "status": "True"}]
+        self._store(key, pod)
+
     def touch(self, resource: ResourceType, namespace: str, name: str) -> None:
         """Somebody else writes the object: its resource version moves on."""
         old = self.get(resource, namespace, name)
@@ -187,7 +197,7 @@ class KubeModel:
                 return _loaded(written.before)
         return self.get(resource, namespace, name)
 
-    def stale_list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+    def stale_list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> Items:
         """The list as it was before the last write of this type."""
         objects = dict(self._objects)
         for written in reversed(self.writes):

@@ -1,0 +1,78 @@
+"""What the world does, as values: the ground truth that the safety rules are checked on."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kafka_quorum.kube.protocol import Json
+from kafka_quorum.model.ids import ClusterID, ReplicaKey
+from kafka_quorum.model.quorum import AddVoter, Endpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formatted:
+    """A disk became a replica. `voters` are those of its checkpoint, empty without initial controllers."""
+
+    namespace: str
+    quorum: str
+    serial: int
+    cluster_id: ClusterID
+    key: ReplicaKey
+    initial: bool
+    voters: frozenset[ReplicaKey]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """Kafka started on a disk."""
+
+    namespace: str
+    quorum: str
+    serial: int
+    cluster_id: ClusterID
+    key: ReplicaKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """Containers of two pods use one volume at the same time."""
+
+    claim: str
+    pods: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskLost:
+    """A disk is gone or empty."""
+
+    namespace: str
+    quorum: str
+    serial: int
+    key: ReplicaKey | None
+    ran: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimDeleted:
+    """The operator asked for the deletion of a claim."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddSent:
+    """The operator sent AddRaftVoter. `delayed` says that it reached the leader later than it was sent."""
+
+    endpoint: Endpoint
+    request: AddVoter
+    delayed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Created:
+    """The operator created an object."""
+
+    plural: str
+    body: Json
+
+
+Happened: TypeAlias = Formatted | Started | Shared | DiskLost | ClaimDeleted | AddSent | Created

@@ -1,0 +1,356 @@
+"""The kubelet of every node at once: sandboxes, init containers, containers, and the statuses that they leave.
+
+Pods of ours are interpreted by what they say they are: a role, an environment, the arguments of the formatting tool.
+Each call of `step` moves every pod by one small step, so that a crash can come between any two of them: the formatter
+writes its intent, the checkpoint and `meta.properties` in steps of their own, and reports in another one.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from tests.simulation.clock import SeededIds, VirtualClock
+from tests.simulation.disk import Content, Disk, Meta
+from tests.simulation.happened import Formatted, Happened, Shared, Started
+from tests.simulation.kraft_model import CannotStartError, KraftModel, Process
+from tests.simulation.kube_model import KubeModel, claims_of
+from tests.simulation.volumes import Volumes
+
+from kafka_quorum.kube.protocol import CONFIG_MAPS, PODS, Json
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, uuid_from_bytes
+from kafka_quorum.model.names import KAFKA_CONTAINER, LABEL_NODE, LABEL_QUORUM, LABEL_ROLE, VERIFY_CONTAINER
+
+BACK_OFF_S: Final = 4.0
+LISTENER: Final = "CONTROLLER"
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Sandbox:
+    """One pod on its node. `stage` counts the small steps of the container that runs now."""
+
+    namespace: str
+    name: str
+    uid: str
+    quorum: str
+    claim_uid: str
+    address: str
+    stage: int = 0
+    verified: bool = False
+    process: Process | None = None
+    retry_s: float = 0.0
+    said: Json | None = None
+    """The last termination of the container that runs or waits."""
+    done: bool = False
+    ending: bool = False
+
+
+class Kubelet:
+    """Every pod that is scheduled."""
+
+    def __init__(self, kube: KubeModel, kraft: KraftModel, clock: VirtualClock, volumes: Volumes) -> None:
+        """Begin with no sandbox."""
+        self._kube, self._kraft, self._clock, self._volumes = kube, kraft, clock, volumes
+        self._ids = SeededIds(77)
+        self._addresses = 0
+        self.sandboxes: dict[str, Sandbox] = {}
+        self.bad_images: tuple[str, ...] = ("typo",)
+        self.happened: list[Happened] = []
+
+    def step(self) -> None:
+        """Move every pod by one small step; pods that are gone from the store end first."""
+        pods = {pod["metadata"]["uid"]: pod for pod in self._kube.all(PODS) if pod["spec"].get("nodeName")}
+        for sandbox in [one for uid, one in sorted(self.sandboxes.items()) if uid not in pods]:
+            self._drop(sandbox)
+        for pod in pods.values():
+            self._pod(pod)
+        self._check_sharing()
+
+    def of_pod(self, namespace: str, name: str) -> Sandbox | None:
+        """The sandbox of a pod by its name."""
+        return next((one for one in self.sandboxes.values() if (one.namespace, one.name) == (namespace, name)), None)
+
+    def restart_sandbox(self, sandbox: Sandbox) -> None:
+        """The sandbox is killed and made anew: another address, init containers run again."""
+        self.kill(sandbox)
+        sandbox.address = self._address()
+        sandbox.stage, sandbox.verified, sandbox.retry_s, sandbox.said = 0, False, 0.0, None
+
+    def kill(self, sandbox: Sandbox) -> None:
+        """The containers end; the disk keeps what they wrote so far."""
+        if sandbox.process is not None:
+            self._kraft.stop(sandbox.process)
+            sandbox.process = None
+        sandbox.stage = 0
+
+    def kill_process(self, sandbox: Sandbox) -> None:
+        """Kafka dies; the container is restarted in the same sandbox, without init containers."""
+        self.kill(sandbox)
+        sandbox.said = {"exitCode": 137, "reason": "Error", "message": "", "finishedAt": self._clock.stamp()}
+
+    def fail(self, sandbox: Sandbox, reason: str) -> None:
+        """The kubelet evicts a pod: it ends as Failed."""
+        self.kill(sandbox)
+        sandbox.done = True
+        pod = self._kube.get(PODS, sandbox.namespace, sandbox.name)
+        if pod is not None:
+            self._kube.put_status(PODS, pod, {"phase": "Failed", "reason": reason, "containerStatuses": None})
+
+    def _drop(self, sandbox: Sandbox) -> None:
+        self.kill(sandbox)
+        del self.sandboxes[sandbox.uid]
+
+    def _pod(self, pod: Json) -> None:
+        metadata = pod["metadata"]
+        sandbox = self.sandboxes.get(metadata["uid"])
+        if "deletionTimestamp" in metadata:
+            self._end(pod, sandbox)
+            return
+        if sandbox is None:
+            sandbox = self._sandbox(pod)
+            if sandbox is None:
+                return
+        if sandbox.done:
+            return
+        if metadata["labels"].get(LABEL_ROLE) == "formatter":
+            self._formatter(pod, sandbox)
+        else:
+            self._controller(pod, sandbox)
+
+    def _end(self, pod: Json, sandbox: Sandbox | None) -> None:
+        """Containers end in one step, the object goes in the next."""
+        if sandbox is not None and not sandbox.ending:
+            self.kill(sandbox)
+            sandbox.done = sandbox.ending = True
+            return
+        self.sandboxes.pop(pod["metadata"]["uid"], None)
+        self._kube.remove(PODS, pod["metadata"]["namespace"], pod["metadata"]["name"])
+
+    def _sandbox(self, pod: Json) -> Sandbox | None:
+        """A sandbox, once every volume of the pod can be mounted."""
+        metadata = pod["metadata"]
+        namespace = metadata["namespace"]
+        maps = [v["configMap"]["name"] for v in pod["spec"]["volumes"] if "configMap" in v]
+        missing = [name for name in maps if self._kube.get(CONFIG_MAPS, namespace, name) is None]
+        claim_uid = self._volumes.claim_uid(namespace, claims_of(pod)[0])
+        if missing or claim_uid is None or claim_uid not in self._volumes.by_claim:
+            self._container(pod, {"waiting": {"reason": "ContainerCreating"}}, phase="Pending")
+            return None
+        sandbox = Sandbox(
+            namespace=namespace,
+            name=metadata["name"],
+            uid=metadata["uid"],
+            quorum=metadata["labels"][LABEL_QUORUM],
+            claim_uid=claim_uid,
+            address=self._address(),
+        )
+        self.sandboxes[sandbox.uid] = sandbox
+        return sandbox
+
+    def _address(self) -> str:
+        self._addresses += 1
+        return f"10.0.{self._addresses // 250}.{self._addresses % 250 + 1}"
+
+    def _disk(self, sandbox: Sandbox) -> Disk:
+        return self._volumes.by_claim[sandbox.claim_uid].disk
+
+    # The formatter
+
+    def _formatter(self, pod: Json, sandbox: Sandbox) -> None:
+        container = pod["spec"]["containers"][0]
+        if self._no_image(pod, sandbox, container["image"]):
+            return
+        env, disk = _env(container), self._disk(sandbox)
+        sandbox.stage += 1
+        mine = disk.intent == env["KQ_INTENT"]
+        match sandbox.stage:
+            case 1:
+                self._container(pod, {"running": {"startedAt": self._clock.stamp()}}, phase="Running")
+            case 2 if disk.content is Content.FORMATTED:
+                accepted = mine and _accepts(env, disk, any_directory=True)
+                self._report(pod, sandbox, env, accepted=accepted, said="formatted already" if accepted else "foreign")
+            case 2 if disk.content is Content.PARTIAL and not mine:
+                self._report(pod, sandbox, env, accepted=False, said="files without meta.properties")
+            case 2:
+                disk.wipe()
+                disk.intent = env["KQ_INTENT"]
+            case 3:
+                disk.files = True
+            case 4:
+                self._write_meta(sandbox, disk, env, container["command"])
+            case _:
+                self._report(pod, sandbox, env, accepted=True, said="formatted")
+
+    def _write_meta(self, sandbox: Sandbox, disk: Disk, env: dict[str, str], command: list[str]) -> None:
+        """The tool's last act. What it writes follows from the arguments that it was given."""
+        voters: dict[ReplicaKey, None] = {}
+        if "--initial-controllers" in command:
+            voters = dict.fromkeys(_initial(command[command.index("--initial-controllers") + 1]))
+        node_id = NodeID(int(env["KQ_NODE_ID"]))
+        given = next((key.directory_id for key in voters if key.node_id == node_id), None)
+        directory = given or DirectoryID(uuid_from_bytes(self._ids.uuid_bytes()))
+        disk.meta = Meta(cluster_id=ClusterID(env["KQ_CLUSTER_ID"]), node_id=node_id, directory_id=directory)
+        disk.voters, disk.initial, disk.ran = frozenset(voters), bool(voters), False
+        self.happened.append(
+            Formatted(
+                namespace=sandbox.namespace,
+                quorum=sandbox.quorum,
+                serial=disk.serial,
+                cluster_id=disk.meta.cluster_id,
+                key=ReplicaKey(node_id=node_id, directory_id=directory),
+                initial=disk.initial,
+                voters=disk.voters,
+            )
+        )
+
+    def _report(self, pod: Json, sandbox: Sandbox, env: dict[str, str], *, accepted: bool, said: str) -> None:
+        sandbox.done = True
+        ended = self._ended(self._disk(sandbox), env, accepted=accepted, said=said)
+        self._container(pod, {"terminated": ended}, phase="Succeeded" if accepted else "Failed")
+
+    def _ended(self, disk: Disk, env: dict[str, str], *, accepted: bool, said: str) -> Json:
+        meta = disk.meta
+        message = {
+            "found": disk.content.value,
+            "clusterID": meta.cluster_id if meta else "",
+            "nodeID": str(meta.node_id) if meta else "",
+            "directoryID": meta.directory_id if meta else "",
+            "mode": env["KQ_MODE"],
+            "accepted": accepted,
+            "message": said,
+        }
+        return {
+            "exitCode": 0 if accepted else 1,
+            "reason": "Completed" if accepted else "Error",
+            "message": json.dumps(message),
+            "finishedAt": self._clock.stamp(),
+        }
+
+    # The pod that runs Kafka
+
+    def _controller(self, pod: Json, sandbox: Sandbox) -> None:
+        container = pod["spec"]["containers"][0]
+        if sandbox.process is not None or self._no_image(pod, sandbox, container["image"]):
+            return
+        if self._clock.elapsed_s < sandbox.retry_s:
+            waiting: Json = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off restarting"}}
+            self._row(pod, sandbox, waiting)
+            return
+        env = _env(container)
+        sandbox.stage += 1
+        if not sandbox.verified and sandbox.stage == 1:
+            self._row(pod, sandbox, {"running": {"startedAt": self._clock.stamp()}})
+            return
+        disk = self._disk(sandbox)
+        if not (disk.content is Content.FORMATTED and _accepts(env, disk, any_directory=False)):
+            self._refuse(
+                pod, sandbox, self._ended(disk, env, accepted=False, said=f"found the disk {disk.content.value}")
+            )
+        elif not sandbox.verified:
+            sandbox.verified, sandbox.stage, sandbox.said = True, 0, None
+            self._row(pod, sandbox, {"waiting": {"reason": "PodInitializing"}})
+        else:
+            self._run(pod, sandbox, disk, env)
+
+    def _run(self, pod: Json, sandbox: Sandbox, disk: Disk, env: dict[str, str]) -> None:
+        spec, node_id = pod["spec"], NodeID(int(pod["metadata"]["labels"][LABEL_NODE]))
+        host = f"{spec['hostname']}.{spec['subdomain']}.{sandbox.namespace}.svc"
+        port = spec["containers"][0]["ports"][0]["containerPort"]
+        try:
+            sandbox.process = self._kraft.start(
+                disk, node_id=NodeID(node_id), address=sandbox.address, host=host, port=port, listener=LISTENER
+            )
+        except CannotStartError as error:
+            self._refuse(pod, sandbox, self._ended(disk, env, accepted=False, said=str(error)))
+            return
+        process = sandbox.process
+        self.happened.append(
+            Started(
+                namespace=sandbox.namespace,
+                quorum=sandbox.quorum,
+                serial=disk.serial,
+                cluster_id=process.cluster_id,
+                key=process.key,
+            )
+        )
+        self._row(pod, sandbox, {"running": {"startedAt": self._clock.stamp()}}, phase="Running")
+
+    def _refuse(self, pod: Json, sandbox: Sandbox, ended: Json) -> None:
+        sandbox.stage, sandbox.said = 0, ended
+        sandbox.retry_s = self._clock.elapsed_s + BACK_OFF_S
+        self._row(pod, sandbox, {"terminated": ended})
+
+    def _row(self, pod: Json, sandbox: Sandbox, state: Json, phase: str = "Pending") -> None:
+        """Write the state of the container whose turn it is."""
+        last = {"lastState": {"terminated": sandbox.said}} if sandbox.said and "terminated" not in state else {}
+        done = {"name": VERIFY_CONTAINER, "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
+        if sandbox.verified:
+            rows = {
+                "initContainerStatuses": [done],
+                "containerStatuses": [{"name": KAFKA_CONTAINER, "state": state, **last}],
+            }
+        else:
+            waits = {"name": KAFKA_CONTAINER, "state": {"waiting": {"reason": "PodInitializing"}}}
+            rows = {
+                "initContainerStatuses": [{"name": VERIFY_CONTAINER, "state": state, **last}],
+                "containerStatuses": [waits],
+            }
+        self._write(pod, {"phase": phase, "podIP": sandbox.address, **rows})
+
+    # Both
+
+    def _no_image(self, pod: Json, sandbox: Sandbox, image: str) -> bool:
+        if not any(word in image for word in self.bad_images):
+            return False
+        reason = "ErrImagePull" if sandbox.stage == 0 else "ImagePullBackOff"
+        sandbox.stage = 1
+        state = {"waiting": {"reason": reason, "message": f"image {image} cannot be pulled"}}
+        rows = {"containerStatuses": [{"name": pod["spec"]["containers"][0]["name"], "state": state}]}
+        if pod["spec"].get("initContainers"):
+            rows["initContainerStatuses"] = [{"name": VERIFY_CONTAINER, "state": state}]
+            rows["containerStatuses"] = [{"name": KAFKA_CONTAINER, "state": {"waiting": {"reason": "PodInitializing"}}}]
+        self._write(pod, {"phase": "Pending", "podIP": sandbox.address, **rows})
+        return True
+
+    def _container(self, pod: Json, state: Json, *, phase: str) -> None:
+        name = pod["spec"]["containers"][0]["name"]
+        self._write(pod, {"phase": phase, "containerStatuses": [{"name": name, "state": state}]})
+
+    def _write(self, pod: Json, status: Json) -> None:
+        """Write what the kubelet owns of a status; conditions of others stay."""
+        own = [{"type": "PodScheduled", "status": "True"}, {"type": "Initialized", "status": "True"}]
+        others = [
+            row
+            for row in pod.get("status", {}).get("conditions", [])
+            if row["type"] not in ("PodScheduled", "Initialized")
+        ]
+        self._kube.put_status(PODS, pod, {**status, "conditions": [*own, *others]})
+
+    def _check_sharing(self) -> None:
+        users: dict[str, list[str]] = {}
+        for sandbox in self.sandboxes.values():
+            if not sandbox.done and (sandbox.process is not None or sandbox.stage > 0):
+                users.setdefault(sandbox.claim_uid, []).append(sandbox.name)
+        for claim, pods in users.items():
+            if len(pods) > 1:
+                self.happened.append(Shared(claim=claim, pods=tuple(sorted(pods))))
+
+
+def _env(container: Json) -> dict[str, str]:
+    return {row["name"]: row.get("value", "") for row in container["env"]}
+
+
+def _accepts(env: dict[str, str], disk: Disk, *, any_directory: bool) -> bool:
+    """What the scripts compare: cluster, node, and the directory id where one is expected."""
+    if disk.meta is None or (disk.meta.cluster_id, str(disk.meta.node_id)) != (env["KQ_CLUSTER_ID"], env["KQ_NODE_ID"]):
+        return False
+    expected = env["KQ_DIRECTORY_ID"]
+    return disk.meta.directory_id == expected or (any_directory and not expected)
+
+
+def _initial(text: str) -> list[ReplicaKey]:
+    keys = []
+    for entry in text.split(","):
+        node_id, _, rest = entry.partition("@")
+        directory = rest.rsplit(":", 1)[1]
+        keys.append(ReplicaKey(node_id=NodeID(int(node_id)), directory_id=DirectoryID(directory)))
+    return keys

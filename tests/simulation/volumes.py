@@ -1,0 +1,87 @@
+"""Volumes behind claims: made when a claim is bound, gone with it, emptied or lost by accident."""
+
+from dataclasses import dataclass
+
+from tests.simulation.disk import Disk
+from tests.simulation.happened import DiskLost, Happened
+from tests.simulation.kube_model import KubeModel
+
+from kafka_quorum.kube.protocol import CLAIMS, Json
+from kafka_quorum.model.names import LABEL_QUORUM
+
+
+@dataclass(slots=True, kw_only=True)
+class Volume:
+    """A volume of one Kubernetes node and the disk that is in it now."""
+
+    disk: Disk
+    node: str
+    namespace: str
+    quorum: str
+    claim: str
+
+
+class Volumes:
+    """Every volume, by the uid of its claim."""
+
+    def __init__(self, kube: KubeModel) -> None:
+        """Begin without any."""
+        self._kube = kube
+        self._serials = 0
+        self.by_claim: dict[str, Volume] = {}
+        self.happened: list[Happened] = []
+
+    def claim_uid(self, namespace: str, name: str) -> str | None:
+        """The uid of the claim of this name, if there is one."""
+        claim = self._kube.get(CLAIMS, namespace, name)
+        return None if claim is None else str(claim["metadata"]["uid"])
+
+    def bind(self, claim: Json, node: str) -> None:
+        """Provision an empty disk on this node for a claim."""
+        metadata = claim["metadata"]
+        self.by_claim[metadata["uid"]] = Volume(
+            disk=self._disk(),
+            node=node,
+            namespace=metadata["namespace"],
+            quorum=metadata["labels"].get(LABEL_QUORUM, ""),
+            claim=metadata["name"],
+        )
+        noted = {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": node}}}
+        claim = self._kube.patch(CLAIMS, metadata["namespace"], metadata["name"], noted)
+        self._kube.put_status(CLAIMS, claim, {"phase": "Bound"})
+
+    def empty(self, claim_uid: str) -> None:
+        """Everything on the volume is gone; open files live on with the process that holds them."""
+        volume = self.by_claim[claim_uid]
+        self._lost(volume)
+        volume.disk = self._disk()
+
+    def sweep(self) -> None:
+        """Volumes whose claims are gone are reclaimed."""
+        present = {claim["metadata"]["uid"] for claim in self._kube.all(CLAIMS)}
+        for uid in [uid for uid in self.by_claim if uid not in present]:
+            self._lost(self.by_claim.pop(uid))
+
+    def lose(self, claim_uid: str) -> None:
+        """The volume behind a bound claim is gone: the claim says `Lost`, and stays."""
+        volume = self.by_claim.pop(claim_uid)
+        self._lost(volume)
+        claim = self._kube.get(CLAIMS, volume.namespace, volume.claim)
+        if claim is not None:
+            self._kube.put_status(CLAIMS, claim, {"phase": "Lost"})
+
+    def of_quorum(self, namespace: str, quorum: str) -> list[Volume]:
+        """The volumes of one quorum, by claim."""
+        own = (one for one in self.by_claim.values() if (one.namespace, one.quorum) == (namespace, quorum))
+        return sorted(own, key=lambda volume: volume.claim)
+
+    def _disk(self) -> Disk:
+        self._serials += 1
+        return Disk(serial=self._serials)
+
+    def _lost(self, volume: Volume) -> None:
+        disk = volume.disk
+        gone = DiskLost(
+            namespace=volume.namespace, quorum=volume.quorum, serial=disk.serial, key=disk.key, ran=disk.ran
+        )
+        self.happened.append(gone)

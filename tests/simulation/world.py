@@ -1,0 +1,192 @@
+"""Everything around the operator in one value: API server, scheduler, kubelets, garbage collector, Kafka, time.
+
+`step` lets half a second pass and moves each component once, in a fixed order. Accidents are methods; who has them
+happen, and when, is in `faults.py`.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from tests.simulation.clock import VirtualClock
+from tests.simulation.happened import Happened
+from tests.simulation.kraft_model import KraftModel
+from tests.simulation.kube_model import KubeModel, claims_of
+from tests.simulation.kubelet import Kubelet, Sandbox
+from tests.simulation.volumes import Volumes
+
+from kafka_quorum.kube.protocol import (
+    BUDGETS,
+    CLAIMS,
+    CONFIG_MAPS,
+    PODS,
+    REVISIONS,
+    SERVICES,
+    Json,
+    ResourceType,
+)
+
+STEP_S: Final = 0.5
+NODES: Final = ("node-a", "node-b", "node-c")
+_OWNED: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS)
+
+
+class World:
+    """One Kubernetes cluster with everything that runs on it."""
+
+    def __init__(self) -> None:
+        """A cluster of three nodes, empty."""
+        self.clock = VirtualClock()
+        self.kube = KubeModel(self.clock)
+        self.kraft = KraftModel(self.clock)
+        self.volumes = Volumes(self.kube)
+        self.kubelet = Kubelet(self.kube, self.kraft, self.clock, self.volumes)
+        self.steps = 0
+        self._happened: list[Happened] = []
+        self._later: list[tuple[int, Callable[[], None]]] = []
+
+    def step(self) -> None:
+        """Let half a second pass."""
+        self.steps += 1
+        self.clock.advance(STEP_S)
+        for entry in [entry for entry in self._later if entry[0] <= self.steps]:
+            self._later.remove(entry)
+            entry[1]()
+        self._schedule()
+        self.kubelet.step()
+        self._collect_garbage()
+        self._finish_claims()
+        self.volumes.sweep()
+        self.kraft.step()
+
+    def later(self, steps: int, act: Callable[[], None]) -> None:
+        """Do something so many steps from now: a request that is under way."""
+        self._later.append((self.steps + steps, act))
+
+    @property
+    def pending(self) -> bool:
+        """Whether a request is still under way."""
+        return bool(self._later)
+
+    def tell(self, event: Happened) -> None:
+        """Note something for the safety rules."""
+        self._happened.append(event)
+
+    def told(self) -> list[Happened]:
+        """What happened since the last call."""
+        told = [*self._happened, *self.volumes.happened, *self.kubelet.happened]
+        self._happened, self.volumes.happened, self.kubelet.happened = [], [], []
+        return told
+
+    # The control plane
+
+    def _schedule(self) -> None:
+        for pod in self.kube.all(PODS):
+            if pod["spec"].get("nodeName") or "deletionTimestamp" in pod["metadata"]:
+                continue
+            problem = self._bind(pod)
+            if problem:
+                condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": problem}
+                self.kube.put_status(PODS, pod, {"conditions": [condition]})
+
+    def _bind(self, pod: Json) -> str:
+        """Give a pod its node, and its claims theirs; else say what stands against it."""
+        namespace = pod["metadata"]["namespace"]
+        node = ""
+        for name in claims_of(pod):
+            claim = self.kube.get(CLAIMS, namespace, name)
+            if claim is None:
+                return f'persistentvolumeclaim "{name}" not found'
+            if "deletionTimestamp" in claim["metadata"]:
+                return f'persistentvolumeclaim "{name}" is being deleted'
+            if claim["status"]["phase"] == "Lost":
+                return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume'
+            volume = self.volumes.by_claim.get(claim["metadata"]["uid"])
+            if volume is None:
+                node = node or self._choose(pod)
+                self.volumes.bind(claim, node)
+            else:
+                node = volume.node
+        self.kube.assign(namespace, pod["metadata"]["name"], node or self._choose(pod))
+        return ""
+
+    def _choose(self, pod: Json) -> str:
+        """The node with the fewest unfinished pods, those that the pod would rather avoid last."""
+        avoided = set(_avoided(pod))
+        load = dict.fromkeys(NODES, 0)
+        for other in self.kube.all(PODS):
+            name = other["spec"].get("nodeName")
+            if name and other["status"].get("phase") not in ("Succeeded", "Failed"):
+                load[name] += 1
+        return min(NODES, key=lambda name: (name in avoided, load[name], name))
+
+    def _collect_garbage(self) -> None:
+        """The background collector: one object of an owner that is gone, each step."""
+        uids = self.kube.uids()
+        for resource in _OWNED:
+            for item in self.kube.all(resource):
+                owners = item["metadata"].get("ownerReferences") or []
+                orphaned = owners and all(owner["uid"] not in uids for owner in owners)
+                if orphaned and "deletionTimestamp" not in item["metadata"]:
+                    self._remove(resource, item)
+                    return
+
+    def _finish_claims(self) -> None:
+        for claim in self.kube.all(CLAIMS):
+            metadata = claim["metadata"]
+            in_use = self.kube.claim_in_use(metadata["namespace"], metadata["name"])
+            if "deletionTimestamp" in metadata and not in_use:
+                self.kube.remove(CLAIMS, metadata["namespace"], metadata["name"])
+
+    def _remove(self, resource: ResourceType, item: Json) -> None:
+        self.kube.delete(resource, item["metadata"]["namespace"], item["metadata"]["name"])
+
+    # Accidents
+
+    def sandbox(self, namespace: str, quorum: str, node_id: int, role: str) -> Sandbox | None:
+        """The sandbox of a controller's pod or formatter."""
+        for pod in self._pods(namespace, quorum, node_id, role):
+            return self.kubelet.of_pod(namespace, pod["metadata"]["name"])
+        return None
+
+    def delete_pods(self, namespace: str, quorum: str, node_id: int, *, force: bool) -> bool:
+        """Somebody deletes a controller's pods, or its node forgets them (`force`)."""
+        found = list(self._pods(namespace, quorum, node_id, ""))
+        for pod in found:
+            if force:
+                self.kube.remove(PODS, namespace, pod["metadata"]["name"])
+            else:
+                self._remove(PODS, pod)
+        return bool(found)
+
+    def evict_pods(self, namespace: str, quorum: str, node_id: int) -> bool:
+        """The kubelet evicts a controller's pods: they end as Failed."""
+        found = [
+            self.kubelet.of_pod(namespace, p["metadata"]["name"]) for p in self._pods(namespace, quorum, node_id, "")
+        ]
+        running = [sandbox for sandbox in found if sandbox is not None and not sandbox.done]
+        for sandbox in running:
+            self.kubelet.fail(sandbox, "Evicted")
+        return bool(running)
+
+    def claims(self, namespace: str, quorum: str, node_id: int) -> Iterator[Json]:
+        """A controller's claims that are bound."""
+        wanted = f"{quorum}-{node_id}-"
+        for claim in self.kube.all(CLAIMS):
+            metadata = claim["metadata"]
+            ours = metadata["namespace"] == namespace and metadata["name"].startswith(wanted)
+            if ours and metadata["uid"] in self.volumes.by_claim:
+                yield claim
+
+    def _pods(self, namespace: str, quorum: str, node_id: int, role: str) -> Iterator[Json]:
+        wanted = {"kafkaquorum.io/quorum": quorum, "kafkaquorum.io/node-id": str(node_id)}
+        if role:
+            wanted["kafkaquorum.io/role"] = role
+        yield from self.kube.list(PODS, namespace, wanted)
+
+
+def _avoided(pod: Json) -> Iterator[str]:
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    for term in affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or []:
+        for expression in term["preference"].get("matchExpressions") or []:
+            if expression["operator"] == "NotIn":
+                yield from expression["values"]
