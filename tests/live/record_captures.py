@@ -1,0 +1,141 @@
+"""Record the captures of tests/wire from real controllers: `PYTHONPATH=operator python -m tests.live.record_captures`.
+
+Each capture has the bytes of one request and its answer, and what was true of the quorum by its own disks: the tests
+of `wire` decode the bytes and compare with that, not with what this same code made of them.
+"""
+
+import asyncio
+import json
+import struct
+import tempfile
+from pathlib import Path
+
+from kio.static.protocol import RequestPayload
+from tests.live.jars import ensure_kafka
+from tests.live.quorum import LiveNode, LiveQuorum, new_uuid
+from tests.live.storage import NoInitialControllers
+from tests.live.waiting import wait_for
+
+from kafka_quorum.model.ids import ClusterID, ReplicaKey
+from kafka_quorum.model.quorum import AddVoter
+from kafka_quorum.wire import codec, messages
+from kafka_quorum.wire.admin import KafkaControllers
+from kafka_quorum.wire.channel import Channel, open_channel
+
+CAPTURES = Path(__file__).resolve().parents[1] / "wire" / "captures"
+Truth = dict[str, object]
+
+
+class Recorder:
+    """Sends requests, and keeps them with their answers."""
+
+    def __init__(self, quorum: LiveQuorum) -> None:
+        """Begin without a connection."""
+        self._quorum = quorum
+        self._channels: dict[int, Channel] = {}
+
+    async def record(
+        self, name: str, what: str, node: LiveNode, request: RequestPayload, truth: Truth, version: int | None = None
+    ) -> None:
+        """One request to one node, into one file; `version` is a false one for the header."""
+        channel = self._channels.get(node.port) or await open_channel(node.endpoint.host, node.port)
+        self._channels[node.port] = channel
+        sent: list[bytes] = []
+
+        def encode(correlation_id: int) -> bytes:
+            message = codec.encode_request(request, correlation_id)
+            if version is not None:
+                message = message[:2] + struct.pack(">h", version) + message[4:]
+            sent.append(message)
+            return message
+
+        answer = await channel.ask(encode)
+        capture = {
+            "what": what,
+            "kafka": self._quorum.kafka.version,
+            "truth": {"cluster_id": self._quorum.cluster_id, "asked": node.node_id, **truth},
+            "request": sent[0].hex(),
+            "answer": answer.hex(),
+        }
+        CAPTURES.mkdir(exist_ok=True)
+        (CAPTURES / f"{name}.json").write_text(json.dumps(capture, indent=2) + "\n")
+
+    def close(self) -> None:
+        """Close the connections."""
+        for channel in self._channels.values():
+            channel.abort()
+
+
+def row(key: ReplicaKey) -> list[object]:
+    """A replica key as JSON."""
+    return [int(key.node_id), key.directory_id]
+
+
+async def record_all(quorum: LiveQuorum, controllers: KafkaControllers) -> None:
+    """Two voters and an observer: every request that the operator sends, and the answers that matter."""
+    voters, newcomer = [quorum.add_node(3000), quorum.add_node(3001)], quorum.add_node(3002)
+    quorum.must_format(voters, quorum.initial_controllers(voters))
+    quorum.must_format([newcomer], NoInitialControllers())
+    quorum.start(*voters, newcomer)
+    await quorum.observer(controllers, newcomer.key)
+    leader, _ = await quorum.leader(controllers)
+    follower = next(node for node in voters if node is not leader)
+
+    async def registered() -> bool | None:
+        return (await controllers.describe_cluster(leader.endpoint)).controller_ids == (3000, 3001, 3002) or None
+
+    await wait_for("three registered controllers", registered)
+    recorder = Recorder(quorum)
+    await record_reads(recorder, leader, follower, newcomer)
+    await record_adds(recorder, quorum.cluster_id, leader, newcomer)
+    recorder.close()
+
+
+async def record_reads(recorder: Recorder, leader: LiveNode, follower: LiveNode, newcomer: LiveNode) -> None:
+    """What changes nothing."""
+    voters = sorted((leader, follower), key=lambda node: node.node_id)
+    truth: Truth = {"voters": [row(node.key) for node in voters], "observers": [row(newcomer.key)]}
+    versions = messages.api_versions_request()
+    await recorder.record("api_versions_v4", "ApiVersions v4 to the leader", leader, versions, truth)
+    what = "ApiVersions under version 99, which is answered in version 0 with UNSUPPORTED_VERSION"
+    await recorder.record("api_versions_v99", what, leader, versions, truth, version=99)
+    cluster = messages.describe_cluster_request()
+    await recorder.record("describe_cluster_v1", "DescribeCluster v1 to the leader", leader, cluster, truth)
+    quorum = messages.describe_quorum_request()
+    await recorder.record("describe_quorum_v2", "DescribeQuorum v2 to the leader", leader, quorum, truth)
+    what = "DescribeQuorum v2 to a follower: NOT_LEADER_OR_FOLLOWER and leader 0"
+    await recorder.record("describe_quorum_v2_follower", what, follower, quorum, truth)
+
+
+async def record_adds(recorder: Recorder, cluster_id: ClusterID, leader: LiveNode, newcomer: LiveNode) -> None:
+    """Refusals first, then the success."""
+    listeners = (newcomer.listener,)
+    truth: Truth = {
+        "voter": row(newcomer.key),
+        "listener": [newcomer.listener.name, newcomer.listener.host, newcomer.listener.port],
+        "timeout_ms": 5000,
+    }
+    own = AddVoter(cluster_id=cluster_id, voter=newcomer.key, listeners=listeners, timeout_ms=5000)
+    foreign_id = ClusterID(new_uuid())
+    foreign = AddVoter(cluster_id=foreign_id, voter=newcomer.key, listeners=listeners, timeout_ms=5000)
+    what = "AddRaftVoter v1 with a foreign cluster id: INCONSISTENT_CLUSTER_ID"
+    request = messages.add_voter_request(foreign, 1)
+    await recorder.record("add_voter_v1_foreign", what, leader, request, {**truth, "sent_cluster_id": foreign_id})
+    await recorder.record("add_voter_v1", "AddRaftVoter v1, success", leader, messages.add_voter_request(own, 1), truth)
+    what = "AddRaftVoter v0 of a voter: DUPLICATE_VOTER"
+    await recorder.record("add_voter_v0_duplicate", what, leader, messages.add_voter_request(own, 0), truth)
+
+
+async def main() -> None:
+    """Bring up a quorum, record, take it down."""
+    with tempfile.TemporaryDirectory() as directory:
+        quorum, controllers = LiveQuorum(kafka=ensure_kafka(), directory=Path(directory)), KafkaControllers()
+        try:
+            await record_all(quorum, controllers)
+        finally:
+            await controllers.close()
+            quorum.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,226 @@
+"""The four requests against a scripted server: codes before values, and whose answer it is."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+from kio.schema.add_raft_voter.v0.response import AddRaftVoterResponse as AddRaftVoterResponse0
+from kio.schema.add_raft_voter.v1.response import AddRaftVoterResponse
+from kio.schema.describe_cluster.v1.response import DescribeClusterResponse
+from kio.schema.describe_quorum.v2.response import DescribeQuorumResponse
+from kio.schema.errors import ErrorCode
+from kio.schema.types import BrokerId
+from kio.static.protocol import ResponsePayload
+from tests.wire.captures import capture
+from tests.wire.fakes import ALL_VERSIONS, Do, FakeServer, answer_to, api_versions, framed, running
+from tests.wire.test_connection import ADD
+
+from kafka_quorum.errors import Fault, KafkaProtocolError, KafkaRefused, KafkaUnreachable
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.wire import admin, codec
+from kafka_quorum.wire.admin import KafkaControllers
+from kafka_quorum.wire.connection import Limits
+from kafka_quorum.wire.protocol import Controllers
+
+LEADER = NodeID(3001)  # of the captures
+QUICK = Limits(connect_timeout_s=0.2, request_timeout_s=0.2)
+
+
+@asynccontextmanager
+async def asking(server: FakeServer, limits: Limits | None = None) -> AsyncIterator[Controllers]:
+    """A client and a server that claims to be the captures' leader."""
+    async with running(server):
+        server.endpoint = replace(server.endpoint, node_id=LEADER)
+        client = KafkaControllers(limits)
+        try:
+            yield client
+        finally:
+            await client.close()
+
+
+def replay(name: str) -> FakeServer:
+    """A server that gives a captured answer to everything but the negotiation."""
+    answer = capture(name).answer
+    return FakeServer(lambda request: framed(request[4:8] + answer[4:]))
+
+
+def saying(response: ResponsePayload) -> FakeServer:
+    """A server that gives this answer."""
+    return FakeServer(lambda request: answer_to(request, response))
+
+
+def quorum_response(name: str = "describe_quorum_v2") -> DescribeQuorumResponse:
+    """A captured answer, to be changed."""
+    response = codec.decode_response(55, 2, capture(name).answer)
+    assert isinstance(response, DescribeQuorumResponse)
+    return response
+
+
+async def test_api_versions() -> None:
+    """A real answer becomes supported ranges and finalized levels."""
+    answer = capture("api_versions_v4").answer
+    server = FakeServer(versions=lambda request: framed(request[4:8] + answer[4:]))
+    async with asking(server) as controllers:
+        versions = await controllers.api_versions(server.endpoint)
+    assert {feature.name: feature.level for feature in versions.finalized}["metadata.version"] == 33
+    assert server.api_keys == [18, 18]
+
+
+async def test_api_versions_refused() -> None:
+    """An error code is raised, not read over: an empty answer would say that nothing is supported."""
+    answers = [api_versions({}, ErrorCode.cluster_authorization_failed), api_versions(ALL_VERSIONS)]
+    server = FakeServer(versions=lambda request: answer_to(request, answers.pop()))
+    async with asking(server) as controllers:
+        with pytest.raises(KafkaRefused, match="ApiVersions was refused") as failure:
+            await controllers.api_versions(server.endpoint)
+    assert failure.value.name == "CLUSTER_AUTHORIZATION_FAILED"
+
+
+async def test_describe_cluster() -> None:
+    """A real answer becomes the cluster id and the registered controllers."""
+    async with asking(server := replay("describe_cluster_v1")) as controllers:
+        answer = await controllers.describe_cluster(server.endpoint)
+    assert answer.cluster_id == capture("describe_cluster_v1").truth["cluster_id"]
+    assert answer.controller_ids == (3000, 3001, 3002)
+
+
+async def test_describe_cluster_before_the_first_metadata() -> None:
+    """A controller without finalized metadata.version refuses; Kafka's words are kept."""
+    response = codec.decode_response(60, 1, capture("describe_cluster_v1").answer)
+    assert isinstance(response, DescribeClusterResponse)
+    words = "There is no finalized MetadataVersion"
+    server = saying(replace(response, error_code=ErrorCode.unsupported_version, error_message=words))
+    async with asking(server) as controllers:
+        with pytest.raises(KafkaRefused) as failure:
+            await controllers.describe_cluster(server.endpoint)
+    assert (failure.value.name, failure.value.server_message) == ("UNSUPPORTED_VERSION", words)
+
+
+async def test_describe_quorum() -> None:
+    """A real leader's answer becomes the quorum."""
+    async with asking(server := replay("describe_quorum_v2")) as controllers:
+        answer = await controllers.describe_quorum(server.endpoint)
+    assert answer.leader_id == LEADER
+    assert len(answer.voters) == 2
+
+
+async def test_a_followers_answer_is_an_error() -> None:
+    """A real follower's answer, leader 0 and all, is NOT_LEADER_OR_FOLLOWER and never a quorum."""
+    async with asking(server := replay("describe_quorum_v2_follower")) as controllers:
+        with pytest.raises(KafkaRefused) as failure:
+            await controllers.describe_quorum(server.endpoint)
+    assert failure.value.code == 6
+    assert failure.value.retry_safe
+
+
+async def test_the_top_level_error_comes_first() -> None:
+    """A refused request has no partitions to look at: its own code is the one that is told."""
+    refusal = replace(
+        quorum_response(), error_code=ErrorCode.cluster_authorization_failed, error_message="no ACL", topics=()
+    )
+    async with asking(server := saying(refusal)) as controllers:
+        with pytest.raises(KafkaRefused, match="CLUSTER_AUTHORIZATION_FAILED: no ACL"):
+            await controllers.describe_quorum(server.endpoint)
+
+
+async def test_another_nodes_quorum_is_not_an_answer() -> None:
+    """A leader that calls itself by another id listens there now: its quorum may be another one altogether."""
+    response = quorum_response()
+    (topic,) = response.topics
+    (partition,) = topic.partitions
+    stranger = replace(partition, leader_id=BrokerId(3000))
+    server = saying(replace(response, topics=(replace(topic, partitions=(stranger,)),)))
+    async with asking(server) as controllers:
+        with pytest.raises(KafkaProtocolError, match="node 3000 answers as the leader there") as failure:
+            await controllers.describe_quorum(server.endpoint)
+        assert failure.value.fault is Fault.THEIRS
+        with pytest.raises(KafkaProtocolError):
+            await controllers.describe_quorum(server.endpoint)
+    assert server.connections == 2
+
+
+async def test_an_answer_without_the_partition_is_no_answer() -> None:
+    """No row about the metadata partition is an error, never an empty voter set."""
+    async with asking(server := saying(replace(quorum_response(), topics=()))) as controllers:
+        with pytest.raises(KafkaProtocolError, match="0 rows describe it"):
+            await controllers.describe_quorum(server.endpoint)
+
+
+def added(code: ErrorCode, words: str | None = None) -> AddRaftVoterResponse:
+    """An answer to AddRaftVoter version 1."""
+    response = codec.decode_response(80, 1, capture("add_voter_v1").answer)
+    assert isinstance(response, AddRaftVoterResponse)
+    return replace(response, error_code=code, error_message=words)
+
+
+async def test_add_voter() -> None:
+    """A real leader's success returns, and what was sent is version 1."""
+    async with asking(server := replay("add_voter_v1")) as controllers:
+        await controllers.add_voter(server.endpoint, ADD)
+    assert server.requests[-1][:4] == b"\x00\x50\x00\x01"
+
+
+async def test_add_voter_to_an_older_release() -> None:
+    """Where only version 0 is known it is spoken, and a real refusal in version 0 is told as in version 1."""
+    answer = capture("add_voter_v0_duplicate").answer
+    ranges = {**ALL_VERSIONS, 80: (0, 0)}
+    server = FakeServer(
+        lambda request: framed(request[4:8] + answer[4:]), lambda request: answer_to(request, api_versions(ranges))
+    )
+    assert isinstance(codec.decode_response(80, 0, answer), AddRaftVoterResponse0)
+    async with asking(server) as controllers:
+        with pytest.raises(KafkaRefused, match="DUPLICATE_VOTER: The voter id for") as failure:
+            await controllers.add_voter(server.endpoint, ADD)
+    assert not failure.value.outcome_unknown
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome_unknown"),
+    [
+        (ErrorCode.request_timed_out, True),
+        (ErrorCode.not_leader_or_follower, True),
+        (ErrorCode.unknown_server_error, True),
+        (ErrorCode.duplicate_voter, False),
+        (ErrorCode.inconsistent_cluster_id, False),
+        (ErrorCode.invalid_request, False),
+        (ErrorCode.unsupported_version, False),
+    ],
+    ids=lambda value: value.name if isinstance(value, ErrorCode) else "",
+)
+async def test_a_refused_add(code: ErrorCode, outcome_unknown: bool) -> None:  # noqa: FBT001 - a column of the table
+    """Every refusal says whether the voter may have been added all the same, and none may be repeated blindly."""
+    async with asking(server := saying(added(code))) as controllers:
+        with pytest.raises(KafkaRefused) as failure:
+            await controllers.add_voter(server.endpoint, ADD)
+    assert failure.value.outcome_unknown is outcome_unknown
+    assert not failure.value.retry_safe
+
+
+async def test_an_add_waits_as_long_as_the_server_may_take() -> None:
+    """The request's own timeout comes on top of the client's: a late answer is not missed by a hair."""
+    server = FakeServer(lambda _: Do.NOTHING)
+    async with asking(server, QUICK) as controllers:
+        with pytest.raises(KafkaUnreachable, match=r"0\.7 s had passed while waiting for the answer"):
+            await controllers.add_voter(server.endpoint, replace(ADD, timeout_ms=300))
+
+
+async def test_connections_that_nobody_uses_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pod's old address is let go when another one was used for long enough."""
+    monkeypatch.setattr(admin, "IDLE_CONNECTION_S", -1.0)
+    first, second = replay("describe_quorum_v2"), replay("describe_quorum_v2")
+    async with asking(first) as controllers, running(second):
+        second.endpoint = replace(second.endpoint, node_id=LEADER)
+        await controllers.describe_quorum(first.endpoint)
+        await controllers.describe_quorum(second.endpoint)
+        await controllers.describe_quorum(first.endpoint)
+        assert first.connections == 2
+
+
+async def test_a_closed_client_may_be_used_again() -> None:
+    """Closing drops connections and nothing else."""
+    async with asking(server := replay("describe_quorum_v2")) as controllers:
+        await controllers.describe_quorum(server.endpoint)
+        await controllers.close()
+        await controllers.describe_quorum(server.endpoint)
+        assert server.connections == 2

@@ -1,0 +1,313 @@
+"""One kept connection: negotiated, re-made when broken, never reused with an answer outstanding, and always in time."""
+
+import asyncio
+import socket
+import struct
+from dataclasses import replace
+
+import pytest
+from kio.schema.api_versions.v0.response import ApiVersion, ApiVersionsResponse
+from kio.schema.errors import ErrorCode
+from kio.static.primitive import i16
+from tests.wire.captures import capture
+from tests.wire.fakes import (
+    ALL_VERSIONS,
+    Do,
+    FakeServer,
+    Reply,
+    Script,
+    answer_to,
+    api_versions,
+    framed,
+    running,
+    until,
+)
+
+from kafka_quorum.errors import (
+    Fault,
+    KafkaError,
+    KafkaProtocolError,
+    KafkaRefused,
+    KafkaUnreachable,
+    KafkaVersionUnsupported,
+)
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.quorum import AddVoter
+from kafka_quorum.wire import codec, messages
+from kafka_quorum.wire.codec import ADD_RAFT_VOTER, DESCRIBE_QUORUM
+from kafka_quorum.wire.connection import Connection, Limits
+
+QUICK = Limits(connect_timeout_s=0.2, request_timeout_s=0.2)
+DESCRIBED = capture("describe_quorum_v2").answer
+ADD = AddVoter(
+    cluster_id=ClusterID("n-U7amnOgkeJ-IlQisp3Rw"),
+    voter=ReplicaKey(node_id=NodeID(3002), directory_id=DirectoryID("2CLoPmTLGeP5Gfx7ZUUNZA")),
+    listeners=(),
+    timeout_ms=0,
+)
+
+
+def described(request: bytes) -> bytes:
+    """The captured answer to DescribeQuorum, under the request's correlation id."""
+    return framed(request[4:8] + DESCRIBED[4:])
+
+
+def usable(connection: Connection) -> bool:
+    """Whether the kept connection would be used again."""
+    return connection._session is not None and connection._session.channel.usable
+
+
+async def describe(connection: Connection) -> object:
+    """A request that reads."""
+    return await connection.call(DESCRIBE_QUORUM, lambda _: messages.describe_quorum_request())
+
+
+async def add(connection: Connection) -> object:
+    """A request that writes."""
+    return await connection.call(ADD_RAFT_VOTER, lambda version: messages.add_voter_request(ADD, version))
+
+
+async def test_one_connection_serves_many_requests() -> None:
+    """Versions are negotiated once, and later requests use the same connection."""
+    async with running(FakeServer(described)) as server:
+        connection = Connection(endpoint=server.endpoint)
+        first = await describe(connection)
+        assert await describe(connection) == first
+        assert server.connections == 1
+        assert server.api_keys == [18, 55, 55]
+        connection.close()
+
+
+async def test_requests_of_many_tasks_wait_for_one_another() -> None:
+    """Concurrent calls share the connection and each gets its own answer."""
+    async with running(FakeServer(described)) as server:
+        connection = Connection(endpoint=server.endpoint)
+        assert len(await asyncio.gather(*(describe(connection) for _ in range(20)))) == 20
+        assert server.connections == 1
+        assert [int.from_bytes(request[4:8], "big") for request in server.requests] == list(range(21))
+        connection.close()
+
+
+async def test_a_connection_that_the_server_closed_is_made_again() -> None:
+    """A server that hung up between two calls costs a new connection and no error."""
+    async with running(FakeServer(described)) as server:
+        connection = Connection(endpoint=server.endpoint)
+        await describe(connection)
+        server.hang_up()
+        await until(lambda: not usable(connection))
+        await describe(connection)
+        assert server.connections == 2
+        connection.close()
+
+
+async def test_bytes_that_nobody_asked_for_end_the_connection() -> None:
+    """An unsolicited answer between two calls is never handed to the next one: that one connects anew."""
+    async with running(FakeServer(described)) as server:
+        connection = Connection(endpoint=server.endpoint)
+        await describe(connection)
+        server.say(framed(b"\x00\x00\x00\x02stale"))
+        await until(lambda: not usable(connection))
+        await describe(connection)
+        assert server.connections == 2
+        connection.close()
+
+
+async def test_a_cancelled_request_never_leaves_its_answer_to_another() -> None:
+    """Cancelled with the answer outstanding, the connection is dropped: the next call gets its own answer elsewhere."""
+    replies: list[Reply] = [Do.NOTHING]
+    async with running(FakeServer(lambda request: replies.pop() if replies else described(request))) as server:
+        connection = Connection(endpoint=server.endpoint)
+        task = asyncio.create_task(describe(connection))
+        await until(lambda: len(server.requests) == 2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await describe(connection)
+        assert server.connections == 2
+        connection.close()
+
+
+async def test_a_task_cancelled_while_it_waits_its_turn_disturbs_nobody() -> None:
+    """The request ahead of it still gets its answer on the same connection."""
+    async with running(FakeServer(lambda _: Do.NOTHING)) as server:
+        connection = Connection(endpoint=server.endpoint)
+        ahead = asyncio.create_task(describe(connection))
+        await until(lambda: len(server.requests) == 2)
+        behind = asyncio.create_task(describe(connection))
+        await asyncio.sleep(0)
+        behind.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await behind
+        server.say(described(server.requests[1]))
+        assert await ahead
+        assert server.connections == 1
+        connection.close()
+
+
+def v0(request: bytes, ranges: dict[int, tuple[int, int]]) -> bytes:
+    """What a server answers that does not know our ApiVersions."""
+    rows = tuple(
+        ApiVersion(api_key=i16(key), min_version=i16(low), max_version=i16(high)) for key, (low, high) in ranges.items()
+    )
+    return answer_to(request, ApiVersionsResponse(error_code=ErrorCode.unsupported_version, api_keys=rows))
+
+
+async def test_an_old_api_versions_is_enough_to_negotiate() -> None:
+    """A server that answers ApiVersions in version 0 is spoken to in the versions that it names there."""
+    versions: Script = lambda request: v0(request, {**ALL_VERSIONS, 18: (0, 3)})  # noqa: E731 - a one-line script
+    async with running(FakeServer(described, versions)) as server:
+        connection = Connection(endpoint=server.endpoint)
+        await describe(connection)
+        with pytest.raises(KafkaVersionUnsupported, match="it knows versions 0-3 of it, this operator 4-4"):
+            await connection.call(codec.API_VERSIONS, lambda _: messages.api_versions_request())
+        connection.close()
+
+
+@pytest.mark.parametrize("ranges", [{18: (0, 5)}, {18: (0, 5), 80: (7, 9)}], ids=["no version", "other versions"])
+async def test_without_a_common_version_nothing_is_sent(ranges: dict[int, tuple[int, int]]) -> None:
+    """A request that the server does not know is never put on the wire, and so has no effect."""
+    async with running(FakeServer(versions=lambda request: answer_to(request, api_versions(ranges)))) as server:
+        connection = Connection(endpoint=server.endpoint)
+        with pytest.raises(KafkaVersionUnsupported, match="AddRaftVoter was not sent to controller 3000") as failure:
+            await add(connection)
+        assert server.api_keys == [18]
+        assert_error(failure.value, Fault.THEIRS, retry_safe=False, outcome_unknown=False)
+        connection.close()
+
+
+async def test_the_highest_common_version_is_spoken() -> None:
+    """A server of 4.0 or 4.1 gets AddRaftVoter in version 0."""
+    ranges = {**ALL_VERSIONS, 80: (0, 0)}
+    versions: Script = lambda request: answer_to(request, api_versions(ranges))  # noqa: E731 - a one-line script
+    async with running(FakeServer(lambda _: Do.CLOSE, versions)) as server:
+        connection = Connection(endpoint=server.endpoint)
+        with pytest.raises(KafkaUnreachable):
+            await add(connection)
+        assert server.requests[-1][:4] == b"\x00\x50\x00\x00"
+
+
+async def test_a_refused_negotiation_is_kafkas_error() -> None:
+    """An error in the negotiation is told as such, and nothing else was sent."""
+    refusing = api_versions({}, ErrorCode.cluster_authorization_failed)
+    async with running(FakeServer(versions=lambda request: answer_to(request, refusing))) as server:
+        connection = Connection(endpoint=server.endpoint)
+        with pytest.raises(KafkaRefused) as failure:
+            await add(connection)
+        assert failure.value.name == "CLUSTER_AUTHORIZATION_FAILED"
+        assert not failure.value.outcome_unknown
+
+
+BAD_ANSWERS: dict[str, Reply] = {
+    "another correlation id": framed(b"\x00\x00\x00\x63" + DESCRIBED[4:]),
+    "a frame too large": struct.pack(">i", 2**31 - 1),
+    "a negative length": struct.pack(">i", -5),
+    "bytes behind the answer": framed(b"\x00\x00\x00\x01" + DESCRIBED[4:]) + b"x",
+    "a body that does not parse": framed(b"\x00\x00\x00\x01" + b"\xff" * 20),
+    "a body with bytes left over": framed(b"\x00\x00\x00\x01" + DESCRIBED[4:] + b"\x00" * 8),
+}
+
+
+@pytest.mark.parametrize("reply", BAD_ANSWERS.values(), ids=list(BAD_ANSWERS))
+async def test_a_bad_answer_is_the_servers_fault(reply: Reply) -> None:
+    """Bytes that are no answer end the connection; a question may be asked again, a write may have happened."""
+    async with running(FakeServer(lambda _: reply)) as server:
+        connection = Connection(endpoint=server.endpoint)
+        with pytest.raises(KafkaProtocolError) as failure:
+            await describe(connection)
+        assert_error(failure.value, Fault.THEIRS, retry_safe=True, outcome_unknown=False)
+        with pytest.raises(KafkaProtocolError) as failure:
+            await add(connection)
+        assert_error(failure.value, Fault.THEIRS, retry_safe=False, outcome_unknown=True)
+        assert server.connections == 2
+
+
+@pytest.mark.parametrize("reply", [Do.CLOSE, Do.NOTHING], ids=["closed", "silent"])
+async def test_no_answer_leaves_the_outcome_of_a_write_unknown(reply: Reply) -> None:
+    """Once an add was sent, neither silence nor a closed connection says that it was not done."""
+    async with running(FakeServer(lambda _: reply)) as server:
+        connection = Connection(endpoint=server.endpoint, limits=QUICK)
+        with pytest.raises(KafkaUnreachable) as failure:
+            await describe(connection)
+        assert_error(failure.value, Fault.PATH, retry_safe=True, outcome_unknown=False)
+        with pytest.raises(KafkaUnreachable) as failure:
+            await add(connection)
+        assert_error(failure.value, Fault.PATH, retry_safe=False, outcome_unknown=True)
+        assert f"3000 at {server.endpoint.host}:{server.endpoint.port}" in str(failure.value)
+
+
+@pytest.mark.parametrize("reply", [Do.CLOSE, Do.NOTHING, framed(b"junk")], ids=["closed", "silent", "junk"])
+async def test_a_failed_negotiation_leaves_nothing_unknown(reply: Reply) -> None:
+    """Whatever happens before the request itself is sent, an add has had no effect."""
+    async with running(FakeServer(versions=lambda _: reply)) as server:
+        connection = Connection(endpoint=server.endpoint, limits=QUICK)
+        with pytest.raises(KafkaError) as failure:
+            await add(connection)
+        assert not failure.value.outcome_unknown
+        assert server.api_keys == [18]
+
+
+async def test_a_torn_answer_ends_in_the_deadline() -> None:
+    """Half an answer is no answer: the deadline holds while bytes trickle in."""
+    async with running(FakeServer(lambda request: described(request)[:50])) as server:
+        connection = Connection(endpoint=server.endpoint, limits=QUICK)
+        begin_s = asyncio.get_running_loop().time()
+        with pytest.raises(KafkaUnreachable, match=r"0\.4 s had passed while waiting for the answer"):
+            await describe(connection)
+        assert asyncio.get_running_loop().time() - begin_s < 2.0
+
+
+async def test_waiting_for_ones_turn_counts_against_the_deadline() -> None:
+    """A call behind a silent one ends in its own deadline, with nothing sent."""
+    async with running(FakeServer(lambda _: Do.NOTHING)) as server:
+        connection = Connection(endpoint=server.endpoint, limits=QUICK)
+        ahead = asyncio.create_task(
+            connection.call(DESCRIBE_QUORUM, lambda _: messages.describe_quorum_request(), extra_s=5.0)
+        )
+        await until(lambda: len(server.requests) == 2)
+        with pytest.raises(KafkaUnreachable, match="earlier requests") as failure:
+            await add(connection)
+        assert_error(failure.value, Fault.PATH, retry_safe=True, outcome_unknown=False)
+        ahead.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await ahead
+
+
+async def test_a_host_that_does_not_answer_costs_the_connect_deadline() -> None:
+    """A connection that neither comes nor fails is given up in time (a listener with a full backlog)."""
+    listener, first, second = full_backlog()
+    with listener, first, second:
+        host, port = listener.getsockname()
+        endpoint = replace(FakeServer().endpoint, host=host, port=port)
+        connection = Connection(endpoint=endpoint, limits=QUICK)
+        with pytest.raises(KafkaUnreachable, match=r"no connection within 0\.2 s") as failure:
+            await add(connection)
+        assert_error(failure.value, Fault.PATH, retry_safe=True, outcome_unknown=False)
+
+
+async def test_an_impossible_request_is_our_fault_and_leaves_the_connection_alone() -> None:
+    """A value that Kafka's types cannot hold is told before a byte of it is sent."""
+    async with running(FakeServer(described)) as server:
+        connection = Connection(endpoint=server.endpoint)
+        await describe(connection)
+        bad = replace(ADD, timeout_ms=2**31)
+        with pytest.raises(KafkaProtocolError, match="was not sent") as failure:
+            await connection.call(ADD_RAFT_VOTER, lambda version: messages.add_voter_request(bad, version))
+        assert_error(failure.value, Fault.OURS, retry_safe=False, outcome_unknown=False)
+        await describe(connection)
+        assert server.connections == 1
+        connection.close()
+
+
+def full_backlog() -> tuple[socket.socket, socket.socket, socket.socket]:
+    """A listener that accepts nobody, and the clients that fill its queue: a further one hears nothing."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=0)
+    clients = (socket.socket(), socket.socket())
+    for client in clients:
+        client.setblocking(False)  # noqa: FBT003 - the only way to say it
+        client.connect_ex(listener.getsockname())
+    return listener, *clients
+
+
+def assert_error(error: KafkaError, fault: Fault, *, retry_safe: bool, outcome_unknown: bool) -> None:
+    """The three things that an error says."""
+    assert (error.fault, error.retry_safe, error.outcome_unknown) == (fault, retry_safe, outcome_unknown)

@@ -1,0 +1,81 @@
+"""Kafka's error codes: whose fault, may it be sent again, may it have happened."""
+
+import pytest
+from kio.schema.errors import ErrorCode
+from tests.live.answers import ADD_VOTER
+
+from kafka_quorum.errors import Fault
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.wire.codec import ADD_RAFT_VOTER, API_VERSIONS, DESCRIBE_CLUSTER, DESCRIBE_QUORUM, Api
+from kafka_quorum.wire.refusals import WRITES, judge, refused
+
+ENDPOINT = Endpoint(node_id=NodeID(3000), host="10.1.1.7", port=9093)
+DEFINITE = {
+    "UNKNOWN_TOPIC_OR_PARTITION",
+    "TOPIC_AUTHORIZATION_FAILED",
+    "CLUSTER_AUTHORIZATION_FAILED",
+    "UNSUPPORTED_SASL_MECHANISM",
+    "ILLEGAL_SASL_STATE",
+    "SASL_AUTHENTICATION_FAILED",
+    "SECURITY_DISABLED",
+    "UNSUPPORTED_VERSION",
+    "INVALID_REQUEST",
+    "POLICY_VIOLATION",
+    "THROTTLING_QUOTA_EXCEEDED",
+    "INCONSISTENT_CLUSTER_ID",
+    "MISMATCHED_ENDPOINT_TYPE",
+    "UNSUPPORTED_ENDPOINT_TYPE",
+    "INVALID_VOTER_KEY",
+    "DUPLICATE_VOTER",
+    "VOTER_NOT_FOUND",
+}
+CODES = [code for code in ErrorCode if code is not ErrorCode.none]
+
+
+@pytest.mark.parametrize("code", CODES, ids=lambda code: code.name)
+def test_only_known_refusals_of_a_write_are_a_no(code: ErrorCode) -> None:
+    """A write may have happened after every code but those that a server answers before it appends anything."""
+    judgement = judge(ADD_RAFT_VOTER, code)
+    assert judgement.outcome_unknown == (code.name.upper() not in DEFINITE)
+    assert not (judgement.retry_safe and judgement.outcome_unknown)
+
+
+@pytest.mark.parametrize("api", [API_VERSIONS, DESCRIBE_CLUSTER, DESCRIBE_QUORUM], ids=lambda api: api.name)
+def test_a_question_may_always_be_asked_again(api: Api) -> None:
+    """What only reads has no outcome to be unsure of, whatever the code."""
+    for code in CODES:
+        judgement = judge(api, code)
+        assert judgement.retry_safe
+        assert not judgement.outcome_unknown
+
+
+def test_every_measured_refusal_is_in_the_table() -> None:
+    """No answer that real servers gave to an add is judged by the default."""
+    known = {code.name.upper() for code in WRITES}
+    assert {case.refused for case in ADD_VOTER if case.refused} <= known
+
+
+def test_our_own_mistakes_are_ours() -> None:
+    """What no server could accept is our fault; a leader that moved is not."""
+    for code in (ErrorCode.invalid_request, ErrorCode.inconsistent_cluster_id, ErrorCode.cluster_authorization_failed):
+        assert judge(ADD_RAFT_VOTER, code).fault is Fault.OURS
+    for code in (ErrorCode.not_leader_or_follower, ErrorCode.request_timed_out, ErrorCode.duplicate_voter):
+        assert judge(ADD_RAFT_VOTER, code).fault is Fault.THEIRS
+
+
+def test_the_sentence_names_everything() -> None:
+    """Node, address, request, Kafka's name and Kafka's words, in one sentence; the parts are kept beside it."""
+    error = refused(ENDPOINT, ADD_RAFT_VOTER, ErrorCode.duplicate_voter, "The voter id is taken.")
+    assert str(error) == (
+        "AddRaftVoter was refused by controller 3000 at 10.1.1.7:9093 with DUPLICATE_VOTER: The voter id is taken."
+    )
+    assert (error.code, error.name, error.server_message) == (126, "DUPLICATE_VOTER", "The voter id is taken.")
+
+
+@pytest.mark.parametrize("words", [None, "", "  "], ids=["null", "empty", "blank"])
+def test_a_server_without_words(words: str | None) -> None:
+    """Kafka may leave its message out; the sentence says so instead of ending in nothing."""
+    error = refused(ENDPOINT, DESCRIBE_QUORUM, ErrorCode.not_leader_or_follower, words)
+    assert str(error).endswith("NOT_LEADER_OR_FOLLOWER, without a word of explanation")
+    assert error.server_message == ""
