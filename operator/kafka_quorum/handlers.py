@@ -5,6 +5,7 @@
 
 import asyncio
 import logging
+from typing import Any
 
 import kopf
 
@@ -70,6 +71,10 @@ def registry(edge: Edge) -> kopf.OperatorRegistry:
     async def start(settings: kopf.OperatorSettings, **_: object) -> None:
         configure(settings)
         await edge.start()
+
+    @kopf.on.login(registry=handlers)
+    def login(**kwargs: Any) -> kopf.ConnectionInfo | None:  # noqa: ANN401 - passed on to Kopf as it came
+        return kopf.login_with_service_account(**kwargs) or kopf.login_with_kubeconfig(**kwargs)
 
     @kopf.on.cleanup(registry=handlers)
     async def stop(**_: object) -> None:
