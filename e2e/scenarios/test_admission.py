@@ -1,0 +1,247 @@
+"""Bad input meets the API server itself: each is refused with the sentence that names the field and the way out.
+
+The tables are those that validation is tested with. Nothing is kept of most cases (server-side dry runs); what is
+created is paused, so that an operator which serves the cluster leaves it alone.
+"""
+
+import json
+import subprocess
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.api.specs import ACCEPTED, CLUSTER_ID, NAMES, OTHER_CLUSTER_ID, REFUSED, Refused, resource
+
+from kafka_quorum.api import crd, rules
+
+pytestmark = pytest.mark.e2e
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def kubectl(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    """One kubectl command, whatever becomes of it."""
+    return subprocess.run(["kubectl", *arguments], input=stdin, capture_output=True, text=True, timeout=60, check=False)
+
+
+def succeed(*arguments: str, stdin: str | None = None) -> str:
+    """One kubectl command that must succeed: its output."""
+    result = kubectl(*arguments, stdin=stdin)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def refused(*arguments: str, stdin: str | None = None) -> str:
+    """One kubectl command that must be refused: what was said."""
+    result = kubectl(*arguments, stdin=stdin)
+    assert result.returncode != 0, result.stdout
+    return result.stderr
+
+
+@pytest.fixture(scope="module", autouse=True)
+def definition() -> None:
+    """The definition of KafkaQuorum, as the chart brought it; applied where no chart did."""
+    if kubectl("get", "crd", crd.NAME).returncode != 0:
+        succeed("apply", "--server-side", "-f", str(ROOT / "crds"))
+        succeed("wait", "--for=condition=Established", f"crd/{crd.NAME}", "--timeout=30s")
+
+
+@pytest.fixture(scope="module")
+def namespace(definition: None) -> Iterator[str]:  # noqa: ARG001 - an order, not a value
+    """A namespace of this module's own."""
+    name = f"admission-{uuid.uuid4().hex[:8]}"
+    succeed("create", "namespace", name)
+    yield name
+    succeed("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture
+def quorum(namespace: str) -> Iterator[str]:
+    """The name of a paused KafkaQuorum with three controllers, 10Gi each."""
+    name = f"q-{uuid.uuid4().hex[:8]}"
+    succeed("create", "-f", "-", stdin=json.dumps(resource(name=name, namespace=namespace)))
+    yield name
+    succeed("-n", namespace, "delete", "kq", name)
+
+
+def dry_run(candidate: dict[str, Any]) -> tuple[str, ...]:
+    """The arguments of a creation that leaves nothing behind."""
+    return ("create", "--dry-run=server", "-f", "-", "-o", "json", "-n", candidate["metadata"]["namespace"])
+
+
+def patch(namespace: str, name: str, spec: dict[str, Any]) -> tuple[str, ...]:
+    """The arguments of a merge patch of a spec."""
+    return ("-n", namespace, "patch", "kq", name, "--type=merge", "-p", json.dumps({"spec": spec}))
+
+
+@pytest.mark.parametrize("case", [case for case in REFUSED if case.by_server], ids=lambda case: case.name)
+def test_the_server_refuses_with_a_sentence(case: Refused, namespace: str) -> None:
+    """The answer names the field, what is wrong and the way out, before anything is stored."""
+    candidate = resource(case.patch, namespace=namespace)
+    answer = refused(*dry_run(candidate), stdin=json.dumps(candidate))
+    assert (case.place or case.field) in answer
+    assert case.words in answer
+
+
+@pytest.mark.parametrize("case", [case for case in REFUSED if not case.by_server], ids=lambda case: case.name)
+def test_what_only_the_operator_refuses_is_admitted(case: Refused, namespace: str) -> None:
+    """The table says truly what CEL does not see: here the operator's own validation is the only guard."""
+    candidate = resource(case.patch, namespace=namespace)
+    succeed(*dry_run(candidate), stdin=json.dumps(candidate))
+
+
+@pytest.mark.parametrize("spec", ACCEPTED.values(), ids=ACCEPTED.keys())
+def test_the_server_accepts_what_is_valid(spec: dict[str, Any], namespace: str) -> None:
+    """No rule is in the way of a good spec, and what was written is kept."""
+    candidate = resource(spec, namespace=namespace)
+    stored = json.loads(succeed(*dry_run(candidate), stdin=json.dumps(candidate)))
+    assert stored["spec"]["kafka"]["version"] == candidate["spec"]["kafka"]["version"]
+    template = candidate["spec"].get("controllers", {}).get("template", {}).get("spec", {})
+    assert stored["spec"]["controllers"]["template"]["spec"] == template
+
+
+@pytest.mark.parametrize(("name", "words"), NAMES)
+def test_the_server_refuses_names_without_host_names(name: str, words: str, namespace: str) -> None:
+    """A name that no host names can be made from is refused before anything is built on it."""
+    candidate = resource(name=name, namespace=namespace)
+    assert words in refused(*dry_run(candidate), stdin=json.dumps(candidate))
+
+
+def test_the_longest_name_is_accepted(namespace: str) -> None:
+    """The limit itself still fits."""
+    candidate = resource(name="a" * rules.NAME_LIMIT, namespace=namespace)
+    succeed(*dry_run(candidate), stdin=json.dumps(candidate))
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "words"),
+    [
+        ({"bootstrap": {"mode": "Standalone"}}, "spec.bootstrap.mode", rules.MODE_CHANGED.message),
+        ({"controllers": {"storage": {"size": "9Gi"}}}, "spec.controllers.storage.size", rules.SIZE_SHRUNK.message),
+        (
+            {"controllers": {"storage": {"storageClassName": "other"}}},
+            "spec.controllers.storage.storageClassName",
+            rules.STORAGE_CLASS_CHANGED.message,
+        ),
+        ({"clusterID": CLUSTER_ID}, "spec.clusterID", rules.CLUSTER_ID_CHANGED.message),
+        ({"controllers": {"replicas": 0}}, "spec.controllers.replicas", rules.REPLICAS_RANGE.message),
+    ],
+)
+def test_what_must_not_change_cannot(
+    change: dict[str, Any], field: str, words: str, quorum: str, namespace: str
+) -> None:
+    """An update is refused for its field, with the way out."""
+    answer = refused(*patch(namespace, quorum, change))
+    assert field in answer
+    assert words in answer
+
+
+def test_storage_may_grow(quorum: str, namespace: str) -> None:
+    """The same size in another notation is no shrinking, and a larger one is admitted."""
+    succeed(*patch(namespace, quorum, {"controllers": {"storage": {"size": "10240Mi"}}}))
+    succeed(*patch(namespace, quorum, {"controllers": {"storage": {"size": "11Gi"}}}))
+
+
+def test_a_cluster_id_may_be_set_late_to_the_one_in_use_only(quorum: str, namespace: str) -> None:
+    """The id that the operator made may be written into the spec; any other one is refused, and none may be removed."""
+    status = json.dumps({"status": {"clusterID": CLUSTER_ID}})
+    succeed("-n", namespace, "patch", "kq", quorum, "--type=merge", "--subresource=status", "-p", status)
+    words = rules.CLUSTER_ID_CHANGED.message
+    assert words in refused(*patch(namespace, quorum, {"clusterID": OTHER_CLUSTER_ID}))
+    succeed(*patch(namespace, quorum, {"clusterID": CLUSTER_ID}))
+    for change in (OTHER_CLUSTER_ID, "", None):
+        assert words in refused(*patch(namespace, quorum, {"clusterID": change}))
+
+
+def test_scaling_goes_through_the_same_rules(quorum: str, namespace: str) -> None:
+    """`kubectl scale` to five works, to none is refused, and with exact node ids any number but theirs is refused."""
+    succeed("-n", namespace, "scale", "kq", quorum, "--replicas=5")
+    replicas = succeed("-n", namespace, "get", "kq", quorum, "-o", "jsonpath={.spec.controllers.replicas}")
+    assert replicas == "5"
+    assert rules.REPLICAS_RANGE.message in refused("-n", namespace, "scale", "kq", quorum, "--replicas=0")
+    succeed(*patch(namespace, quorum, {"controllers": {"nodeIDs": [3000, 3001, 3002, 3003, 3004]}}))
+    assert rules.NODE_IDS_COUNT.message in refused("-n", namespace, "scale", "kq", quorum, "--replicas=3")
+
+
+def test_the_table_tells_the_story(quorum: str, namespace: str) -> None:
+    """`kubectl get kq` has a column for each question, and more of them with `-o wide`."""
+    head = succeed("-n", namespace, "get", "kq", quorum).splitlines()[0].split()
+    assert head == ["NAME", "READY", "VOTERS", "RELEASE", "METADATA", "DOING", "AGE"]
+    wide = succeed("-n", namespace, "get", "kafka", "-o", "wide").splitlines()[0]
+    assert wide.split()[7:] == ["LEADER", "CLUSTER", "ID", "MESSAGE"]
+
+
+def test_kubectl_explains_every_field(namespace: str) -> None:  # noqa: ARG001 - the definition must be there
+    """`kubectl explain` has the models' own words."""
+    assert "Kafka release, X.Y.Z" in succeed("explain", "kq.spec.kafka.version")
+
+
+def test_an_unknown_field_is_named(namespace: str) -> None:
+    """A misspelt field is refused by kubectl's strict validation, and not dropped in silence."""
+    candidate = resource({"controllers": {"replica": 5}}, namespace=namespace)
+    assert 'unknown field "spec.controllers.replica"' in refused(*dry_run(candidate), stdin=json.dumps(candidate))
+
+
+@pytest.fixture
+def foreign_group(namespace: str) -> Iterator[str]:  # noqa: ARG001 - an order, not a value
+    """A group of its own for a definition that this test changes."""
+    group = f"g{uuid.uuid4().hex[:8]}.example.org"
+    yield group
+    succeed("delete", "crd", f"{crd.PLURAL}.{group}", "--ignore-not-found", "--timeout=60s")
+
+
+def test_tighter_rules_do_not_stop_the_status_of_what_is_stored(foreign_group: str, namespace: str) -> None:
+    """A resource that was stored before a rule existed can still be told about, and corrected, part by part."""
+    loose = in_group(foreign_group, rules_kept=False)
+    succeed("create", "-f", "-", stdin=yaml.safe_dump(loose))
+    succeed("wait", "--for=condition=Established", f"crd/{crd.PLURAL}.{foreign_group}", "--timeout=30s")
+    bad = {
+        "kafka": {"version": "four", "config": {"node.id": "7"}},
+        "controllers": {"replicas": 0, "nodeIDs": [1, 1], "storage": {"size": "big"}, "jvm": {"heap": "512"}},
+        "bootstrap": {"mode": "Static"},
+    }
+    candidate = resource(bad, name="a" * 60, namespace=namespace) | {"apiVersion": f"{foreign_group}/v1alpha1"}
+    succeed("create", "-f", "-", stdin=json.dumps(candidate))
+    succeed("replace", "-f", "-", stdin=yaml.safe_dump(in_group(foreign_group, rules_kept=True)))
+    kind = f"{crd.PLURAL}.{foreign_group}"
+    await_rules(kind, namespace, candidate["metadata"]["name"])
+    named = ("-n", namespace, "patch", kind, candidate["metadata"]["name"], "--type=merge")
+    succeed(*named, "--subresource=status", "-p", json.dumps({"status": {"clusterID": CLUSTER_ID}}))
+    succeed(*named, "-p", json.dumps({"metadata": {"labels": {"team": "events"}}}))
+    succeed(*named, "-p", json.dumps({"spec": {"kafka": {"version": "4.4.0"}}}))
+
+
+def in_group(group: str, *, rules_kept: bool) -> dict[str, Any]:
+    """The definition under another group, with its rules or without them."""
+    definition = crd.crd()
+    definition["metadata"]["name"] = f"{crd.PLURAL}.{group}"
+    definition["spec"]["group"] = group
+    for names in ("shortNames", "categories"):
+        del definition["spec"]["names"][names]
+    if not rules_kept:
+        drop_rules(definition)
+    return definition
+
+
+def drop_rules(node: object) -> None:
+    """Remove every CEL rule below a part of a definition."""
+    if isinstance(node, dict):
+        node.pop("x-kubernetes-validations", None)
+        for child in node.values():
+            drop_rules(child)
+    elif isinstance(node, list):
+        for child in node:
+            drop_rules(child)
+
+
+def await_rules(kind: str, namespace: str, name: str) -> None:
+    """Wait until the API server serves the definition with its rules: a forbidden change is then refused."""
+    change = json.dumps({"spec": {"controllers": {"replicas": -1}}})
+    for _ in range(100):
+        trial = ("-n", namespace, "patch", kind, name, "--type=merge", "--dry-run=server", "-p", change)
+        if rules.REPLICAS_RANGE.message in kubectl(*trial).stderr:
+            return
+    pytest.fail("the rules of the replaced definition never took effect")

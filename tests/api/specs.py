@@ -1,0 +1,512 @@
+"""Specs that must be refused, and those that must not be: held against validation here and against a real API server.
+
+A case is a patch of a valid resource. The same table serves both, since both must answer with the same sentence.
+"""
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_quorum.api import rules, template
+
+Json = dict[str, Any]
+
+CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+OTHER_CLUSTER_ID = "AAAAAAAAQACAAAAAAAAAAQ"[:-2] + "Bg"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A spec that is refused: for this field, with a sentence that holds these words.
+
+    `by_server` says whether the API server refuses it already; `place` is the field as the server names it, where that
+    is another one.
+    """
+
+    name: str
+    patch: Json
+    field: str
+    words: str
+    by_server: bool = True
+    place: str = ""
+
+
+def resource(patch: Json | None = None, *, name: str = "events", namespace: str = "kafka") -> Json:
+    """A valid resource, with `patch` merged into its spec. It is paused, so that no operator acts on it."""
+    base: Json = {
+        "apiVersion": "kafkaquorum.io/v1alpha1",
+        "kind": "KafkaQuorum",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"paused": True, "kafka": {"version": "4.4.0"}},
+    }
+    return merged(base, {"spec": patch or {}})
+
+
+def merged(base: Json, patch: Json) -> Json:
+    """A merge patch applied to a copy: objects are merged, everything else is replaced."""
+    result = copy.deepcopy(base)
+    for key, value in patch.items():
+        if isinstance(value, dict) and isinstance(result.get(key), dict):
+            result[key] = merged(result[key], value)
+        else:
+            result[key] = copy.deepcopy(value)
+    return result
+
+
+def _kafka(**fields: object) -> Json:
+    return {"kafka": fields}
+
+
+def _controllers(**fields: object) -> Json:
+    return {"controllers": fields}
+
+
+def _config(key: str, value: str = "1") -> Json:
+    return {"kafka": {"config": {key: value}}}
+
+
+def _levels(*levels: tuple[str, int | str], version: str = "4.4.0") -> Json:
+    return {
+        "kafka": {
+            "version": version,
+            "features": {"levels": [{"name": name, "level": level} for name, level in levels]},
+        }
+    }
+
+
+def _pod(**fields: object) -> Json:
+    return _controllers(template={"spec": fields})
+
+
+def _kafka_container(**fields: object) -> Json:
+    return _pod(containers=[{"name": "kafka", **fields}])
+
+
+def _versions() -> list[Refused]:
+    malformed = ("", "4.4", "four", "4.4.0-rc1", "v4.4.0", "4.4.0.0", "04.4.0", "4.4.0\n", "\u0664.4.0")
+    field = "spec.kafka.version"
+    return [
+        *(
+            Refused(name=f"version {text!r}", patch=_kafka(version=text), field=field, words=rules.VERSION_FORM.message)
+            for text in malformed
+        ),
+        *(
+            Refused(
+                name=f"version {text}", patch=_kafka(version=text), field=field, words=rules.VERSION_TOO_OLD.message
+            )
+            for text in ("3.8.1", "3.0.0", "2.8.2", "0.10.2")
+        ),
+    ]
+
+
+def _properties() -> list[Refused]:
+    owned = (
+        "process.roles",
+        "node.id",
+        "broker.id",
+        "controller.quorum.voters",
+        "controller.quorum.bootstrap.servers",
+        "controller.quorum.auto.join.enable",
+        "listeners",
+        "advertised.listeners",
+        "controller.listener.names",
+        "listener.security.protocol.map",
+        "inter.broker.listener.name",
+        "log.dir",
+        "log.dirs",
+        "metadata.log.dir",
+        "zookeeper.connect",
+        "unstable.api.versions.enable",
+    )
+    both = [
+        case
+        for key in owned
+        for case in (
+            Refused(
+                name=f"kafka.config {key}",
+                patch=_config(key),
+                field=f"spec.kafka.config.{key}",
+                words="belongs to the operator: remove",
+                place="spec.kafka.config",
+            ),
+            Refused(
+                name=f"controllers.config {key}",
+                patch=_controllers(config={key: "1"}),
+                field=f"spec.controllers.config.{key}",
+                words="belongs to the operator: remove",
+                place="spec.controllers.config",
+            ),
+        )
+    ]
+    breaks = [
+        Refused(
+            name=f"value {value!r}",
+            patch=_config("metric.reporters", value),
+            field="spec.kafka.config.metric.reporters",
+            words=rules.CONFIG_LINES.message,
+            place="spec.kafka.config",
+        )
+        for value in ("a\nnode.id=7", "a\rnode.id=7", "a\n")
+    ]
+    keys = [
+        Refused(
+            name=f"key {key!r}",
+            patch=_config(key),
+            field="spec.kafka.config",
+            words=rules.CONFIG_KEYS.message,
+        )
+        for key in ("", "a b", "a=b\nnode.id", "a:b", "#a", "node\\u002eid")
+    ]
+    timeout = Refused(
+        name="a timeout that is no number",
+        patch=_config("controller.quorum.fetch.timeout.ms", "2s"),
+        field="spec.kafka.config.controller.quorum.fetch.timeout.ms",
+        words="write for example 2000",
+        by_server=False,
+    )
+    control = Refused(
+        name="a form feed in a value",
+        patch=_config("metric.reporters", "a\fb"),
+        field="spec.kafka.config.metric.reporters",
+        words=rules.CONFIG_LINES.message,
+        by_server=False,
+    )
+    return [*both, *breaks, *keys, timeout, control]
+
+
+def _identity() -> list[Refused]:
+    malformed = ("events", "x" * 22, "-" + CLUSTER_ID[1:], CLUSTER_ID + "=", CLUSTER_ID[:-1])
+    return [
+        *(
+            Refused(
+                name=f"clusterID {text}",
+                patch={"clusterID": text},
+                field="spec.clusterID",
+                words=rules.CLUSTER_ID_FORM.message,
+            )
+            for text in malformed
+        ),
+        Refused(
+            name="a reserved cluster id",
+            patch={"clusterID": "AAAAAAAAAAAAAAAAAAAAAQ"},
+            field="spec.clusterID",
+            words=rules.CLUSTER_ID_FORM.message,
+            by_server=False,
+        ),
+        *(
+            Refused(
+                name=f"bootstrap.mode {mode}",
+                patch={"bootstrap": {"mode": mode}},
+                field="spec.bootstrap.mode",
+                words=rules.MODE_LATER.message,
+            )
+            for mode in ("Static", "Adopt")
+        ),
+    ]
+
+
+def _members() -> list[Refused]:
+    replicas = [
+        Refused(
+            name=f"replicas {count}",
+            patch=_controllers(replicas=count),
+            field="spec.controllers.replicas",
+            words=rules.REPLICAS_RANGE.message,
+        )
+        for count in (0, -1, 16)
+    ]
+    ids: tuple[tuple[list[int], int, str], ...] = (
+        ([3000, 3001], 3, rules.NODE_IDS_COUNT.message),
+        ([3000, 3001, 3002, 3003], 3, rules.NODE_IDS_COUNT.message),
+        ([3000, 3001, 3000], 3, rules.NODE_IDS_UNIQUE.message),
+        ([-1], 1, rules.NODE_IDS_RANGE.message),
+        ([2**31], 1, rules.NODE_IDS_RANGE.message),
+    )
+    return [
+        *replicas,
+        *(
+            Refused(
+                name=f"nodeIDs {values} of {count}",
+                patch=_controllers(nodeIDs=values, replicas=count),
+                field="spec.controllers.nodeIDs",
+                words=words,
+            )
+            for values, count, words in ids
+        ),
+    ]
+
+
+def _listeners() -> list[Refused]:
+    field = "spec.controllers.listeners"
+    one = {"name": "CONTROLLER", "port": 9093, "protocol": "PLAINTEXT"}
+    return [
+        Refused(name="no listener", patch=_controllers(listeners=[]), field=field, words=rules.LISTENERS_ONE.message),
+        Refused(
+            name="two listeners",
+            patch=_controllers(listeners=[one, {**one, "name": "OTHER", "port": 9094}]),
+            field=field,
+            words=rules.LISTENERS_ONE.message,
+        ),
+        *(
+            Refused(
+                name=f"protocol {protocol}",
+                patch=_controllers(listeners=[{**one, "protocol": protocol}]),
+                field=f"{field}[0].protocol",
+                words="only PLAINTEXT for now",
+            )
+            for protocol in ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
+        ),
+        *(
+            Refused(
+                name=f"port {port}",
+                patch=_controllers(listeners=[{**one, "port": port}]),
+                field=f"{field}[0].port",
+                words=rules.LISTENER_PORT.message,
+            )
+            for port in (0, -1, 80, 65536)
+        ),
+        *(
+            Refused(
+                name=f"listener {text!r}",
+                patch=_controllers(listeners=[{**one, "name": text}]),
+                field=f"{field}[0].name",
+                words=rules.LISTENER_NAME.message,
+            )
+            for text in ("controller", "A,B", "")
+        ),
+    ]
+
+
+def _resources_of_pods() -> list[Refused]:
+    sizes = ("", "ten", "10 Gi", "10GiB", "0", "-1Gi", "1.2.3Gi")
+    heaps = ("", "512", "512MB", "half", "0", "1Mi", "0.5Gi", "-512Mi", "5e8")
+    options = (
+        ("-Xmx1g", rules.OPTION_HEAP.message),
+        ("-Xms1g", rules.OPTION_HEAP.message),
+        ("UseZGC", rules.OPTION_FORM.message),
+        ("-XX:+UseZGC -Xmx1g", rules.OPTION_FORM.message),
+        ("-Da=b\nc", rules.OPTION_FORM.message),
+    )
+    return [
+        *(
+            Refused(
+                name=f"size {text!r}",
+                patch=_controllers(storage={"size": text}),
+                field="spec.controllers.storage.size",
+                words=rules.SIZE_FORM.message,
+            )
+            for text in sizes
+        ),
+        *(
+            Refused(
+                name=f"heap {text!r}",
+                patch=_controllers(jvm={"heap": text}),
+                field="spec.controllers.jvm.heap",
+                words=rules.HEAP_FORM.message,
+            )
+            for text in heaps
+        ),
+        *(
+            Refused(
+                name=f"option {text!r}",
+                patch=_controllers(jvm={"options": [text]}),
+                field="spec.controllers.jvm.options",
+                words=words,
+            )
+            for text, words in options
+        ),
+        Refused(
+            name="an image with a space",
+            patch=_kafka(image="apache/kafka: 4.4.0"),
+            field="spec.kafka.image",
+            words=rules.IMAGE_FORM.message,
+        ),
+    ]
+
+
+def _template_metadata() -> list[Refused]:
+    field = "spec.controllers.template.metadata"
+    return [
+        *(
+            Refused(
+                name=f"{part} {key}",
+                patch=_controllers(template={"metadata": {part: {key: "x"}}}),
+                field=f"{field}.{part}",
+                words=rules.TEMPLATE_LABELS.message,
+            )
+            for part in ("labels", "annotations")
+            for key in ("kafkaquorum.io/node-id", "app.kubernetes.io/name")
+        ),
+        Refused(
+            name="no label",
+            patch=_controllers(template={"metadata": {"labels": {"team": "one two"}}}),
+            field=f"{field}.labels",
+            words="is no Kubernetes label",
+            by_server=False,
+        ),
+        Refused(
+            name="no annotation",
+            patch=_controllers(template={"metadata": {"annotations": {"a/b/c": ""}}}),
+            field=f"{field}.annotations",
+            words="is no name of a Kubernetes annotation",
+            by_server=False,
+        ),
+    ]
+
+
+def _templates() -> list[Refused]:
+    field = "spec.controllers.template.spec"
+    owned: dict[str, object] = {"integer": 1, "boolean": True, "string": "x", "array": []}
+    return [
+        *(
+            Refused(
+                name=f"pod field {key}",
+                patch=_pod(**{key: owned[kind]}),
+                field=f"{field}.{key}",
+                words=template.OWNED_MESSAGE,
+            )
+            for key, kind in template.OWNED_POD_FIELDS.items()
+        ),
+        Refused(
+            name="a pod field of nobody",
+            patch=_pod(nodeSelectr={"a": "b"}),
+            field=f"{field}.nodeSelectr",
+            words="does not pass this field on",
+            by_server=False,
+        ),
+        Refused(
+            name="a sidecar",
+            patch=_pod(containers=[{"name": "kafka"}, {"name": "sidecar"}]),
+            field=f"{field}.containers",
+            words=rules.TEMPLATE_CONTAINERS.message,
+        ),
+        Refused(
+            name="a mount of the kafka container",
+            patch=_kafka_container(volumeMounts=[]),
+            field=f"{field}.containers[0].volumeMounts",
+            words="only resources and env of the kafka container",
+            by_server=False,
+        ),
+        Refused(
+            name="a quantity of memory",
+            patch=_kafka_container(resources={"limits": {"memory": "1 GB"}}),
+            field=f"{field}.containers[0].resources.limits.memory",
+            words="is no Kubernetes quantity",
+            by_server=False,
+        ),
+        Refused(
+            name="a device claim",
+            patch=_kafka_container(resources={"claims": []}),
+            field=f"{field}.containers[0].resources",
+            words="must have requests and limits",
+            by_server=False,
+        ),
+        *(
+            Refused(
+                name=f"variable {key}",
+                patch=_kafka_container(env=[{"name": key, "value": "1"}]),
+                field=f"{field}.containers[0].env",
+                words=f"{key} belongs to the operator",
+                by_server=False,
+            )
+            for key in ("KAFKA_NODE_ID", "KAFKA_HEAP_OPTS", "KQ_NODE_ID", "LOG_DIR")
+        ),
+        Refused(
+            name="no grace",
+            patch=_pod(terminationGracePeriodSeconds=0),
+            field=f"{field}.terminationGracePeriodSeconds",
+            words="above zero",
+            by_server=False,
+        ),
+    ]
+
+
+def _features() -> list[Refused]:
+    field = "spec.kafka.features.levels"
+
+    def level(name: str, words: str, patch: Json) -> Refused:
+        return Refused(name=name, patch=patch, field=f"{field}[0]", words=words, by_server=False)
+
+    return [
+        level("a name of no feature", "is not a feature of Kafka", _levels(("quorum.version", 1))),
+        level(
+            "a metadata.version of no release", "is not a metadata.version", _levels(("metadata.version", "4.4-IV9"))
+        ),
+        level("a level of the future", "no Kafka release up to", _levels(("metadata.version", 34))),
+        level("a level before KRaft", "too old", _levels(("metadata.version", 6))),
+        level("4.3 cannot do 4.4", "raise spec.kafka.version", _levels(("metadata.version", "4.4"), version="4.3.1")),
+        level("a static quorum", "kraft.version must be 1", _levels(("kraft.version", 0))),
+        level("a name for a number", "write its number", _levels(("transaction.version", "TV_2"))),
+        level("a level that no release has", "no Kafka release up to", _levels(("group.version", 9))),
+        level("a negative level", "levels go from 0", _levels(("group.version", -1))),
+        Refused(
+            name="a dependency",
+            patch=_levels(("metadata.version", "4.0-IV0"), ("eligible.leader.replicas.version", 1)),
+            field=field,
+            words="raise metadata.version",
+            by_server=False,
+        ),
+    ]
+
+
+REFUSED: tuple[Refused, ...] = (
+    *_versions(),
+    *_properties(),
+    *_identity(),
+    *_members(),
+    *_listeners(),
+    *_resources_of_pods(),
+    *_template_metadata(),
+    *_templates(),
+    *_features(),
+)
+
+NAMES: tuple[tuple[str, str], ...] = (
+    ("a" * (rules.NAME_LIMIT + 1), rules.NAME_TOO_LONG.message),
+    ("a" * 63, rules.NAME_TOO_LONG.message),
+    ("events.kafka", rules.NAME_NO_LABEL.message),
+    ("1events", rules.NAME_NO_LABEL.message),
+)
+"""Names of resources that no host names can be made from."""
+
+ACCEPTED: dict[str, Json] = {
+    "the least": {},
+    "Kafka 3.9": _kafka(version="3.9.0"),
+    "a release of the future": _kafka(version="5.12.3"),
+    "an image": _kafka(image="example.org:5000/kafka@sha256:" + "0" * 64),
+    "an even number": _controllers(replicas=4),
+    "one": _controllers(replicas=1, allowInterruption=False),
+    "the most": _controllers(replicas=rules.REPLICA_LIMIT),
+    "ids": _controllers(nodeIDs=[0, 7, 2**31 - 1]),
+    "standalone": {"bootstrap": {"mode": "Standalone"}},
+    "a cluster id": {"clusterID": CLUSTER_ID},
+    "a timeout of the quorum": _config("controller.quorum.fetch.timeout.ms", "4000"),
+    "properties": _controllers(config={"metadata.log.max.record.bytes.between.snapshots": "1", "a-b_c.D": " x\\ = é "}),
+    "levels": _levels(("metadata.version", "4.4-IV1"), ("transaction.version", 2), ("group.version", "1")),
+    "levels of the future": _levels(("metadata.version", 99), ("new.version", 3), version="9.0.0"),
+    "another listener": _controllers(listeners=[{"name": "QUORUM_1", "port": 19093}]),
+    "storage": _controllers(
+        storage={"size": "1.5Ti", "storageClassName": "fast", "retentionPolicy": {"whenDeleted": "Delete"}}
+    ),
+    "a process": _controllers(jvm={"heap": "2G", "options": ["-XX:+UseZGC", "-Dx=y"]}),
+    "a template": _controllers(
+        template={
+            "metadata": {"labels": {"team": "events"}, "annotations": {"example.org/Owner": "any text\nat all"}},
+            "spec": {
+                "nodeSelector": {"disk": "fast"},
+                "tolerations": [{"operator": "Exists"}],
+                "priorityClassName": "high",
+                "terminationGracePeriodSeconds": 120,
+                "containers": [
+                    {
+                        "name": "kafka",
+                        "resources": {"requests": {"cpu": 1, "memory": "1Gi"}, "limits": {"memory": "1.5Gi"}},
+                        "env": [{"name": "TZ", "value": "UTC"}],
+                    }
+                ],
+            },
+        }
+    ),
+    "replacement": _controllers(replacement={"lostDisk": "Manual", "lostNodeAfterSeconds": 60}),
+}
+"""Specs that are valid, by what they show."""

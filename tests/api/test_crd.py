@@ -1,0 +1,109 @@
+"""The CRD: what is committed is what the models say, and what design.md fixes is there."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kafka_quorum.api import crd
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _schema() -> dict[str, Any]:
+    schema: dict[str, Any] = crd.crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return schema
+
+
+def _nodes(node: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield path, node
+    for name, child in node.get("properties", {}).items():
+        yield from _nodes(child, f"{path}.{name}")
+    if "items" in node:
+        yield from _nodes(node["items"], f"{path}[]")
+
+
+def test_committed_files_are_those_of_the_models(capsys: pytest.CaptureFixture[str]) -> None:
+    """`crds/` and the chart hold what the models generate."""
+    assert crd.main(["--check", "--root", str(ROOT)]) == 0, capsys.readouterr().err
+
+
+def test_a_stale_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--check` fails before the files are written, names them, and passes afterwards."""
+    root = ["--root", str(tmp_path)]
+    assert crd.main(["--check", *root]) == 1
+    assert "run `make crds`" in capsys.readouterr().err
+    assert crd.main(root) == 0
+    assert crd.main(["--check", *root]) == 0
+
+
+def test_every_field_has_a_description() -> None:
+    """`kubectl explain` answers for every field of spec and status."""
+    bare = [
+        path
+        for part in ("spec", "status")
+        for path, node in _nodes(_schema()["properties"][part], part)
+        if "description" not in node
+        and not path.endswith("[]")
+        and not path.startswith("spec.controllers.template.spec.")
+    ]
+    assert bare == []
+
+
+def test_defaults_fill_in_everything_that_is_optional() -> None:
+    """Whatever has a default in the models has it in the CRD: an object and its operator never differ about one."""
+    without = [
+        path
+        for path, node in _nodes(_schema()["properties"]["spec"], "spec")
+        if "default" not in node and "[]" not in path and not path.startswith("spec.controllers.template.spec.")
+    ]
+    assert without == ["spec", "spec.kafka", "spec.kafka.version", "spec.controllers.allowInterruption"]
+
+
+def test_the_schema_is_structural() -> None:
+    """Nothing is left of pydantic that the API server refuses."""
+    text = yaml.safe_dump(_schema())
+    assert not [word for word in ("$ref", "$defs", "anyOf", "title:", "const:", "prefixItems") if word in text]
+    assert "additionalProperties: false" not in text
+    assert all("type" in node or "x-kubernetes-int-or-string" in node for _, node in _nodes(_schema(), ""))
+
+
+def test_names_are_those_of_the_design() -> None:
+    """Group, version, kind, short name and scale paths are fixed: changing one orphans what people have written."""
+    definition = crd.crd()["spec"]
+    assert (definition["group"], definition["versions"][0]["name"]) == ("kafkaquorum.io", "v1alpha1")
+    assert (definition["names"]["kind"], definition["names"]["shortNames"]) == ("KafkaQuorum", ["kq"])
+    assert definition["names"]["categories"] == ["kafka"]
+    assert definition["versions"][0]["subresources"] == {
+        "status": {},
+        "scale": {
+            "specReplicasPath": ".spec.controllers.replicas",
+            "statusReplicasPath": ".status.replicas",
+            "labelSelectorPath": ".status.selector",
+        },
+    }
+
+
+def test_every_rule_has_a_sentence_with_a_way_out() -> None:
+    """A rule without a message answers with CEL: every one speaks, and names its field."""
+    rules = [rule for _, node in _nodes(_schema(), "") for rule in node.get("x-kubernetes-validations", [])]
+    assert len(rules) > 40
+    assert all(len(rule["message"]) > 30 and "\n" not in rule["message"] for rule in rules)
+
+
+def test_client_side_apply_can_hold_the_definition() -> None:
+    """`kubectl apply` keeps a copy in an annotation, of which 256 KiB fit."""
+    assert len(crd.manifest()) < 200_000
+
+
+def test_the_module_runs_as_a_command(tmp_path: Path) -> None:
+    """`python -m kafka_quorum.api.crd` writes both files below its working directory."""
+    command = [sys.executable, "-m", "kafka_quorum.api.crd"]
+    environment = {"PYTHONPATH": str(ROOT / "operator"), "PYTHONWARNINGS": "error"}
+    subprocess.run(command, check=True, cwd=tmp_path, env=environment, timeout=60, capture_output=True)
+    assert (tmp_path / "crds" / f"{crd.NAME}.yaml").read_text() == crd.manifest()
+    assert (tmp_path / "helm/kafka-quorum-operator/templates/crd.yaml").read_text() == crd.chart_template()

@@ -1,0 +1,178 @@
+"""Validation: every bad spec is refused for the right field with a sentence; a good one becomes what it says."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.api.specs import ACCEPTED, CLUSTER_ID, NAMES, OTHER_CLUSTER_ID, REFUSED, Refused, merged, resource
+
+from kafka_quorum.api.validation import validate
+from kafka_quorum.model.desired import BootstrapMode, Desired, FeatureLevel, FieldFault, VolumeFate
+from kafka_quorum.model.identity import Format, IdentityRecord, mint
+from kafka_quorum.model.ids import ClusterID
+
+
+def _faults(candidate: dict[str, Any], **known: Any) -> tuple[FieldFault, ...]:  # noqa: ANN401 - passed on
+    answer = validate(candidate, **known)
+    assert not isinstance(answer, Desired)
+    return answer
+
+
+def _desired(candidate: dict[str, Any], **known: Any) -> Desired:  # noqa: ANN401 - passed on
+    answer = validate(candidate, **known)
+    assert isinstance(answer, Desired), answer
+    return answer
+
+
+def _record(mode: BootstrapMode = BootstrapMode.INITIAL_CONTROLLERS) -> IdentityRecord:
+    return mint(ClusterID(CLUSTER_ID), Format(mode=mode, release="4.4.0", features=()), (), ())
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
+def test_a_bad_spec_is_refused_for_its_field_with_a_sentence(case: Refused) -> None:
+    """One fault names the field, and says what is wrong and the way out."""
+    faults = _faults(resource(case.patch))
+    assert any(fault.field == case.field and case.words in fault.message for fault in faults), faults
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
+def test_a_bad_spec_has_no_fault_beside_its_own(case: Refused) -> None:
+    """What is right about a bad spec is not called wrong: every fault lies in the part that the case changed."""
+    part = case.field.split("[")[0].rsplit(".config", maxsplit=1)[0]
+    assert all(fault.field.startswith(part) for fault in _faults(resource(case.patch)))
+
+
+@pytest.mark.parametrize("patch", ACCEPTED.values(), ids=ACCEPTED.keys())
+def test_a_good_spec_is_accepted(patch: dict[str, Any]) -> None:
+    """What the table calls valid has no fault."""
+    assert _desired(resource(patch)).name == "events"
+
+
+@pytest.mark.parametrize(("name", "words"), NAMES)
+def test_a_name_without_host_names_is_refused(name: str, words: str) -> None:
+    """A resource's name must leave room for host names and a service made from it."""
+    assert FieldFault(field="metadata.name", message=words) in _faults(resource(name=name))
+
+
+def test_all_faults_are_told_at_once_and_in_order() -> None:
+    """A person corrects a spec in one go: every fault is listed, sorted by field, none twice."""
+    patch = merged(_patch("controllers", replicas=0, jvm={"heap": "x"}), _patch("kafka", version="1"))
+    fields = [fault.field for fault in _faults(resource(patch))]
+    assert fields == ["spec.controllers.jvm.heap", "spec.controllers.replicas", "spec.kafka.version"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "words"),
+    [
+        (None, "spec", "required"),
+        ({}, "spec.kafka", "required"),
+        ({"kafka": {}}, "spec.kafka.version", "required"),
+        ({"kafka": {"version": 4}}, "spec.kafka.version", "4 cannot stand here: it should be a valid string"),
+        ({"kafka": [], "paused": 1}, "spec.kafka", "it should be an object"),
+        ({"kafka": {"version": "4.4.0", "flavour": "x"}}, "spec.kafka.flavour", "no such field"),
+        (
+            {"kafka": {"version": "4.4.0", "features": {"levels": [{"name": "group.version", "level": 1.5}]}}},
+            "spec.kafka.features.levels[0].level",
+            "write a number, or a name in quotes",
+        ),
+    ],
+)
+def test_a_spec_of_the_wrong_shape_is_refused_by_path(spec: object, field: str, words: str) -> None:
+    """An object that no schema has checked, from an older CRD or a backup, gets faults and no exception."""
+    faults = _faults({"metadata": {"name": "events"}, "spec": spec})
+    assert any(fault.field == field and words in fault.message for fault in faults), faults
+
+
+def test_defaults_are_those_of_the_design() -> None:
+    """A spec with a release alone asks for three controllers on retained disks, features held, unattended cures."""
+    desired = _desired(resource())
+    assert (desired.replicas, desired.node_ids, desired.allow_interruption) == (3, (), False)
+    assert (desired.storage.size_bytes, desired.storage.when_deleted) == (10 * 2**30, VolumeFate.RETAIN)
+    assert desired.storage.when_scaled is VolumeFate.DELETE
+    assert (desired.bootstrap, desired.cluster_id) == (BootstrapMode.INITIAL_CONTROLLERS, None)
+    assert (desired.runtime.heap, desired.runtime.listener.port) == ("512Mi", 9093)
+    assert (desired.soak_s, desired.features, desired.replacement.lost_node_after_s) == (60, (), 600)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "allowed", "expected"),
+    [(1, None, True), (2, None, False), (3, None, False), (1, False, False), (2, True, True)],
+)
+def test_interruption_is_allowed_for_one_replica_unless_said_otherwise(
+    replicas: int,
+    allowed: bool | None,  # noqa: FBT001 - a table
+    expected: bool,  # noqa: FBT001 - a table
+) -> None:
+    """A quorum of one cannot be restarted without an interruption, so there it is the default."""
+    fields = {"replicas": replicas} | ({} if allowed is None else {"allowInterruption": allowed})
+    assert _desired(resource({"controllers": fields})).allow_interruption is expected
+
+
+def test_controllers_config_wins_over_kafka_config() -> None:
+    """The overlay is by key, and sorted, so that the order in the spec restarts nobody."""
+    patch = {
+        "kafka": {"config": {"b": "kafka", "c": "kafka"}},
+        "controllers": {"config": {"b": "controllers", "a": "controllers"}},
+    }
+    assert _desired(resource(patch)).runtime.config == (("a", "controllers"), ("b", "controllers"), ("c", "kafka"))
+
+
+def test_templates_are_canonical_json() -> None:
+    """Two ways to write one template are one text: what decides a restart must not depend on the order of keys."""
+    one = {"template": {"spec": {"priorityClassName": "high", "nodeSelector": {"b": "1", "a": "2"}}}}
+    two = {"template": {"spec": {"nodeSelector": {"a": "2", "b": "1"}, "priorityClassName": "high"}}}
+    text = _desired(resource({"controllers": one})).runtime.template_spec
+    assert text == _desired(resource({"controllers": two})).runtime.template_spec
+    assert json.loads(text) == one["template"]["spec"]
+
+
+@pytest.mark.parametrize(
+    ("level", "version", "expected"),
+    [("4.4-IV2", "4.4.0", 33), ("4.4", "4.4.0", 33), ("21", "4.4.0", 21), (30, "4.4.0", 30), ("3.9", "3.9.2", 21)],
+)
+def test_metadata_version_levels_are_resolved(level: int | str, version: str, expected: int) -> None:
+    """A name, a release or a number stands for Kafka's level of it."""
+    patch = {"kafka": {"version": version, "features": {"levels": [{"name": "metadata.version", "level": level}]}}}
+    assert _desired(resource(patch)).features == (FeatureLevel(name="metadata.version", level=expected),)
+
+
+@pytest.mark.parametrize("recorded", ["record", "status"])
+def test_a_changed_cluster_id_is_refused(recorded: str) -> None:
+    """The disks carry the cluster id: another one in the spec is named beside the one in use."""
+    candidate = resource({"clusterID": OTHER_CLUSTER_ID})
+    if recorded == "status":
+        faults = _faults({**candidate, "status": {"clusterID": CLUSTER_ID}})
+    else:
+        faults = _faults(candidate, record=_record())
+    assert [fault.field for fault in faults] == ["spec.clusterID"]
+    assert CLUSTER_ID in faults[0].message
+
+
+def test_the_record_wins_over_an_edited_status() -> None:
+    """Anybody may write a status: with the record at hand it is not asked."""
+    candidate = {**resource({"clusterID": CLUSTER_ID}), "status": {"clusterID": OTHER_CLUSTER_ID}}
+    assert _desired(candidate, record=_record()).cluster_id == CLUSTER_ID
+
+
+def test_an_empty_cluster_id_leaves_the_recorded_one() -> None:
+    """A resource that is created again without its id finds the old one: that is no change."""
+    assert _desired(resource(), record=_record()).cluster_id is None
+
+
+def test_a_changed_bootstrap_mode_is_refused() -> None:
+    """How the first voters came to be is history: another mode in the spec is refused by name."""
+    faults = _faults(resource({"bootstrap": {"mode": "Standalone"}}), record=_record())
+    assert [fault.field for fault in faults] == ["spec.bootstrap.mode"]
+    assert "it was InitialControllers" in faults[0].message
+
+
+def test_shrunken_storage_is_refused() -> None:
+    """A size below what the claims already ask for is refused; the same size, and a larger one, are not."""
+    candidate = resource({"controllers": {"storage": {"size": "5Gi"}}})
+    assert [fault.field for fault in _faults(candidate, claimed_bytes=10 * 2**30)] == ["spec.controllers.storage.size"]
+    assert _desired(candidate, claimed_bytes=5 * 2**30).storage.size_bytes == 5 * 2**30
+    assert _desired(candidate, claimed_bytes=2**30).storage.size == "5Gi"
+
+
+def _patch(part: str, **fields: object) -> dict[str, Any]:
+    return {part: fields}

@@ -1,0 +1,245 @@
+"""The chart: lint, values that are refused, and what the rendered manifests allow the operator to do."""
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft7Validator
+
+from helm import render
+from kafka_quorum.api import crd
+
+Json = dict[str, Any]
+
+QUORUM_RULES: dict[str, set[str]] = {
+    "kafkaquorum.io/kafkaquorums": {"get", "list", "watch"},
+    "kafkaquorum.io/kafkaquorums/status": {"patch"},
+    "/pods": {"get", "list", "watch", "create", "patch", "delete"},
+    "/pods/status": {"patch"},
+    "/persistentvolumeclaims": {"get", "list", "watch", "create", "patch"},
+    "/configmaps": {"get", "list", "create", "update", "patch", "delete"},
+    "/services": {"get", "list", "create", "patch"},
+    "policy/poddisruptionbudgets": {"get", "list", "create", "patch"},
+    "apps/controllerrevisions": {"get", "list", "create", "delete"},
+    "events.k8s.io/events": {"create", "patch"},
+}
+"""Everything that the operator may do in a namespace. No secrets, no deleting of claims, no evictions."""
+
+
+def rendered(*options: str) -> list[Json]:
+    """The chart's objects."""
+    return [item for item in yaml.safe_load_all(render.template(*options)) if item]
+
+
+def only(items: list[Json], kind: str, name: str = "kafka-quorum-operator") -> Json:
+    """The one object of this kind and name."""
+    found = [item for item in items if item["kind"] == kind and item["metadata"]["name"] == name]
+    assert len(found) == 1, [(item["kind"], item["metadata"]["name"]) for item in items]
+    return found[0]
+
+
+def verbs(role: Json) -> dict[str, set[str]]:
+    """A role's verbs by group and resource."""
+    return {
+        f"{group}/{resource}": set(rule["verbs"])
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+
+
+def refusal(*options: str) -> str:
+    """What helm says of values that it must refuse."""
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        render.template(*options)
+    return str(caught.value.stderr)
+
+
+def test_lint_finds_nothing() -> None:
+    """`helm lint --strict` has no error and no warning."""
+    command = [render.helm(), "lint", "--strict", str(render.CHART)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "[WARNING]" not in result.stdout
+
+
+def test_the_values_schema_covers_exactly_the_values() -> None:
+    """Every default is allowed by the schema, and every value has a place in it."""
+    values = yaml.safe_load((render.CHART / "values.yaml").read_text())
+    schema = json.loads((render.CHART / "values.schema.json").read_text())
+    Draft7Validator.check_schema(schema)
+    assert list(Draft7Validator(schema).iter_errors(values)) == []
+    assert set(values) == set(schema["properties"]) - {"global"}
+
+
+@pytest.mark.parametrize(
+    ("option", "field"),
+    [
+        ("image.pullPolicy=Sometimes", "pullPolicy"),
+        ("image.repository=", "repository"),
+        ("image.digest=latest", "digest"),
+        ("kafka.imageTemplate=apache/kafka:4.4.0", "imageTemplate"),
+        ("logLevel=VERBOSE", "logLevel"),
+        ("logFormat=xml", "logFormat"),
+        ("tickSeconds=0", "tickSeconds"),
+        ("watchNamespaces={Not_A_Name}", "watchNamespaces"),
+        ("watchNamespaces={a,a}", "watchNamespaces"),
+        ("replicas=2", "replicas"),
+        ("crds.instal=true", "instal"),
+    ],
+)
+def test_bad_values_are_refused_by_name(option: str, field: str) -> None:
+    """A value that means nothing, or a name that no value has, ends the installation with its name."""
+    assert field in refusal("--set", option)
+
+
+def test_the_operator_may_do_what_it_does_and_nothing_else() -> None:
+    """The role's verbs, one by one; widening it is a change of this table."""
+    items = rendered()
+    assert verbs(only(items, "ClusterRole")) == QUORUM_RULES
+    discovery = only(items, "ClusterRole", "kafka-quorum-operator-discovery")
+    assert verbs(discovery) == {"apiextensions.k8s.io/customresourcedefinitions": {"list", "watch"}}
+    binding = only(items, "ClusterRoleBinding")
+    assert binding["subjects"] == [
+        {"kind": "ServiceAccount", "name": "kafka-quorum-operator", "namespace": "kafka-quorum-system"}
+    ]
+
+
+def test_every_verb_says_what_it_is_for() -> None:
+    """In the chart's own text, each verb of the operator carries a comment."""
+    lines = (render.CHART / "templates" / "_helpers.tpl").read_text().splitlines()
+    entries = [line for line in lines if line.startswith("    - ")]
+    assert len(entries) == sum(len(granted) for granted in QUORUM_RULES.values())
+    assert [line for line in entries if "# " not in line] == []
+
+
+def test_named_namespaces_bound_the_rights() -> None:
+    """With watchNamespaces, the rights are roles in these namespaces; cluster-wide, only definitions may be read."""
+    items = rendered("--set", "watchNamespaces={a,b}")
+    roles = [item for item in items if item["kind"] == "Role"]
+    assert {role["metadata"]["namespace"] for role in roles} == {"a", "b"}
+    assert all(verbs(role) == QUORUM_RULES for role in roles)
+    bindings = [item for item in items if item["kind"] == "RoleBinding"]
+    assert {item["metadata"]["namespace"] for item in bindings} == {"a", "b"}
+    cluster = [item["metadata"]["name"] for item in items if item["kind"] == "ClusterRoleBinding"]
+    assert cluster == ["kafka-quorum-operator-discovery"]
+
+
+def test_people_get_the_resource_and_not_its_status() -> None:
+    """The aggregated roles let viewers read and editors write a KafkaQuorum; its status is the operator's alone."""
+    items = rendered()
+    edit = verbs(only(items, "ClusterRole", "kafka-quorum-operator-edit"))
+    assert set(edit) == {"kafkaquorum.io/kafkaquorums", "kafkaquorum.io/kafkaquorums/scale"}
+    view = verbs(only(items, "ClusterRole", "kafka-quorum-operator-view"))
+    assert all(granted == {"get", "list", "watch"} for granted in view.values())
+    without = rendered("--set", "rbac.aggregateToDefaultRoles=false")
+    assert not [item for item in without if item["metadata"]["name"].endswith(("-edit", "-view"))]
+
+
+def test_the_pod_meets_the_restricted_standard() -> None:
+    """Not root, no privilege to gain, nothing to write on but its own /tmp."""
+    spec = only(rendered(), "Deployment")["spec"]["template"]["spec"]
+    assert spec["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    (container,) = spec["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert container["volumeMounts"] == [{"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108 - the pod's own
+    assert [set(volume) for volume in spec["volumes"]] == [{"name", "emptyDir"}]
+    assert container["resources"]["limits"]["memory"] == "512Mi"
+
+
+def test_one_operator_at_a_time() -> None:
+    """The old pod is gone before the new one starts."""
+    spec = only(rendered(), "Deployment")["spec"]
+    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+
+
+def test_probes_ask_the_operator_alone() -> None:
+    """All three probes ask the health endpoint of the operator itself."""
+    (container,) = only(rendered(), "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["ports"] == [{"name": "health", "containerPort": 8080}]
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        assert container[probe]["httpGet"] == {"path": "/healthz", "port": "health"}
+
+
+def test_values_reach_the_operator() -> None:
+    """Settings are environment variables; the image is chosen by tag, or by digest where there is one."""
+    digest = "sha256:" + "0" * 64
+    options = [
+        "watchNamespaces={a,b}",
+        "kafka.imagePullPolicy=Never",
+        "logLevel=DEBUG",
+        "logFormat=json",
+        "image.tag=1.2.3",
+        "env[0].name=KQ_EXTRA",
+        "env[0].value=x",
+    ]
+    arguments = [argument for option in options for argument in ("--set", option)]
+    template = "example.org/kafka:{version}-jre"
+    arguments += ["--set-json", "tickSeconds=2.5"]  # --set would make it a string
+    items = rendered(*arguments, "--set-literal", f"kafka.imageTemplate={template}")
+    (container,) = only(items, "Deployment")["spec"]["template"]["spec"]["containers"]
+    variables = {entry["name"]: entry.get("value") for entry in container["env"]}
+    assert variables == {
+        "KQ_IMAGE_TEMPLATE": template,
+        "KQ_IMAGE_PULL_POLICY": "Never",
+        "KQ_WATCH_NAMESPACES": "a,b",
+        "KQ_LOG_LEVEL": "DEBUG",
+        "KQ_LOG_FORMAT": "json",
+        "KQ_TICK_S": "2.5",
+        "KQ_POD_NAME": None,
+        "KQ_EXTRA": "x",
+    }
+    assert container["image"] == "kafka-quorum-operator:1.2.3"
+    pinned = only(rendered("--set", f"image.digest={digest}"), "Deployment")["spec"]["template"]["spec"]
+    assert pinned["containers"][0]["image"] == f"kafka-quorum-operator@{digest}"
+
+
+def test_the_definition_follows_upgrades_and_survives_an_uninstall() -> None:
+    """It is a template of the release, which helm upgrades, with helm's own mark that it be kept."""
+    definition = only(rendered(), "CustomResourceDefinition", crd.NAME)
+    assert definition["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+    assert definition["spec"] == crd.crd()["spec"]
+    loose = only(rendered("--set", "crds.keep=false"), "CustomResourceDefinition", crd.NAME)
+    assert "annotations" not in loose["metadata"]
+    without = rendered("--set", "crds.install=false")
+    assert "CustomResourceDefinition" not in {item["kind"] for item in without}
+
+
+def test_a_network_policy_admits_the_health_endpoint_only() -> None:
+    """Switched on, nothing but the probes' port is reachable."""
+    policy = only(rendered("--set", "networkPolicy.enabled=true"), "NetworkPolicy")
+    assert policy["spec"]["policyTypes"] == ["Ingress"]
+    assert policy["spec"]["ingress"] == [{"ports": [{"port": "health", "protocol": "TCP"}]}]
+    assert "NetworkPolicy" not in {item["kind"] for item in rendered()}
+
+
+def test_the_pod_is_placed_as_the_values_say() -> None:
+    """Selectors, tolerations, affinity, priority, pull secrets and annotations land in the pod."""
+    options = {
+        "nodeSelector": {"disk": "fast"},
+        "tolerations": [{"operator": "Exists"}],
+        "affinity": {"nodeAffinity": {}},
+        "priorityClassName": "high",
+        "imagePullSecrets": [{"name": "pull"}],
+    }
+    arguments = [text for key, value in options.items() for text in ("--set-json", f"{key}={json.dumps(value)}")]
+    pod = only(rendered(*arguments), "Deployment")["spec"]["template"]["spec"]
+    assert {key: pod[key] for key in options} == options
+
+
+def test_the_plain_manifests_are_the_charts() -> None:
+    """`helm/install.yaml` is what the chart renders to, with a namespace, and nothing in it that only helm reads."""
+    text = render.TARGET.read_text()
+    assert text == render.manifests()
+    items = [item for item in yaml.safe_load_all(text) if item]
+    assert items[0]["kind"] == "Namespace"
+    assert items[0]["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    assert "helm.sh/" not in text
+    kinds = {(item["kind"], item["metadata"]["name"]) for item in rendered()}
+    assert {(item["kind"], item["metadata"]["name"]) for item in items[1:]} == kinds
