@@ -16,14 +16,14 @@ Json = dict[str, Any]
 QUORUM_RULES: dict[str, set[str]] = {
     "kafkaquorum.io/kafkaquorums": {"get", "list", "watch"},
     "kafkaquorum.io/kafkaquorums/status": {"patch"},
-    "/pods": {"get", "list", "watch", "create", "patch", "delete"},
+    "/pods": {"list", "watch", "create", "patch", "delete"},
     "/pods/status": {"patch"},
     "/persistentvolumeclaims": {"get", "list", "watch", "create", "patch"},
-    "/configmaps": {"get", "list", "create", "update", "patch", "delete"},
-    "/services": {"get", "list", "create", "patch"},
-    "policy/poddisruptionbudgets": {"get", "list", "create", "patch"},
-    "apps/controllerrevisions": {"get", "list", "create", "delete"},
-    "events.k8s.io/events": {"create", "patch"},
+    "/configmaps": {"get", "list", "watch", "create", "update", "patch", "delete"},
+    "/services": {"list", "watch", "create", "patch"},
+    "policy/poddisruptionbudgets": {"list", "watch", "create", "patch"},
+    "apps/controllerrevisions": {"list", "watch", "create"},
+    "events.k8s.io/events": {"create"},
 }
 """Everything that the operator may do in a namespace. No secrets, no deleting of claims, no evictions."""
 

@@ -42,7 +42,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   resources: [kafkaquorums]
   verbs:
     - get # read again before an act
-    - list # every quorum at the start, and in the sweep that finds missed deletions
+    - list # every quorum at the start
     - watch # changes of a spec
 - apiGroups: [kafkaquorum.io]
   resources: [kafkaquorums/status]
@@ -51,7 +51,6 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - apiGroups: [""]
   resources: [pods]
   verbs:
-    - get # whether a pod is confirmed gone before its claim is used again
     - list # what is there, read before every act
     - watch # a pod that comes, goes or changes wakes its quorum
     - create # formatter pods and Kafka pods
@@ -64,16 +63,17 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs:
-    - get # a claim's uid, before a format
-    - list # claims of earlier lives of a quorum
+    - get # a claim that a list lacks is asked for by name before its disk counts as lost
+    - list # what is there, those of earlier lives of a quorum included
     - watch # a lost claim wakes its quorum
     - create # one for each controller
-    - patch # the identity on its annotations. Claims are not deleted by this version
+    - patch # the identity on its annotations, its owner, a larger size. Claims are not deleted by this version
 - apiGroups: [""]
   resources: [configmaps]
   verbs:
     - get # the record of the identity
-    - list # server properties that no pod uses any more
+    - list # the record, and server properties that no pod uses any more
+    - watch # a lost one wakes its quorum
     - create # the record, and the server properties of each revision
     - update # the record, by compare-and-swap
     - patch # owner and labels of the record
@@ -81,27 +81,25 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - apiGroups: [""]
   resources: [services]
   verbs:
-    - get # compare with what it should be
-    - list # the same, of a whole quorum at once
+    - list # compare with what it should be
+    - watch # a lost one wakes its quorum
     - create # the controllers' host names
     - patch # correct it
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs:
-    - get # compare with the voter set
-    - list # the same, of a whole quorum at once
+    - list # compare with the voter set
+    - watch # a lost one wakes its quorum
     - create # the voters' budget
     - patch # follow the voter set
 - apiGroups: [apps]
   resources: [controllerrevisions]
   verbs:
-    - get # the revision that lost pods are made again from
-    - list # every revision of a quorum
-    - create # a new one for each change of what pods are made of
-    - delete # those that no pod uses any more
+    - list # the revisions that lost pods are made again from
+    - watch # a lost one wakes its quorum
+    - create # one for each change of what pods are made of
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs:
     - create # every act of the operator is an event
-    - patch # an event that repeats is counted, not written again
 {{- end }}
