@@ -76,6 +76,10 @@ class Loops:
                 self._loops.pop(key, None)
                 self._reconciler.forget(key)
                 return
+            if result.failed:
+                await _pause(wake, backoff_s)
+                backoff_s = min(backoff_s * 2, _BACKOFF_LAST_S)
+                continue
             backoff_s = _BACKOFF_FIRST_S
             at_once = at_once + 1 if result.again else 0
             if at_once >= _AT_ONCE_MAX:

@@ -56,6 +56,11 @@ class PassResult:
     again: bool
     gone: bool
 
+    @property
+    def failed(self) -> bool:
+        """Whether an action was not done: the next pass follows after a growing pause."""
+        return any(not outcome.done for outcome in self.outcomes)
+
 
 class Reconciler:
     """Runs passes. What it remembers between them (looks, objects) only saves requests, and may be lost at any time."""
@@ -72,6 +77,7 @@ class Reconciler:
         self._memories: dict[QuorumKey, Memory] = {}
         self._snapshots: dict[QuorumKey, Snapshot] = {}
         self._verdicts: dict[QuorumKey, tuple[Verdict, ...]] = {}
+        self._failures: dict[QuorumKey, frozenset[str]] = {}
 
     def changed(self, key: QuorumKey) -> None:
         """A watch has spoken: the remembered objects of this quorum are not trusted any more."""
@@ -79,7 +85,7 @@ class Reconciler:
 
     def forget(self, key: QuorumKey) -> None:
         """The resource is gone: remember nothing of it."""
-        for store in (self._memories, self._snapshots, self._verdicts):
+        for store in (self._memories, self._snapshots, self._verdicts, self._failures):
             store.pop(key, None)
 
     async def run_pass(self, key: QuorumKey) -> PassResult:
@@ -110,6 +116,8 @@ class Reconciler:
 
     async def _pass(self, key: QuorumKey, taken: Snapshot, *, may_act: bool) -> PassResult | None:
         """The data flow. None: there is something to do, and these objects are not fresh enough for it."""
+        if "deletionTimestamp" in taken.resource["metadata"]:  # its dependents go first: none is made again
+            return self._idle()
         judged = _judge(taken)
         if judged.desired is None:
             return await self._refuse(taken, judged.faults)
@@ -137,6 +145,9 @@ class Reconciler:
             again=bool(planned.actions) and not failed,
             gone=False,
         )
+
+    def _idle(self) -> PassResult:
+        return PassResult(plan=None, outcomes=(), requeue_s=self._settings.tick_s, again=False, gone=False)
 
     async def _look(self, key: QuorumKey, taken: Snapshot, desired: Desired) -> Look:
         looked = await gather.look(
@@ -189,7 +200,7 @@ class Reconciler:
         conditions = merged(old.get("conditions") or (), (finding,), generation=generation, now=self._now())
         new = old | {"observedGeneration": generation, "conditions": conditions}
         await self._patch_status(taken.resource, patch_of(old, new))
-        return PassResult(plan=None, outcomes=(), requeue_s=self._settings.tick_s, again=False, gone=False)
+        return self._idle()
 
     def _tell(self, key: QuorumKey, planned: Plan) -> None:
         """Log what the guards say when they say something new."""
@@ -204,9 +215,13 @@ class Reconciler:
 
     async def _narrate(self, key: QuorumKey, resource: Json, outcomes: tuple[Outcome, ...]) -> None:
         """Log every outcome and write an event of each. Nothing depends on events: a lost one is only logged."""
+        known = self._failures.get(key, frozenset())
+        self._failures[key] = frozenset(outcome.message for outcome in outcomes if not outcome.done)
         for outcome in outcomes:
             logger.log(logging.INFO if outcome.done else logging.WARNING, "%s: %s", key, outcome.message)
         for outcome in outcomes:
+            if outcome.message in known:
+                continue  # the same failure again: said once
             reason, _ = narrate(outcome.action)
             try:
                 await self._executor.event(resource, reason, outcome.message, warning=not outcome.done)

@@ -8,7 +8,7 @@ import asyncio
 from dataclasses import dataclass
 
 from kafka_quorum.act.narrate import narrate
-from kafka_quorum.errors import Fault, KafkaError, KubeAlreadyExists, KubeError, KubeNotFound
+from kafka_quorum.errors import Fault, KafkaError, KubeAlreadyExists, KubeError, KubeNotFound, KubeRefused
 from kafka_quorum.kube.protocol import (
     BUDGETS,
     CLAIMS,
@@ -20,6 +20,7 @@ from kafka_quorum.kube.protocol import (
     SERVICES,
     Json,
     KubeApi,
+    ResourceType,
 )
 from kafka_quorum.model import actions, identity, names
 from kafka_quorum.model.actions import Action
@@ -193,7 +194,7 @@ class Executor:
                     PODS, desired.namespace, pod.name, uid=pod.uid, resource_version=pod.resource_version
                 )
             case actions.MarkPod(pod=pod, voter=voter, gate=gate, message=message):
-                label, status = objects.pod_mark(voter=voter, gate=gate, message=message)
+                label, status = objects.pod_mark(desired, voter=voter, gate=gate, message=message)
                 guard = {"uid": pod.uid}
                 label["metadata"] |= guard
                 await self._kube.patch(PODS, desired.namespace, pod.name, label)
@@ -217,6 +218,16 @@ class Executor:
                 body = pods.kafka(desired, record, node, revision, config=config, pull_policy=policy)
                 await self._kube.create(PODS, desired.namespace, body)
 
+    async def _apply(self, resource: ResourceType, body: Json) -> None:
+        """Apply an object of ours, and no other that has its name."""
+        metadata = body["metadata"]
+        present = await self._kube.get(resource, metadata["namespace"], metadata["name"])
+        wanted = metadata["labels"][names.LABEL_QUORUM]
+        if present is not None and present["metadata"].get("labels", {}).get(names.LABEL_QUORUM) != wanted:
+            text = f"{resource.kind} {metadata['name']} is there and not this quorum's: rename it, or the quorum"
+            raise KubeRefused(text)
+        await self._kube.apply(resource, metadata["namespace"], body)
+
     async def _object(
         self,
         action: actions.ApplyService
@@ -231,9 +242,9 @@ class Executor:
         desired, namespace = context.desired, context.desired.namespace
         match action:
             case actions.ApplyService():
-                await self._kube.apply(SERVICES, namespace, objects.service(desired))
+                await self._apply(SERVICES, objects.service(desired))
             case actions.ApplyBudget(min_available=count):
-                await self._kube.apply(BUDGETS, namespace, objects.budget(desired, count))
+                await self._apply(BUDGETS, objects.budget(desired, count))
             case actions.CreateRevision(name=name, number=number, inputs_hash=hash_):
                 runtime = action.runtime
                 image = runtime.image or self._settings.image_template.format(version=runtime.release)

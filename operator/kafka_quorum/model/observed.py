@@ -230,6 +230,11 @@ class QuorumView:
     """Monotonic seconds of the operator's clock: only for the age of the look."""
 
     @property
+    def changing(self) -> bool:
+        """Whether the current voter set is another than the last one known to be committed."""
+        return self.committed_voters != self.voters
+
+    @property
     def voters(self) -> frozenset[ReplicaKey]:
         """The current voter set."""
         return frozenset(replica.key for replica in self.answer.voters)

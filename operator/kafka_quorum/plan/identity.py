@@ -23,7 +23,7 @@ from kafka_quorum.model.nodes import initial_node_ids, wanted_node_ids
 from kafka_quorum.model.observed import Claim, Observed, PodRole
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.plan.part import Part
-from kafka_quorum.plan.safety import may_mint
+from kafka_quorum.plan.safety import may_mint, release_numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +168,7 @@ def _rebuilt(desired: Desired, observed: Observed) -> IdentityRecord | str:
     record = IdentityRecord(
         cluster_id=ClusterID(clusters.pop()),
         phase=BootstrapPhase.STARTED if started else BootstrapPhase.FORMATTING,
-        format=replace(format_of(desired), mode=_rebuilt_mode(initial)),
+        format=replace(format_of(desired), mode=_rebuilt_mode(initial), release=_rebuilt_release(desired, observed)),
         initial=initial,
         nodes=nodes,
         applied_revision=_rebuilt_revision(observed),
@@ -229,6 +229,12 @@ def _rebuilt_initial(observed: Observed, nodes: tuple[NodeIdentity, ...]) -> tup
 
 def _rebuilt_mode(initial: tuple[ReplicaKey, ...]) -> BootstrapMode:
     return BootstrapMode.STANDALONE if len(initial) == 1 else BootstrapMode.INITIAL_CONTROLLERS
+
+
+def _rebuilt_release(desired: Desired, observed: Observed) -> str:
+    """The oldest release that a revision names: what the disks were formatted with was none that came later."""
+    releases = [revision.runtime.release for revision in observed.revisions]
+    return min(releases, key=release_numbers, default=desired.runtime.release)
 
 
 def _rebuilt_revision(observed: Observed) -> str | None:

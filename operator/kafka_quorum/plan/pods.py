@@ -122,7 +122,7 @@ def _mark(observed: Observed, record: IdentityRecord, pod: Pod) -> MarkPod | Non
         case Known(value=view):
             voter = key in view.voters and node is not None and node.key == key
             gate = "True" if voter and key in view.caught_up and pod.running else "False"
-    if (voter, gate) == (pod.marked_voter, pod.gate):
+    if (voter, gate) == (pod.marked_voter, pod.gate) and pod.owner_uid is not None:
         return None
     message = "a caught-up voter" if gate == "True" else "a voter that lags" if voter else "not a voter"
     return MarkPod(pod=pod, voter=voter, gate=gate, message=message)

@@ -139,8 +139,8 @@ def may_replace_pod(pod: Pod) -> Verdict:
 def may_run_image(record: IdentityRecord, current: Revision | None, wanted_release: str) -> Verdict:
     """Rule 7: no image older than the one that a disk was formatted, or last run, with."""
     rule = "7-image"
-    floor = max(_release(record.format.release), _release(current.runtime.release) if current else (0,))
-    if _release(wanted_release) < floor:
+    floor = max(release_numbers(record.format.release), release_numbers(current.runtime.release) if current else (0,))
+    if release_numbers(wanted_release) < floor:
         text = ".".join(str(number) for number in floor)
         way_out = f"set spec.kafka.version to {text} or later"
         return _no(rule, f"Kafka {wanted_release} is older than what this quorum was formatted with: {way_out}")
@@ -201,7 +201,8 @@ def _is_claim_of(claim: Claim, node: NodeIdentity) -> bool:
     return claim.node_id == node.node_id and claim.generation == node.generation
 
 
-def _release(text: str) -> tuple[int, ...]:
+def release_numbers(text: str) -> tuple[int, ...]:
+    """A release as numbers that can be compared: `4.1.2` is (4, 1, 2)."""
     return tuple(int(part) for part in text.split(".") if part.isdigit())
 
 

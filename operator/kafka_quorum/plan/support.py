@@ -41,7 +41,7 @@ def _budget(desired: Desired, observed: Observed, record: IdentityRecord) -> Par
     present = _facts(observed, "PodDisruptionBudget", budget_name(desired.name))
     match observed.quorum:
         case Known(value=view) if view.committed_voters is not None:
-            changing = observed.status.operation is not None or not view.committed
+            changing = observed.status.operation is not None or view.changing
             wanted = min_available(desired, len(view.committed_voters), changing=changing)
         case _ if present is not None or not record.initial:
             return Part()  # nothing new is known: what stands, stands

@@ -82,10 +82,11 @@ def config(desired: Desired, name: str, revision: Revision, node_ids: tuple[Node
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": data}
 
 
-def pod_mark(*, voter: bool, gate: str, message: str) -> tuple[Json, Json]:
-    """The two patches of a pod: its voter label, and its readiness gate in the status."""
+def pod_mark(desired: Desired, *, voter: bool, gate: str, message: str) -> tuple[Json, Json]:
+    """The two patches of a pod: its voter label (and its owner, who may have left it behind), and its readiness gate."""
     condition = {"type": names.GATE, "status": gate, "reason": "QuorumObserved", "message": message}
-    label = {"metadata": {"labels": {names.LABEL_VOTER: "true" if voter else None}}}
+    mark = {names.LABEL_VOTER: "true" if voter else None}
+    label: Json = {"metadata": {"labels": mark, "ownerReferences": owner(desired)}}
     return label, {"status": {"conditions": [condition]}}
 
 

@@ -34,7 +34,7 @@ def _lacking(done: Pass, record: IdentityRecord, view: QuorumView) -> tuple[str,
     rows = (
         (bool(missing), "ControllersMissing", f"not caught-up voters yet: {', '.join(missing)}"),
         (bool(stale_voters(record, view)), "StaleVoters", "the voter set has stale members"),
-        (not view.committed, "VoterSetUncommitted", "the voter set is not known to be committed yet"),
+        (view.changing, "VoterSetUncommitted", "the voter set is not known to be committed yet"),
         (done.observed.status.operation is not None, "OperationOpen", "a change of the voter set is under way"),
         (len(view.voters) != len(wanted), "VotersToRemove", "there are more voters than the spec asks for"),
         (_unsupported(done), "NotSupportedYet", "a change of the spec is not applied"),
