@@ -60,11 +60,10 @@ class ClaimDeleted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddSent:
-    """The operator sent AddRaftVoter. `delayed` says that it reached the leader later than it was sent."""
+    """The operator sends AddRaftVoter."""
 
     endpoint: Endpoint
     request: AddVoter
-    delayed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The requests of `wire.protocol.Controllers` as the KRaft model answers them, with Kafka's own error codes.
+"""The requests of `wire.protocol.Controllers`, without the waiting, as the KRaft model answers them, with Kafka's own error codes.
 
 The order of the checks of AddRaftVoter is Kafka's: cluster id, leadership, the request's own form, a change in flight,
 an established high watermark, a voter of that id, whether the newcomer answers, whether it has caught up. The table in
@@ -50,7 +50,7 @@ class ModelControllers:
         """Answer for this model."""
         self._kraft = kraft
 
-    async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
+    def versions(self, endpoint: Endpoint) -> NodeVersions:
         """What 4.4.0 supports, and finalized levels once this node knows a high watermark."""
         process = self._process(endpoint, codec.API_VERSIONS)
         knows = process.high_watermark >= 0
@@ -60,13 +60,13 @@ class ModelControllers:
             finalized_epoch=process.high_watermark if knows else -1,
         )
 
-    async def describe_cluster(self, endpoint: Endpoint) -> ClusterAnswer:
+    def cluster(self, endpoint: Endpoint) -> ClusterAnswer:
         """The cluster id of the process that listens there, and who runs for it."""
         process = self._process(endpoint, codec.DESCRIBE_CLUSTER)
         ids = {one.meta.node_id for one in self._kraft.processes if one.cluster_id == process.cluster_id}
         return ClusterAnswer(cluster_id=process.cluster_id, controller_ids=tuple(sorted(ids)))
 
-    async def describe_quorum(self, endpoint: Endpoint) -> QuorumAnswer:
+    def quorum(self, endpoint: Endpoint) -> QuorumAnswer:
         """The leader's view; NOT_LEADER_OR_FOLLOWER from everybody else."""
         leader = self._process(endpoint, codec.DESCRIBE_QUORUM)
         if not leader.leads:
@@ -85,7 +85,7 @@ class ModelControllers:
             observers=tuple(self._replica(leader, key) for key in sorted(observers, key=str)),
         )
 
-    async def add_voter(self, endpoint: Endpoint, request: AddVoter) -> None:
+    def add(self, endpoint: Endpoint, request: AddVoter) -> None:
         """AddRaftVoter, with Kafka's checks in Kafka's order."""
         leader = self._process(endpoint, codec.ADD_RAFT_VOTER)
         if request.cluster_id != leader.cluster_id:
@@ -107,9 +107,6 @@ class ModelControllers:
             self._refuse(endpoint, ErrorCode.request_timed_out)
         if not self._kraft.append_voters(leader, leader.disk.voter_set | {request.voter}):
             self._refuse(endpoint, ErrorCode.request_timed_out)
-
-    async def close(self) -> None:
-        """There are no connections to close."""
 
     def _process(self, endpoint: Endpoint, api: Api) -> Process:
         process = self._kraft.at(endpoint.host, endpoint.port)

@@ -1,7 +1,7 @@
 """KRaft, as far as bootstrapping and joining need it: replica keys, epochs, elections, replication, voter changes.
 
 A deterministic Raft in rounds (KIP-595, KIP-853): in each round leaders without a majority resign, somebody with the
-best log is elected, everybody fetches, high watermarks move, and leaders write a record, so that the lag rarely reads 0.
+best log is elected, everybody fetches, high watermarks move, leaders write a record: the lag rarely reads 0.
 The log of a replica is on its disk. The newest voter set in a log counts, committed or not. Every leader stamps with a
 clock of its own. Adding a voter has Kafka's order of checks; `kraft_api.py` gives it Kafka's error codes.
 """

@@ -122,7 +122,10 @@ class KubeModel:
             raise KubeRefused(f"{resource.plural} have no subresource {subresource!r} here")
         old = self._require(resource, namespace, name)
         _match(resource, old, body.get("metadata", {}))
-        return self._update(resource, old, _merged(old, copied(body)), status=subresource == "status")
+        body = copied(body)
+        if strategic:
+            _merge_conditions(old, body)
+        return self._update(resource, old, _merged(old, body), status=subresource == "status")
 
     def delete(
         self,
@@ -320,6 +323,15 @@ def _merged(old: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON of any shape
         else:
             result[key] = _merged(result.get(key), value)
     return result
+
+
+def _merge_conditions(old: Json, patch: Json) -> None:
+    """Make the conditions of a strategic patch whole: those of other types stay as they are."""
+    rows = patch.get("status", {}).get("conditions")
+    if rows is not None:
+        named = {row["type"] for row in rows}
+        kept = [row for row in old.get("status", {}).get("conditions") or [] if row["type"] not in named]
+        patch["status"]["conditions"] = [*kept, *rows]
 
 
 def _defaults(resource: ResourceType, body: Json) -> None:

@@ -1,0 +1,279 @@
+"""The two edges of an operator in the simulation: its calls are counted, struck by faults, and told to the rules.
+
+An operator is one incarnation. Once it has crashed, none of its calls has any effect any more, whatever of its code is
+still on the stack: `CrashedError` is no `Exception`, so that nothing in the operator can catch it by accident.
+"""
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from tests.simulation.faults import DELAY_STEPS, Call, Injection, Strike
+from tests.simulation.happened import AddSent, ClaimDeleted, Created
+from tests.simulation.kraft_api import ModelControllers, unreachable
+from tests.simulation.world import World
+
+from kafka_quorum.errors import KafkaError, KubeError, KubeUnavailable
+from kafka_quorum.kube.protocol import CLAIMS, Json, ResourceType
+from kafka_quorum.model.quorum import AddVoter, ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer
+from kafka_quorum.wire import codec
+from kafka_quorum.wire.codec import Api
+
+T = TypeVar("T")
+
+
+class CrashedError(BaseException):
+    """The operator's process is gone."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Wire:
+    """What an operator's calls go through. It outlives the operator: calls are numbered over all incarnations."""
+
+    world: World
+    injection: Injection | None = None
+    calls: list[Call] = field(default_factory=list)
+    struck: bool = False
+
+    def strike(self, call: Call) -> Strike | None:
+        """Count a call, and say what happens to it."""
+        self.calls.append(call)
+        injected = self.injection
+        if injected is None or self.struck or len(self.calls) - 1 != injected.call:
+            return None
+        self.struck = True
+        return injected.strike
+
+
+@dataclass(slots=True, kw_only=True)
+class Life:
+    """Whether an incarnation still lives."""
+
+    crashed: bool = False
+
+    def check(self) -> None:
+        """End whatever a dead operator still tries."""
+        if self.crashed:
+            raise CrashedError
+
+    def crash(self) -> CrashedError:
+        """The end."""
+        self.crashed = True
+        return CrashedError()
+
+
+class Edge:
+    """What both edges have in common: the course of one call."""
+
+    def __init__(self, wire: Wire, life: Life) -> None:
+        """One incarnation's edge."""
+        self._wire = wire
+        self._life = life
+        self._world = wire.world
+
+    def _course(
+        self,
+        call: Call,
+        act: Callable[[], T],
+        *,
+        failure: Callable[[], Exception],
+        stale: Callable[[], T] | None = None,
+        touch: Callable[[], None] | None = None,
+    ) -> T:
+        """Make the call, or let happen to it what is injected there."""
+        self._life.check()
+        match self._wire.strike(call):
+            case Strike.CRASH_BEFORE:
+                raise self._life.crash()
+            case Strike.CRASH_AFTER:
+                _attempt(act)
+                raise self._life.crash()
+            case Strike.ERROR:
+                raise failure()
+            case Strike.LOST_ANSWER:
+                _attempt(act)
+                raise failure()
+            case Strike.LATE_EFFECT:
+                self._world.later(DELAY_STEPS, lambda: _attempt(act))
+                raise failure()
+            case Strike.SLOW:
+                return self._slowly(act)
+            case Strike.STALE if stale is not None:
+                return stale()
+            case Strike.CONFLICT if touch is not None:
+                touch()
+        return act()
+
+    def _slowly(self, act: Callable[[], T]) -> T:
+        try:
+            return act()
+        finally:
+            for _ in range(DELAY_STEPS):
+                self._world.step()
+
+
+def _attempt(act: Callable[[], Any]) -> None:
+    with contextlib.suppress(KubeError, KafkaError):
+        act()
+
+
+class KubeEdge(Edge):
+    """`KubeApi` over the model."""
+
+    async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
+        """One object or None."""
+        kube = self._world.kube
+        return self._kube(
+            "get",
+            resource,
+            name,
+            lambda: kube.get(resource, namespace, name),
+            stale=lambda: kube.stale_get(resource, namespace, name),
+        )
+
+    async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+        """Every object with these labels."""
+        kube = self._world.kube
+        return self._kube(
+            "list",
+            resource,
+            "",
+            lambda: kube.list(resource, namespace, labels),
+            stale=lambda: kube.stale_list(resource, namespace, labels),
+        )
+
+    async def create(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Create."""
+
+        def act() -> Json:
+            created = self._world.kube.create(resource, namespace, body)
+            self._world.tell(Created(plural=resource.plural, body=created))
+            return created
+
+        return self._kube("create", resource, _name(body), act, writes=True)
+
+    async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Replace."""
+        kube, name = self._world.kube, _name(body)
+        return self._kube(
+            "replace",
+            resource,
+            name,
+            lambda: kube.replace(resource, namespace, body),
+            writes=True,
+            touch=lambda: kube.touch(resource, namespace, name),
+        )
+
+    async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Server-side apply."""
+        kube = self._world.kube
+        return self._kube("apply", resource, _name(body), lambda: kube.apply(resource, namespace, body), writes=True)
+
+    async def patch(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        body: Json,
+        *,
+        subresource: str = "",
+        strategic: bool = False,
+    ) -> Json:
+        """Merge patch."""
+        kube = self._world.kube
+        conditional = "resourceVersion" in body.get("metadata", {})
+        return self._kube(
+            "patch",
+            resource,
+            name,
+            lambda: kube.patch(resource, namespace, name, body, subresource=subresource, strategic=strategic),
+            writes=True,
+            touch=(lambda: kube.touch(resource, namespace, name)) if conditional else None,
+        )
+
+    async def delete(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        *,
+        uid: str,
+        resource_version: str | None = None,
+    ) -> None:
+        """Delete exactly this object."""
+        kube = self._world.kube
+
+        def act() -> None:
+            if resource == CLAIMS:
+                self._world.tell(ClaimDeleted(name=name))
+            kube.delete(resource, namespace, name, uid=uid, resource_version=resource_version)
+
+        touch = (lambda: kube.touch(resource, namespace, name)) if resource_version else None
+        self._kube("delete", resource, name, act, writes=True, touch=touch)
+
+    def _kube(
+        self,
+        verb: str,
+        resource: ResourceType,
+        name: str,
+        act: Callable[[], T],
+        *,
+        writes: bool = False,
+        stale: Callable[[], T] | None = None,
+        touch: Callable[[], None] | None = None,
+    ) -> T:
+        call = Call(verb=verb, what=resource.plural, name=name, writes=writes, conditional=touch is not None)
+        text = f"{call}: the connection broke"
+        return self._course(call, act, failure=lambda: KubeUnavailable(text), stale=stale, touch=touch)
+
+
+class KafkaEdge(Edge):
+    """`Controllers` over the model. A stale answer is the one that the same question had the last time."""
+
+    def __init__(self, wire: Wire, life: Life) -> None:
+        """One incarnation's edge."""
+        super().__init__(wire, life)
+        self._model = ModelControllers(wire.world.kraft)
+        self._last: dict[tuple[str, Endpoint], Any] = {}
+
+    async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
+        """ApiVersions."""
+        return self._read(codec.API_VERSIONS, endpoint, lambda: self._model.versions(endpoint))
+
+    async def describe_cluster(self, endpoint: Endpoint) -> ClusterAnswer:
+        """DescribeCluster."""
+        return self._read(codec.DESCRIBE_CLUSTER, endpoint, lambda: self._model.cluster(endpoint))
+
+    async def describe_quorum(self, endpoint: Endpoint) -> QuorumAnswer:
+        """DescribeQuorum."""
+        return self._read(codec.DESCRIBE_QUORUM, endpoint, lambda: self._model.quorum(endpoint))
+
+    async def add_voter(self, endpoint: Endpoint, request: AddVoter) -> None:
+        """AddRaftVoter. The rules judge it as it is sent, whatever becomes of it."""
+        api = codec.ADD_RAFT_VOTER
+        self._life.check()
+        self._world.tell(AddSent(endpoint=endpoint, request=request))
+        call = Call(verb=api.name, what="controller", name=str(endpoint.node_id), writes=True)
+        self._course(
+            call, lambda: self._model.add(endpoint, request), failure=lambda: unreachable(endpoint, api, "no answer")
+        )
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+    def _read(self, api: Api, endpoint: Endpoint, ask: Callable[[], T]) -> T:
+        call = Call(verb=api.name, what="controller", name=str(endpoint.node_id), writes=False)
+        key = (api.name, endpoint)
+        before = self._last.get(key)
+
+        def act() -> T:
+            answer = self._last[key] = ask()
+            return answer
+
+        stale = None if before is None else (lambda: before)
+        return self._course(call, act, failure=lambda: unreachable(endpoint, api, "no answer"), stale=stale)
+
+
+def _name(body: Json) -> str:
+    return str(body["metadata"].get("name", ""))

@@ -1,0 +1,142 @@
+"""Everything that can go wrong between the operator and the world, and in the world, one at a time.
+
+A call of the operator is numbered in the order in which it is made. An `Injection` says which call is struck and how;
+an `Accident` says at which step of the world what is lost. Both are values that print as what replays them.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+
+class Strike(Enum):
+    """What happens to one call."""
+
+    CRASH_BEFORE = "crash-before"
+    """The operator dies before it makes the call."""
+    CRASH_AFTER = "crash-after"
+    """The operator dies after the call had its effect, before it knows."""
+    ERROR = "error"
+    """The call fails, and has no effect."""
+    LOST_ANSWER = "lost-answer"
+    """The call has its effect; the operator hears that it failed."""
+    LATE_EFFECT = "late-effect"
+    """The operator hears that the call failed; three seconds later it has its effect all the same."""
+    SLOW = "slow"
+    """The call has its effect, and its answer takes three seconds."""
+    CONFLICT = "conflict"
+    """Somebody else writes the object just before."""
+    STALE = "stale"
+    """The answer is that of one write, or one question, ago."""
+
+
+READ_STRIKES = (Strike.CRASH_BEFORE, Strike.ERROR, Strike.SLOW, Strike.STALE)
+WRITE_STRIKES = (
+    Strike.CRASH_BEFORE,
+    Strike.CRASH_AFTER,
+    Strike.ERROR,
+    Strike.LOST_ANSWER,
+    Strike.LATE_EFFECT,
+    Strike.SLOW,
+)
+DELAY_STEPS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of the operator, as it is made. `conditional` says that another's write makes it a conflict."""
+
+    verb: str
+    what: str
+    name: str
+    writes: bool
+    conditional: bool = False
+
+    def strikes(self) -> tuple[Strike, ...]:
+        """What can happen to it."""
+        if not self.writes:
+            return READ_STRIKES
+        return (*WRITE_STRIKES, Strike.CONFLICT) if self.conditional else WRITE_STRIKES
+
+    def __str__(self) -> str:
+        """For messages: `patch kafkaquorums/demo`."""
+        return f"{self.verb} {self.what}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Injection:
+    """Strike one call."""
+
+    call: int
+    strike: Strike
+
+    def __str__(self) -> str:
+        """As the command line takes it."""
+        return f"call:{self.call}:{self.strike.value}"
+
+
+class Loss(Enum):
+    """What is lost in an accident."""
+
+    POD_DELETED = "pod-deleted"
+    """Somebody deletes the pods of a controller."""
+    POD_FORGOTTEN = "pod-forgotten"
+    """The pods are force-deleted; their containers end a step later."""
+    POD_EVICTED = "pod-evicted"
+    """The kubelet evicts the pods: they end as Failed."""
+    SANDBOX = "sandbox"
+    """The sandbox is killed: the same pod starts again, with another address."""
+    PROCESS = "process"
+    """Kafka alone is killed: the same container starts again."""
+    FROZEN = "frozen"
+    """Kafka stands still for five seconds."""
+    EMPTIED = "emptied"
+    """The volume is emptied under whatever runs on it."""
+    EMPTIED_AND_KILLED = "emptied-and-killed"
+    """The volume is emptied and the sandbox killed."""
+    EMPTIED_AND_DELETED = "emptied-and-deleted"
+    """The volume is emptied and the pods are deleted."""
+    CLAIM_DELETED = "claim-deleted"
+    """The claim and the pods are deleted: disk and claim are gone."""
+    VOLUME_LOST = "volume-lost"
+    """The volume is gone behind its claim, which says `Lost`, and the pods end."""
+
+
+DISK_LOSSES = frozenset(
+    {
+        Loss.EMPTIED,
+        Loss.EMPTIED_AND_KILLED,
+        Loss.EMPTIED_AND_DELETED,
+        Loss.CLAIM_DELETED,
+        Loss.VOLUME_LOST,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accident:
+    """Something of one controller is lost before a step of the world."""
+
+    step: int
+    loss: Loss
+    node_id: int
+
+    def __str__(self) -> str:
+        """As the command line takes it."""
+        return f"step:{self.step}:{self.loss.value}:{self.node_id}"
+
+
+Fault: TypeAlias = Injection | Accident
+
+
+def parse_fault(text: str) -> Fault:
+    """The inverse of `str`: ValueError on anything else."""
+    kind, _, rest = text.partition(":")
+    parts = rest.split(":")
+    match kind, parts:
+        case "call", [call, strike]:
+            return Injection(call=int(call), strike=Strike(strike))
+        case "step", [step, loss, node_id]:
+            return Accident(step=int(step), loss=Loss(loss), node_id=int(node_id))
+        case _:
+            raise ValueError(f"{text!r} is neither call:NUMBER:STRIKE nor step:NUMBER:LOSS:NODE")
