@@ -268,7 +268,8 @@ class KafkaEdge(Edge):
         before = self._last.get(key)
 
         def act() -> T:
-            answer = self._last[key] = ask()
+            answer = ask()
+            self._last[key] = answer
             return answer
 
         stale = None if before is None else (lambda: before)

@@ -1,4 +1,4 @@
-"""The requests of `wire.protocol.Controllers`, without the waiting, as the KRaft model answers them, with Kafka's own error codes.
+"""The requests of `wire.protocol.Controllers` as the KRaft model answers them at once, with Kafka's own error codes.
 
 The order of the checks of AddRaftVoter is Kafka's: cluster id, leadership, the request's own form, a change in flight,
 an established high watermark, a voter of that id, whether the newcomer answers, whether it has caught up. The table in

@@ -6,6 +6,7 @@ writes its intent, the checkpoint and `meta.properties` in steps of their own, a
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,14 +48,21 @@ class Sandbox:
 class Kubelet:
     """Every pod that is scheduled."""
 
-    def __init__(self, kube: KubeModel, kraft: KraftModel, clock: VirtualClock, volumes: Volumes) -> None:
+    def __init__(
+        self,
+        kube: KubeModel,
+        kraft: KraftModel,
+        clock: VirtualClock,
+        volumes: Volumes,
+        tell: Callable[[Happened], None],
+    ) -> None:
         """Begin with no sandbox."""
+        self._tell = tell
         self._kube, self._kraft, self._clock, self._volumes = kube, kraft, clock, volumes
         self._ids = SeededIds(77)
         self._addresses = 0
         self.sandboxes: dict[str, Sandbox] = {}
         self.bad_images: tuple[str, ...] = ("typo",)
-        self.happened: list[Happened] = []
 
     def step(self) -> None:
         """Move every pod by one small step; pods that are gone from the store end first."""
@@ -190,7 +198,7 @@ class Kubelet:
         directory = given or DirectoryID(uuid_from_bytes(self._ids.uuid_bytes()))
         disk.meta = Meta(cluster_id=ClusterID(env["KQ_CLUSTER_ID"]), node_id=node_id, directory_id=directory)
         disk.voters, disk.initial, disk.ran = frozenset(voters), bool(voters), False
-        self.happened.append(
+        self._tell(
             Formatted(
                 namespace=sandbox.namespace,
                 quorum=sandbox.quorum,
@@ -263,7 +271,7 @@ class Kubelet:
             self._refuse(pod, sandbox, self._ended(disk, env, accepted=False, said=str(error)))
             return
         process = sandbox.process
-        self.happened.append(
+        self._tell(
             Started(
                 namespace=sandbox.namespace,
                 quorum=sandbox.quorum,
@@ -332,7 +340,7 @@ class Kubelet:
                 users.setdefault(sandbox.claim_uid, []).append(sandbox.name)
         for claim, pods in users.items():
             if len(pods) > 1:
-                self.happened.append(Shared(claim=claim, pods=tuple(sorted(pods))))
+                self._tell(Shared(claim=claim, pods=tuple(sorted(pods))))
 
 
 def _env(container: Json) -> dict[str, str]:

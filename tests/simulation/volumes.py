@@ -1,5 +1,6 @@
 """Volumes behind claims: made when a claim is bound, gone with it, emptied or lost by accident."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.simulation.disk import Disk
@@ -24,12 +25,12 @@ class Volume:
 class Volumes:
     """Every volume, by the uid of its claim."""
 
-    def __init__(self, kube: KubeModel) -> None:
+    def __init__(self, kube: KubeModel, tell: Callable[[Happened], None]) -> None:
         """Begin without any."""
+        self._tell = tell
         self._kube = kube
         self._serials = 0
         self.by_claim: dict[str, Volume] = {}
-        self.happened: list[Happened] = []
 
     def claim_uid(self, namespace: str, name: str) -> str | None:
         """The uid of the claim of this name, if there is one."""
@@ -84,4 +85,4 @@ class Volumes:
         gone = DiskLost(
             namespace=volume.namespace, quorum=volume.quorum, serial=disk.serial, key=disk.key, ran=disk.ran
         )
-        self.happened.append(gone)
+        self._tell(gone)

@@ -38,10 +38,10 @@ class World:
         self.clock = VirtualClock()
         self.kube = KubeModel(self.clock)
         self.kraft = KraftModel(self.clock)
-        self.volumes = Volumes(self.kube)
-        self.kubelet = Kubelet(self.kube, self.kraft, self.clock, self.volumes)
+        self.volumes = Volumes(self.kube, self.tell)
+        self.kubelet = Kubelet(self.kube, self.kraft, self.clock, self.volumes, self.tell)
         self.steps = 0
-        self._happened: list[Happened] = []
+        self.listeners: list[Callable[[Happened], None]] = []
         self._later: list[tuple[int, Callable[[], None]]] = []
 
     def step(self) -> None:
@@ -68,14 +68,9 @@ class World:
         return bool(self._later)
 
     def tell(self, event: Happened) -> None:
-        """Note something for the safety rules."""
-        self._happened.append(event)
-
-    def told(self) -> list[Happened]:
-        """What happened since the last call."""
-        told = [*self._happened, *self.volumes.happened, *self.kubelet.happened]
-        self._happened, self.volumes.happened, self.kubelet.happened = [], [], []
-        return told
+        """Something happened: whoever judges it does so at once."""
+        for listener in self.listeners:
+            listener(event)
 
     # The control plane
 
