@@ -7,6 +7,7 @@ still on the stack: `CrashedError` is no `Exception`, so that nothing in the ope
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from tests.simulation.faults import DELAY_STEPS, Call, Injection, Strike
@@ -265,15 +266,20 @@ class KafkaEdge(Edge):
     def _read(self, api: Api, endpoint: Endpoint, ask: Callable[[], T]) -> T:
         call = Call(verb=api.name, what="controller", name=str(endpoint.node_id), writes=False)
         key = (api.name, endpoint)
-        before = self._last.get(key)
+        before: T | None = self._last.get(key)
 
         def act() -> T:
             answer = ask()
             self._last[key] = answer
             return answer
 
-        stale = None if before is None else (lambda: before)
-        return self._course(call, act, failure=lambda: unreachable(endpoint, api, "no answer"), stale=stale)
+        stale: Callable[[], T] | None = None if before is None else partial(_same, before)
+        failure = partial(unreachable, endpoint, api, "no answer")
+        return self._course(call, act, failure=failure, stale=stale)
+
+
+def _same(answer: T) -> T:
+    return answer
 
 
 def _name(body: Json) -> str:

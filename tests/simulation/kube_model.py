@@ -116,8 +116,17 @@ class KubeModel:
         _match(resource, old, body["metadata"])
         return self._update(resource, old, _merged(old, copied(body)), status=False)
 
-    def patch(self, resource: ResourceType, namespace: str, name: str, body: Json, *, subresource: str = "") -> Json:
-        """Merge patch of the object, or of its status alone."""
+    def patch(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        body: Json,
+        *,
+        subresource: str = "",
+        strategic: bool = False,
+    ) -> Json:
+        """Merge patch of the object, or of its status alone; `strategic` merges conditions by their type."""
         if subresource not in {"", "status"}:
             raise KubeRefused(f"{resource.plural} have no subresource {subresource!r} here")
         old = self._require(resource, namespace, name)
