@@ -81,6 +81,7 @@ def test_the_values_schema_covers_exactly_the_values() -> None:
         ("image.repository=", "repository"),
         ("image.digest=latest", "digest"),
         ("kafka.imageTemplate=apache/kafka:4.4.0", "imageTemplate"),
+        ("kafka.imageTemplate=apache/kafka:\\{release\\}-\\{version\\}", "imageTemplate"),
         ("logLevel=VERBOSE", "logLevel"),
         ("logFormat=xml", "logFormat"),
         ("tickSeconds=0", "tickSeconds"),
@@ -192,7 +193,6 @@ def test_values_reach_the_operator() -> None:
         "KQ_LOG_LEVEL": "DEBUG",
         "KQ_LOG_FORMAT": "json",
         "KQ_TICK_S": "2.5",
-        "KQ_POD_NAME": None,
         "KQ_EXTRA": "x",
     }
     assert container["image"] == "kafka-quorum-operator:1.2.3"
