@@ -1,0 +1,160 @@
+"""The chart's life on a real cluster: its definition follows upgrades, survives an uninstall, and is taken over again.
+
+A copy of the chart under an API group of its own is used, so that the operator of this cluster, and its quorums, notice
+nothing. The operator's image is never pulled here: that it runs is shown by every other scenario.
+"""
+
+import json
+import shutil
+import subprocess
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.api.specs import resource
+
+from helm import render
+from kafka_quorum.api import crd
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """A copy of the chart for one test: where it lies, its group, and the namespace that it is installed in."""
+
+    path: Path
+    group: str
+    namespace: str
+
+    @property
+    def definition(self) -> str:
+        """The name of its CRD."""
+        return f"{crd.PLURAL}.{self.group}"
+
+    def describe(self, text: str) -> None:
+        """Change the description of the resource, as a new version of the chart would."""
+        template = self.path / "templates" / "crd.yaml"
+        template.write_text(template.read_text().replace("A KRaft controller quorum of Apache Kafka.", text))
+
+
+def run(*command: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    """One command, whatever becomes of it."""
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=90, check=False)
+
+
+def succeed(*command: str, stdin: str | None = None) -> str:
+    """One command that must succeed: its output."""
+    result = run(*command, stdin=stdin)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def helm(chart: Chart, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """One helm command in the chart's namespace."""
+    return run(render.helm(), *arguments, "--namespace", chart.namespace)
+
+
+def installed(chart: Chart, release: str, *options: str) -> None:
+    """Install or upgrade a release of the chart, without waiting for pods."""
+    values = ("--set", "image.repository=example.invalid/none", "--set", f"watchNamespaces={{{chart.namespace}}}")
+    result = helm(chart, "upgrade", "--install", release, str(chart.path), *values, *options)
+    assert result.returncode == 0, result.stderr
+
+
+def definition_of(chart: Chart) -> dict[str, Any]:
+    """The chart's CRD as the cluster has it."""
+    found: dict[str, Any] = json.loads(succeed("kubectl", "get", "crd", chart.definition, "-o", "json"))
+    return found
+
+
+@pytest.fixture
+def chart(tmp_path: Path) -> Iterator[Chart]:
+    """A copy of the chart under its own API group, and a namespace that only restricted pods may enter."""
+    mark = uuid.uuid4().hex[:8]
+    chart = Chart(path=tmp_path / "chart", group=f"g{mark}.example.org", namespace=f"chart-{mark}")
+    shutil.copytree(render.CHART, chart.path)
+    for template in (chart.path / "templates").iterdir():
+        text = template.read_text().replace("kafkaquorum.io", chart.group)
+        lines = (line for line in text.splitlines(keepends=True) if line.strip() not in {"shortNames:", "- kq"})
+        template.write_text("".join(lines))
+    succeed("kubectl", "create", "namespace", chart.namespace)
+    succeed("kubectl", "label", "namespace", chart.namespace, "pod-security.kubernetes.io/enforce=restricted")
+    yield chart
+    for release in ("one", "two"):
+        helm(chart, "uninstall", release, "--ignore-not-found")
+    succeed("kubectl", "delete", "namespace", chart.namespace, "--wait=false")
+    succeed("kubectl", "delete", "crd", chart.definition, "--ignore-not-found", "--timeout=60s")
+
+
+def test_the_definition_follows_upgrades_and_survives_an_uninstall(chart: Chart) -> None:
+    """Upgraded with the release, kept with its resources when that goes, and taken over by the next installation."""
+    installed(chart, "one")
+    succeed("kubectl", "wait", "--for=condition=Established", f"crd/{chart.definition}", "--timeout=30s")
+    quorum = resource(namespace=chart.namespace) | {"apiVersion": f"{chart.group}/v1alpha1"}
+    succeed("kubectl", "create", "-f", "-", stdin=json.dumps(quorum))
+    chart.describe("A quorum, told in other words.")
+    installed(chart, "one")
+    schema = definition_of(chart)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert schema["description"] == "A quorum, told in other words."
+    assert helm(chart, "uninstall", "one", "--wait").returncode == 0
+    uid = definition_of(chart)["metadata"]["uid"]
+    succeed("kubectl", "-n", chart.namespace, "get", chart.definition, "events")
+    installed(chart, "one")
+    assert definition_of(chart)["metadata"]["uid"] == uid
+
+
+def test_another_release_takes_the_definition_over_when_told_to(chart: Chart) -> None:
+    """Under another name helm refuses by itself, and does it with --take-ownership; nothing is deleted in between."""
+    installed(chart, "one")
+    uid = definition_of(chart)["metadata"]["uid"]
+    assert helm(chart, "uninstall", "one", "--wait").returncode == 0
+    refused = helm(chart, "upgrade", "--install", "two", str(chart.path))
+    assert refused.returncode != 0
+    assert chart.definition in refused.stderr
+    installed(chart, "two", "--take-ownership")
+    assert definition_of(chart)["metadata"]["uid"] == uid
+
+
+def test_the_operators_pod_is_admitted_where_only_restricted_pods_are(chart: Chart) -> None:
+    """The namespace enforces the restricted standard, and the deployment gets its pod."""
+    installed(chart, "one")
+    deployment = "deployment/one-kafka-quorum-operator"
+    where = ("kubectl", "-n", chart.namespace)
+    succeed(*where, "wait", "--for=jsonpath={.status.unavailableReplicas}=1", deployment, "--timeout=60s")
+    pods = json.loads(succeed(*where, "get", "pods", "-o", "json"))["items"]
+    assert len(pods) == 1
+    conditions = json.loads(succeed(*where, "get", deployment, "-o", "json"))["status"]["conditions"]
+    assert "ReplicaFailure" not in {condition["type"] for condition in conditions}
+
+
+def test_the_operator_may_do_what_it_needs_and_no_more(chart: Chart) -> None:
+    """The API server's own answer about its account: pods yes, secrets and other namespaces no."""
+    installed(chart, "one")
+    account = f"--as=system:serviceaccount:{chart.namespace}:one-kafka-quorum-operator"
+    allowed = (("create", "pods"), ("patch", "pods/status"), ("update", "configmaps"), ("watch", chart.definition))
+    denied = (
+        ("get", "secrets"),
+        ("delete", "persistentvolumeclaims"),
+        ("update", chart.definition),
+        ("patch", chart.definition),
+        ("create", "pods/exec"),
+        ("create", "pods/eviction"),
+    )
+    for verb, kind in allowed:
+        assert may(chart, account, verb, kind), (verb, kind)
+    for verb, kind in denied:
+        assert not may(chart, account, verb, kind), (verb, kind)
+    assert run("kubectl", "auth", "can-i", "create", "pods", account, "-n", "default").returncode == 1
+
+
+def may(chart: Chart, account: str, verb: str, kind: str) -> bool:
+    """The API server's answer for the chart's namespace; `kind` may have a subresource behind a slash."""
+    name, _, subresource = kind.partition("/")
+    detail = (f"--subresource={subresource}",) if subresource else ()
+    answer = run("kubectl", "auth", "can-i", verb, name, *detail, account, "-n", chart.namespace)
+    assert answer.stdout.strip() in {"yes", "no"}, answer.stderr
+    return answer.stdout.strip() == "yes"
