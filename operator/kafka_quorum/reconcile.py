@@ -15,6 +15,7 @@ from kafka_quorum.errors import KubeConflict, KubeError, KubeNotFound
 from kafka_quorum.kube.protocol import QUORUMS, Json, KubeApi
 from kafka_quorum.model import actions
 from kafka_quorum.model.desired import Desired, FieldFault
+from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import Memory
 from kafka_quorum.model.plan import Outcome, Plan, Verdict
 from kafka_quorum.observe import gather
@@ -76,31 +77,34 @@ class Reconciler:
         self._executor = Executor(kube, controllers, clock, ids, settings)
         self._memories: dict[QuorumKey, Memory] = {}
         self._snapshots: dict[QuorumKey, Snapshot] = {}
+        self._changes: dict[QuorumKey, int] = {}
         self._verdicts: dict[QuorumKey, tuple[Verdict, ...]] = {}
         self._failures: dict[QuorumKey, frozenset[str]] = {}
 
     def changed(self, key: QuorumKey) -> None:
-        """A watch has spoken: the remembered objects of this quorum are not trusted any more."""
+        """A watch has spoken: objects remembered, or being read at this moment, are not trusted any more."""
+        self._changes[key] = self._changes.get(key, 0) + 1
         self._snapshots.pop(key, None)
 
     def forget(self, key: QuorumKey) -> None:
         """The resource is gone: remember nothing of it."""
-        for store in (self._memories, self._snapshots, self._verdicts, self._failures):
+        for store in (self._memories, self._snapshots, self._changes, self._verdicts, self._failures):
             store.pop(key, None)
 
     async def run_pass(self, key: QuorumKey) -> PassResult:
         """One pass. Raises `KubeError` if the Kubernetes objects cannot be read: unknown is not empty."""
-        remembered = self._remembered(key)
+        remembered, changes = self._remembered(key), self._changes.get(key, 0)
         taken = remembered or await self._snapshot(key)
         if taken is None:
             return PassResult(plan=None, outcomes=(), requeue_s=0.0, again=False, gone=True)
-        result = await self._pass(key, taken, may_act=remembered is None)
+        result = await self._pass(key, taken, changes, may_act=remembered is None)
         if result is not None:
             return result
+        changes = self._changes.get(key, 0)
         taken = await self._snapshot(key)  # there is something to do: judged on objects that were listed for it
         if taken is None:
             return PassResult(plan=None, outcomes=(), requeue_s=0.0, again=False, gone=True)
-        fresh = await self._pass(key, taken, may_act=True)
+        fresh = await self._pass(key, taken, changes, may_act=True)
         assert fresh is not None, "a pass that may act always ends"  # noqa: S101 - states an invariant
         return fresh
 
@@ -114,8 +118,11 @@ class Reconciler:
         self._snapshots.pop(key, None)
         return await gather.snapshot(self._kube, key.namespace, key.name, self._clock)
 
-    async def _pass(self, key: QuorumKey, taken: Snapshot, *, may_act: bool) -> PassResult | None:
-        """The data flow. None: there is something to do, and these objects are not fresh enough for it."""
+    async def _pass(self, key: QuorumKey, taken: Snapshot, changes: int, *, may_act: bool) -> PassResult | None:
+        """The data flow. None: there is something to do, and these objects are not fresh enough for it.
+
+        `changes` counts what watches had said before the objects were read: they are kept only if that is still all.
+        """
         if "deletionTimestamp" in taken.resource["metadata"]:  # its dependents go first: none is made again
             return self._idle()
         judged = _judge(taken)
@@ -135,8 +142,8 @@ class Reconciler:
         written = await self._write_status(taken, done)
         if planned.actions:
             await self._narrate(key, taken.resource, outcomes)
-        else:
-            self._keep(key, taken, written)
+        elif written and changes == self._changes.get(key, 0) and _at_rest(done):
+            self._snapshots[key] = replace(taken, resource=written)
         failed = any(not outcome.done for outcome in outcomes)
         return PassResult(
             plan=planned,
@@ -160,11 +167,6 @@ class Reconciler:
         )
         self._memories[key] = looked.memory
         return looked
-
-    def _keep(self, key: QuorumKey, taken: Snapshot, resource: Json) -> None:
-        """Remember the objects of a pass that did nothing, with the status as it now is."""
-        if resource:
-            self._snapshots[key] = replace(taken, resource=resource)
 
     async def _write_status(self, taken: Snapshot, done: Pass) -> Json:
         """One patch, if anything changed; the answer is the resource as it is now."""
@@ -251,6 +253,15 @@ def _judge(taken: Snapshot) -> _Judged:
     paused: Any = taken.resource.get("spec", {}).get("paused")
     earlier = validate({**taken.resource, "spec": {**applied, "paused": paused is True}}, record=taken.record)
     return _Judged(desired=earlier if isinstance(earlier, Desired) else None, faults=valid)
+
+
+def _at_rest(done: Pass) -> bool:
+    """Whether nothing is waited for and every voter keeps up: only then are objects worth remembering."""
+    match done.observed.quorum:
+        case Known(value=view):
+            return not done.plan.waits and view.voters <= view.caught_up
+        case Unknown():
+            return False
 
 
 def _fetch_timeout_ms(desired: Desired) -> int:

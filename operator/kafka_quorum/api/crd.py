@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-from kafka_quorum.api import rules
+from kafka_quorum.api import reference, rules
 from kafka_quorum.api.spec import KafkaQuorumSpec
 from kafka_quorum.api.status import KafkaQuorumStatus
 
@@ -179,6 +179,7 @@ def targets(root: Path) -> dict[Path, str]:
     return {
         root / "crds" / f"{NAME}.yaml": manifest(),
         root / "helm" / "kafka-quorum-operator" / "templates" / "crd.yaml": chart_template(),
+        root / "docs" / "reference.md": reference.page(crd()),
     }
 
 

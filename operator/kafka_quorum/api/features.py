@@ -39,6 +39,11 @@ def metadata_version_name(level: int) -> str | None:
     return next((name for name, known in _table()["metadataVersions"].items() if known == level), None)
 
 
+def metadata_version_names() -> dict[str, int]:
+    """Every metadata.version that this operator knows, oldest first."""
+    return dict(_table()["metadataVersions"])
+
+
 def feature_names() -> tuple[str, ...]:
     """Every feature that this operator knows by name, metadata.version first."""
     return (METADATA, *_table()["features"])

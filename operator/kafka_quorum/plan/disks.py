@@ -64,18 +64,17 @@ def claims(desired: Desired, observed: Observed, record: IdentityRecord) -> Part
 
 def _claim_part(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
     claim = _claim(desired, observed, node)
-    if claim is not None:
-        if claim.deleting:
-            return Part(waits=(_claim_deleting(node, claim),))
+    if claim is not None and claim.deleting:
+        return Part(waits=(_claim_deleting(node, claim),))
+    if claim is not None and not (claim.lost and _never_ran(record, node)):
         return Part(actions=_annotations(desired, record, node, claim))
     if node.claim_uid is None:
         return Part(actions=(CreateClaim(node_id=node.node_id, generation=node.generation),))
     if _never_ran(record, node):
-        message = (
-            f"claim {claim_name(desired.name, node)} is gone, and its disk never ran: the next one takes its place"
-        )
-        gone = WriteRecord(record=without_claim(record, node.node_id), change=RecordChange.CLAIM_LOST, message=message)
-        return Part(exclusive=gone)
+        name = claim_name(desired.name, node)
+        message = f"claim {name} or its volume is gone, and its disk never ran: the next one takes its place"
+        without = without_claim(record, node.node_id)
+        return Part(exclusive=WriteRecord(record=without, change=RecordChange.CLAIM_LOST, message=message))
     return Part()  # lost(), below, judges what has run
 
 

@@ -83,7 +83,7 @@ def config(desired: Desired, name: str, revision: Revision, node_ids: tuple[Node
 
 
 def pod_mark(desired: Desired, *, voter: bool, gate: str, message: str) -> tuple[Json, Json]:
-    """The two patches of a pod: its voter label (and its owner, who may have left it behind), and its readiness gate."""
+    """Two patches of a pod: its voter label (and its owner, in case it was orphaned), and its readiness gate."""
     condition = {"type": names.GATE, "status": gate, "reason": "QuorumObserved", "message": message}
     mark = {names.LABEL_VOTER: "true" if voter else None}
     label: Json = {"metadata": {"labels": mark, "ownerReferences": owner(desired)}}

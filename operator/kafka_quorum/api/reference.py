@@ -1,0 +1,164 @@
+"""The reference page of the resource, made from the CRD's schema: `docs/reference.md` never says what the models do not."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from kafka_quorum.api import properties, template
+from kafka_quorum.api.features import feature_names, metadata_version_names
+
+Json = dict[str, Any]
+
+_INTRODUCTION = """\
+# KafkaQuorum
+
+<!-- Generated from operator/kafka_quorum/api by `make crds`: change the models, not this file. -->
+
+`kafkaquorum.io/v1alpha1`, kind `KafkaQuorum`, short name `kq`: one KRaft controller quorum of Apache Kafka. The least that
+works:
+
+```yaml
+apiVersion: kafkaquorum.io/v1alpha1
+kind: KafkaQuorum
+metadata:
+  name: events
+spec:
+  kafka:
+    version: 4.4.0
+```
+
+What is refused is refused twice, with the same sentence: by the API server when the resource is applied, and by the
+operator, which blocks every change until the spec is valid again but goes on repairing what was applied before. Marked
+**operator** below is what the operator alone can see; the API server admits it, and the conditions name it.
+"""
+
+
+def page(definition: Json) -> str:
+    """The whole page."""
+    version: Json = definition["spec"]["versions"][0]
+    schema: Json = version["schema"]["openAPIV3Schema"]
+    parts = [
+        _INTRODUCTION,
+        _section("The resource", _rules(schema)),
+        _section("Spec", _table(_rows(schema["properties"]["spec"], "spec"))),
+        _section("What the fields must hold", _field_rules(schema["properties"]["spec"])),
+        _section("Server properties that belong to the operator", _owned_properties()),
+        _section("The pod template", _pod_template()),
+        _section("Feature levels", _features()),
+        _section("Status", _table(_rows(schema["properties"]["status"], "status"))),
+        _section("Columns of `kubectl get kq`", _columns(version["additionalPrinterColumns"])),
+    ]
+    return "\n".join(parts)
+
+
+def _section(title: str, lines: Iterator[str]) -> str:
+    return f"## {title}\n\n" + "\n".join(lines) + "\n"
+
+
+def _rules(node: Json) -> Iterator[str]:
+    for rule in node.get("x-kubernetes-validations", []):
+        yield f"- {rule['message']}."
+
+
+def _rows(node: Json, path: str) -> Iterator[tuple[str, Json]]:
+    """Every field below a node with its path, in the order of the models. The inside of a pod's spec is told in words."""
+    if path == "spec.controllers.template.spec":
+        return
+    inner = node["items"] if node.get("type") == "array" else node
+    below = f"{path}[]" if node.get("type") == "array" else path
+    for name, child in inner.get("properties", {}).items():
+        yield f"{below}.{name}", child
+        yield from _rows(child, f"{below}.{name}")
+
+
+def _table(rows: Iterator[tuple[str, Json]]) -> Iterator[str]:
+    yield "| field | type | default | |"
+    yield "|---|---|---|---|"
+    for path, node in rows:
+        yield f"| `{path}` | {_type(node)} | {_default(node)} | {_cell(node.get('description', ''))} |"
+
+
+def _type(node: Json) -> str:
+    if "enum" in node:
+        return " \\| ".join(f"`{value}`" for value in node["enum"])
+    if "x-kubernetes-int-or-string" in node:
+        return "integer or string"
+    if node.get("type") == "array":
+        return f"list of {_type(node['items'])}s"
+    if isinstance(node.get("additionalProperties"), dict):
+        return f"map of {_type(node['additionalProperties'])}s"
+    return str(node["type"])
+
+
+def _default(node: Json) -> str:
+    if "default" not in node or node["default"] == {}:
+        return ""
+    return f"`{json.dumps(node['default'])}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _field_rules(spec: Json) -> Iterator[str]:
+    for path, node in _rows(spec, "spec"):
+        if path == "spec.controllers.template.spec":
+            continue
+        for rule in node.get("x-kubernetes-validations", []):
+            yield f"- `{path}{rule.get('fieldPath', '')}`: {rule['message']}."
+    yield "- **operator** `spec.kafka.config`, `spec.controllers.config`: "
+    yield f"  {', '.join(f'`{name}`' for name in sorted(properties.MILLISECONDS))} must be numbers above zero."
+    yield "- **operator** `spec.clusterID`, `spec.bootstrap.mode`, `spec.controllers.storage.size`: "
+    "compared with the recorded"
+    yield "  identity and the volumes, also where the resource was deleted and created again."
+
+
+def _owned_properties() -> Iterator[str]:
+    yield "In `spec.kafka.config` and `spec.controllers.config` these are refused:"
+    yield (
+        ", ".join(
+            [*(f"`{name}`" for name in sorted(properties.OWNED)), *(f"`{p}*`" for p in properties.OWNED_PREFIXES)]
+        )
+        + "."
+    )
+    yield "Everything else is yours, the timeouts of `controller.quorum.*` included; values stay on one line."
+
+
+def _pod_template() -> Iterator[str]:
+    allowed = ", ".join(f"`{name}`" for name in template.ALLOWED_POD_FIELDS)
+    owned = ", ".join(f"`{name}`" for name in sorted(template.OWNED_POD_FIELDS))
+    variables = ", ".join(f"`{name}`" for name in template.ALLOWED_KAFKA_VARIABLES)
+    yield f"`spec.controllers.template.spec` may set {allowed}. What it sets replaces the operator's "
+    "default as a whole, except"
+    yield "`securityContext`, whose fields are laid over the operator's."
+    yield ""
+    yield f"Refused, since the operator sets them: {owned}. **operator** Any other field is refused too."
+    yield ""
+    yield "`containers` has at most one entry, named `kafka`, with `resources` (`requests`, `limits`) "
+    "and `env`. **operator**"
+    yield "Of the variables that Kafka's images read (`KAFKA_*`, which some images turn into server properties), only"
+    yield f"{variables} are admitted; `KQ_*`, "
+    f"{', '.join(f'`{name}`' for name in template.OWNED_VARIABLES)} belong to the operator."
+
+
+def _features() -> Iterator[str]:
+    yield f"Features: {', '.join(f'`{name}`' for name in feature_names())}. Levels are numbers; "
+    "`metadata.version` also takes"
+    yield "Kafka's names, or a release for its newest level:"
+    yield ""
+    yield "| name | level |"
+    yield "|---|---|"
+    for name, level in metadata_version_names().items():
+        yield f"| `{name}` | {level} |"
+    yield ""
+    yield "**operator** A level that no release up to the newest one of this table has, or that "
+    "`spec.kafka.version` does not"
+    yield "support, is refused; for releases newer than the table numbers pass, and Kafka decides. "
+    "`kraft.version` is 1."
+
+
+def _columns(columns: list[Json]) -> Iterator[str]:
+    yield "| column | | with `-o wide` only |"
+    yield "|---|---|---|"
+    for column in columns:
+        yield f"| {column['name']} | {column['description']} | {'yes' if column.get('priority') else ''} |"
