@@ -1,0 +1,204 @@
+"""One run: a scenario, at most one fault, an operator, a world; in turns, until it has settled or the bound is reached.
+
+The operator is whatever `make` returns; the real one is the reconcile code with edges into the models. It passes when a
+watch would wake it, when its own time has come, or at once when it says so; between any two passes the world moves.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from tests.simulation.accidents import happen
+from tests.simulation.clock import SeededIds
+from tests.simulation.edges import CrashedError, KafkaEdge, KubeEdge, Life, Wire
+from tests.simulation.endings import Ending, judge
+from tests.simulation.faults import Accident, Call, Fault, Injection
+from tests.simulation.invariants import Checker, Violation
+from tests.simulation.kube_model import Written, loaded
+from tests.simulation.scenarios import NAME, NAMESPACE, Scenario, applies, is_ready
+from tests.simulation.world import World
+
+from kafka_quorum.errors import OperatorError
+from kafka_quorum.kube.protocol import KubeApi
+from kafka_quorum.model.names import LABEL_QUORUM
+from kafka_quorum.reconcile import PassResult, QuorumKey, Reconciler
+from kafka_quorum.settings import Clock, IdSource, Settings
+from kafka_quorum.wire.protocol import Controllers
+
+KEY: Final = QuorumKey(namespace=NAMESPACE, name=NAME)
+BOUND_STEPS: Final = 700
+READY_FOR_STEPS: Final = 6
+QUIET_STEPS: Final = 60
+"""Longer than the operator's own tick, its waits before it tries again, and the kubelet's back-off."""
+_RESTART_S: Final = 1.0
+_BACK_OFF_S: Final = 1.0
+
+
+class Operator(Protocol):
+    """What runs passes."""
+
+    def changed(self, key: QuorumKey) -> None:
+        """A watch has spoken."""
+
+    async def run_pass(self, key: QuorumKey) -> PassResult:
+        """One pass."""
+
+
+Make = Callable[[KubeApi, Controllers, Clock, IdSource], Operator]
+
+
+def real(kube: KubeApi, controllers: Controllers, clock: Clock, ids: IdSource) -> Operator:
+    """The operator's own reconcile code."""
+    return Reconciler(kube=kube, controllers=controllers, clock=clock, ids=ids, settings=Settings(holder="simulation"))
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """What became of a run. `actions` and `verdicts` are counted by name; a verdict's name ends in yes or no."""
+
+    scenario: Scenario
+    fault: Fault | None
+    ending: Ending
+    steps: int
+    passes: int
+    calls: list[Call]
+    violations: list[Violation]
+    actions: Counter[str] = field(default_factory=Counter)
+    verdicts: Counter[str] = field(default_factory=Counter)
+    struck: bool = True
+
+    @property
+    def ok(self) -> bool:
+        """No rule was broken, and the ending is an honest one."""
+        return not self.violations and self.ending.honest
+
+    @property
+    def replay(self) -> str:
+        """What replays this run."""
+        return f"{self.scenario.name}/{self.fault or 'no-fault'}"
+
+
+class Driver:
+    """Runs one scenario with one fault."""
+
+    def __init__(
+        self, scenario: Scenario, fault: Fault | None = None, *, make: Make = real, bound: int = BOUND_STEPS
+    ) -> None:
+        """Set the stage."""
+        self._scenario, self._fault, self._make, self._bound = scenario, fault, make, bound
+        self.world = World()
+        self.checker = Checker(self.world)
+        self._ids = SeededIds(1)
+        self._wire = Wire(world=self.world, injection=fault if isinstance(fault, Injection) else None)
+        self._turns = list(scenario.turns)
+        self._life, self._operator = self._begin()
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end unheard
+        self._due_s, self._woken = 0.0, True
+        self._passes, self._ready_steps, self._quiet_steps = 0, 0, 0
+        self._accident: Accident | None = fault if isinstance(fault, Accident) else None
+        self._accident_hit = False
+        self._actions: Counter[str] = Counter()
+        self._verdicts: Counter[str] = Counter()
+        self.world.kube.watchers.append(self._watch)
+
+    def run(self) -> Run:
+        """Run to the end."""
+        try:
+            applies(self._scenario.spec)(self.world, self.checker)
+            while self.world.steps < self._bound and not self._settled():
+                self._step()
+                if self.checker.violations:
+                    break
+        finally:
+            self._loop.close()
+        return self._result()
+
+    def _begin(self) -> tuple[Life, Operator]:
+        life = Life()
+        kube, kafka = KubeEdge(self._wire, life), KafkaEdge(self._wire, life)
+        return life, self._make(kube, kafka, self.world.clock, self._ids)
+
+    def _watch(self, written: Written) -> None:
+        """A watch wakes the operator on anything of the quorum."""
+        body = loaded(written.after) or loaded(written.before) or {}
+        labels = (body.get("metadata") or {}).get("labels") or {}
+        if written.key[0] == "kafkaquorums" or labels.get(LABEL_QUORUM) == NAME:
+            self._woken = True
+
+    def _step(self) -> None:
+        accident = self._accident
+        if accident is not None and accident.step <= self.world.steps:
+            self._accident_hit = happen(self.world, accident)
+            self._accident = None
+            self._quiet_steps = 0
+        if self._turns and self._turns[0].when(self.world):
+            self._turns.pop(0).act(self.world, self.checker)
+            self._quiet_steps = 0
+        self.world.step()
+        self.checker.look()
+        if self._woken or self.world.clock.elapsed_s >= self._due_s:
+            self._pass()
+            self.checker.look()
+        self._ready_steps = self._ready_steps + 1 if is_ready(self.world) else 0
+        self._quiet_steps += 1
+
+    def _pass(self) -> None:
+        self._passes += 1
+        if self._woken:
+            self._operator.changed(KEY)
+        self._woken = False
+        now_s = self.world.clock.elapsed_s
+        try:
+            result = self._loop.run_until_complete(self._operator.run_pass(KEY))
+        except CrashedError:
+            self._drain()
+            self._life, self._operator = self._begin()
+            self._due_s, self._woken, self._quiet_steps = now_s + _RESTART_S, False, 0
+            return
+        except OperatorError:
+            self._drain()
+            self._due_s = now_s + _BACK_OFF_S
+            return
+        self._count(result)
+        self._due_s = now_s if result.again else self.world.clock.elapsed_s + result.requeue_s
+
+    def _drain(self) -> None:
+        """Let what the pass left behind run into the dead edges."""
+        tasks: Iterable[asyncio.Task[object]] = asyncio.all_tasks(self._loop)
+        if pending := [task for task in tasks if not task.done()]:
+            self._loop.run_until_complete(asyncio.wait(pending))
+
+    def _count(self, result: PassResult) -> None:
+        if result.plan is None:
+            return
+        for action in result.plan.actions:
+            self._actions[type(action).__name__] += 1
+            self._quiet_steps = 0
+        for verdict in result.plan.verdicts:
+            self._verdicts[f"{verdict.rule} {'yes' if verdict.allowed else 'no'}"] += 1
+
+    def _settled(self) -> bool:
+        if self._turns or self._accident is not None or self.world.pending:
+            return False
+        return (
+            self._ready_steps >= READY_FOR_STEPS and self._quiet_steps >= READY_FOR_STEPS
+        ) or self._quiet_steps >= QUIET_STEPS
+
+    def _result(self) -> Run:
+        struck = self._wire.struck if isinstance(self._fault, Injection) else self._accident_hit
+        settled = self._settled()
+        return Run(
+            scenario=self._scenario,
+            fault=self._fault,
+            ending=judge(self.world, self.checker, self._scenario, settled=settled),
+            steps=self.world.steps,
+            passes=self._passes,
+            calls=self._wire.calls,
+            violations=self.checker.violations,
+            actions=self._actions,
+            verdicts=self._verdicts,
+            struck=struck,
+        )

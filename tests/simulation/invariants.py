@@ -1,0 +1,249 @@
+"""The safety rules of `docs/safety.md`, with their numbers, checked on ground truth the moment something happens.
+
+Nothing here asks the operator, its record or its code what is true: disks have serial numbers, processes run on disks,
+the API server's store says what was written. The record's JSON is read on its own terms, as a person would.
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.simulation.happened import (
+    AddSent,
+    ClaimDeleted,
+    Created,
+    DiskLost,
+    Formatted,
+    Happened,
+    Shared,
+    Started,
+)
+from tests.simulation.kraft_model import Process
+from tests.simulation.kube_model import Written, loaded
+from tests.simulation.world import World
+
+from kafka_quorum.kube.protocol import PODS as _PODS
+from kafka_quorum.kube.protocol import Json
+from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey
+
+RECENT_S: Final = 5.0
+"""How old the operator's knowledge of who is caught up may be: a look of two seconds, and the fetch timeout."""
+_FORMATTER: Final = "formatter"
+_RECORD_SUFFIX: Final = "-identity"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """A rule that was broken, and how."""
+
+    rule: str
+    text: str
+    step: int
+
+    def __str__(self) -> str:
+        """As a report prints it."""
+        return f"step {self.step}: rule {self.rule}: {self.text}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Lineage:
+    """What has ever been true of one quorum: everything that shares its claims, or would have to."""
+
+    recorded: set[str] = field(default_factory=set)
+    formatted: set[ClusterID] = field(default_factory=set)
+    initial_voters: set[frozenset[ReplicaKey]] = field(default_factory=set)
+    initial_formats: set[ReplicaKey] = field(default_factory=set)
+    phase_started: bool = False
+    ran: bool = False
+    lost: list[DiskLost] = field(default_factory=list)
+    """Disks that were lost once the record said Started."""
+    lost_before: list[DiskLost] = field(default_factory=list)
+
+
+class Checker:
+    """Holds every quorum of a world to the rules."""
+
+    def __init__(self, world: World) -> None:
+        """Listen to everything that happens."""
+        self._world = world
+        self._lineages: dict[tuple[str, str], Lineage] = {}
+        self._ended: list[Lineage] = []
+        self._formatted_on: dict[DirectoryID, int] = {}
+        self._ran_on: dict[DirectoryID, int] = {}
+        self.violations: list[Violation] = []
+        world.listeners.append(self.hear)
+        world.kube.watchers.append(self._written)
+
+    def lineage(self, namespace: str, quorum: str) -> Lineage:
+        """What is known of a quorum."""
+        return self._lineages.setdefault((namespace, quorum), Lineage())
+
+    def end(self, namespace: str, quorum: str) -> None:
+        """A quorum is deleted together with its volumes: what is made of that name later is another one."""
+        self._ended.append(self._lineages.pop((namespace, quorum), Lineage()))
+
+    def look(self) -> None:
+        """What can be seen at any moment: after every step and every pass."""
+        for text in self._world.kraft.broken:
+            self._violated("committed records", text)
+        self._world.kraft.broken.clear()
+        running: dict[ReplicaKey, Process] = {}
+        for process in self._world.kraft.processes:
+            if process.key in running:
+                self._violated("2", f"replica {process.key} runs twice")
+            running[process.key] = process
+
+    def hear(self, event: Happened) -> None:
+        """Judge one thing that happened."""
+        match event:
+            case Formatted():
+                self._formatted(event)
+            case Started():
+                self._started(event)
+            case Shared(claim=claim, pods=pods):
+                self._violated("one user of a claim", f"{' and '.join(pods)} use claim {claim} at the same time")
+            case DiskLost():
+                lineage = self.lineage(event.namespace, event.quorum)
+                (lineage.lost if lineage.phase_started else lineage.lost_before).append(event)
+            case ClaimDeleted(name=name):
+                self._violated("6", f"claim {name} is deleted")
+            case AddSent():
+                self._added(event)
+            case Created(plural=plural, body=body):
+                self._created(plural, body)
+
+    def _violated(self, rule: str, text: str) -> None:
+        self.violations.append(Violation(rule=rule, text=text, step=self._world.steps))
+
+    # Rule 1: one cluster id, one set of initial voters, no initial format once the quorum may have started
+
+    def _formatted(self, event: Formatted) -> None:
+        lineage = self.lineage(event.namespace, event.quorum)
+        self._formatted_on[event.key.directory_id or DirectoryID("")] = event.serial
+        lineage.formatted.add(event.cluster_id)
+        if len(lineage.formatted) > 1:
+            self._violated("1", f"disks are formatted for clusters {sorted(lineage.formatted)}")
+        if any(event.cluster_id in ended.formatted for ended in self._ended):
+            self._violated("1", f"cluster id {event.cluster_id} of a deleted quorum is used again")
+        if not event.initial:
+            return
+        lineage.initial_voters.add(event.voters)
+        lineage.initial_formats.add(event.key)
+        if lineage.phase_started:
+            self._violated("1", f"{event.key} is formatted with initial voters behind the barrier")
+        if lineage.ran:
+            self._violated("1", f"{event.key} is formatted with initial voters after the quorum has started")
+        if event.key not in event.voters:
+            self._violated("1", f"{event.key} is formatted with initial voters that do not contain it")
+        if len(lineage.initial_voters) > 1:
+            self._violated("1", f"disks are formatted with {len(lineage.initial_voters)} sets of initial voters")
+
+    # Rule 2: a directory id runs on its own disk only
+
+    def _started(self, event: Started) -> None:
+        lineage = self.lineage(event.namespace, event.quorum)
+        directory = event.key.directory_id or DirectoryID("")
+        lineage.ran = True
+        if not lineage.phase_started:
+            self._violated("1", f"{event.key} runs before the record says Started")
+        for voters in lineage.initial_voters:
+            if missing := voters - lineage.initial_formats:
+                names = ", ".join(sorted(map(str, missing)))
+                self._violated("1", f"{event.key} runs before {names} was ever formatted")
+        if self._formatted_on.get(directory) != event.serial:
+            self._violated("2", f"{event.key} runs on disk {event.serial}, which was not formatted as it")
+        if self._ran_on.setdefault(directory, event.serial) != event.serial:
+            self._violated("2", f"{event.key} runs on disk {event.serial}, and ran on {self._ran_on[directory]} before")
+
+    # Rules 3 and 4: voter changes, judged as they are sent
+
+    def _added(self, event: AddSent) -> None:
+        leader = self._world.kraft.at(event.endpoint.host, event.endpoint.port)
+        if leader is None or not leader.leads:
+            return
+        target, voters = event.request.voter, leader.disk.voter_set
+        if self._world.kraft.uncommitted_change(leader):
+            self._violated("4", f"{target} is added while another voter change is uncommitted")
+        if target in voters:
+            return  # an answer was lost; Kafka refuses, and nothing changes
+        if not any(process.key == target for process in self._world.kraft.processes):
+            self._violated("3", f"{target} is added, and no such replica runs")
+        healthy = {key for key in voters if self._healthy(leader, key)}
+        count, majority = len(healthy), (len(voters) + 1) // 2 + 1
+        if len(voters) == 1 and self._pair_is_safe(leader, target):
+            count += 1
+        if count < majority:
+            self._violated("3", f"{target} is added with {count} of {len(voters) + 1} voters caught up")
+
+    def _healthy(self, leader: Process, key: ReplicaKey) -> bool:
+        return self._world.kraft.is_caught_up(leader, key, RECENT_S)
+
+    def _pair_is_safe(self, leader: Process, target: ReplicaKey) -> bool:
+        """From one voter to two the newcomer counts, with a third one ready where three or more are wanted."""
+        if not self._healthy(leader, target):
+            return False
+        others = [key for key in leader.rows if key not in (target, leader.key) and self._healthy(leader, key)]
+        return bool(others) or self._wanted(leader) <= len(leader.disk.voter_set) + 1
+
+    def _wanted(self, leader: Process) -> int:
+        for (plural, _, name), body in self._world.kube.snapshot().items():
+            if plural == "kafkaquorums" and leader.host.startswith(f"{name}-"):
+                return int(body["spec"]["controllers"]["replicas"])
+        return 0
+
+    # Rule 8 and names
+
+    def _created(self, plural: str, body: Json) -> None:
+        name, namespace = str(body["metadata"]["name"]), str(body["metadata"]["namespace"])
+        labels = body["metadata"].get("labels") or {}
+        quorum = labels.get("kafkaquorum.io/quorum", "")
+        if plural == "persistentvolumeclaims" and not re.fullmatch(rf"{quorum}-\d+-g\d+", name):
+            self._violated("names", f"claim {name} does not carry node id and generation")
+        if plural != "pods":
+            return
+        role, node_id = labels.get("kafkaquorum.io/role"), labels.get("kafkaquorum.io/node-id")
+        if int(node_id or 0) < 3000:
+            self._violated("names", f"pod {name} has node id {node_id}")
+        if role != _FORMATTER and body["spec"].get("hostname") != f"{quorum}-{node_id}":
+            self._violated("names", f"pod {name} has host name {body['spec'].get('hostname')}")
+        others = self._world.kube.list(_PODS, namespace, {"kafkaquorum.io/quorum": quorum})
+        volume = _claim_of(body)
+        for other in others:
+            if other["metadata"]["name"] != name and _claim_of(other) == volume:
+                self._violated("one user of a claim", f"pod {name} is made while {other['metadata']['name']} is there")
+
+    def _written(self, written: Written) -> None:
+        plural, namespace, name = written.key
+        if plural != "configmaps" or not name.endswith(_RECORD_SUFFIX) or written.after is None:
+            return
+        quorum = name.removesuffix(_RECORD_SUFFIX)
+        lineage = self.lineage(namespace, quorum)
+        record, before = _record(loaded(written.after)), _record(loaded(written.before))
+        if record is None:
+            self._violated("identity", f"the record of {quorum} cannot be read")
+            return
+        cluster_id, started = str(record["cluster_id"]), record["phase"] == "Started"
+        lineage.recorded.add(cluster_id)
+        if len(lineage.recorded) > 1:
+            self._violated("8", f"a new identity is made, {cluster_id}, where there was one: {lineage.recorded}")
+        if lineage.phase_started and not started:
+            self._violated("1", "the record goes back from Started to Formatting")
+        if before is not None and before["initial"] != record["initial"]:
+            self._violated("1", "the initial voters in the record change")
+        lineage.phase_started = lineage.phase_started or started
+
+
+def _claim_of(pod: Json) -> str:
+    volumes = pod["spec"].get("volumes") or []
+    return next((v["persistentVolumeClaim"]["claimName"] for v in volumes if "persistentVolumeClaim" in v), "")
+
+
+def _record(body: Json | None) -> Json | None:
+    if body is None:
+        return None
+    try:
+        record: Json = json.loads(body["data"]["record.json"])
+    except (KeyError, ValueError):
+        return None
+    return record
