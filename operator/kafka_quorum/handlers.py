@@ -120,6 +120,8 @@ async def run(settings: Settings) -> None:
     await kopf.operator(
         registry=registry(edge),
         standalone=True,
+        # Kopf would otherwise ask who runs it, and in the image nobody has a name.
+        identity=settings.holder,  # type: ignore[arg-type]  # a str, by a name that Kopf does not export
         namespaces=settings.namespaces,
         clusterwide=not settings.namespaces,
         liveness_endpoint=f"http://0.0.0.0:{settings.probe_port}/healthz",
