@@ -84,6 +84,7 @@ class Edge:
     ) -> T:
         """Make the call, or let happen to it what is injected there."""
         self._life.check()
+        act = partial(self._marked, act)
         match self._wire.strike(call):
             case Strike.CRASH_BEFORE:
                 raise self._life.crash()
@@ -105,6 +106,15 @@ class Edge:
             case Strike.CONFLICT if touch is not None:
                 touch()
         return act()
+
+    def _marked(self, act: Callable[[], T]) -> T:
+        """Do it in the operator's name, whenever it is done."""
+        kube = self._world.kube
+        kube.operator_writes = True
+        try:
+            return act()
+        finally:
+            kube.operator_writes = False
 
     def _slowly(self, act: Callable[[], T]) -> T:
         try:

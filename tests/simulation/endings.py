@@ -27,24 +27,20 @@ class Ending:
 
 def judge(world: World, checker: Checker, scenario: Scenario, *, settled: bool) -> Ending:
     """Hold what the resource says against what is."""
-    if is_ready(world):
-        why = _why_not_ready(world, checker)
-        if not why and scenario.ends != "Ready":
-            why = f"{scenario.ends} was expected"
-        return Ending(says="Ready", honest=not why and settled, why=why or ("" if settled else "not settled"))
     degraded, progressing = condition(world, "Degraded"), condition(world, "Progressing")
     said = str(degraded.get("reason") if degraded.get("status") == "True" else progressing.get("reason"))
     if not settled:
         return Ending(says=said, honest=False, why=f"not settled: {_story(world)}")
     if scenario.ends == said:
         return Ending(says=said, honest=True)
+    if is_ready(world) and scenario.ends == "Ready":
+        why = _why_not_ready(world, checker)
+        return Ending(says="Ready", honest=not why, why=why)
     lost = [gone for gone in checker.lineage(NAMESPACE, NAME).lost if gone.key is not None]
     if degraded.get("status") != "True" or not lost:
         return Ending(says=said, honest=False, why=f"neither Ready nor Degraded by a lost disk: {_story(world)}")
-    if said == "BootstrapFailed":
-        why = _why_not_failed(world, checker, lost)
-    else:
-        why = _why_not_named(world, degraded, lost)
+    failed = said == "BootstrapFailed"
+    why = _why_not_failed(checker, lost) if failed else _why_not_named(world, degraded, lost)
     return Ending(says=said, honest=not why, why=why)
 
 
@@ -58,21 +54,20 @@ def _why_not_ready(world: World, checker: Checker) -> str:
     leader = _leader(world, str(status["clusterID"]))
     if leader is None:
         return "there is no leader"
+    voters, wanted = leader.disk.voter_set, int(body["spec"]["controllers"]["replicas"])
     running = {process.key for process in world.kraft.processes if not process.frozen}
-    voters = leader.disk.voter_set
-    replicas = int(body["spec"]["controllers"]["replicas"])
-    if len(voters) != replicas:
-        return f"there are {len(voters)} voters, {replicas} are wanted"
-    if dead := voters - running:
-        return f"voters {', '.join(map(str, dead))} do not run"
-    if world.kraft.uncommitted_change(leader):
-        return "the voter set is not committed"
-    if late := [str(key) for key in voters if not world.kraft.is_caught_up(leader, key, 5.0)]:
-        return f"voters {', '.join(late)} lag"
-    return "an operation is open" if status.get("operation") else ""
+    late = [str(key) for key in voters if not world.kraft.is_caught_up(leader, key, 5.0)]
+    rows = (
+        (len(voters) != wanted, f"there are {len(voters)} voters, {wanted} are wanted"),
+        (bool(voters - running), f"voters {', '.join(map(str, voters - running))} do not run"),
+        (world.kraft.uncommitted_change(leader), "the voter set is not committed"),
+        (bool(late), f"voters {', '.join(late)} lag"),
+        (bool(status.get("operation")), "an operation is open"),
+    )
+    return next((text for holds, text in rows if holds), "")
 
 
-def _why_not_failed(world: World, checker: Checker, lost: list[DiskLost]) -> str:
+def _why_not_failed(checker: Checker, lost: list[DiskLost]) -> str:
     lineage = checker.lineage(NAMESPACE, NAME)
     initial = next(iter(lineage.initial_voters), frozenset())
     gone = {key for one in lost if (key := one.key) in initial}

@@ -39,6 +39,7 @@ class Written:
     """One write as the store saw it: the object before and after, None where there was or is none."""
 
     key: Key
+    by_operator: bool
     before: bytes | None
     after: bytes | None
 
@@ -57,6 +58,8 @@ class KubeModel:
         self._objects: dict[Key, bytes] = {}
         self._version = 1000
         self._uids = 0
+        self.operator_writes = False
+        """Set while a request of the operator is carried out."""
         self.writes: list[Written] = []
         self.watchers: list[Callable[[Written], None]] = []
 
@@ -163,7 +166,7 @@ class KubeModel:
         key = (resource.plural, namespace, name)
         before = self._objects.pop(key)
         self._version += 1
-        self._wrote(Written(key=key, before=before, after=None))
+        self._wrote(Written(key=key, by_operator=self.operator_writes, before=before, after=None))
 
     def put_status(self, resource: ResourceType, body: Json, status: Json) -> Json:
         """Write a status as a component of the cluster does: no precondition."""
@@ -236,7 +239,7 @@ class KubeModel:
         else:
             if resource.plural in _WITH_STATUS and ("status" in old or "status" in new):
                 new["status"] = old.get("status", {})
-            new_metadata = new.setdefault("metadata", {})
+            new_metadata = new["metadata"] = dict(new.get("metadata") or {})
             for field in _SYSTEM_METADATA:
                 new_metadata.pop(field, None)
                 if field in metadata:
@@ -255,7 +258,7 @@ class KubeModel:
         body["metadata"]["resourceVersion"] = str(self._version)
         after = marshal.dumps(body)
         self._objects[key] = after
-        self._wrote(Written(key=key, before=before, after=after))
+        self._wrote(Written(key=key, by_operator=self.operator_writes, before=before, after=after))
         return _must(after)
 
     def _wrote(self, written: Written) -> None:

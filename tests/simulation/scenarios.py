@@ -187,6 +187,7 @@ EXHAUSTIVE: Final = (
 )
 
 _TYPO = {"kafka": {"version": "4.4.0", "image": "apache/kafka:typo"}}
+_OLDER = {"kafka": {"version": "4.1.2", "image": ""}}
 _RIGHT = {"kafka": {"version": "4.4.0", "image": "apache/kafka:4.4.0"}}
 
 FURTHER: Final = (

@@ -1,0 +1,139 @@
+"""Every single fault of every scenario, in as many processes as there are cores, and what came of it, counted.
+
+The fault-free run of a scenario says which calls there are; each of them is struck by everything that can happen to it.
+Calls that come only after a fault are not struck again: that would be two faults. Runs are independent and deterministic,
+so that a failure is replayed by its own name alone.
+"""
+
+import logging
+import multiprocessing
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tests.simulation.driver import Driver, Make, Run, real
+from tests.simulation.faults import Accident, Fault, Injection, Loss, parse_fault
+from tests.simulation.scenarios import EXHAUSTIVE, FURTHER, Scenario
+
+FIRST_NODE = 3000
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """Counts over many runs, and those that went wrong."""
+
+    runs: int = 0
+    steps: int = 0
+    passes: int = 0
+    calls: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    idle: int = 0
+    """Faults that struck nothing: there was nothing to lose at that moment."""
+    actions: Counter[str] = field(default_factory=Counter)
+    verdicts: Counter[str] = field(default_factory=Counter)
+    endings: Counter[str] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+
+    def add(self, run: Run) -> None:
+        """Count one run."""
+        self.runs += 1
+        self.steps += run.steps
+        self.passes += run.passes
+        self.calls += len(run.calls)
+        if run.fault is not None:
+            self.faults[_kind(run.fault)] += 1
+            self.idle += not run.struck
+        self.actions.update(run.actions)
+        self.verdicts.update(run.verdicts)
+        self.endings[run.ending.says] += 1
+        if not run.ok:
+            told = "; ".join(map(str, run.violations)) or run.ending.why
+            self.failures.append(f"{run.replay}: {told}")
+
+    def join(self, other: "Tally") -> None:
+        """Add another tally's counts."""
+        for name in ("runs", "steps", "passes", "calls", "idle"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("faults", "actions", "verdicts", "endings"):
+            getattr(self, name).update(getattr(other, name))
+        self.failures.extend(other.failures)
+
+    def report(self) -> str:
+        """Every count, in lines."""
+        return "\n".join(
+            (
+                f"runs {self.runs}, steps {self.steps}, passes {self.passes}, calls {self.calls}",
+                f"faults {sum(self.faults.values())} ({self.idle} struck nothing): {_told(self.faults)}",
+                f"actions: {_told(self.actions)}",
+                f"guards: {_told(self.verdicts)}",
+                f"endings: {_told(self.endings)}",
+                f"failures: {len(self.failures)}",
+                *self.failures,
+            )
+        )
+
+
+def _kind(fault: Fault) -> str:
+    return fault.strike.value if isinstance(fault, Injection) else fault.loss.value
+
+
+def _told(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+
+
+def scenario(name: str) -> Scenario:
+    """The scenario of this name."""
+    return next(one for one in (*EXHAUSTIVE, *FURTHER) if one.name == name)
+
+
+def faults_of(plain: Run) -> Iterator[Fault]:
+    """Every single fault of a scenario, from its fault-free run."""
+    for index, call in enumerate(plain.calls):
+        for strike in call.strikes():
+            yield Injection(call=index, strike=strike)
+    nodes = 3 if plain.scenario.name.endswith("3") else 1
+    for step in range(1, plain.steps):
+        for loss in Loss:
+            for node in range(nodes):
+                yield Accident(step=step, loss=loss, node_id=FIRST_NODE + node)
+
+
+def runs_of(names: Iterable[str]) -> list[str]:
+    """What replays every run of these scenarios: `scenario/fault`."""
+    found = []
+    for name in names:
+        one = scenario(name)
+        found.append(f"{name}/no-fault")
+        if one.exhaustive:
+            found.extend(f"{name}/{fault}" for fault in faults_of(Driver(one).run()))
+    return found
+
+
+def replay(text: str, make: Make = real) -> Run:
+    """One run by its name."""
+    name, _, fault = text.partition("/")
+    return Driver(scenario(name), None if fault in {"", "no-fault"} else parse_fault(fault), make=make).run()
+
+
+def explore(names: Iterable[str]) -> Tally:
+    """Every run of these scenarios, on every core."""
+    texts = runs_of(names)
+    workers = min(len(texts), os.cpu_count() or 1)
+    if workers < 2:
+        return _share(texts)
+    tally = Tally()
+    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+        chunks = [texts[start : start + 50] for start in range(0, len(texts), 50)]
+        for part in pool.imap_unordered(_share, chunks):
+            tally.join(part)
+    tally.failures.sort()
+    return tally
+
+
+def _share(texts: list[str]) -> Tally:
+    logging.disable(logging.CRITICAL)
+    tally = Tally()
+    for text in texts:
+        tally.add(replay(text))
+    return tally
