@@ -28,7 +28,7 @@ def _nodes(node: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any
 
 
 def test_committed_files_are_those_of_the_models(capsys: pytest.CaptureFixture[str]) -> None:
-    """`crds/` and the chart hold what the models generate."""
+    """`crds/`, the chart and the reference page hold what the models generate."""
     assert crd.main(["--check", "--root", str(ROOT)]) == 0, capsys.readouterr().err
 
 
@@ -101,9 +101,10 @@ def test_client_side_apply_can_hold_the_definition() -> None:
 
 
 def test_the_module_runs_as_a_command(tmp_path: Path) -> None:
-    """`python -m kafka_quorum.api.crd` writes both files below its working directory."""
+    """`python -m kafka_quorum.api.crd` writes its files below its working directory."""
     command = [sys.executable, "-m", "kafka_quorum.api.crd"]
     environment = {"PYTHONPATH": str(ROOT / "operator"), "PYTHONWARNINGS": "error"}
     subprocess.run(command, check=True, cwd=tmp_path, env=environment, timeout=60, capture_output=True)
     assert (tmp_path / "crds" / f"{crd.NAME}.yaml").read_text() == crd.manifest()
     assert (tmp_path / "helm/kafka-quorum-operator/templates/crd.yaml").read_text() == crd.chart_template()
+    assert "spec.controllers.replicas" in (tmp_path / "docs/reference.md").read_text()

@@ -243,3 +243,15 @@ def test_the_plain_manifests_are_the_charts() -> None:
     assert "helm.sh/" not in text
     kinds = {(item["kind"], item["metadata"]["name"]) for item in rendered()}
     assert {(item["kind"], item["metadata"]["name"]) for item in items[1:]} == kinds
+
+
+def test_the_documents_name_every_value() -> None:
+    """Whoever looks for a value in docs/install.md finds it."""
+    text = (render.ROOT / "docs" / "install.md").read_text()
+    values = yaml.safe_load((render.CHART / "values.yaml").read_text())
+    assert [name for name in values if f"`{name}" not in text] == []
+
+
+def test_the_documented_sed_sets_the_image() -> None:
+    """The line that docs/install.md replaces is in the plain manifests, once."""
+    assert render.TARGET.read_text().count('image: "kafka-quorum-operator:') == 1

@@ -1,7 +1,7 @@
-"""The reference page of the resource, made from the CRD's schema: `docs/reference.md` never says what the models do not."""
+"""The reference page, made from the CRD's schema: `docs/reference.md` never says what the models do not."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kafka_quorum.api import properties, template
@@ -14,8 +14,8 @@ _INTRODUCTION = """\
 
 <!-- Generated from operator/kafka_quorum/api by `make crds`: change the models, not this file. -->
 
-`kafkaquorum.io/v1alpha1`, kind `KafkaQuorum`, short name `kq`: one KRaft controller quorum of Apache Kafka. The least that
-works:
+`kafkaquorum.io/v1alpha1`, kind `KafkaQuorum`, short name `kq`: one KRaft controller quorum of Apache Kafka. The least
+that works:
 
 ```yaml
 apiVersion: kafkaquorum.io/v1alpha1
@@ -61,7 +61,7 @@ def _rules(node: Json) -> Iterator[str]:
 
 
 def _rows(node: Json, path: str) -> Iterator[tuple[str, Json]]:
-    """Every field below a node with its path, in the order of the models. The inside of a pod's spec is told in words."""
+    """Every field below a node with its path, in the models' order. The inside of a pod's spec is told in words."""
     if path == "spec.controllers.template.spec":
         return
     inner = node["items"] if node.get("type") == "array" else node
@@ -106,55 +106,50 @@ def _field_rules(spec: Json) -> Iterator[str]:
             continue
         for rule in node.get("x-kubernetes-validations", []):
             yield f"- `{path}{rule.get('fieldPath', '')}`: {rule['message']}."
-    yield "- **operator** `spec.kafka.config`, `spec.controllers.config`: "
-    yield f"  {', '.join(f'`{name}`' for name in sorted(properties.MILLISECONDS))} must be numbers above zero."
-    yield "- **operator** `spec.clusterID`, `spec.bootstrap.mode`, `spec.controllers.storage.size`: "
-    "compared with the recorded"
-    yield "  identity and the volumes, also where the resource was deleted and created again."
+        if "minimum" in node:
+            yield f"- `{path}`: {node['minimum']} to {node['maximum']}."
+    yield "- **operator** `spec.kafka.config`, `spec.controllers.config`: numbers above zero for"
+    yield f"  {_codes(sorted(properties.MILLISECONDS))}."
+    yield "- **operator** `spec.clusterID`, `spec.bootstrap.mode`, `spec.controllers.storage.size`: compared with the"
+    yield "  recorded identity and the volumes, also where the resource was deleted and created again."
 
 
 def _owned_properties() -> Iterator[str]:
+    names = [*sorted(properties.OWNED), *(f"{prefix}*" for prefix in properties.OWNED_PREFIXES)]
     yield "In `spec.kafka.config` and `spec.controllers.config` these are refused:"
-    yield (
-        ", ".join(
-            [*(f"`{name}`" for name in sorted(properties.OWNED)), *(f"`{p}*`" for p in properties.OWNED_PREFIXES)]
-        )
-        + "."
-    )
+    yield f"{_codes(names)}."
     yield "Everything else is yours, the timeouts of `controller.quorum.*` included; values stay on one line."
 
 
 def _pod_template() -> Iterator[str]:
-    allowed = ", ".join(f"`{name}`" for name in template.ALLOWED_POD_FIELDS)
-    owned = ", ".join(f"`{name}`" for name in sorted(template.OWNED_POD_FIELDS))
-    variables = ", ".join(f"`{name}`" for name in template.ALLOWED_KAFKA_VARIABLES)
-    yield f"`spec.controllers.template.spec` may set {allowed}. What it sets replaces the operator's "
-    "default as a whole, except"
-    yield "`securityContext`, whose fields are laid over the operator's."
+    yield f"`spec.controllers.template.spec` may set {_codes(template.ALLOWED_POD_FIELDS)}."
+    yield "What it sets replaces the operator's default as a whole, except `securityContext`, whose fields are laid"
+    yield "over the operator's."
     yield ""
-    yield f"Refused, since the operator sets them: {owned}. **operator** Any other field is refused too."
+    yield f"Refused, since the operator sets them: {_codes(sorted(template.OWNED_POD_FIELDS))}."
+    yield "**operator** Any other field is refused too."
     yield ""
-    yield "`containers` has at most one entry, named `kafka`, with `resources` (`requests`, `limits`) "
-    "and `env`. **operator**"
-    yield "Of the variables that Kafka's images read (`KAFKA_*`, which some images turn into server properties), only"
-    yield f"{variables} are admitted; `KQ_*`, "
-    f"{', '.join(f'`{name}`' for name in template.OWNED_VARIABLES)} belong to the operator."
+    yield "`containers` has at most one entry, named `kafka`, with `resources` (`requests`, `limits`) and `env`."
+    yield "**operator** Of the variables `KAFKA_*`, which some images turn into server properties, only"
+    yield f"{_codes(template.ALLOWED_KAFKA_VARIABLES)} are admitted; {_codes(('KQ_*', *template.OWNED_VARIABLES))}"
+    yield "belong to the operator."
 
 
 def _features() -> Iterator[str]:
-    yield f"Features: {', '.join(f'`{name}`' for name in feature_names())}. Levels are numbers; "
-    "`metadata.version` also takes"
-    yield "Kafka's names, or a release for its newest level:"
+    yield f"Features: {_codes(feature_names())}."
+    yield "Levels are numbers; `metadata.version` also takes Kafka's names, or a release for its newest level:"
     yield ""
     yield "| name | level |"
     yield "|---|---|"
     for name, level in metadata_version_names().items():
         yield f"| `{name}` | {level} |"
     yield ""
-    yield "**operator** A level that no release up to the newest one of this table has, or that "
-    "`spec.kafka.version` does not"
-    yield "support, is refused; for releases newer than the table numbers pass, and Kafka decides. "
-    "`kraft.version` is 1."
+    yield "**operator** A level that no release up to the newest of this table has, or that `spec.kafka.version` does"
+    yield "not support, is refused; for newer releases numbers pass, and Kafka decides. `kraft.version` is always 1."
+
+
+def _codes(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _columns(columns: list[Json]) -> Iterator[str]:

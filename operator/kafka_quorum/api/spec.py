@@ -265,7 +265,9 @@ class ControllersSpec(Model):
     storage: StorageSpec = section(StorageSpec, "The volume of each controller.")
     jvm: JvmSpec = section(JvmSpec, "The Java process of each controller.")
     template: TemplateSpec = section(TemplateSpec, "Labels, annotations, resources and scheduling of the pods.")
-    replacement: ReplacementSpec = section(ReplacementSpec, "What is done unattended about lost disks and nodes.")
+    replacement: ReplacementSpec = section(
+        ReplacementSpec, "What is done unattended about lost disks and nodes. The cures arrive in a later version."
+    )
 
 
 class KafkaQuorumSpec(Model):
