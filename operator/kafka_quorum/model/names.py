@@ -121,6 +121,14 @@ def config_name(quorum: str, hash_: str, node_ids: tuple[NodeID, ...]) -> str:
     return f"{quorum}-config-{digest([hash_, list(node_ids)])}"
 
 
+def format_config_name(quorum: str, hash_: str, node_ids: tuple[NodeID, ...]) -> str:
+    """The config map without which no initial format can run: it is gone before the quorum may start.
+
+    A formatter that comes late, from a request that was thought lost, waits for it for ever.
+    """
+    return f"{quorum}-format-{digest([hash_, list(node_ids)])}"
+
+
 def service_facts(quorum: str, port: int) -> str:
     """What matters of the headless service, in one line that can be compared."""
     return facts([["controller", port], "None", True, {LABEL_QUORUM: quorum, LABEL_ROLE: "controller"}])

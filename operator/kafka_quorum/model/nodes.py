@@ -6,7 +6,7 @@ Controllers start at 3000: brokers share the id space, and start lower.
 from typing import Final
 
 from kafka_quorum.model.desired import BootstrapMode, Desired
-from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
+from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.observed import Observed, QuorumView, Revision
 
@@ -35,6 +35,11 @@ def initial_nodes(record: IdentityRecord) -> tuple[NodeIdentity, ...]:
     """The nodes of the first voters, whatever became of their disks."""
     ids = {key.node_id for key in record.initial}
     return tuple(node for node in record.nodes if node.node_id in ids)
+
+
+def all_initial_formatted(record: IdentityRecord) -> bool:
+    """Whether no initial format is left to do: every first voter is formatted, or the quorum has started."""
+    return record.phase is BootstrapPhase.STARTED or all(node.formatted for node in initial_nodes(record))
 
 
 def revision_of(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Revision | None:

@@ -26,7 +26,7 @@ from kafka_quorum.model.identity import (
     without_claim,
 )
 from kafka_quorum.model.ids import DirectoryID
-from kafka_quorum.model.names import claim_name, config_name
+from kafka_quorum.model.names import claim_name, config_name, format_config_name
 from kafka_quorum.model.nodes import initial_nodes
 from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, Revision, Running, Terminated, Waiting
 from kafka_quorum.model.plan import Severity, Verdict, Wait
@@ -138,7 +138,7 @@ def formatting(
                 reported = with_report(record, node.node_id, directory_id)
                 write = WriteRecord(record=reported, change=RecordChange.FORMATTED, message=message)
                 return Part(exclusive=write)
-    barrier = _barrier(observed, record)
+    barrier = _barrier(desired, observed, record)
     if barrier.exclusive is not None:
         return barrier
     tended = (
@@ -164,10 +164,10 @@ def _reported(record: IdentityRecord, node: NodeIdentity, pod: Pod) -> Directory
     return DirectoryID(report.directory_id)
 
 
-def _barrier(observed: Observed, record: IdentityRecord) -> Part:
+def _barrier(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
     if record.phase is BootstrapPhase.STARTED:
         return Part()
-    verdict = may_start(record, observed, initial_nodes(record))
+    verdict = may_start(record, observed, initial_nodes(record), desired.name)
     if not verdict.allowed:
         return Part(verdicts=(verdict,))
     message = f"every initial controller is formatted: cluster {record.cluster_id} may start"
@@ -192,11 +192,12 @@ def _format(
     if not is_mirrored(desired, observed, record, node):
         message = f"the identity of controller {node.node_id} is being written to status and claim"
         return Part(verdicts=(verdict,), waits=(_progress(node, "Formatting", message),))
+    naming = format_config_name if initial else config_name
     siblings = {c.bound_to for c in observed.claims if c.node_id != node.node_id and c.bound_to}
     action = CreateFormatter(
         node_id=node.node_id,
         revision=revision,
-        config_name=config_name(desired.name, revision.inputs_hash, record.node_ids),
+        config_name=naming(desired.name, revision.inputs_hash, record.node_ids),
         avoid_nodes=tuple(sorted(siblings)),
     )
     return Part(actions=(action,), verdicts=(verdict,))

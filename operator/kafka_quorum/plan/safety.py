@@ -78,12 +78,16 @@ def may_format_newcomer(record: IdentityRecord, observed: Observed, node: NodeId
             return _claim_is_ours(rule, record, observed, node)
 
 
-def may_start(record: IdentityRecord, observed: Observed, initial: tuple[NodeIdentity, ...]) -> Verdict:
+def may_start(record: IdentityRecord, observed: Observed, initial: tuple[NodeIdentity, ...], quorum: str) -> Verdict:
     """Rule 1, the barrier: `Started` is written once every initial controller has reported its format."""
     rule = "1-start"
     missing = [str(node.node_id) for node in initial if not node.formatted]
     if missing:
         return _no(rule, f"the quorum starts once controllers {', '.join(missing)} are formatted")
+    if any(item.name.startswith(f"{quorum}-format-") for item in observed.support):
+        return _no(
+            rule, "the quorum starts once the config map of its initial format is gone, and no formatter can run"
+        )
     for node in initial:
         verdict = _claim_is_ours(rule, record, observed, node)
         if not verdict.allowed:

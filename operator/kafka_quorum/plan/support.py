@@ -4,8 +4,15 @@ from kafka_quorum.model.actions import ApplyBudget, ApplyService, CreateConfig, 
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.names import budget_facts, budget_name, config_name, service_facts, service_name
-from kafka_quorum.model.nodes import revision_of
+from kafka_quorum.model.names import (
+    budget_facts,
+    budget_name,
+    config_name,
+    format_config_name,
+    service_facts,
+    service_name,
+)
+from kafka_quorum.model.nodes import all_initial_formatted, revision_of
 from kafka_quorum.model.observed import Observed, Revision
 from kafka_quorum.plan.part import Part, merged
 
@@ -54,8 +61,11 @@ def _budget(desired: Desired, observed: Observed, record: IdentityRecord) -> Par
 
 def _configs(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
     wanted: dict[str, Revision] = {}
+    fleet = observed.revision(record.applied_revision)
+    if fleet is not None and not all_initial_formatted(record):
+        wanted[format_config_name(desired.name, fleet.inputs_hash, record.node_ids)] = fleet
     for node in record.nodes:
-        for revision in (revision_of(observed, record, node), observed.revision(record.applied_revision)):
+        for revision in (revision_of(observed, record, node), fleet):
             if revision is not None:
                 wanted[config_name(desired.name, revision.inputs_hash, record.node_ids)] = revision
     present = {item.name for item in observed.support if item.kind == "ConfigMap"}
