@@ -47,6 +47,8 @@ class Disk:
     voters: frozenset[ReplicaKey] = frozenset()
     initial: bool = False
     ran: bool = False
+    reported: bool = False
+    """A formatter has ended with its report: what is lost from now on, nobody can know before the barrier."""
     epoch: int = 0
     """The highest epoch that this disk's quorum-state has seen or voted in."""
     log: list[Entry] = field(default_factory=list)

@@ -147,6 +147,7 @@ class Driver:
 
     def _pass(self) -> None:
         self._passes += 1
+        self._wire.fresh_pass = True
         if self._woken:
             self._operator.changed(KEY)
         self._woken = False

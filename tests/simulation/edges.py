@@ -6,7 +6,7 @@ still on the stack: `CrashedError` is no `Exception`, so that nothing in the ope
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -35,11 +35,14 @@ class Wire:
     world: World
     injection: Injection | None = None
     calls: list[Call] = field(default_factory=list)
+    fresh_pass: bool = True
+    """Set by whoever begins a pass: the next call is its first."""
     struck: bool = False
 
     def strike(self, call: Call) -> Strike | None:
         """Count a call, and say what happens to it."""
-        self.calls.append(call)
+        self.calls.append(replace(call, first=self.fresh_pass))
+        self.fresh_pass = False
         injected = self.injection
         if injected is None or self.struck or len(self.calls) - 1 != injected.call:
             return None
@@ -141,6 +144,7 @@ class KubeEdge(Edge):
             name,
             lambda: kube.get(resource, namespace, name),
             stale=lambda: kube.stale_get(resource, namespace, name),
+            fickle=kube.written_lately(resource, namespace, name),
         )
 
     async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
@@ -152,6 +156,7 @@ class KubeEdge(Edge):
             "",
             lambda: kube.list(resource, namespace, labels),
             stale=lambda: kube.stale_list(resource, namespace, labels),
+            fickle=kube.written_lately(resource, namespace, ""),
         )
 
     async def create(self, resource: ResourceType, namespace: str, body: Json) -> Json:
@@ -233,8 +238,10 @@ class KubeEdge(Edge):
         writes: bool = False,
         stale: Callable[[], T] | None = None,
         touch: Callable[[], None] | None = None,
+        fickle: bool = False,
     ) -> T:
-        call = Call(verb=verb, what=resource.plural, name=name, writes=writes, conditional=touch is not None)
+        conditional = touch is not None
+        call = Call(verb=verb, what=resource.plural, name=name, writes=writes, conditional=conditional, fickle=fickle)
         text = f"{call}: the connection broke"
         return self._course(call, act, failure=lambda: KubeUnavailable(text), stale=stale, touch=touch)
 
@@ -274,9 +281,10 @@ class KafkaEdge(Edge):
         """There is nothing to close."""
 
     def _read(self, api: Api, endpoint: Endpoint, ask: Callable[[], T]) -> T:
-        call = Call(verb=api.name, what="controller", name=str(endpoint.node_id), writes=False)
         key = (api.name, endpoint)
         before: T | None = self._last.get(key)
+        fickle = before is not None
+        call = Call(verb=api.name, what="controller", name=str(endpoint.node_id), writes=False, fickle=fickle)
 
         def act() -> T:
             answer = ask()

@@ -1,8 +1,8 @@
 """Every single fault of every scenario, in as many processes as there are cores, and what came of it, counted.
 
 The fault-free run of a scenario says which calls there are; each of them is struck by everything that can happen to it.
-Calls that come only after a fault are not struck again: that would be two faults. Runs are independent and deterministic,
-so that a failure is replayed by its own name alone.
+Calls that come only after a fault are not struck again: that would be two faults. Runs are independent and
+deterministic, so that a failure is replayed by its own name alone.
 """
 
 import logging

@@ -30,9 +30,8 @@ class Strike(Enum):
     """The answer is that of one write, or one question, ago."""
 
 
-READ_STRIKES = (Strike.CRASH_BEFORE, Strike.ERROR, Strike.SLOW, Strike.STALE)
+READ_STRIKES = (Strike.ERROR, Strike.SLOW)
 WRITE_STRIKES = (
-    Strike.CRASH_BEFORE,
     Strike.CRASH_AFTER,
     Strike.ERROR,
     Strike.LOST_ANSWER,
@@ -44,19 +43,31 @@ DELAY_STEPS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call of the operator, as it is made. `conditional` says that another's write makes it a conflict."""
+    """One call of the operator, as it is made. `conditional` says that another's write makes it a conflict.
+
+    `first` says that it is the first of its pass; `fickle` that a moment ago its answer would have been another one.
+    """
 
     verb: str
     what: str
     name: str
     writes: bool
     conditional: bool = False
+    first: bool = False
+    fickle: bool = False
 
     def strikes(self) -> tuple[Strike, ...]:
-        """What can happen to it."""
-        if not self.writes:
-            return READ_STRIKES
-        return (*WRITE_STRIKES, Strike.CONFLICT) if self.conditional else WRITE_STRIKES
+        """What can happen to it, without what comes to the very same as something else.
+
+        A crash before a call is a crash after the write before it, or, without one, a crash at the beginning of the pass.
+        """
+        found = WRITE_STRIKES if self.writes else READ_STRIKES
+        rows = (
+            (self.first, Strike.CRASH_BEFORE),
+            (self.conditional, Strike.CONFLICT),
+            (self.fickle, Strike.STALE),
+        )
+        return (*found, *(strike for holds, strike in rows if holds))
 
     def __str__(self) -> str:
         """For messages: `patch kafkaquorums/demo`."""

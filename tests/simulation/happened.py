@@ -42,13 +42,14 @@ class Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskLost:
-    """A disk is gone or empty."""
+    """A disk is gone or empty. `reported`: its formatter's report was out already."""
 
     namespace: str
     quorum: str
     serial: int
     key: ReplicaKey | None
     ran: bool
+    reported: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,8 +57,7 @@ class Lineage:
     phase_started: bool = False
     ran: bool = False
     lost: list[DiskLost] = field(default_factory=list)
-    """Disks that were lost once the record said Started."""
-    lost_before: list[DiskLost] = field(default_factory=list)
+    """Disks that were lost once the record said Started, or so shortly before that nobody can know."""
 
 
 class Checker:
@@ -105,7 +104,8 @@ class Checker:
                 self._violated("one user of a claim", f"{' and '.join(pods)} use claim {claim} at the same time")
             case DiskLost():
                 lineage = self.lineage(event.namespace, event.quorum)
-                (lineage.lost if lineage.phase_started else lineage.lost_before).append(event)
+                if lineage.phase_started or event.reported:
+                    lineage.lost.append(event)
             case ClaimDeleted(name=name):
                 self._violated("6", f"claim {name} is deleted")
             case AddSent():

@@ -9,7 +9,7 @@ faults are put between it and the operator (`faults.py`), the rest of the cluste
 import marshal
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from tests.simulation.clock import VirtualClock
 
@@ -40,6 +40,7 @@ class Written:
 
     key: Key
     by_operator: bool
+    at_s: float
     before: bytes | None
     after: bytes | None
 
@@ -49,6 +50,10 @@ def copied(body: Json) -> Json:
     return cast("Json", marshal.loads(marshal.dumps(body)))  # noqa: S302 - our own bytes
 
 
+LATELY_S: Final = 3.0
+"""How late an answer may be that is given as it was before the last write."""
+
+
 class KubeModel:
     """One API server with its store. Every method is atomic."""
 
@@ -56,6 +61,8 @@ class KubeModel:
         """Begin with an empty store."""
         self._clock = clock
         self._objects: dict[Key, bytes] = {}
+        self._views: dict[Key, Json] = {}
+        """The same, read: shared with the cluster's components, which change nothing in them."""
         self._version = 1000
         self._uids = 0
         self.operator_writes = False
@@ -165,8 +172,11 @@ class KubeModel:
         """Take an object out of the store, whatever held it."""
         key = (resource.plural, namespace, name)
         before = self._objects.pop(key)
+        del self._views[key]
         self._version += 1
-        self._wrote(Written(key=key, by_operator=self.operator_writes, before=before, after=None))
+        self._wrote(
+            Written(key=key, by_operator=self.operator_writes, at_s=self._clock.elapsed_s, before=before, after=None)
+        )
 
     def put_status(self, resource: ResourceType, body: Json, status: Json) -> Json:
         """Write a status as a component of the cluster does: no precondition."""
@@ -189,20 +199,30 @@ class KubeModel:
             self._store((resource.plural, namespace, name), old)
 
     def all(self, resource: ResourceType) -> Iterator[Json]:
-        """Every object of a type in any namespace."""
-        for key, raw in sorted(self._objects.items()):
-            if key[0] == resource.plural:
-                yield cast("Json", _loaded(raw))
+        """Every object of a type in any namespace, to be read only."""
+        plural = resource.plural
+        for key in sorted(key for key in self._views if key[0] == plural):
+            if key in self._views:
+                yield self._views[key]
 
     def uids(self) -> frozenset[str]:
         """The uids of everything that exists."""
-        return frozenset(str(_must(raw)["metadata"]["uid"]) for raw in self._objects.values())
+        return frozenset(str(body["metadata"]["uid"]) for body in self._views.values())
 
     def snapshot(self) -> dict[Key, Json]:
         """Every object there is."""
         return {key: _must(raw) for key, raw in sorted(self._objects.items())}
 
     # Reads of the state before the last write of a type
+
+    def written_lately(self, resource: ResourceType, namespace: str, name: str) -> bool:
+        """Whether the object, or with an empty name any of the type, was written in the last seconds."""
+        for written in reversed(self.writes):
+            if self._clock.elapsed_s - written.at_s > LATELY_S:
+                return False
+            if written.key[:2] == (resource.plural, namespace) and name in ("", written.key[2]):
+                return True
+        return False
 
     def stale_get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
         """The object as it was one write ago."""
@@ -252,13 +272,15 @@ class KubeModel:
 
     def _store(self, key: Key, body: Json) -> Json:
         before = self._objects.get(key)
-        if before is not None and _same(_must(before), body):
+        if before is not None and _same(self._views[key], body):
             return _must(before)
         self._version += 1
         body["metadata"]["resourceVersion"] = str(self._version)
         after = marshal.dumps(body)
-        self._objects[key] = after
-        self._wrote(Written(key=key, by_operator=self.operator_writes, before=before, after=after))
+        self._objects[key], self._views[key] = after, _must(after)
+        self._wrote(
+            Written(key=key, by_operator=self.operator_writes, at_s=self._clock.elapsed_s, before=before, after=after)
+        )
         return _must(after)
 
     def _wrote(self, written: Written) -> None:

@@ -212,6 +212,7 @@ class Kubelet:
 
     def _report(self, pod: Json, sandbox: Sandbox, env: dict[str, str], *, accepted: bool, said: str) -> None:
         sandbox.done = True
+        self._disk(sandbox).reported = accepted
         ended = self._ended(self._disk(sandbox), env, accepted=accepted, said=said)
         self._container(pod, {"terminated": ended}, phase="Succeeded" if accepted else "Failed")
 

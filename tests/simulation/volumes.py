@@ -83,6 +83,11 @@ class Volumes:
     def _lost(self, volume: Volume) -> None:
         disk = volume.disk
         gone = DiskLost(
-            namespace=volume.namespace, quorum=volume.quorum, serial=disk.serial, key=disk.key, ran=disk.ran
+            namespace=volume.namespace,
+            quorum=volume.quorum,
+            serial=disk.serial,
+            key=disk.key,
+            ran=disk.ran,
+            reported=disk.reported,
         )
         self._tell(gone)
