@@ -20,8 +20,8 @@ QUORUM_RULES: dict[str, set[str]] = {
     "/pods/status": {"patch"},
     "/persistentvolumeclaims": {"get", "list", "watch", "create", "patch"},
     "/configmaps": {"get", "list", "watch", "create", "update", "patch", "delete"},
-    "/services": {"list", "watch", "create", "patch"},
-    "policy/poddisruptionbudgets": {"list", "watch", "create", "patch"},
+    "/services": {"get", "list", "watch", "create", "patch"},
+    "policy/poddisruptionbudgets": {"get", "list", "watch", "create", "patch"},
     "apps/controllerrevisions": {"list", "watch", "create"},
     "events.k8s.io/events": {"create"},
 }

@@ -81,6 +81,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - apiGroups: [""]
   resources: [services]
   verbs:
+    - get # whether one of this name belongs to somebody else
     - list # compare with what it should be
     - watch # a lost one wakes its quorum
     - create # the controllers' host names
@@ -88,6 +89,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs:
+    - get # whether one of this name belongs to somebody else
     - list # compare with the voter set
     - watch # a lost one wakes its quorum
     - create # the voters' budget
