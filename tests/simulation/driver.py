@@ -54,6 +54,18 @@ def real(kube: KubeApi, controllers: Controllers, clock: Clock, ids: IdSource) -
     return Reconciler(kube=kube, controllers=controllers, clock=clock, ids=ids, settings=Settings(holder="simulation"))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A step of a run: the world before it, which calls it made, and whether anything was left for it to do."""
+
+    step: int
+    digest: tuple[object, ...]
+    calls: range
+    acted: bool
+    turned: bool
+    """Whether every turn of the scenario lies behind it."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Run:
     """What became of a run. `actions` and `verdicts` are counted by name; a verdict's name ends in yes or no."""
@@ -68,6 +80,7 @@ class Run:
     actions: Counter[str] = field(default_factory=Counter)
     verdicts: Counter[str] = field(default_factory=Counter)
     struck: bool = True
+    moments: list["Moment"] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -100,6 +113,7 @@ class Driver:
         self._passes, self._ready_steps, self._quiet_steps = 0, 0, 0
         self._accident: Accident | None = fault if isinstance(fault, Accident) else None
         self._accident_hit = False
+        self._moments: list[Moment] = []
         self._actions: Counter[str] = Counter()
         self._verdicts: Counter[str] = Counter()
         self.world.kube.watchers.append(self._watch)
@@ -109,12 +123,26 @@ class Driver:
         try:
             applies(self._scenario.spec)(self.world, self.checker)
             while self.world.steps < self._bound and not self._settled():
-                self._step()
+                self._moment() if self._fault is None else self._step()
                 if self.checker.violations:
                     break
         finally:
             self._loop.close()
         return self._result()
+
+    def _moment(self) -> None:
+        """One step of a fault-free run, noted down."""
+        step, digest, first = self.world.steps, self.world.digest(), len(self._wire.calls)
+        acts = sum(self._actions.values())
+        self._step()
+        moment = Moment(
+            step=step,
+            digest=digest,
+            calls=range(first, len(self._wire.calls)),
+            acted=sum(self._actions.values()) > acts,
+            turned=not self._turns,
+        )
+        self._moments.append(moment)
 
     def _begin(self) -> tuple[Life, Operator]:
         life = Life()
@@ -133,10 +161,10 @@ class Driver:
         if accident is not None and accident.step <= self.world.steps:
             self._accident_hit = happen(self.world, accident)
             self._accident = None
-            self._quiet_steps = 0
+            self._quiet_steps = self._ready_steps = 0
         if self._turns and self._turns[0].when(self.world):
             self._turns.pop(0).act(self.world, self.checker)
-            self._quiet_steps = 0
+            self._quiet_steps = self._ready_steps = 0
         self.world.step()
         self.checker.look()
         if self._woken or self.world.clock.elapsed_s >= self._due_s:
@@ -157,7 +185,8 @@ class Driver:
         except CrashedError:
             self._drain()
             self._life, self._operator = self._begin()
-            self._due_s, self._woken, self._quiet_steps = now_s + _RESTART_S, False, 0
+            self._due_s, self._woken = now_s + _RESTART_S, False
+            self._quiet_steps = self._ready_steps = 0
             return
         except OperatorError:
             self._drain()
@@ -202,4 +231,5 @@ class Driver:
             actions=self._actions,
             verdicts=self._verdicts,
             struck=struck,
+            moments=self._moments,
         )

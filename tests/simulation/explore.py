@@ -5,6 +5,7 @@ Calls that come only after a fault are not struck again: that would be two fault
 deterministic, so that a failure is replayed by its own name alone.
 """
 
+import gc
 import logging
 import multiprocessing
 import os
@@ -12,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from tests.simulation.driver import Driver, Make, Run, real
+from tests.simulation.driver import Driver, Make, Moment, Run, real
 from tests.simulation.faults import Accident, Fault, Injection, Loss, parse_fault
 from tests.simulation.scenarios import EXHAUSTIVE, FURTHER, Scenario
 
@@ -88,15 +89,28 @@ def scenario(name: str) -> Scenario:
 
 
 def faults_of(plain: Run) -> Iterator[Fault]:
-    """Every single fault of a scenario, from its fault-free run."""
-    for index, call in enumerate(plain.calls):
-        for strike in call.strikes():
-            yield Injection(call=index, strike=strike)
+    """Every single fault of a scenario, from its fault-free run.
+
+    A moment like the one before it, in which nothing was done either, is not struck again. In a scenario with turns only
+    what follows the last one is struck: what comes before is a scenario of its own.
+    """
     nodes = 3 if plain.scenario.name.endswith("3") else 1
-    for step in range(1, plain.steps):
+    before: Moment | None = None
+    for moment in plain.moments:
+        if not moment.turned or (before is not None and _alike(plain, before, moment)):
+            continue
+        before = moment
+        for index in moment.calls:
+            for strike in plain.calls[index].strikes():
+                yield Injection(call=index, strike=strike)
         for loss in Loss:
             for node in range(nodes):
-                yield Accident(step=step, loss=loss, node_id=FIRST_NODE + node)
+                yield Accident(step=moment.step, loss=loss, node_id=FIRST_NODE + node)
+
+
+def _alike(plain: Run, one: Moment, other: Moment) -> bool:
+    asked, asks = ([str(plain.calls[index]) for index in moment.calls] for moment in (one, other))
+    return one.digest == other.digest and asked == asks and not one.acted and not other.acted
 
 
 def runs_of(names: Iterable[str]) -> list[str]:
@@ -133,7 +147,9 @@ def explore(names: Iterable[str]) -> Tally:
 
 def _share(texts: list[str]) -> Tally:
     logging.disable(logging.CRITICAL)
+    gc.disable()  # every run is thrown away as a whole
     tally = Tally()
     for text in texts:
         tally.add(replay(text))
+    gc.collect()
     return tally

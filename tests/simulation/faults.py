@@ -59,7 +59,7 @@ class Call:
     def strikes(self) -> tuple[Strike, ...]:
         """What can happen to it, without what comes to the very same as something else.
 
-        A crash before a call is a crash after the write before it, or, without one, a crash at the beginning of the pass.
+        A crash before a call is a crash after the write before it, or, without one, one at the beginning of the pass.
         """
         found = WRITE_STRIKES if self.writes else READ_STRIKES
         rows = (

@@ -283,7 +283,9 @@ class KubeModel:
         )
         return _must(after)
 
-    def _wrote(self, written: Written) -> None:
+    def _wrote(self, key: Key, before: bytes | None, after: bytes | None) -> None:
+        at_s = self._clock.elapsed_s
+        written = Written(key=key, by_operator=self.operator_writes, at_s=at_s, before=before, after=after)
         self.writes.append(written)
         for watcher in self.watchers:
             watcher(written)

@@ -58,6 +58,18 @@ class World:
         self.volumes.sweep()
         self.kraft.step()
 
+    def digest(self) -> tuple[object, ...]:
+        """What would have to differ for a fault to come to something else: not the time, and not the length of logs."""
+        disks = tuple(
+            (uid, volume.disk.serial, volume.disk.content, volume.disk.intent)
+            for uid, volume in sorted(self.volumes.by_claim.items())
+        )
+        processes = tuple(
+            (one.key, one.leads, one.high_watermark >= 0, one.disk.voter_set, self.kraft.uncommitted_change(one))
+            for one in self.kraft.processes
+        )
+        return len(self.kube.writes), disks, processes
+
     def later(self, steps: int, act: Callable[[], None]) -> None:
         """Do something so many steps from now: a request that is under way."""
         self._later.append((self.steps + steps, act))
