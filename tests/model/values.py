@@ -1,0 +1,444 @@
+"""A quorum at rest, in values: every test starts from here and changes the one thing that it is about.
+
+Controllers 3000, 3001 and 3002 of the resource `kafka/alpha`; everything is where it should be, so that a plan made of
+an unchanged `at_rest()` has nothing to do.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Final
+
+from kafka_quorum.model import names
+from kafka_quorum.model.desired import (
+    BootstrapMode,
+    ControllerListener,
+    Cure,
+    Desired,
+    FeaturePolicy,
+    Replacement,
+    Runtime,
+    Storage,
+    VolumeFate,
+)
+from kafka_quorum.model.identity import (
+    BootstrapPhase,
+    Format,
+    IdentityRecord,
+    NodeIdentity,
+    mint,
+    with_claim,
+    with_report,
+    with_started,
+)
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, uuid_from_bytes
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.nodes import all_initial_formatted
+from kafka_quorum.model.observed import (
+    Claim,
+    DiskFound,
+    DiskReport,
+    Memory,
+    Observed,
+    Operation,
+    Pod,
+    PodRole,
+    QuorumView,
+    RecordedController,
+    RecordedStatus,
+    Revision,
+    Running,
+    SupportObject,
+)
+from kafka_quorum.model.quorum import QuorumAnswer, Replica
+
+NAMESPACE: Final = "kafka"
+NAME: Final = "alpha"
+UID: Final = "uid-of-alpha"
+GIBIBYTE: Final = 1024**3
+NOW_S: Final = 1_767_225_600.0
+LEADER_NOW_MS: Final = 1_767_225_600_000
+IDS: Final = (NodeID(3000), NodeID(3001), NodeID(3002))
+SILENT: Final = Unknown(reason="no controller runs yet")
+
+
+def uuid(number: int) -> str:
+    """A UUID in Kafka's notation, the same for the same number."""
+    return uuid_from_bytes(number.to_bytes(2, "big") * 8)
+
+
+CLUSTER: Final = ClusterID(uuid(7))
+OTHER_CLUSTER: Final = ClusterID(uuid(8))
+
+
+def directory(node_id: int, disk: int = 1) -> DirectoryID:
+    """The directory id of a node's first, second, … disk."""
+    return DirectoryID(uuid(node_id + 1000 * disk))
+
+
+def key(node_id: int, disk: int = 1) -> ReplicaKey:
+    """The replica on a node's first, second, … disk."""
+    return ReplicaKey(node_id=NodeID(node_id), directory_id=directory(node_id, disk))
+
+
+def claim_uid(node_id: int, generation: int = 1) -> str:
+    """The uid of a node's claim of this generation."""
+    return f"claim-{node_id}-{generation}"
+
+
+def runtime(**changes: Any) -> Runtime:  # noqa: ANN401 - whatever the field holds
+    """Kafka 4.4.0 with half a gigabyte of heap."""
+    plain = Runtime(
+        release="4.4.0",
+        image="",
+        config=(),
+        listener=ControllerListener(name="CONTROLLER", port=9093),
+        heap="512Mi",
+        jvm_options=(),
+        template_metadata="{}",
+        template_spec="{}",
+    )
+    return replace(plain, **changes)
+
+
+def revision(of: Runtime | None = None, number: int = 1) -> Revision:
+    """The ControllerRevision of a runtime."""
+    made_from = of or runtime()
+    hash_ = names.inputs_hash(made_from)
+    return Revision(
+        name=names.revision_name(NAME, hash_),
+        number=number,
+        image=made_from.image or f"apache/kafka:{made_from.release}",
+        inputs_hash=hash_,
+        runtime=made_from,
+    )
+
+
+def storage(**changes: Any) -> Storage:  # noqa: ANN401 - whatever the field holds
+    """Ten gibibytes, retained."""
+    plain = Storage(
+        size="10Gi",
+        size_bytes=10 * GIBIBYTE,
+        storage_class="",
+        when_deleted=VolumeFate.RETAIN,
+        when_scaled=VolumeFate.DELETE,
+    )
+    return replace(plain, **changes)
+
+
+def desired(**changes: Any) -> Desired:  # noqa: ANN401 - whatever the field holds
+    """Three controllers by initial controllers."""
+    plain = Desired(
+        namespace=NAMESPACE,
+        name=NAME,
+        uid=UID,
+        generation=1,
+        paused=False,
+        cluster_id=None,
+        bootstrap=BootstrapMode.INITIAL_CONTROLLERS,
+        replicas=3,
+        node_ids=(),
+        allow_interruption=False,
+        storage=storage(),
+        replacement=Replacement(lost_disk=Cure.AUTOMATIC, lost_node=Cure.MANUAL, lost_node_after_s=600),
+        feature_policy=FeaturePolicy.HOLD,
+        features=(),
+        soak_s=60,
+        runtime=runtime(),
+    )
+    return replace(plain, **changes)
+
+
+def manual() -> Replacement:
+    """Lost disks wait for a person."""
+    return Replacement(lost_disk=Cure.MANUAL, lost_node=Cure.MANUAL, lost_node_after_s=600)
+
+
+def minted(replicas: int = 3, mode: BootstrapMode = BootstrapMode.INITIAL_CONTROLLERS) -> IdentityRecord:
+    """A record just made: no claim, nothing formatted."""
+    ids = [NodeID(3000 + index) for index in range(replicas)]
+    first = ids[:1] if mode is BootstrapMode.STANDALONE else ids
+    record = mint(
+        CLUSTER,
+        Format(mode=mode, release="4.4.0", features=()),
+        [key(node_id) for node_id in first],
+        [node_id for node_id in ids if node_id not in first],
+    )
+    return replace(record, applied_revision=revision().name, resource_version="1")
+
+
+def bound(replicas: int = 3, mode: BootstrapMode = BootstrapMode.INITIAL_CONTROLLERS) -> IdentityRecord:
+    """A record whose claims are there."""
+    record = minted(replicas, mode)
+    for node_id in record.node_ids:
+        record = with_claim(record, node_id, claim_uid(node_id))
+    return record
+
+
+def started(replicas: int = 3, mode: BootstrapMode = BootstrapMode.INITIAL_CONTROLLERS) -> IdentityRecord:
+    """A record behind the barrier that has seen no leader yet."""
+    record = bound(replicas, mode)
+    for initial in record.initial:
+        record = with_report(record, initial.node_id, directory(initial.node_id))
+    return with_started(record)
+
+
+def running(replicas: int = 3) -> IdentityRecord:
+    """A record of a quorum that has had a leader."""
+    return replace(started(replicas), had_leader=True)
+
+
+def node(record: IdentityRecord, node_id: int) -> NodeIdentity:
+    """A node that must be there."""
+    found = record.node(NodeID(node_id))
+    assert found is not None
+    return found
+
+
+def claim(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Claim:  # noqa: ANN401 - whatever the field holds
+    """The claim of a node, with an exact copy of the identity."""
+    plain = Claim(
+        name=names.claim_name(NAME, of),
+        uid=of.claim_uid or claim_uid(of.node_id, of.generation),
+        resource_version="10",
+        node_id=of.node_id,
+        generation=of.generation,
+        owner_uid=None,
+        deleting=False,
+        lost=False,
+        cluster_id=record.cluster_id,
+        directory_id=of.directory_id,
+        phase=record.phase.value,
+        requested_bytes=10 * GIBIBYTE,
+        bound_to=f"worker-{of.node_id}",
+    )
+    return replace(plain, **changes)
+
+
+def report(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> DiskReport:  # noqa: ANN401 - as above
+    """A script that found what it should."""
+    plain = DiskReport(
+        found=DiskFound.FORMATTED,
+        cluster_id=record.cluster_id,
+        node_id=of.node_id,
+        directory_id=of.directory_id,
+        accepted=True,
+        message="as expected",
+    )
+    return replace(plain, **changes)
+
+
+def empty_report() -> DiskReport:
+    """A script that found nothing on the disk."""
+    return DiskReport(
+        found=DiskFound.EMPTY,
+        cluster_id=None,
+        node_id=None,
+        directory_id=None,
+        accepted=False,
+        message="found the disk empty",
+    )
+
+
+def pod(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Pod:  # noqa: ANN401 - whatever the field holds
+    """A Kafka pod that runs on the node's disk, as a caught-up voter."""
+    revision_name = of.revision or record.applied_revision or ""
+    plain = Pod(
+        name=names.pod_name(NAME, of),
+        uid=f"pod-{of.node_id}-{of.generation}",
+        resource_version="20",
+        role=PodRole.KAFKA,
+        node_id=of.node_id,
+        owner_uid=UID,
+        deleting=False,
+        finished=False,
+        claim_name=names.claim_name(NAME, of),
+        claim_uid=of.claim_uid or "",
+        directory_id=of.directory_id,
+        mode=of.mode,
+        revision=revision_name,
+        config_name=names.config_name(NAME, revision().inputs_hash, record.node_ids),
+        ip=f"10.0.0.{of.node_id - 2999}",
+        node_name=f"worker-{of.node_id}",
+        scheduled=True,
+        unschedulable="",
+        container=Running(started_at="2026-01-01T00:00:00Z"),
+        report=report(record, of),
+        marked_voter=True,
+        finished_at_s=0.0,
+        gate="True",
+    )
+    return replace(plain, **changes)
+
+
+def formatter(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Pod:  # noqa: ANN401 - as above
+    """A formatter that is at work on the node's disk."""
+    plain = pod(
+        record,
+        of,
+        name=names.formatter_name(NAME, of),
+        uid=f"formatter-{of.node_id}-{of.generation}",
+        role=PodRole.FORMATTER,
+        report=None,
+        marked_voter=False,
+        gate="",
+    )
+    return replace(plain, **changes)
+
+
+def row(of: ReplicaKey, **changes: Any) -> Replica:  # noqa: ANN401 - whatever the field holds
+    """A replica that fetched and was caught up at the leader's present moment."""
+    plain = Replica(key=of, log_end_offset=100, last_fetch_ms=LEADER_NOW_MS, last_caught_up_ms=LEADER_NOW_MS)
+    return replace(plain, **changes)
+
+
+def answer(voters: Iterable[ReplicaKey], observers: Iterable[ReplicaKey] = (), **changes: Any) -> QuorumAnswer:  # noqa: ANN401 - as above
+    """DescribeQuorum of a healthy quorum; the first voter leads."""
+    listed = tuple(voters)
+    plain = QuorumAnswer(
+        leader_id=listed[0].node_id,
+        leader_epoch=5,
+        high_watermark=100,
+        voters=tuple(row(voter) for voter in listed),
+        observers=tuple(row(observer) for observer in observers),
+    )
+    return replace(plain, **changes)
+
+
+def view(
+    voters: Iterable[ReplicaKey],
+    observers: Iterable[ReplicaKey] = (),
+    *,
+    behind: Iterable[ReplicaKey] = (),
+    committed: bool = True,
+) -> QuorumView:
+    """A judged answer: everybody but `behind` is live and caught up."""
+    said = answer(voters, observers)
+    own = frozenset(replica.key for replica in said.voters)
+    well = (own | {replica.key for replica in said.observers}) - set(behind)
+    return QuorumView(
+        answer=said,
+        live=well,
+        caught_up=well,
+        committed=committed,
+        committed_voters=own if committed else None,
+        taken_at_s=50.0,
+    )
+
+
+def looks(view_: QuorumView, count: int = 3) -> Memory:
+    """Everybody who is caught up was so in this many looks."""
+    return Memory(caught_up_looks=tuple((caught_up, count) for caught_up in sorted(view_.caught_up, key=str)))
+
+
+def mirrored(record: IdentityRecord, **changes: Any) -> RecordedStatus:  # noqa: ANN401 - whatever the field holds
+    """The status that carries exactly what the record says."""
+    uids = {of.node_id: of.claim_uid for of in record.nodes}
+    plain = RecordedStatus(
+        cluster_id=record.cluster_id,
+        phase=record.phase,
+        initial=tuple(
+            RecordedController(node_id=of.node_id, directory_id=of.directory_id, claim_uid=uids.get(of.node_id))
+            for of in record.initial
+        ),
+        controllers=tuple(
+            RecordedController(node_id=of.node_id, directory_id=of.directory_id, claim_uid=of.claim_uid)
+            for of in record.nodes
+        ),
+        operation=None,
+    )
+    return replace(plain, **changes)
+
+
+NO_STATUS: Final = RecordedStatus(cluster_id=None, phase=None, initial=(), controllers=(), operation=None)
+
+
+def operation(target: ReplicaKey) -> Operation:
+    """The open change that adds this voter."""
+    return Operation(
+        id="op-1",
+        type="AddVoter",
+        target=target,
+        step="Begun",
+        holder="operator-1",
+        started_at="2026-01-01T00:00:00Z",
+        waiting_for="",
+    )
+
+
+def support(record: IdentityRecord, min_available: int | None = None, port: int = 9093) -> tuple[SupportObject, ...]:
+    """Service, budget and config maps as they should be."""
+    wanted = len(record.initial) // 2 + 1 if min_available is None else min_available
+    rows = [
+        ("Service", names.service_name(NAME), names.service_facts(NAME, port)),
+        ("PodDisruptionBudget", names.budget_name(NAME), names.budget_facts(NAME, wanted)),
+        ("ConfigMap", names.config_name(NAME, revision().inputs_hash, record.node_ids), ""),
+    ]
+    if not all_initial_formatted(record):
+        rows.append(("ConfigMap", names.format_config_name(NAME, revision().inputs_hash, record.node_ids), ""))
+    return tuple(
+        SupportObject(kind=kind, name=name, owner_uid=UID, resource_version="30", facts=facts)
+        for kind, name, facts in rows
+    )
+
+
+def at_rest(record: IdentityRecord | None = None, **changes: Any) -> Observed:  # noqa: ANN401 - as above
+    """Everything of a record in its place: claims, status, pods behind the barrier, and a healthy quorum."""
+    known = running() if record is None else record
+    behind_barrier = known.phase is BootstrapPhase.STARTED
+    formatted = [of for of in known.nodes if of.formatted]
+    quorum: Knowable[QuorumView] = SILENT
+    memory = Memory()
+    if known.had_leader:
+        seen = view([of.key for of in formatted])
+        quorum, memory = Known(value=seen), looks(seen)
+    plain = Observed(
+        record=known,
+        record_owner_uid=None,
+        record_fault="",
+        status=mirrored(known),
+        claims=tuple(claim(known, of) for of in known.nodes if of.claim_uid is not None),
+        pods=tuple(pod(known, of) for of in formatted) if behind_barrier else (),
+        support=support(known),
+        revisions=(revision(),),
+        quorum=quorum,
+        versions=(),
+        memory=memory,
+    )
+    return replace(plain, **changes)
+
+
+def nothing() -> Observed:
+    """A resource that was just created: there is nothing else."""
+    return Observed(
+        record=None,
+        record_owner_uid=None,
+        record_fault="",
+        status=NO_STATUS,
+        claims=(),
+        pods=(),
+        support=(),
+        revisions=(),
+        quorum=SILENT,
+    )
+
+
+def with_pod(observed: Observed, of: int, /, **changes: Any) -> Observed:  # noqa: ANN401 - whatever the field holds
+    """The same, with something else about one node's pods."""
+    return replace(observed, pods=tuple(replace(one, **changes) if one.node_id == of else one for one in observed.pods))
+
+
+def with_the_claim(observed: Observed, of: int, /, **changes: Any) -> Observed:  # noqa: ANN401 - as above
+    """The same, with something else about one node's claims."""
+    return replace(
+        observed, claims=tuple(replace(one, **changes) if one.node_id == of else one for one in observed.claims)
+    )
+
+
+def without_pod(observed: Observed, node_id: int) -> Observed:
+    """The same, with one node's pods gone."""
+    return replace(observed, pods=tuple(one for one in observed.pods if one.node_id != node_id))
+
+
+def without_claim(observed: Observed, node_id: int) -> Observed:
+    """The same, with one node's claims gone."""
+    return replace(observed, claims=tuple(one for one in observed.claims if one.node_id != node_id))

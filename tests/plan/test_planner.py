@@ -1,0 +1,171 @@
+"""The whole plan: nothing to do at rest, one exclusive action at a time, and what an invalid or paused spec stops."""
+
+from dataclasses import replace
+
+import pytest
+from tests.model.values import (
+    IDS,
+    at_rest,
+    bound,
+    desired,
+    key,
+    looks,
+    nothing,
+    operation,
+    running,
+    runtime,
+    started,
+    storage,
+    view,
+    with_pod,
+    without_pod,
+)
+from tests.plan.reading import every, only, planned, reasons
+
+from kafka_quorum.model.actions import (
+    EXCLUSIVE,
+    AnnotateClaim,
+    BeginOperation,
+    CreateClaim,
+    CreatePod,
+    MintIdentity,
+    RecordChange,
+    WriteRecord,
+)
+from kafka_quorum.model.desired import BootstrapMode
+from kafka_quorum.model.identity import IdentityRecord, with_nodes
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.observed import Observed
+
+
+@pytest.mark.parametrize("replicas", [1, 3, 5])
+def test_nothing_to_do(replicas: int) -> None:
+    """A quorum at rest is left alone, and looked at again after a while."""
+    record = running(replicas)
+    budget = at_rest(record)
+    if replicas == 1:
+        budget = replace(budget, support=tuple(item for item in budget.support if item.kind != "PodDisruptionBudget"))
+    said = planned(at_rest(record), desired(replicas=replicas))
+    assert said.actions == ()
+    assert said.waits == ()
+    assert said.requeue_s == 10.0
+
+
+def test_paused() -> None:
+    """A paused quorum gets no action at all, whatever is broken, and says so."""
+    said = planned(without_pod(at_rest(), 3001), desired(paused=True))
+    assert said.actions == ()
+    assert reasons(said) == {"Paused"}
+    assert said.requeue_s == 5.0
+
+
+def test_first_look() -> None:
+    """A new resource gets an identity first, and nothing beside it."""
+    mint = only(planned(nothing()), MintIdentity)
+    assert (mint.initial, mint.others) == (IDS, ())
+
+
+def test_standalone_first_look() -> None:
+    """Standalone names the lowest controller alone as first voter; the others will join."""
+    mint = only(planned(nothing(), desired(bootstrap=BootstrapMode.STANDALONE)), MintIdentity)
+    assert (mint.initial, mint.others) == (IDS[:1], IDS[1:])
+
+
+def test_exact_node_ids() -> None:
+    """Where the spec names the node ids, exactly those are made."""
+    ids = (NodeID(7), NodeID(5), NodeID(9))
+    mint = only(planned(nothing(), desired(node_ids=ids)), MintIdentity)
+    assert mint.initial == (5, 7, 9)
+
+
+def test_invalid_spec_makes_nothing() -> None:
+    """With an invalid spec no identity is made."""
+    assert planned(nothing(), repair_only=True).actions == ()
+
+
+def test_invalid_spec_repairs() -> None:
+    """With an invalid spec a lost pod still comes back."""
+    said = planned(without_pod(at_rest(), 3001), repair_only=True)
+    assert only(said, CreatePod).node_id == 3001
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"replicas": 5}, {"runtime": runtime(heap="1Gi")}, {"storage": storage(size="20Gi", size_bytes=20 * 1024**3)}],
+    ids=["replicas", "heap", "size"],
+)
+def test_invalid_spec_changes_nothing(changes: dict[str, object]) -> None:
+    """With an invalid spec nothing that runs is changed, and nothing is announced."""
+    said = planned(at_rest(), desired(**changes), repair_only=True)
+    assert said.actions == ()
+    assert said.waits == ()
+
+
+def test_more_replicas() -> None:
+    """More replicas are noted in the record before anything is made for them."""
+    write = only(planned(at_rest(), desired(replicas=5)), WriteRecord)
+    assert write.change is RecordChange.NODES_ADDED
+    assert write.record.node_ids == (3000, 3001, 3002, 3003, 3004)
+    assert write.record.initial == running().initial
+
+
+def test_claims_together() -> None:
+    """Independent creations go together."""
+    record = replace(bound(), nodes=tuple(replace(node, claim_uid=None) for node in bound().nodes))
+    assert {action.node_id for action in every(planned(at_rest(record)), CreateClaim)} == set(IDS)
+
+
+def test_growth_last() -> None:
+    """A larger size is asked of every claim, once nothing else is left to do."""
+    larger = desired(storage=storage(size="20Gi", size_bytes=20 * 1024**3))
+    said = planned(at_rest(), larger)
+    assert [action.grow_to for action in every(said, AnnotateClaim)] == ["20Gi"] * 3
+    busy = planned(without_pod(at_rest(), 3001), larger)
+    assert every(busy, AnnotateClaim) == []
+
+
+def test_acts_on_the_quorum_wait_for_upkeep() -> None:
+    """No voter change begins while a pod is to be made, and the reason for the wait is told all the same."""
+    record = newcomer()
+    seen = view([key(3000), key(3001), key(3002)], [key(3003)])
+    look = at_rest(record, quorum=Known(value=seen), memory=looks(seen))
+    calm = planned(with_pod(look, 3003, marked_voter=False, gate="False"), desired(replicas=4))
+    assert only(calm, BeginOperation).target == key(3003)
+    busy = planned(without_pod(look, 3001), desired(replicas=4))
+    assert every(busy, BeginOperation) == []
+
+
+def newcomer() -> IdentityRecord:
+    """A running quorum of three with a fourth controller, formatted to join."""
+    record = with_nodes(running(), [NodeID(3003)])
+    fourth = record.nodes[-1]
+    formatted = replace(fourth, claim_uid="claim-3003-1", directory_id=key(3003).directory_id, formatted=True)
+    return replace(record, nodes=(*record.nodes[:-1], formatted))
+
+
+SCENES: dict[str, Observed] = {
+    "nothing": nothing(),
+    "bound": at_rest(bound()),
+    "at rest": at_rest(),
+    "pod gone": without_pod(at_rest(), 3000),
+    "claims gone": at_rest(claims=()),
+    "status erased": at_rest(status=nothing().status),
+    "operation open": at_rest(status=replace(at_rest().status, operation=operation(key(3002)))),
+}
+
+
+@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("wanted", [desired(), desired(replicas=5), desired(runtime=runtime(heap="1Gi"))])
+def test_exclusive_alone(scene: str, wanted: object) -> None:
+    """An exclusive action stands alone in every plan."""
+    assert isinstance(wanted, type(desired()))
+    actions = planned(SCENES[scene], wanted).actions
+    assert len(actions) == 1 or not any(isinstance(action, EXCLUSIVE) for action in actions)
+
+
+def test_soon_while_under_way() -> None:
+    """While something is under way, here the first election, the next look is soon."""
+    said = planned(at_rest(started()))
+    assert reasons(said) == {"NoLeader"}
+    assert said.requeue_s < 1.0

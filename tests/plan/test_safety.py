@@ -1,0 +1,502 @@
+"""Every guard says yes and no, and each no gives its reason."""
+
+from dataclasses import replace
+
+import pytest
+from tests.model.values import (
+    IDS,
+    NAME,
+    SILENT,
+    UID,
+    at_rest,
+    bound,
+    claim,
+    desired,
+    directory,
+    empty_report,
+    formatter,
+    key,
+    looks,
+    manual,
+    minted,
+    mirrored,
+    node,
+    nothing,
+    pod,
+    revision,
+    running,
+    runtime,
+    started,
+    support,
+    view,
+    with_pod,
+    with_the_claim,
+    without_claim,
+    without_pod,
+)
+
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, with_disk_lost, with_report
+from kafka_quorum.model.ids import NodeID, ReplicaKey
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.nodes import initial_nodes
+from kafka_quorum.model.observed import Memory, Observed, QuorumView, Revision, Terminated, Waiting
+from kafka_quorum.model.plan import Verdict
+from kafka_quorum.plan import safety
+
+WAITING = Waiting(reason="PodInitializing", message="", last_exit=None)
+LOST = with_disk_lost(running(), NodeID(3001), new_claim=False)
+"""A running quorum whose controller 3001 lost what was on its disk: to be formatted as a newcomer."""
+
+
+def held(verdict: Verdict, *said: str) -> None:
+    """The guard says no, and its reason holds these words."""
+    assert not verdict.allowed
+    for words in said:
+        assert words in verdict.reason
+
+
+# Rule 8: may_mint
+
+
+def test_mint_from_nothing() -> None:
+    """An identity is made where there is no trace of an earlier one."""
+    assert safety.may_mint(nothing()).allowed
+
+
+@pytest.mark.parametrize(
+    ("trace", "named"),
+    [
+        (replace(nothing(), claims=at_rest().claims[:1]), "claim alpha-3000-g1"),
+        (replace(nothing(), pods=at_rest().pods[:1]), "pod alpha-3000-g1"),
+        (replace(nothing(), status=mirrored(minted())), "status.clusterID"),
+        (replace(nothing(), record=minted()), "identity ConfigMap"),
+        (replace(nothing(), record_fault="cannot be understood"), "identity ConfigMap"),
+    ],
+    ids=["claim", "pod", "status", "record", "unreadable record"],
+)
+def test_no_mint_over_a_trace(trace: Observed, named: str) -> None:
+    """Any single trace of an identity is named, and no new one is made."""
+    held(safety.may_mint(trace), named)
+
+
+# Rule 1: may_format_initial
+
+
+def test_format_initial() -> None:
+    """An initial controller's own claim is formatted before the barrier."""
+    record = bound()
+    assert safety.may_format_initial(record, at_rest(record), node(record, 3000)).allowed
+
+
+@pytest.mark.parametrize("phase_only", [True, False])
+def test_no_initial_format_behind_the_barrier(*, phase_only: bool) -> None:
+    """Behind the barrier nothing is formatted with initial controllers, even if nothing runs."""
+    record = replace(bound(), phase=BootstrapPhase.STARTED) if phase_only else started()
+    look = at_rest(record, pods=())
+    held(safety.may_format_initial(record, look, node(record, 3000)), "may have started")
+
+
+def test_no_initial_format_of_another_key() -> None:
+    """A pre-made directory id other than the record's is no initial controller's."""
+    record = bound()
+    stranger = replace(node(record, 3000), directory_id=directory(3000, 2))
+    held(safety.may_format_initial(record, at_rest(record), stranger), "not one of the initial controllers")
+
+
+def test_no_initial_format_of_a_newcomer() -> None:
+    """A node that joins later is no initial controller, whatever its id."""
+    record = bound()
+    newcomer = replace(node(record, 3000), mode=FormatMode.NO_INITIAL_CONTROLLERS)
+    held(safety.may_format_initial(record, at_rest(record), newcomer), "not one of the initial controllers")
+
+
+def test_no_initial_format_beside_a_kafka_pod() -> None:
+    """A Kafka pod of any node, whatever the phase says, proves that the quorum may have started."""
+    record = bound()
+    look = at_rest(record, pods=(pod(record, node(record, 3002)),))
+    held(safety.may_format_initial(record, look, node(record, 3000)), "alpha-3002-g1", "may have started")
+
+
+# The claim of every guard that touches a disk
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"uid": "another"}, "another than the record's"),
+        ({"deleting": True}, "being deleted"),
+        ({"lost": True}, "without its volume"),
+        ({"generation": 2}, "not there yet"),
+        ({"node_id": NodeID(3009)}, "not there yet"),
+    ],
+    ids=["other uid", "deleting", "lost", "other generation", "other node"],
+)
+def test_claim_must_be_the_records(changes: dict[str, object], said: str) -> None:
+    """Formatting, starting and running all want the very claim of the record, with its volume."""
+    record, ready = bound(), started()
+    look = with_the_claim(at_rest(record), 3000, **changes)
+    held(safety.may_format_initial(record, look, node(record, 3000)), said)
+    behind = with_the_claim(at_rest(ready, pods=()), 3000, **changes)
+    held(safety.may_run(ready, behind, node(ready, 3000), mirrored=True), said)
+    all_formatted = replace(ready, phase=BootstrapPhase.FORMATTING)
+    held(safety.may_start(all_formatted, look, initial_nodes(all_formatted), NAME), said)
+    newcomer = with_the_claim(without_pod(at_rest(LOST), 3001), 3001, **changes)
+    held(safety.may_format_newcomer(LOST, newcomer, node(LOST, 3001)), said)
+
+
+def test_claim_not_bound_in_the_record() -> None:
+    """A claim that the record does not know by uid is not formatted."""
+    record = minted()
+    look = at_rest(bound())
+    held(safety.may_format_initial(record, look, node(record, 3000)), "not there yet")
+
+
+# Rules 1 and 2: may_format_newcomer
+
+
+def test_format_newcomer() -> None:
+    """Behind the barrier, with a leader to learn from, an emptied disk is formatted to join."""
+    look = without_pod(at_rest(LOST), 3001)
+    assert safety.may_format_newcomer(LOST, look, node(LOST, 3001)).allowed
+
+
+def test_no_newcomer_before_the_barrier() -> None:
+    """Before the barrier nobody joins."""
+    record = replace(LOST, phase=BootstrapPhase.FORMATTING)
+    look = without_pod(at_rest(LOST), 3001)
+    held(safety.may_format_newcomer(record, look, node(record, 3001)), "joins later")
+
+
+def test_no_format_of_a_formatted_disk() -> None:
+    """A formatted disk is not formatted again."""
+    record = with_report(LOST, NodeID(3001), directory(3001, 2))
+    look = without_pod(at_rest(record), 3001)
+    held(safety.may_format_newcomer(record, look, node(record, 3001)), "formatted disk")
+
+
+def test_no_newcomer_format_of_an_initial_disk() -> None:
+    """An initial controller's disk, even if no report was seen, is not formatted behind the barrier."""
+    record = replace(bound(), phase=BootstrapPhase.STARTED)
+    held(safety.may_format_newcomer(record, at_rest(record), node(record, 3000)), "formatted disk")
+
+
+def test_no_format_under_a_kafka_pod() -> None:
+    """A disk that a Kafka pod holds is not formatted."""
+    look = at_rest(LOST, pods=(pod(running(), node(running(), 3001)),))
+    held(safety.may_format_newcomer(LOST, look, node(LOST, 3001)), "still holds the disk")
+
+
+def test_no_newcomer_without_a_leader() -> None:
+    """Without a leader nobody can catch up, and an unknown quorum is no reason to format."""
+    look = replace(without_pod(at_rest(LOST), 3001), quorum=SILENT)
+    held(safety.may_format_newcomer(LOST, look, node(LOST, 3001)), "once the quorum has a leader", SILENT.reason)
+
+
+# Rule 1: may_start
+
+
+def test_start() -> None:
+    """The barrier falls when every initial controller has reported."""
+    record = replace(started(), phase=BootstrapPhase.FORMATTING)
+    assert safety.may_start(record, at_rest(record), initial_nodes(record), NAME).allowed
+
+
+def test_no_start_while_one_is_missing() -> None:
+    """One initial controller without a report holds the barrier, and is named."""
+    record = with_report(with_report(bound(), IDS[0], directory(3000)), IDS[1], directory(3001))
+    held(safety.may_start(record, at_rest(record), initial_nodes(record), NAME), "controllers 3002")
+
+
+def test_no_start_while_a_formatter_could_run() -> None:
+    """While the config map of the initial format is there, a late formatter could run: the barrier holds."""
+    record = replace(started(), phase=BootstrapPhase.FORMATTING)
+    look = at_rest(record, support=support(bound()))
+    held(safety.may_start(record, look, initial_nodes(record), NAME), "config map of its initial format")
+
+
+# Rule 2: may_run
+
+
+def test_run() -> None:
+    """Kafka runs on a formatted disk of its own, behind the barrier, with the identity in three places."""
+    record = started()
+    assert safety.may_run(record, at_rest(record, pods=()), node(record, 3000), mirrored=True).allowed
+
+
+RETIRED = replace(
+    started(), nodes=tuple(replace(n, lost=(directory(3000),)) if n.node_id == 3002 else n for n in started().nodes)
+)
+
+
+@pytest.mark.parametrize(
+    ("record", "look", "mirrored_", "said"),
+    [
+        (replace(started(), phase=BootstrapPhase.FORMATTING), at_rest(started(), pods=()), True, "starts when every"),
+        (bound(), None, True, "starts when every"),
+        (replace(bound(), phase=BootstrapPhase.STARTED), None, True, "is not formatted"),
+        (RETIRED, at_rest(started(), pods=()), True, "retired"),
+        (started(), at_rest(started(), pods=(formatter(started(), node(started(), 3000)),)), True, "still holds"),
+        (started(), at_rest(started(), pods=()), False, "being written"),
+    ],
+    ids=["before the barrier", "not formatted", "no report", "retired id", "formatter there", "not mirrored"],
+)
+def test_no_run(record: IdentityRecord, look: Observed | None, mirrored_: bool, said: str) -> None:  # noqa: FBT001 - a column
+    """Anything missing holds Kafka back; a directory id that any node lost never runs again."""
+    seen = at_rest(record, pods=()) if look is None else look
+    held(safety.may_run(record, seen, node(record, 3000), mirrored=mirrored_), said)
+
+
+# Rule 2: may_retire_disk
+
+
+def stopped(observed: Observed, node_id: int = 3001) -> Observed:
+    """Its pod does not run, and its disk was found empty."""
+    return with_pod(observed, node_id, container=WAITING, report=empty_report())
+
+
+def unseen(observed: Observed, node_id: int = 3001) -> Observed:
+    """The replica does not fetch any more."""
+    seen = view([key(3000), key(3001), key(3002)], behind=[key(node_id)])
+    return replace(observed, quorum=Known(value=seen))
+
+
+def retire(look: Observed, wanted: Desired | None = None) -> Verdict:
+    """What the guard says of controller 3001."""
+    record = running()
+    present = next((one for one in look.claims if one.node_id == 3001), None)
+    return safety.may_retire_disk(wanted or desired(), look, node(record, 3001), present)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        unseen(stopped(at_rest())),
+        unseen(without_pod(without_claim(at_rest(), 3001), 3001)),
+        unseen(without_pod(with_the_claim(at_rest(), 3001, lost=True), 3001)),
+        replace(stopped(at_rest()), quorum=SILENT),
+    ],
+    ids=["found empty", "claim gone", "volume lost", "found empty, no leader"],
+)
+def test_retire(look: Observed) -> None:
+    """A disk is retired on evidence: an empty volume, a claim that is gone, a volume that is gone."""
+    assert retire(look).allowed
+
+
+@pytest.mark.parametrize(
+    ("look", "said"),
+    [
+        (unseen(with_pod(at_rest(), 3001, report=empty_report())), "Kafka runs in pod"),
+        (unseen(without_pod(at_rest(), 3001)), "nothing says"),
+        (unseen(with_pod(at_rest(), 3001, container=WAITING)), "nothing says"),
+        (stopped(at_rest()), "still fetches"),
+        (without_pod(without_claim(at_rest(), 3001), 3001), "still fetches"),
+        (unseen(with_pod(stopped(at_rest()), 3001, claim_uid="another")), "nothing says"),
+        (unseen(with_pod(stopped(at_rest()), 3001, directory_id=directory(3001, 2))), "nothing says"),
+    ],
+    ids=[
+        "runs",
+        "pod gone",
+        "pod waits",
+        "fetches",
+        "claim gone, fetches",
+        "pod of another claim",
+        "pod of another id",
+    ],
+)
+def test_no_retire(look: Observed, said: str) -> None:
+    """Without evidence, or while the replica fetches, a disk is kept; a pod that is merely gone proves nothing."""
+    held(retire(look), said)
+
+
+def test_manual_replacement() -> None:
+    """A lost disk waits for a person where the policy says so, and the way out is named."""
+    held(retire(unseen(stopped(at_rest())), desired(replacement=manual())), "Manual", "lostDisk to Automatic")
+
+
+# Rules 3 and 5: may_replace_pod
+
+ENDED = Terminated(exit_code=1, reason="Error", message="", finished_at="2026-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("changes", "allowed"),
+    [
+        ({}, False),
+        ({"container": WAITING}, True),
+        ({"container": ENDED}, True),
+        ({"finished": True}, True),
+        ({"finished": True, "container": ENDED}, True),
+    ],
+    ids=["runs", "waits", "ended", "evicted", "failed"],
+)
+def test_replace_pod(changes: dict[str, object], *, allowed: bool) -> None:
+    """Only a pod whose Kafka does not run is replaced; a pod that has ended as a whole runs nothing."""
+    verdict = safety.may_replace_pod(pod(running(), node(running(), 3000), **changes))
+    assert verdict.allowed is allowed
+    assert "alpha-3000-g1" in verdict.reason
+
+
+# Rule 7: may_run_image
+
+
+@pytest.mark.parametrize(
+    ("formatted_with", "current", "wanted", "allowed"),
+    [
+        ("4.4.0", None, "4.4.0", True),
+        ("4.4.0", None, "4.10.0", True),
+        ("4.10.0", None, "4.9.0", False),
+        ("4.4.1", None, "4.4.0", False),
+        ("4.0.0", revision(runtime(release="4.4.0")), "4.2.0", False),
+        ("4.4.0", revision(runtime(release="4.0.0")), "4.2.0", False),
+        ("4.0.0", revision(runtime(release="4.2.0")), "4.2.0", True),
+    ],
+)
+def test_image(formatted_with: str, current: Revision | None, wanted: str, *, allowed: bool) -> None:
+    """No image older than the format, or than what ran last; releases compare as numbers."""
+    record = replace(running(), format=replace(running().format, release=formatted_with))
+    verdict = safety.may_run_image(record, current, wanted)
+    assert verdict.allowed is allowed
+    if not allowed:
+        held(verdict, wanted, "spec.kafka.version")
+
+
+# Rule 4: may_change_voters
+
+
+@pytest.mark.parametrize(
+    ("committed", "open_target", "allowed"),
+    [
+        (True, None, True),
+        (True, key(3003), True),
+        (True, key(3004), False),
+        (False, None, False),
+        (False, key(3003), False),
+    ],
+    ids=["free", "own operation", "another operation", "uncommitted", "own, uncommitted"],
+)
+def test_one_change(committed: bool, open_target: ReplicaKey | None, *, allowed: bool) -> None:  # noqa: FBT001 - a column
+    """One change at a time, and none upon a set that is not committed, not even one's own again."""
+    seen = view([key(3000), key(3001), key(3002)], [key(3003)], committed=committed)
+    assert safety.may_change_voters(seen, key(3003), open_target).allowed is allowed
+
+
+# Rule 3: may_add_voter
+
+
+def add(
+    voters: int,
+    *,
+    behind: int = 0,
+    wanted: int = 7,
+    newcomer_looks: int = 3,
+    others: tuple[ReplicaKey, ...] = (),
+    memory: Memory | None = None,
+) -> Verdict:
+    """What the guard says of adding the next controller to so many voters, the last `behind` of which lag."""
+    keys = [key(3000 + index) for index in range(voters)]
+    target = key(3000 + voters)
+    seen = view(keys, [target, *others], behind=keys[voters - behind :])
+    remembered = memory or replace(
+        looks(seen, 3), caught_up_looks=((target, newcomer_looks), *((other, 3) for other in others))
+    )
+    return safety.may_add_voter(seen, at_rest(memory=remembered), target, wanted, others)
+
+
+@pytest.mark.parametrize(
+    ("voters", "behind", "allowed"),
+    [
+        (2, 0, True),
+        (2, 1, False),
+        (3, 0, True),
+        (3, 1, False),
+        (4, 0, True),
+        (4, 1, True),
+        (4, 2, False),
+        (5, 1, True),
+        (5, 2, False),
+        (6, 2, True),
+        (6, 3, False),
+    ],
+)
+def test_projected_majority(voters: int, behind: int, *, allowed: bool) -> None:
+    """The set that would be keeps a caught-up majority although the newcomer counts as not caught up."""
+    assert add(voters, behind=behind).allowed is allowed
+
+
+@pytest.mark.parametrize(("newcomer_looks", "allowed"), [(0, False), (1, False), (2, False), (3, True), (9, True)])
+def test_three_looks(newcomer_looks: int, *, allowed: bool) -> None:
+    """A newcomer is added once it was caught up in three looks in a row."""
+    assert add(3, newcomer_looks=newcomer_looks).allowed is allowed
+
+
+def test_caught_up_now() -> None:
+    """Earlier looks do not count if the newcomer lags in this one."""
+    target = key(3003)
+    seen = view([key(3000), key(3001), key(3002)], [target], behind=[target])
+    look = at_rest(memory=Memory(caught_up_looks=((target, 5),)))
+    held(safety.may_add_voter(seen, look, target, 4, ()), "catches up")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "others", "allowed"),
+    [(2, (), True), (3, (), False), (3, (key(3002),), True), (5, (), False), (5, (key(3004),), True)],
+    ids=["a pair", "three, alone", "three, third caught up", "five, alone", "five, another caught up"],
+)
+def test_from_one_to_two(wanted: int, others: tuple[ReplicaKey, ...], *, allowed: bool) -> None:
+    """From one voter to two the newcomer counts; where three are wanted, another one must be caught up as well."""
+    assert add(1, wanted=wanted, others=others).allowed is allowed
+
+
+def test_from_one_to_two_other_not_yet() -> None:
+    """Two looks of the third controller are not enough."""
+    target, other = key(3001), key(3002)
+    memory = Memory(caught_up_looks=((target, 3), (other, 2)))
+    held(add(1, wanted=3, others=(other,), memory=memory), "further controller")
+
+
+def test_single_voter_that_lags() -> None:
+    """A single voter that is not caught up gets no second one."""
+    assert not add(1, behind=1, wanted=2).allowed
+
+
+def test_node_id_is_a_voter_already() -> None:
+    """The same node id on another disk is a voter: the stale one must go first."""
+    seen = view([key(3000), key(3001), key(3002)], [key(3001, 2)])
+    verdict = safety.may_add_voter(seen, at_rest(memory=looks(seen)), key(3001, 2), 3, ())
+    held(verdict, "a voter already", str(key(3001)))
+
+
+def test_every_guard_is_listed() -> None:
+    """The list of guards that the simulation must reach is the list of guards that there are."""
+    record, seen = running(), view([key(3000)])
+    said: tuple[Verdict, ...] = (
+        safety.may_mint(nothing()),
+        safety.may_format_initial(record, at_rest(), node(record, 3000)),
+        safety.may_format_newcomer(record, at_rest(), node(record, 3000)),
+        safety.may_start(record, at_rest(), initial_nodes(record), NAME),
+        safety.may_run(record, at_rest(), node(record, 3000), mirrored=True),
+        safety.may_retire_disk(desired(), at_rest(), node(record, 3000), None),
+        safety.may_replace_pod(pod(record, node(record, 3000))),
+        safety.may_run_image(record, None, "4.4.0"),
+        safety.may_change_voters(seen, key(3001), None),
+        safety.may_add_voter(seen, at_rest(), key(3001), 3, ()),
+    )
+    assert {verdict.rule for verdict in said} == set(safety.GUARDS)
+    guards = {name for name in vars(safety) if name.startswith("may_")}
+    assert len(guards) == len(safety.GUARDS)
+
+
+def test_owner_is_no_matter_of_guards() -> None:
+    """Whether a claim is owned by the resource is a matter of retention, not of safety."""
+    record = bound()
+    look = at_rest(record, claims=tuple(claim(record, of, owner_uid=UID) for of in record.nodes))
+    assert safety.may_format_initial(record, look, node(record, 3000)).allowed
+
+
+def test_views_are_frozen() -> None:
+    """A guard cannot change what it judges."""
+    seen = view([key(3000)])
+    assert isinstance(seen, QuorumView)
+    with pytest.raises(AttributeError):
+        seen.committed = False  # type: ignore[misc]  # this is what the test is about
