@@ -59,6 +59,7 @@ lock: setup ## resolve the dependencies anew into both requirement locks
 .PHONY: crds
 crds: setup ## generate the CRD from the models, into crds/ and the chart
 	$(VENV)/python -m kafka_quorum.api.crd
+	$(VENV)/python helm/render.py
 
 # --- to look at ------------------------------------------------------------------------------------------------------
 

@@ -87,15 +87,10 @@ def registry(edge: Edge) -> kopf.OperatorRegistry:
     async def part(namespace: str | None, labels: kopf.Labels, **_: object) -> None:
         edge.wake(QuorumKey(namespace=namespace or "", name=labels[LABEL_QUORUM]), create=False)
 
-    for group, version, plural in (
-        ("", "v1", "pods"),
-        ("", "v1", "persistentvolumeclaims"),
-        ("", "v1", "configmaps"),
-        ("", "v1", "services"),
-        ("policy", "v1", "poddisruptionbudgets"),
-        ("apps", "v1", "controllerrevisions"),
-    ):
-        kopf.on.event(group, version, plural, labels=_OURS, id=f"wake-{plural}", registry=handlers)(part)
+    # Kopf filters labels on its own side, so each watch brings every such object of the cluster here. Only what changes
+    # while a quorum is at work is watched; a lost service or config map is found by the resync, and by passes that act.
+    for plural in ("pods", "persistentvolumeclaims"):
+        kopf.on.event("", "v1", plural, labels=_OURS, id=f"wake-{plural}", registry=handlers)(part)
 
     @kopf.on.probe(id="quorums", registry=handlers)
     async def quorums(**_: object) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka_quorum.act.execute import Context, Executor
 from kafka_quorum.act.narrate import narrate
-from kafka_quorum.api.validation import validate
+from kafka_quorum.api.validation import accepted_before, validate
 from kafka_quorum.errors import KubeConflict, KubeError, KubeNotFound
 from kafka_quorum.kube.protocol import QUORUMS, Json, KubeApi
 from kafka_quorum.model import actions
@@ -251,8 +251,8 @@ def _judge(taken: Snapshot) -> _Judged:
     if applied is None:
         return _Judged(desired=None, faults=valid)
     paused: Any = taken.resource.get("spec", {}).get("paused")
-    earlier = validate({**taken.resource, "spec": {**applied, "paused": paused is True}}, record=taken.record)
-    return _Judged(desired=earlier if isinstance(earlier, Desired) else None, faults=valid)
+    earlier = accepted_before({**taken.resource, "spec": {**applied, "paused": paused is True}})
+    return _Judged(desired=earlier, faults=valid)
 
 
 def _at_rest(done: Pass) -> bool:

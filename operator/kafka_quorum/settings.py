@@ -67,7 +67,7 @@ class Settings:
     log_level: str = "INFO"
     log_format: str = "text"
     tick_s: float = 10.0
-    resync_s: float = 300.0
+    resync_s: float = 120.0
     look_max_age_s: float = 2.0
     holder: str = "kafka-quorum-operator"
     probe_port: int = 8080

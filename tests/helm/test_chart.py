@@ -19,10 +19,10 @@ QUORUM_RULES: dict[str, set[str]] = {
     "/pods": {"list", "watch", "create", "patch", "delete"},
     "/pods/status": {"patch"},
     "/persistentvolumeclaims": {"get", "list", "watch", "create", "patch"},
-    "/configmaps": {"get", "list", "watch", "create", "update", "patch", "delete"},
-    "/services": {"get", "list", "watch", "create", "patch"},
-    "policy/poddisruptionbudgets": {"get", "list", "watch", "create", "patch"},
-    "apps/controllerrevisions": {"list", "watch", "create"},
+    "/configmaps": {"get", "list", "create", "update", "patch", "delete"},
+    "/services": {"get", "list", "create", "patch"},
+    "policy/poddisruptionbudgets": {"get", "list", "create", "patch"},
+    "apps/controllerrevisions": {"list", "create"},
     "events.k8s.io/events": {"create"},
 }
 """Everything that the operator may do in a namespace. No secrets, no deleting of claims, no evictions."""

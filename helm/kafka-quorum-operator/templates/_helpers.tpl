@@ -73,7 +73,6 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   verbs:
     - get # the record of the identity
     - list # the record, and server properties that no pod uses any more
-    - watch # a lost one wakes its quorum
     - create # the record, and the server properties of each revision
     - update # the record, by compare-and-swap
     - patch # owner and labels of the record
@@ -83,7 +82,6 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   verbs:
     - get # whether one of this name belongs to somebody else
     - list # compare with what it should be
-    - watch # a lost one wakes its quorum
     - create # the controllers' host names
     - patch # correct it
 - apiGroups: [policy]
@@ -91,14 +89,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   verbs:
     - get # whether one of this name belongs to somebody else
     - list # compare with the voter set
-    - watch # a lost one wakes its quorum
     - create # the voters' budget
     - patch # follow the voter set
 - apiGroups: [apps]
   resources: [controllerrevisions]
   verbs:
     - list # the revisions that lost pods are made again from
-    - watch # a lost one wakes its quorum
     - create # one for each change of what pods are made of
 - apiGroups: [events.k8s.io]
   resources: [events]

@@ -53,6 +53,15 @@ def validate(
     return tuple(sorted(faults)) if faults else _desired(_part(resource, "metadata"), spec)
 
 
+def accepted_before(resource: Mapping[str, Any]) -> Desired | None:
+    """A spec that was accepted once, read by its shape alone: a rule that came later must not stop its repair.
+
+    None where not even the shape is understood, as after a downgrade of the operator.
+    """
+    spec = _parsed(resource)
+    return _desired(_part(resource, "metadata"), spec) if isinstance(spec, KafkaQuorumSpec) else None
+
+
 def _parsed(resource: Mapping[str, Any]) -> KafkaQuorumSpec | tuple[FieldFault, ...]:
     try:
         return KafkaQuorumSpec.model_validate(resource.get("spec"), by_alias=True, by_name=False)

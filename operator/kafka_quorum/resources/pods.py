@@ -2,7 +2,7 @@
 
 import copy
 import json
-from typing import Any, Final
+from typing import Final
 
 from kafka_quorum.model import names
 from kafka_quorum.model.desired import Desired
@@ -48,8 +48,6 @@ def formatter(
         {"name": "KQ_INTENT", "value": _intent(record, node)},
         {"name": "KQ_INITIAL_CONTROLLERS", "value": initial_controllers(desired, record, revision)},
     ]
-    for probe in ("readinessProbe", "livenessProbe", "startupProbe", "ports", "lifecycle"):
-        container.pop(probe, None)
     spec = _spec(desired, node, revision, config)
     spec |= {"restartPolicy": "Never", "containers": [container]}
     if avoid_nodes:
@@ -89,7 +87,7 @@ def kafka(
         "subdomain": names.service_name(desired.name),
         "readinessGates": [{"conditionType": names.GATE}],
         "initContainers": [verify],
-        "containers": [container, *_sidecars(revision)],
+        "containers": [container],
     }
     metadata = _metadata(desired, record, node, revision, config, role=PodRole.KAFKA)
     return _pod(metadata | {"name": names.pod_name(desired.name, node)}, spec)
@@ -167,28 +165,24 @@ def _container(record: IdentityRecord, node: NodeIdentity, revision: Revision, p
         {"name": "EXTRA_ARGS", "value": "-name kafkaServer"},  # without the GC log files of Kafka's own script
         *template.get("env", []),
     ]
-    fixed: Json = {
+    return {
         "image": revision.image,
         "imagePullPolicy": pull_policy,
         "env": env,
-        "securityContext": {**_RESTRICTED, **template.get("securityContext", {})},
+        "securityContext": dict(_RESTRICTED),
         "resources": template.get("resources") or _resources(revision),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [
             {"name": "data", "mountPath": DATA_PATH},
             {"name": "config", "mountPath": CONFIG_PATH, "readOnly": True},
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - the pod's own emptyDir
-            *template.get("volumeMounts", []),
         ],
     }
-    kept = {key: value for key, value in template.items() if key not in {*fixed, "name"}}
-    return copy.deepcopy(kept) | fixed
 
 
 def _spec(desired: Desired, node: NodeIdentity, revision: Revision, config: str) -> Json:
     template: Json = json.loads(revision.runtime.template_spec)
     template.pop("containers", None)
-    extra_volumes: list[Any] = template.pop("volumes", [])
     fixed: Json = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
@@ -196,7 +190,6 @@ def _spec(desired: Desired, node: NodeIdentity, revision: Revision, config: str)
             {"name": "data", "persistentVolumeClaim": {"claimName": names.claim_name(desired.name, node)}},
             {"name": "config", "configMap": {"name": config}},
             {"name": "tmp", "emptyDir": {}},
-            *extra_volumes,
         ],
     }
     security: Json = {
@@ -215,11 +208,6 @@ def _spec(desired: Desired, node: NodeIdentity, revision: Revision, config: str)
 def _template_container(revision: Revision) -> Json:
     containers: list[Json] = json.loads(revision.runtime.template_spec).get("containers", [])
     return next((entry for entry in containers if entry.get("name") == names.KAFKA_CONTAINER), {})
-
-
-def _sidecars(revision: Revision) -> list[Json]:
-    containers: list[Json] = json.loads(revision.runtime.template_spec).get("containers", [])
-    return [entry for entry in containers if entry.get("name") != names.KAFKA_CONTAINER]
 
 
 def _spread(quorum: str) -> Json:
