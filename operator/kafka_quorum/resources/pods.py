@@ -152,6 +152,7 @@ def _container(record: IdentityRecord, node: NodeIdentity, revision: Revision, p
     template = _template_container(revision)
     heap = f"-Xms{_java_size(revision.runtime.heap)} -Xmx{_java_size(revision.runtime.heap)}"
     env = [
+        *template.get("env", []),  # before ours: of two entries with one name the last counts
         {"name": "KQ_MODE", "value": node.mode.value},
         {"name": "KQ_CLUSTER_ID", "value": record.cluster_id},
         {"name": "KQ_NODE_ID", "value": str(node.node_id)},
@@ -163,7 +164,6 @@ def _container(record: IdentityRecord, node: NodeIdentity, revision: Revision, p
         {"name": "KAFKA_LOG4J_OPTS", "value": _log4j_option(revision.runtime.release)},
         {"name": "LOG_DIR", "value": "/tmp/kafka"},  # noqa: S108 - the pod's own emptyDir
         {"name": "EXTRA_ARGS", "value": "-name kafkaServer"},  # without the GC log files of Kafka's own script
-        *template.get("env", []),
     ]
     return {
         "image": revision.image,
