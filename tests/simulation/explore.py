@@ -91,8 +91,8 @@ def scenario(name: str) -> Scenario:
 def faults_of(plain: Run) -> Iterator[Fault]:
     """Every single fault of a scenario, from its fault-free run.
 
-    A moment like the one before it, in which nothing was done either, is not struck again. In a scenario with turns only
-    what follows the last one is struck: what comes before is a scenario of its own.
+    A moment like the one before it, in which nothing was done either, is not struck again. In a scenario with turns
+    only what follows the last one is struck: what comes before is a scenario of its own.
     """
     nodes = 3 if plain.scenario.name.endswith("3") else 1
     before: Moment | None = None

@@ -174,9 +174,7 @@ class KubeModel:
         before = self._objects.pop(key)
         del self._views[key]
         self._version += 1
-        self._wrote(
-            Written(key=key, by_operator=self.operator_writes, at_s=self._clock.elapsed_s, before=before, after=None)
-        )
+        self._wrote(key, before, None)
 
     def put_status(self, resource: ResourceType, body: Json, status: Json) -> Json:
         """Write a status as a component of the cluster does: no precondition."""
@@ -278,9 +276,7 @@ class KubeModel:
         body["metadata"]["resourceVersion"] = str(self._version)
         after = marshal.dumps(body)
         self._objects[key], self._views[key] = after, _must(after)
-        self._wrote(
-            Written(key=key, by_operator=self.operator_writes, at_s=self._clock.elapsed_s, before=before, after=after)
-        )
+        self._wrote(key, before, after)
         return _must(after)
 
     def _wrote(self, key: Key, before: bytes | None, after: bytes | None) -> None:
