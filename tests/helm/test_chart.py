@@ -23,7 +23,7 @@ QUORUM_RULES: dict[str, set[str]] = {
     "/services": {"get", "list", "create", "patch"},
     "policy/poddisruptionbudgets": {"get", "list", "create", "patch"},
     "apps/controllerrevisions": {"list", "create"},
-    "events.k8s.io/events": {"create"},
+    "/events": {"create"},
 }
 """Everything that the operator may do in a namespace. No secrets, no deleting of claims, no evictions."""
 

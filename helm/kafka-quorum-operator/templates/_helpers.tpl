@@ -96,7 +96,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   verbs:
     - list # the revisions that lost pods are made again from
     - create # one for each change of what pods are made of
-- apiGroups: [events.k8s.io]
+- apiGroups: [""]
   resources: [events]
   verbs:
     - create # every act of the operator is an event

@@ -65,23 +65,25 @@ class Executor:
 
     async def event(self, resource: Json, reason: str, note: str, *, warning: bool = False) -> None:
         """Write a Kubernetes event about the resource. Raises `KubeError`; nothing depends on events."""
-        stamp = self._clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        stamp = self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")  # kubectl sorts by the stamps of this older API
         metadata = resource["metadata"]
         body = {
             "apiVersion": EVENTS.api_version,
-            "kind": "Event",
+            "kind": EVENTS.kind,
             "metadata": {
                 "name": f"{metadata['name']}.{self._ids.uuid_bytes().hex()[:16]}",
                 "namespace": metadata["namespace"],
             },
-            "eventTime": stamp,
-            "reportingController": names.FIELD_MANAGER,
+            "firstTimestamp": stamp,
+            "lastTimestamp": stamp,
+            "count": 1,
+            "source": {"component": names.FIELD_MANAGER},
+            "reportingComponent": names.FIELD_MANAGER,
             "reportingInstance": self._settings.holder[:128],
-            "action": reason,
             "reason": reason,
-            "note": note[:1000],
+            "message": note[:1000],
             "type": "Warning" if warning else "Normal",
-            "regarding": {
+            "involvedObject": {
                 "apiVersion": QUORUMS.api_version,
                 "kind": QUORUMS.kind,
                 "name": metadata["name"],

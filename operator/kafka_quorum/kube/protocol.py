@@ -27,7 +27,7 @@ CONFIG_MAPS = ResourceType(api_version="v1", kind="ConfigMap", plural="configmap
 SERVICES = ResourceType(api_version="v1", kind="Service", plural="services")
 BUDGETS = ResourceType(api_version="policy/v1", kind="PodDisruptionBudget", plural="poddisruptionbudgets")
 REVISIONS = ResourceType(api_version="apps/v1", kind="ControllerRevision", plural="controllerrevisions")
-EVENTS = ResourceType(api_version="events.k8s.io/v1", kind="Event", plural="events")
+EVENTS = ResourceType(api_version="v1", kind="Event", plural="events")
 
 
 class KubeApi(Protocol):
