@@ -140,7 +140,7 @@ def test_claim_must_be_the_records(changes: dict[str, object], said: str) -> Non
     behind = with_the_claim(at_rest(ready, pods=()), 3000, **changes)
     held(safety.may_run(ready, behind, node(ready, 3000), mirrored=True), said)
     all_formatted = replace(ready, phase=BootstrapPhase.FORMATTING)
-    held(safety.may_start(all_formatted, look, initial_nodes(all_formatted), NAME), said)
+    held(safety.may_start(all_formatted, behind, initial_nodes(all_formatted), NAME), said)
     newcomer = with_the_claim(without_pod(at_rest(LOST), 3001), 3001, **changes)
     held(safety.may_format_newcomer(LOST, newcomer, node(LOST, 3001)), said)
 

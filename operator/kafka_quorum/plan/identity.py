@@ -183,7 +183,6 @@ def _rebuilt_nodes(observed: Observed) -> tuple[NodeIdentity, ...] | str:
     for known in sorted(observed.claims, key=lambda claim: claim.generation):
         newest[known.node_id] = known
     status = {entry.node_id: entry for entry in (*observed.status.initial, *observed.status.controllers)}
-    initial = {entry.node_id for entry in observed.status.initial}
     found: list[NodeIdentity] = []
     for node_id in sorted({*newest, *status}):
         entry = status.get(node_id)
@@ -200,7 +199,7 @@ def _rebuilt_nodes(observed: Observed) -> tuple[NodeIdentity, ...] | str:
                 generation=claim.generation if claim else 1,
                 claim_uid=claim.uid if claim else entry.claim_uid if entry else None,
                 directory_id=DirectoryID(directory) if directory else None,
-                mode=_rebuilt_format_mode(observed, node_id, in_initial=node_id in initial or not started),
+                mode=_rebuilt_format_mode(observed, node_id, directory),
                 formatted=started and directory is not None,
                 lost=(),
                 revision=None,
@@ -209,9 +208,12 @@ def _rebuilt_nodes(observed: Observed) -> tuple[NodeIdentity, ...] | str:
     return tuple(found)
 
 
-def _rebuilt_format_mode(observed: Observed, node_id: NodeID, *, in_initial: bool) -> FormatMode:
-    has_id = any(claim.node_id == node_id and claim.directory_id for claim in observed.claims)
-    first = in_initial and (has_id or bool(observed.status.initial))
+def _rebuilt_format_mode(observed: Observed, node_id: NodeID, directory: str | None) -> FormatMode:
+    """A first voter on its first disk; without a list of them, whoever has a pre-made id before the barrier is one."""
+    if observed.status.initial:
+        first = (node_id, directory) in {(entry.node_id, entry.directory_id) for entry in observed.status.initial}
+    else:
+        first = directory is not None and not _somebody_started(observed)
     return FormatMode.INITIAL_CONTROLLERS if first else FormatMode.NO_INITIAL_CONTROLLERS
 
 

@@ -1,0 +1,363 @@
+"""Whose quorum it is: minted once, rebuilt from what copies are left, or stopped with both sides named."""
+
+from dataclasses import replace
+
+import pytest
+from tests.model.values import (
+    CLUSTER,
+    IDS,
+    NO_STATUS,
+    OTHER_CLUSTER,
+    UID,
+    at_rest,
+    bound,
+    claim,
+    desired,
+    directory,
+    key,
+    mirrored,
+    node,
+    nothing,
+    pod,
+    revision,
+    running,
+    runtime,
+    started,
+    with_the_claim,
+)
+from tests.plan.reading import degraded, only, planned, reasons, verdict, wait
+
+from kafka_quorum.model.actions import MintIdentity, RecordChange, WriteRecord
+from kafka_quorum.model.desired import BootstrapMode, FeatureLevel
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, with_disk_lost, with_report
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.observed import Observed, RecordedController
+
+FORMATTING, STARTED = BootstrapPhase.FORMATTING, BootstrapPhase.STARTED
+
+
+def without_record(observed: Observed) -> Observed:
+    """The same after somebody deleted the identity ConfigMap."""
+    return replace(observed, record=None)
+
+
+def rebuilt(observed: Observed) -> IdentityRecord:
+    """The record that the plan makes of what is left."""
+    write = only(planned(observed), WriteRecord)
+    assert write.change is RecordChange.REBUILT
+    assert write.record.resource_version == ""
+    return write.record
+
+
+def test_mint_says_what_to_format_with() -> None:
+    """A new identity carries release and levels of the spec, and the cluster id that the spec asks for."""
+    levels = (FeatureLevel(name="metadata.version", level=27),)
+    mint = only(planned(nothing(), desired(cluster_id=CLUSTER, features=levels)), MintIdentity)
+    assert mint.cluster_id == CLUSTER
+    assert (mint.format.release, mint.format.features) == ("4.4.0", levels)
+
+
+# Conflicts
+
+
+CONFLICTS = {
+    "status cluster id": (at_rest(status=mirrored(running(), cluster_id=OTHER_CLUSTER)), (OTHER_CLUSTER, CLUSTER)),
+    "claim cluster id": (with_the_claim(at_rest(), 3001, cluster_id=OTHER_CLUSTER), (OTHER_CLUSTER, CLUSTER)),
+    "claim directory id": (
+        with_the_claim(at_rest(), 3001, directory_id=directory(3001, 5)),
+        (directory(3001, 5), directory(3001)),
+    ),
+    "claim uid": (with_the_claim(at_rest(), 3001, uid="another"), ("another", "claim-3001-1")),
+    "status directory id": (
+        at_rest(
+            status=mirrored(
+                running(),
+                controllers=(RecordedController(node_id=IDS[1], directory_id=directory(3001, 5), claim_uid=None),),
+            )
+        ),
+        (directory(3001, 5), directory(3001)),
+    ),
+    "initial controllers": (
+        at_rest(
+            status=mirrored(
+                running(),
+                initial=(RecordedController(node_id=IDS[1], directory_id=directory(3001, 5), claim_uid=None),),
+            )
+        ),
+        (directory(3001, 5), directory(3001)),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CONFLICTS)
+def test_conflict(case: str) -> None:
+    """Copies that contradict each other stop everything, and both sides are named."""
+    observed, named = CONFLICTS[case]
+    said = planned(replace(observed, pods=observed.pods[1:]))
+    assert said.actions == ()
+    message = wait(said, "IdentityConflict").message
+    for side in named:
+        assert side in message
+
+
+def test_spec_cluster_id_conflict() -> None:
+    """A cluster id in the spec that the volumes do not have stops everything, and the way out is named."""
+    said = planned(at_rest(), desired(cluster_id=OTHER_CLUSTER))
+    assert said.actions == ()
+    message = wait(said, "IdentityConflict").message
+    assert "remove spec.clusterID" in message
+    assert OTHER_CLUSTER in message
+    assert CLUSTER in message
+
+
+def test_unreadable_record() -> None:
+    """A record that is there and cannot be read stops everything: it is not an empty one."""
+    said = planned(replace(nothing(), record_fault="ConfigMap alpha-identity holds no identity record"))
+    assert said.actions == ()
+    assert "alpha-identity" in wait(said, "IdentityUnreadable").message
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        with_the_claim(at_rest(), 3001, cluster_id=None, directory_id=None, phase=None),
+        with_the_claim(at_rest(), 3001, phase=FORMATTING.value),
+        at_rest(status=NO_STATUS),
+        at_rest(status=mirrored(running(), phase=FORMATTING)),
+        at_rest(status=mirrored(running(), controllers=())),
+    ],
+    ids=["claim bare", "claim lags", "status erased", "status lags", "no controllers"],
+)
+def test_missing_copies_are_no_conflict(copy: Observed) -> None:
+    """A copy that is missing, or whose phase lags, is repaired from the record and stops nothing."""
+    said = planned(copy)
+    assert degraded(said) == set()
+    assert not any(isinstance(action, WriteRecord) for action in said.actions)
+
+
+def test_copy_of_a_retired_disk_lags() -> None:
+    """A status that still names a retired directory id only lags behind the record."""
+    lost = with_report(with_disk_lost(running(), IDS[1], new_claim=False), IDS[1], directory(3001, 2))
+    old = mirrored(running())
+    said = planned(at_rest(lost, status=old, claims=at_rest().claims))
+    assert "IdentityConflict" not in reasons(said)
+
+
+# Started beats Formatting
+
+
+@pytest.mark.parametrize("copy", ["status", "claim", "pod"])
+def test_started_beats_formatting(copy: str) -> None:
+    """One copy, or one Kafka pod, that says Started carries the record behind the barrier; nothing else is done."""
+    record = replace(started(), phase=FORMATTING)
+    look = at_rest(record)
+    if copy == "status":
+        look = replace(look, status=mirrored(record, phase=STARTED))
+    elif copy == "claim":
+        look = with_the_claim(look, 3002, phase=STARTED.value)
+    else:
+        look = replace(look, pods=(pod(record, node(record, 3001)),))
+    write = only(planned(look), WriteRecord)
+    assert write.record.phase is STARTED
+    assert all(of.formatted for of in write.record.nodes)
+
+
+# An older resource of the same name
+
+
+@pytest.mark.parametrize("kind", ["claim", "pod", "support", "record"])
+def test_older_resource(kind: str) -> None:
+    """Objects that an earlier resource owned are waited out: nothing is made, nothing adopted."""
+    observed = at_rest(support=())
+    if kind == "claim":
+        observed = with_the_claim(observed, 3000, owner_uid="uid-of-an-earlier-alpha")
+    elif kind == "pod":
+        observed = replace(observed, pods=tuple(replace(one, owner_uid="earlier") for one in observed.pods))
+    elif kind == "record":
+        observed = replace(observed, record_owner_uid="earlier")
+    else:
+        item = replace(at_rest().support[0], owner_uid="earlier")
+        observed = replace(observed, support=(item,))
+    said = planned(observed)
+    assert said.actions == ()
+    assert reasons(said) == {"EarlierResourceEnds"}
+
+
+def test_older_resource_beats_conflict() -> None:
+    """What goes away anyway is no conflict, even if it is of another cluster."""
+    observed = with_the_claim(at_rest(), 3000, owner_uid="earlier", cluster_id=OTHER_CLUSTER)
+    assert reasons(planned(observed)) == {"EarlierResourceEnds"}
+
+
+def test_own_objects_are_not_older() -> None:
+    """Objects that this very resource owns are its own."""
+    observed = with_the_claim(at_rest(), 3000, owner_uid=UID)
+    assert "EarlierResourceEnds" not in reasons(planned(observed))
+
+
+# The record is gone
+
+
+def test_rebuilt_behind_the_barrier() -> None:
+    """A running quorum's record is rebuilt as it was from status, claims and pods."""
+    record = rebuilt(without_record(at_rest()))
+    before = running()
+    assert (record.cluster_id, record.phase, record.initial) == (CLUSTER, STARTED, before.initial)
+    assert record.nodes == before.nodes
+    assert record.applied_revision == before.applied_revision
+    assert record.had_leader
+
+
+def test_rebuilt_says_why_it_did_not_mint() -> None:
+    """The guard that kept a second identity from being made is part of the plan."""
+    assert not verdict(planned(without_record(at_rest())), "8-mint").allowed
+
+
+def test_rebuilt_from_claims_alone() -> None:
+    """With the status erased too, the claims suffice for a running quorum, and no initial format comes of it."""
+    record = rebuilt(without_record(at_rest(status=NO_STATUS, pods=(), support=())))
+    assert record.phase is STARTED
+    assert [of.key for of in record.nodes] == [key(node_id) for node_id in IDS]
+    assert all(of.formatted for of in record.nodes)
+
+
+def test_rebuilt_from_status_alone() -> None:
+    """With every claim gone, the status still says which quorum it was; its disks are lost, not unformatted."""
+    record = rebuilt(without_record(at_rest(claims=(), pods=())))
+    assert (record.phase, record.cluster_id) == (STARTED, CLUSTER)
+    assert [of.claim_uid for of in record.nodes] == ["claim-3000-1", "claim-3001-1", "claim-3002-1"]
+
+
+def test_rebuilt_before_the_barrier() -> None:
+    """Before the barrier the pre-made keys come back, to be formatted as they would have been."""
+    record = rebuilt(without_record(at_rest(bound())))
+    assert record.phase is FORMATTING
+    assert record.initial == bound().initial
+    assert record.nodes == bound().nodes
+
+
+def test_rebuilt_from_claims_before_the_barrier() -> None:
+    """Before the barrier the claims alone carry the pre-made keys as well."""
+    record = rebuilt(without_record(at_rest(bound(), status=NO_STATUS)))
+    assert record.phase is FORMATTING
+    assert record.initial == bound().initial
+
+
+@pytest.mark.parametrize("phase", [FORMATTING, STARTED])
+def test_rebuilt_standalone(phase: BootstrapPhase) -> None:
+    """Controllers that were to join a standalone quorum are still to join it, not to found it."""
+    record = bound(mode=BootstrapMode.STANDALONE)
+    if phase is STARTED:
+        record = started(mode=BootstrapMode.STANDALONE)
+    again = rebuilt(without_record(at_rest(record)))
+    assert again.phase is phase
+    assert again.initial == (key(3000),)
+    assert again.format.mode is BootstrapMode.STANDALONE
+    assert [of.mode for of in again.nodes] == [
+        FormatMode.INITIAL_CONTROLLERS,
+        FormatMode.NO_INITIAL_CONTROLLERS,
+        FormatMode.NO_INITIAL_CONTROLLERS,
+    ]
+
+
+def test_rebuilt_after_a_lost_disk() -> None:
+    """A first voter whose disk was lost, and is not formatted yet, will be formatted to join."""
+    lost = with_disk_lost(running(), IDS[1], new_claim=False)
+    look = at_rest(lost, claims=tuple(claim(lost, of) for of in lost.nodes))
+    record = rebuilt(without_record(look))
+    assert (node(record, 3001).mode, node(record, 3001).formatted) == (FormatMode.NO_INITIAL_CONTROLLERS, False)
+
+
+def test_rebuilt_after_a_replaced_disk() -> None:
+    """A first voter that was formatted anew keeps its new directory id, and the old one stays in the history."""
+    lost = with_report(with_disk_lost(running(), IDS[1], new_claim=False), IDS[1], directory(3001, 2))
+    record = rebuilt(without_record(at_rest(lost)))
+    assert node(record, 3001).directory_id == directory(3001, 2)
+    assert record.initial == running().initial
+
+
+def test_rebuilt_takes_the_newest_claim() -> None:
+    """Where two generations of a claim are left, the newer one is the node's."""
+    second = replace(node(running(), 3001), generation=2, claim_uid="claim-3001-2")
+    look = at_rest(status=NO_STATUS)
+    look = replace(look, claims=(*look.claims, claim(running(), second)))
+    assert node(rebuilt(without_record(look)), 3001).claim_uid == "claim-3001-2"
+
+
+def test_rebuilt_keeps_what_most_pods_run() -> None:
+    """The applied revision is the one that most pods were made from, not the newest."""
+    newer = revision(runtime(heap="1Gi"), number=2)
+    look = at_rest()
+    pods = (replace(look.pods[0], revision=newer.name), *look.pods[1:])
+    record = rebuilt(without_record(replace(look, pods=pods, revisions=(revision(), newer))))
+    assert record.applied_revision == revision().name
+
+
+def test_rebuilt_without_pods_takes_the_newest_revision() -> None:
+    """Without pods the newest revision is the best guess."""
+    newer = revision(runtime(heap="1Gi"), number=2)
+    record = rebuilt(without_record(at_rest(pods=(), revisions=(newer, revision()))))
+    assert record.applied_revision == newer.name
+
+
+@pytest.mark.parametrize(
+    ("look", "named"),
+    [
+        (with_the_claim(at_rest(), 3000, cluster_id=OTHER_CLUSTER), "one cluster id"),
+        (
+            with_the_claim(at_rest(), 3000, directory_id=directory(3000, 2)),
+            f"{directory(3000, 2)}, the status {directory(3000)}",
+        ),
+        (
+            replace(
+                at_rest(status=NO_STATUS),
+                claims=tuple(replace(one, cluster_id=None) for one in at_rest().claims),
+            ),
+            "they name: none",
+        ),
+        (at_rest(status=NO_STATUS, claims=()), "they name: none"),
+    ],
+    ids=["two clusters", "two directory ids", "bare claims", "pods alone"],
+)
+def test_not_rebuilt(look: Observed, named: str) -> None:
+    """Copies that do not add up to one identity rebuild nothing, and nothing is formatted."""
+    said = planned(without_record(look))
+    assert said.actions == ()
+    assert named in wait(said, "IdentityLost").message
+
+
+def test_adopted_by_a_new_resource() -> None:
+    """A resource that is created again over retained claims finds its old quorum, by the record or by the claims."""
+    anew = desired(uid="uid-of-alpha-again")
+    look = at_rest(status=NO_STATUS, pods=(), support=(), revisions=())
+    kept = planned(look, anew)
+    assert degraded(kept) == set()
+    assert not any(isinstance(action, MintIdentity) for action in kept.actions)
+    claims_alone = planned(without_record(look), anew)
+    assert only(claims_alone, WriteRecord).record.cluster_id == CLUSTER
+
+
+def test_invalid_spec_rebuilds_too() -> None:
+    """A lost record is rebuilt even while the spec is invalid: that is repair."""
+    said = planned(without_record(at_rest()), repair_only=True)
+    assert only(said, WriteRecord).change is RecordChange.REBUILT
+
+
+def test_exactly_one_record_comes_of_it() -> None:
+    """What is rebuilt is at peace with the copies that it was rebuilt from: the next look finds no conflict."""
+    record = replace(rebuilt(without_record(at_rest())), resource_version="2")
+    assert planned(at_rest(record)).actions == ()
+
+
+def test_more_nodes_than_claims() -> None:
+    """A node that only the status knows is part of the rebuilt record."""
+    status = mirrored(
+        running(),
+        controllers=(
+            *mirrored(running()).controllers,
+            RecordedController(node_id=NodeID(3003), directory_id=None, claim_uid=None),
+        ),
+    )
+    record = rebuilt(without_record(at_rest(status=status)))
+    assert record.node_ids == (*IDS, 3003)
+    assert not node(record, 3003).formatted
