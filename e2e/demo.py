@@ -28,7 +28,7 @@ What next? A command runs in the cluster's network behind `python3 e2e/testbed e
 
   python3 e2e/testbed exec -- kubectl get kq -w                      # watch; then, in another terminal:
   python3 e2e/testbed exec -- kubectl delete pod -l app.kubernetes.io/instance=demo --wait=false
-  python3 e2e/testbed exec -- kubectl get events --for kafkaquorum/demo
+  python3 e2e/testbed exec -- kubectl events --for kafkaquorum/demo
   python3 e2e/testbed exec -- kubectl -n kafka-quorum-system logs deployment/kafka-quorum-operator
   python3 e2e/testbed exec -- bash                                   # a shell with kubectl, helm and docker
   make down                                                          # delete the cluster

@@ -1,0 +1,67 @@
+"""What can be done to a Kubernetes node from outside: kill containers and sandboxes, look at and empty volumes."""
+
+import json
+import shlex
+
+from harness.shell import Json, get, run, succeed
+
+_CTR = ("ctr", "-n", "k8s.io")
+
+
+def on_node(node: str, *command: str) -> str:
+    """One command on a node that must succeed: its output."""
+    return succeed("docker", "exec", node, *command)
+
+
+def kill_container(pod: Json, name: str | None = None) -> None:
+    """SIGKILL to the process of a container (the first one), if it runs."""
+    rows = pod.get("status", {}).get("containerStatuses", [])
+    row: Json = next((row for row in rows if name in (None, row["name"])), {})
+    identity = row.get("containerID", "").removeprefix("containerd://")
+    if identity and "running" in row.get("state", {}):
+        run("docker", "exec", pod["spec"]["nodeName"], *_CTR, "tasks", "kill", "-s", "SIGKILL", identity)
+
+
+def kill_sandbox(pod: Json) -> None:
+    """SIGKILL to a pod's sandbox and to its containers: the kubelet makes the pod anew, init containers first."""
+    node, uid = pod["spec"]["nodeName"], pod["metadata"]["uid"]
+    selector = f'labels."io.kubernetes.pod.uid"=={uid}'
+    identities = on_node(node, *_CTR, "containers", "ls", "-q", selector).split()
+    info = [json.loads(on_node(node, *_CTR, "containers", "info", identity)) for identity in identities]
+    sandboxes = [row["ID"] for row in info if row["Labels"].get("io.cri-containerd.kind") == "sandbox"]
+    assert sandboxes, f"no sandbox of pod {pod['metadata']['name']} on {node}"
+    for identity in sandboxes:
+        run("docker", "exec", node, *_CTR, "tasks", "kill", "-a", "-s", "SIGKILL", identity)
+
+
+def volume_of(namespace: str, claim: str) -> tuple[str, str]:
+    """The node and the directory of a claim's volume."""
+    bound = get(namespace, "pvc", claim)["spec"]["volumeName"]
+    spec = get(namespace, "pv", bound)["spec"]
+    path = (spec.get("hostPath") or spec["local"])["path"]
+    term = spec["nodeAffinity"]["required"]["nodeSelectorTerms"][0]["matchExpressions"][0]
+    return str(term["values"][0]), str(path)
+
+
+def wipe(namespace: str, claim: str) -> None:
+    """Empty a claim's volume, whatever runs on it."""
+    node, path = volume_of(namespace, claim)
+    assert path.startswith("/var/"), path
+    on_node(node, "sh", "-c", f"find {shlex.quote(path)} -mindepth 1 -delete")
+
+
+def meta_properties(namespace: str, claim: str) -> dict[str, str]:
+    """`meta.properties` on a claim's volume; empty if there is none."""
+    node, path = volume_of(namespace, claim)
+    code, text, _ = run("docker", "exec", node, "cat", f"{path}/kraft/meta.properties")
+    if code:
+        return {}
+    lines = (line for line in text.splitlines() if "=" in line and not line.startswith("#"))
+    return {key: value for key, _, value in (line.partition("=") for line in lines)}
+
+
+def bootstrap_checkpoint(namespace: str, claim: str) -> bool:
+    """Whether a volume was formatted with initial voters: only then its snapshot at offset zero holds a voter set."""
+    node, path = volume_of(namespace, claim)
+    file = f"{path}/kraft/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
+    return run("docker", "exec", node, "test", "-e", file)[0] == 0

@@ -1,0 +1,220 @@
+"""One KafkaQuorum in a namespace of its own, and every way to look at it: status, objects, disks, Kafka itself."""
+
+import asyncio
+import copy
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from harness import nodes
+from harness.shell import Json, get, items, kubectl, run, wait_until
+from kafka_quorum.errors import KafkaError
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.quorum import Endpoint, QuorumAnswer
+from kafka_quorum.wire.admin import KafkaControllers
+
+READY_TIMEOUT_S = 120.0
+_PORT = 9093
+_SMALL: Json = {
+    "kafka": {"version": "4.4.0"},
+    "controllers": {"replicas": 3, "storage": {"size": "1Gi"}, "jvm": {"heap": "128Mi"}},
+}
+GROUP = "kafkaquorum.io"
+
+
+def merged(base: Json, patch: Json) -> Json:
+    """A merge patch applied to a copy."""
+    result = copy.deepcopy(base)
+    for key, value in patch.items():
+        both = isinstance(value, dict) and isinstance(result.get(key), dict)
+        result[key] = merged(result[key], value) if both else copy.deepcopy(value)
+    return result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quorum:
+    """A quorum by namespace and name."""
+
+    namespace: str
+    name: str
+
+    # --- what a person does ---------------------------------------------------------------------------------------
+
+    def apply(self, spec: Json | None = None) -> None:
+        """Apply a small quorum of three with `spec` merged into it."""
+        body = {
+            "apiVersion": f"{GROUP}/v1alpha1",
+            "kind": "KafkaQuorum",
+            "metadata": {"name": self.name, "namespace": self.namespace},
+            "spec": merged(_SMALL, spec or {}),
+        }
+        kubectl("apply", "-f", "-", stdin=json.dumps(body))
+
+    def patch(self, spec: Json) -> None:
+        """Merge into the spec."""
+        self._kubectl("patch", "kq", self.name, "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    def delete(self, *, wait: bool = True) -> None:
+        """Delete the resource."""
+        self._kubectl("delete", "kq", self.name, f"--wait={str(wait).lower()}")
+
+    def wait_ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
+        """As a person waits: `kubectl wait --for=condition=Ready`."""
+        limit = f"--timeout={timeout_s:.0f}s"
+        self._kubectl("wait", "--for=condition=Ready", f"kq/{self.name}", limit, timeout_s=timeout_s + 10)
+
+    def delete_pod(self, name: str) -> None:
+        """Delete a pod, and wait until that very pod is gone."""
+        self._kubectl("delete", "pod", name, timeout_s=90)
+
+    # --- the resource ---------------------------------------------------------------------------------------------
+
+    def resource(self) -> Json:
+        """The whole resource; empty if it is gone."""
+        return get(self.namespace, "kq", self.name)
+
+    def status(self) -> Json:
+        """Its status."""
+        found: Json = self.resource().get("status") or {}
+        return found
+
+    def condition(self, type_: str) -> Json:
+        """One condition; empty if it is not there."""
+        return next((row for row in self.status().get("conditions", []) if row["type"] == type_), {})
+
+    def wait_condition(
+        self, type_: str, status: str, reason: str | None = None, timeout_s: float = READY_TIMEOUT_S
+    ) -> Json:
+        """Wait for a condition's status (and reason); returns it."""
+
+        def probe() -> Json | None:
+            row = self.condition(type_)
+            return row if row.get("status") == status and reason in (None, row.get("reason")) else None
+
+        return wait_until(f"{self.name} is {type_}={status} {reason or ''}", probe, timeout_s)
+
+    def controller(self, node_id: int) -> Json:
+        """One row of `status.controllers`."""
+        return next((row for row in self.status().get("controllers", []) if row["nodeID"] == node_id), {})
+
+    # --- its objects ----------------------------------------------------------------------------------------------
+
+    def record(self) -> Json:
+        """The identity as the ConfigMap holds it; empty if there is none."""
+        found = get(self.namespace, "configmap", f"{self.name}-identity")
+        return json.loads(found["data"]["record.json"]) if found else {}
+
+    def pods(self, role: str = "controller") -> dict[int, Json]:
+        """Pods that are not on their way out, by node id."""
+        selector = f"{GROUP}/quorum={self.name},{GROUP}/role={role}"
+        found = items(self.namespace, "pods", "-l", selector)
+        alive = (pod for pod in found if "deletionTimestamp" not in pod["metadata"])
+        return {int(pod["metadata"]["labels"][f"{GROUP}/node-id"]): pod for pod in alive}
+
+    def claims(self) -> dict[str, Json]:
+        """Claims by name."""
+        found = items(self.namespace, "pvc", "-l", f"{GROUP}/quorum={self.name}")
+        return {claim["metadata"]["name"]: claim for claim in found}
+
+    def running(self) -> dict[int, tuple[str, int, str]]:
+        """What would change if anything restarted: of each pod the uid, the restarts and the container's id."""
+        found = {}
+        for node_id, pod in self.pods().items():
+            rows = pod.get("status", {}).get("containerStatuses") or [{}]
+            found[node_id] = (pod["metadata"]["uid"], rows[0].get("restartCount", 0), rows[0].get("containerID", ""))
+        return found
+
+    def events(self) -> list[tuple[str, str]]:
+        """Reason and note of every event about the resource, in order of time."""
+        rows = [
+            row for row in items(self.namespace, "events.events.k8s.io") if row["regarding"]["kind"] == "KafkaQuorum"
+        ]
+        ordered = sorted(rows, key=lambda row: row.get("eventTime") or "")
+        return [(row["reason"], row.get("note", "")) for row in ordered]
+
+    # --- its disks ------------------------------------------------------------------------------------------------
+
+    def disks(self) -> dict[str, dict[str, str]]:
+        """`meta.properties` of every claim."""
+        return {claim: nodes.meta_properties(self.namespace, claim) for claim in self.claims()}
+
+    def wipe(self, claim: str) -> None:
+        """Empty the volume of a claim."""
+        nodes.wipe(self.namespace, claim)
+
+    # --- Kafka ----------------------------------------------------------------------------------------------------
+
+    def describe(self) -> QuorumAnswer | None:
+        """DescribeQuorum as the leader answers it; None without a leader."""
+        return asyncio.run(_describe(self._endpoints()))
+
+    def voters(self) -> frozenset[str]:
+        """The voters as Kafka names them, `3000-DIRECTORY`; empty without a leader."""
+        answer = self.describe()
+        return frozenset(str(row.key) for row in answer.voters) if answer else frozenset()
+
+    def observers(self) -> frozenset[str]:
+        """The observers, in the same form."""
+        answer = self.describe()
+        return frozenset(str(row.key) for row in answer.observers) if answer else frozenset()
+
+    def cluster_ids(self) -> frozenset[str]:
+        """The cluster ids that the running controllers answer with."""
+        return asyncio.run(_cluster_ids(self._endpoints()))
+
+    def remove_voter(self, key: str) -> None:
+        """What a person does about a stale voter, with Kafka's own tool in one of the pods."""
+        node_id, _, directory = key.partition("-")
+        pod = next(pod for number, pod in self.pods().items() if number != int(node_id))
+        tool = ("/opt/kafka/bin/kafka-metadata-quorum.sh", "--bootstrap-controller", f"localhost:{_PORT}")
+        ids = ("--controller-id", node_id, "--controller-directory-id", directory)
+        self._kubectl("exec", pod["metadata"]["name"], "-c", "kafka", "--", *tool, "remove-controller", *ids)
+
+    def _endpoints(self) -> tuple[Endpoint, ...]:
+        with_address = ((node_id, pod["status"].get("podIP")) for node_id, pod in self.pods().items())
+        return tuple(Endpoint(node_id=NodeID(n), host=address, port=_PORT) for n, address in with_address if address)
+
+    def _kubectl(self, *arguments: str, timeout_s: float = 60.0) -> str:
+        return kubectl("-n", self.namespace, *arguments, timeout_s=timeout_s)
+
+    def report(self) -> str:
+        """What one would look at first when a scenario fails."""
+        parts = []
+        where = ("kubectl", "-n", self.namespace)
+        pods = items(self.namespace, "pods")
+        looks: list[tuple[str, ...]] = [
+            ("get", "kq", self.name, "-o", "yaml"),
+            ("get", "pods,pvc,pdb,configmaps", "-o", "wide"),
+            ("get", "events.events.k8s.io", "--sort-by=.eventTime"),
+            *(("logs", pod["metadata"]["name"], "--all-containers", "--tail=25") for pod in pods),
+        ]
+        for look in looks:
+            _, output, errors = run(*where, *look)
+            parts.append(f"$ kubectl {' '.join(look)}\n{output}{errors}")
+        return "\n".join(parts)
+
+
+async def _describe(endpoints: Iterable[Endpoint]) -> QuorumAnswer | None:
+    controllers = KafkaControllers()
+    best: QuorumAnswer | None = None
+    for endpoint in endpoints:
+        try:
+            answer = await controllers.describe_quorum(endpoint)
+        except KafkaError:
+            continue
+        if best is None or answer.leader_epoch > best.leader_epoch:
+            best = answer
+    await controllers.close()
+    return best
+
+
+async def _cluster_ids(endpoints: Iterable[Endpoint]) -> frozenset[str]:
+    controllers = KafkaControllers()
+    found = set()
+    for endpoint in endpoints:
+        try:
+            found.add(str((await controllers.describe_cluster(endpoint)).cluster_id))
+        except KafkaError:
+            continue
+    await controllers.close()
+    return frozenset(found)

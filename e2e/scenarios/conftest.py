@@ -1,0 +1,89 @@
+"""Every scenario: the installed operator, namespaces under the restricted standard, a report if it fails."""
+
+import json
+import uuid
+from collections.abc import Callable, Generator, Iterator
+
+import pytest
+
+from harness import operator
+from harness.quorum import Quorum
+from harness.shell import kubectl, run
+
+Make = Callable[[str], Quorum]
+
+_QUORUMS = pytest.StashKey[list[Quorum]]()
+
+
+@pytest.fixture(scope="session")
+def operator_image() -> str:
+    """The operator's image as the checkout has it, on every worker."""
+    return operator.current_image()
+
+
+@pytest.fixture(scope="session")
+def installed(operator_image: str) -> str:
+    """The operator, installed once with the chart; returns its image."""
+    operator.install(operator_image)
+    return operator_image
+
+
+@pytest.fixture
+def serving(installed: str) -> str:
+    """The operator runs, whatever the scenario before did to it."""
+    operator.wait_ready()
+    return installed
+
+
+@pytest.fixture
+def namespaces(serving: str) -> Iterator[Callable[[], str]]:  # noqa: ARG001 - an order, not a value
+    """Makes namespaces that admit restricted pods only, and deletes them afterwards."""
+    made: list[str] = []
+
+    def make() -> str:
+        name = f"scenario-{uuid.uuid4().hex[:8]}"
+        labels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+        kubectl("create", "-f", "-", stdin=json.dumps(body))
+        made.append(name)
+        return name
+
+    yield make
+    for name in made:
+        # The resource first, so that no operator makes pods again; then the pods without grace, for the next scenario.
+        run("kubectl", "-n", name, "delete", "kq", "--all", "--wait=false")
+        run("kubectl", "-n", name, "delete", "pods", "--all", "--force", "--grace-period=0", "--wait=false")
+        run("kubectl", "delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture
+def quorums(namespaces: Callable[[], str], request: pytest.FixtureRequest) -> Make:
+    """Makes quorums, each in a namespace of its own."""
+    known = request.node.stash.setdefault(_QUORUMS, [])
+
+    def make(name: str = "q") -> Quorum:
+        made = Quorum(namespace=namespaces(), name=name)
+        known.append(made)
+        return made
+
+    return make
+
+
+@pytest.fixture
+def quorum(quorums: Make) -> Quorum:
+    """One quorum, not applied yet."""
+    return quorums("q")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put what there was to see into the report of a failed scenario, before its namespace goes."""
+    report = yield
+    if call.when == "call" and report.failed:
+        for quorum in item.stash.get(_QUORUMS, []):
+            report.sections.append((f"quorum {quorum.namespace}/{quorum.name}", quorum.report()))
+        if "installed" in getattr(item, "fixturenames", ()):
+            report.sections.append(("operator", operator.logs()))
+    return report

@@ -1,0 +1,32 @@
+"""A KafkaQuorum becomes a real, ready quorum, by either bootstrap."""
+
+import pytest
+
+from harness.quorum import Quorum
+from scenarios.expectations import assert_one_quorum, restarts
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
+
+STANDALONE = {"bootstrap": {"mode": "Standalone"}}
+
+
+def test_initial_controllers_become_a_ready_quorum(quorum: Quorum) -> None:
+    """Three controllers, formatted with each other's directory ids, are three voters of one cluster on three nodes."""
+    quorum.apply()
+    quorum.wait_ready()
+    record = quorum.record()
+    assert record["phase"] == "Started"
+    assert len(record["initial"]) == 3
+    assert_one_quorum(quorum, initial={3000, 3001, 3002}, voters={3000, 3001, 3002})
+    assert len({pod["spec"]["nodeName"] for pod in quorum.pods().values()}) == 3
+    assert restarts(quorum) == 0
+
+
+def test_a_standalone_controller_is_joined_by_the_others(quorum: Quorum) -> None:
+    """One controller starts alone, the others catch up as observers and are added, and end as voters like it."""
+    quorum.apply(STANDALONE)
+    quorum.wait_ready()
+    assert_one_quorum(quorum, initial={3000}, voters={3000, 3001, 3002})
+    begun = [note for reason, note in quorum.events() if reason == "AddRaftVoter"]
+    assert len(begun) == 2
+    assert restarts(quorum) == 0
