@@ -1,0 +1,526 @@
+"""Claims, formatters, the barrier and lost disks."""
+
+from dataclasses import replace
+
+import pytest
+from tests.model.values import (
+    IDS,
+    NAME,
+    NO_STATUS,
+    NOW_S,
+    OTHER_CLUSTER,
+    SILENT,
+    UID,
+    at_rest,
+    bound,
+    claim,
+    claim_uid,
+    desired,
+    directory,
+    empty_report,
+    formatter,
+    key,
+    manual,
+    minted,
+    mirrored,
+    node,
+    report,
+    revision,
+    running,
+    runtime,
+    started,
+    storage,
+    support,
+    view,
+    with_pod,
+    with_the_claim,
+    without_claim,
+    without_pod,
+)
+from tests.plan.reading import degraded, every, only, planned, reasons, wait
+
+from kafka_quorum.model import names
+from kafka_quorum.model.actions import (
+    AnnotateClaim,
+    CreateClaim,
+    CreateFormatter,
+    CreatePod,
+    DeleteConfig,
+    DeletePod,
+    RecordChange,
+    SetRecordOwner,
+    WriteRecord,
+)
+from kafka_quorum.model.desired import BootstrapMode, Desired, VolumeFate
+from kafka_quorum.model.identity import (
+    BootstrapPhase,
+    FormatMode,
+    IdentityRecord,
+    NodeIdentity,
+    with_disk_lost,
+    with_report,
+)
+from kafka_quorum.model.identity import (
+    without_claim as claim_given_up,
+)
+from kafka_quorum.model.known import Knowable, Known
+from kafka_quorum.model.observed import DiskFound, DiskReport, Observed, Pod, QuorumView, Terminated, Waiting
+from kafka_quorum.plan.disks import is_mirrored
+
+STARTS = Waiting(reason="ContainerCreating", message="", last_exit=None)
+FIRST = bound()
+"""Claims are bound, nothing is formatted."""
+
+
+def failed(message: str = "") -> Terminated:
+    """A script that gave up."""
+    return Terminated(exit_code=1, reason="Error", message=message, finished_at="2026-01-01T00:00:00Z")
+
+
+def done() -> Terminated:
+    """A script that succeeded."""
+    return Terminated(exit_code=0, reason="Completed", message="", finished_at="2026-01-01T00:00:00Z")
+
+
+def finished_formatter(record: IdentityRecord, of: NodeIdentity, said: DiskReport | None = None) -> Pod:
+    """A formatter that has reported."""
+    return formatter(record, of, container=done(), finished=True, report=said or report(record, of))
+
+
+# Claims
+
+
+def test_bound() -> None:
+    """The record learns the uids of its claims, all at once."""
+    write = only(planned(at_rest(minted(), claims=at_rest(FIRST).claims)), WriteRecord)
+    assert write.change is RecordChange.CLAIMS_BOUND
+    assert [of.claim_uid for of in write.record.nodes] == [claim_uid(node_id) for node_id in IDS]
+
+
+def test_a_claim_on_its_way_out_is_not_bound() -> None:
+    """A claim that is being deleted is waited out, and its uid is not taken."""
+    look = with_the_claim(at_rest(minted(), claims=at_rest(FIRST).claims[:1]), 3000, deleting=True)
+    said = planned(look)
+    assert {action.node_id for action in every(said, CreateClaim)} == set(IDS[1:])
+    assert degraded(said) == {"ClaimDeleting"}
+
+
+@pytest.mark.parametrize("formatted", [False, True])
+def test_claim_lost_before_the_barrier(*, formatted: bool) -> None:
+    """Before the barrier a lost claim's disk never ran: the next generation gets the same pre-made directory id."""
+    record = with_report(FIRST, IDS[1], directory(3001)) if formatted else FIRST
+    write = only(planned(without_claim(at_rest(record, pods=()), 3001)), WriteRecord)
+    again = node(write.record, 3001)
+    assert write.change is RecordChange.CLAIM_LOST
+    assert (again.generation, again.claim_uid, again.formatted) == (2, None, False)
+    assert again.key == node(record, 3001).key
+    assert not again.lost
+
+
+def test_unformatted_newcomers_claim_lost() -> None:
+    """Behind the barrier too, a disk that was never formatted is merely made again."""
+    record = started(mode=BootstrapMode.STANDALONE)
+    write = only(
+        planned(without_claim(at_rest(record), 3001), desired(bootstrap=BootstrapMode.STANDALONE)), WriteRecord
+    )
+    assert write.change is RecordChange.CLAIM_LOST
+    assert node(write.record, 3001).generation == 2
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"cluster_id": None}, {"directory_id": None}, {"phase": "Formatting"}, {"owner_uid": UID}],
+    ids=["cluster id", "directory id", "phase", "owner"],
+)
+def test_claim_copy_is_repaired(changes: dict[str, object]) -> None:
+    """Whatever differs of a claim's copy of the identity, or of its owner, is repaired."""
+    action = only(planned(with_the_claim(at_rest(), 3001, **changes)), AnnotateClaim)
+    assert (action.claim.node_id, action.directory_id, action.grow_to) == (3001, directory(3001), None)
+
+
+def test_retention_delete() -> None:
+    """With whenDeleted: Delete the resource owns claims and record; with Retain nobody does."""
+    delete = desired(storage=storage(when_deleted=VolumeFate.DELETE))
+    said = planned(at_rest(), delete)
+    assert {type(action) for action in said.actions} == {AnnotateClaim, SetRecordOwner}
+    owned = at_rest(record_owner_uid=UID, claims=tuple(replace(one, owner_uid=UID) for one in at_rest().claims))
+    assert planned(owned, delete).actions == ()
+    assert {type(action) for action in planned(owned).actions} == {AnnotateClaim, SetRecordOwner}
+
+
+# The identity in three places
+
+
+def test_mirrored() -> None:
+    """The identity stands in three places when status and claim say what the record says."""
+    assert is_mirrored(desired(), at_rest(FIRST), FIRST, node(FIRST, 3001))
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        at_rest(FIRST, status=NO_STATUS),
+        at_rest(FIRST, status=mirrored(FIRST, phase=None)),
+        at_rest(FIRST, status=mirrored(FIRST, controllers=())),
+        at_rest(FIRST, status=mirrored(FIRST, initial=())),
+        at_rest(FIRST, status=mirrored(minted())),
+        at_rest(FIRST, claims=()),
+        with_the_claim(at_rest(FIRST), 3001, phase=None),
+        with_the_claim(at_rest(FIRST), 3001, directory_id=None),
+    ],
+    ids=["status", "phase", "controllers", "initial", "claim uid", "claim", "claim phase", "claim directory id"],
+)
+def test_not_mirrored(look: Observed) -> None:
+    """While one copy lacks anything, no disk of that controller is formatted."""
+    assert not is_mirrored(desired(), look, FIRST, node(FIRST, 3001))
+    assert 3001 not in {action.node_id for action in every(planned(look), CreateFormatter)}
+
+
+# Formatters
+
+
+def test_formatters_together() -> None:
+    """Every initial controller gets its formatter, kept off the nodes of the others' claims."""
+    made = every(planned(at_rest(FIRST)), CreateFormatter)
+    assert {action.node_id for action in made} == set(IDS)
+    assert made[0].avoid_nodes == ("worker-3001", "worker-3002")
+    assert {action.config_name for action in made} == {
+        names.format_config_name(NAME, revision().inputs_hash, FIRST.node_ids)
+    }
+
+
+def test_newcomer_formats_with_the_lasting_config() -> None:
+    """A newcomer's formatter reads the config map that stays, not the one that the barrier takes away."""
+    lost = with_disk_lost(running(), IDS[1], new_claim=False)
+    look = without_pod(at_rest(lost), 3001)
+    action = only(planned(look), CreateFormatter)
+    assert action.config_name == names.config_name(NAME, revision().inputs_hash, lost.node_ids)
+
+
+def test_reported() -> None:
+    """A report is recorded before anything else happens."""
+    look = at_rest(FIRST, pods=(finished_formatter(FIRST, node(FIRST, 3000)),))
+    write = only(planned(look), WriteRecord)
+    assert write.change is RecordChange.FORMATTED
+    assert node(write.record, 3000).formatted
+    assert not node(write.record, 3001).formatted
+
+
+def test_newcomer_reports_its_own_id() -> None:
+    """A newcomer's directory id is made by Kafka and learnt from the report."""
+    lost = with_disk_lost(running(), IDS[1], new_claim=False)
+    of = node(lost, 3001)
+    pods = (
+        *without_pod(at_rest(lost), 3001).pods,
+        finished_formatter(lost, of, report(lost, of, directory_id=directory(3001, 2))),
+    )
+    write = only(planned(at_rest(lost, pods=pods)), WriteRecord)
+    assert node(write.record, 3001).directory_id == directory(3001, 2)
+
+
+NOT_OURS: dict[str, dict[str, object]] = {
+    "refused": {"accepted": False},
+    "another cluster": {"cluster_id": OTHER_CLUSTER},
+    "another node": {"node_id": 3001},
+    "another directory": {"directory_id": directory(3000, 2)},
+    "no directory": {"directory_id": None},
+}
+
+
+@pytest.mark.parametrize("case", NOT_OURS)
+def test_report_of_something_else(case: str) -> None:
+    """A report of anything but the expected identity is never recorded."""
+    of = node(FIRST, 3000)
+    look = at_rest(FIRST, pods=(finished_formatter(FIRST, of, report(FIRST, of, **NOT_OURS[case])),))
+    assert not any(isinstance(action, WriteRecord) for action in planned(look).actions)
+
+
+@pytest.mark.parametrize("changes", [{"claim_uid": "another"}, {"mode": FormatMode.NO_INITIAL_CONTROLLERS}])
+def test_report_of_another_format(changes: dict[str, object]) -> None:
+    """A formatter of another claim, or of another kind, is removed and its report is not recorded."""
+    of = node(FIRST, 3000)
+    pod_ = formatter(FIRST, of, **{"container": done(), "report": report(FIRST, of), **changes})
+    removed = every(planned(at_rest(FIRST, pods=(pod_,))), DeletePod)
+    assert [action.reason for action in removed] == ["FormatterDone"]
+
+
+def test_retired_id_is_not_reported_back() -> None:
+    """A directory id that was retired is not taken again, whoever reports it."""
+    lost = with_disk_lost(running(), IDS[1], new_claim=False)
+    of = node(lost, 3001)
+    old = formatter(lost, of, container=done(), report=report(lost, of, directory_id=directory(3001)))
+    look = without_pod(at_rest(lost), 3001)
+    said = planned(replace(look, pods=(*look.pods, old)))
+    assert not any(isinstance(action, WriteRecord) for action in said.actions)
+
+
+def test_done_formatter_goes() -> None:
+    """A formatter whose report is recorded is removed, and gone before anything else uses the claim."""
+    record = with_report(FIRST, IDS[0], directory(3000))
+    look = at_rest(record, pods=(finished_formatter(record, node(record, 3000)),))
+    (removed,) = every(planned(look), DeletePod)
+    assert removed.reason == "FormatterDone"
+    ending = with_pod(look, 3000, deleting=True)
+    assert every(planned(ending), DeletePod) == []
+    assert any("is gone" in one.message for one in planned(ending).waits)
+
+
+def test_working_formatter_is_waited_for() -> None:
+    """A formatter that runs is left to its work."""
+    look = at_rest(FIRST, pods=tuple(formatter(FIRST, of) for of in FIRST.nodes))
+    said = planned(look)
+    assert said.actions == ()
+    assert reasons(said) == {"Formatting"}
+
+
+def test_running_formatter_outlives_a_change_of_spec() -> None:
+    """A formatter that runs is not removed by a change of spec: it would be cut off in its work."""
+    newer = revision(runtime(heap="1Gi"), number=2)
+    record = replace(FIRST, applied_revision=newer.name)
+    look = at_rest(record, revisions=(revision(), newer))
+    look = replace(look, pods=tuple(formatter(FIRST, of) for of in FIRST.nodes))
+    assert every(planned(look, desired(runtime=newer.runtime)), DeletePod) == []
+
+
+def test_waiting_formatter_follows_the_spec() -> None:
+    """A formatter that waits, for an image that does not exist say, is made anew from a corrected spec."""
+    newer = revision(runtime(image="registry/kafka:4.4.0"), number=2)
+    record = replace(FIRST, applied_revision=newer.name)
+    look = at_rest(record, revisions=(revision(), newer))
+    stuck = Waiting(reason="ImagePullBackOff", message="not found", last_exit=None)
+    look = replace(look, pods=tuple(formatter(FIRST, of, container=stuck) for of in FIRST.nodes))
+    removed = every(planned(look, desired(runtime=newer.runtime)), DeletePod)
+    assert {action.reason for action in removed} == {"FormatterOutdated"}
+
+
+def test_stuck_formatter_is_told() -> None:
+    """A formatter that cannot start says why."""
+    stuck = Waiting(reason="ImagePullBackOff", message="not found", last_exit=None)
+    look = at_rest(FIRST, pods=tuple(formatter(FIRST, of, container=stuck) for of in FIRST.nodes))
+    said = planned(look)
+    assert said.actions == ()
+    assert degraded(said) == {"PodStuck"}
+    assert "not found" in said.waits[0].message
+
+
+@pytest.mark.parametrize("found", [DiskFound.FORMATTED, DiskFound.PARTIAL])
+def test_foreign_disk(found: DiskFound) -> None:
+    """A disk with somebody else's files is left alone, for ever, and the way out is named."""
+    of = node(FIRST, 3000)
+    refused = report(FIRST, of, found=found, accepted=False, message="another format's")
+    pod_ = formatter(FIRST, of, container=failed(), finished=True, report=refused, finished_at_s=NOW_S - 9999)
+    look = at_rest(FIRST, pods=(pod_, *(formatter(FIRST, other) for other in FIRST.nodes[1:])))
+    said = planned(look)
+    assert said.actions == ()
+    message = wait(said, "ForeignDisk").message
+    assert "another format's" in message
+    assert "Empty the volume" in message
+
+
+@pytest.mark.parametrize(("age_s", "again"), [(5.0, False), (19.0, False), (20.0, True), (3600.0, True)])
+def test_failed_format_is_tried_again(age_s: float, *, again: bool) -> None:
+    """A format that failed is tried again after a pause, and what went wrong is told meanwhile."""
+    of = node(FIRST, 3000)
+    said_ = replace(empty_report(), message="kafka-storage.sh ended with 1: no space left")
+    pod_ = formatter(FIRST, of, container=failed(), finished=True, report=said_, finished_at_s=NOW_S - age_s)
+    said = planned(at_rest(FIRST, pods=(pod_, *(formatter(FIRST, other) for other in FIRST.nodes[1:]))))
+    assert [action.reason for action in every(said, DeletePod)] == (["FormatterFailed"] if again else [])
+    if not again:
+        assert "no space left" in wait(said, "FormatFailed").message
+
+
+def test_format_without_a_report() -> None:
+    """A formatter that ended without a word, evicted say, is made anew at once."""
+    of = node(FIRST, 3000)
+    pod_ = formatter(FIRST, of, container=failed(), finished=True, finished_at_s=NOW_S)
+    said = planned(at_rest(FIRST, pods=(pod_,)))
+    assert [action.reason for action in every(said, DeletePod)] == ["FormatterFailed"]
+
+
+# The barrier
+
+
+def test_barrier_falls() -> None:
+    """When all have reported, Started is written, and nothing with it."""
+    write = only(planned(at_rest(replace(started(), phase=BootstrapPhase.FORMATTING))), WriteRecord)
+    assert (write.change, write.record.phase) == (RecordChange.STARTED, BootstrapPhase.STARTED)
+
+
+def test_barrier_holds_for_the_last() -> None:
+    """While one has not reported no Kafka pod is made."""
+    record = with_report(with_report(FIRST, IDS[0], directory(3000)), IDS[1], directory(3001))
+    said = planned(at_rest(record))
+    assert every(said, CreatePod) == []
+    assert [action.node_id for action in every(said, CreateFormatter)] == [3002]
+
+
+def test_barrier_waits_for_the_format_config() -> None:
+    """The config map of the initial format is taken away first: a late formatter then waits for it for ever."""
+    record = replace(started(), phase=BootstrapPhase.FORMATTING)
+    said = planned(at_rest(record, support=support(FIRST)))
+    assert only(said, DeleteConfig).name == names.format_config_name(NAME, revision().inputs_hash, FIRST.node_ids)
+
+
+def test_pods_only_after_the_copies() -> None:
+    """Behind the barrier pods wait until status and claims say Started too."""
+    record = started()
+    lagging = at_rest(record, pods=(), status=mirrored(FIRST), claims=at_rest(FIRST).claims)
+    said = planned(lagging)
+    assert every(said, CreatePod) == []
+    assert len(every(said, AnnotateClaim)) == 3
+    assert {action.node_id for action in every(planned(at_rest(record, pods=())), CreatePod)} == set(IDS)
+
+
+def test_standalone_barrier() -> None:
+    """A standalone quorum starts with its one first voter; the others are formatted once it leads."""
+    alone = desired(bootstrap=BootstrapMode.STANDALONE)
+    first = with_report(bound(mode=BootstrapMode.STANDALONE), IDS[0], directory(3000))
+    assert only(planned(at_rest(first), alone), WriteRecord).change is RecordChange.STARTED
+    record = started(mode=BootstrapMode.STANDALONE)
+    waiting = planned(at_rest(record), alone)
+    assert every(waiting, CreateFormatter) == []
+    leading = replace(record, had_leader=True)
+    said = planned(at_rest(leading), alone)
+    assert [action.node_id for action in every(said, CreateFormatter)] == [3001, 3002]
+
+
+# Lost disks
+
+
+def emptied(*lost: int, quorum: Knowable[QuorumView] | None = None) -> Observed:
+    """The init containers of these controllers found their disks empty, and they do not fetch any more."""
+    look = at_rest()
+    for node_id in lost:
+        look = with_pod(look, node_id, container=failed(), report=empty_report(), gate="False")
+    seen = view([of.key for of in running().nodes], behind=[key(node_id) for node_id in lost])
+    return replace(look, quorum=quorum or Known(value=seen))
+
+
+def test_emptied_disk_in_place() -> None:
+    """An emptied volume is used again, with a new directory id; the old one is retired."""
+    write = only(planned(emptied(3001)), WriteRecord)
+    lost = node(write.record, 3001)
+    assert write.change is RecordChange.DISK_LOST
+    assert (lost.generation, lost.claim_uid) == (1, claim_uid(3001))
+    assert (lost.directory_id, lost.formatted, lost.lost) == (None, False, (directory(3001),))
+    assert lost.mode is FormatMode.NO_INITIAL_CONTROLLERS
+
+
+@pytest.mark.parametrize("volume_only", [True, False], ids=["volume lost", "claim gone"])
+def test_lost_claim(*, volume_only: bool) -> None:
+    """A claim or volume that is gone is replaced by the next generation's."""
+    look = without_pod(emptied(3001), 3001)
+    look = with_the_claim(look, 3001, lost=True) if volume_only else without_claim(look, 3001)
+    lost = node(only(planned(look), WriteRecord).record, 3001)
+    assert (lost.generation, lost.claim_uid, lost.lost) == (2, None, (directory(3001),))
+
+
+def test_lost_disk_step_by_step() -> None:
+    """After the record says so: the old pod goes, then a formatter comes, then Kafka on the new directory id."""
+    lost = with_disk_lost(running(), IDS[1], new_claim=False)
+    copies = {"claims": at_rest(lost).claims, "status": mirrored(lost)}
+    quorum = emptied(3001).quorum
+    old_pod = emptied(3001).pods[1]
+    pods = without_pod(at_rest(lost), 3001).pods
+    first = planned(at_rest(lost, quorum=quorum, pods=(*pods, old_pod), **copies))
+    assert [(a.pod.node_id, a.reason) for a in every(first, DeletePod)] == [(3001, "PodOutdated")]
+    assert every(first, CreateFormatter) == []
+    second = planned(at_rest(lost, quorum=quorum, pods=pods, **copies))
+    assert [action.node_id for action in every(second, CreateFormatter)] == [3001]
+    anew = with_report(lost, IDS[1], directory(3001, 2))
+    third = planned(at_rest(anew, quorum=quorum, pods=pods))
+    assert [action.node_id for action in every(third, CreatePod)] == [3001]
+
+
+def test_newcomer_waits_for_a_leader() -> None:
+    """A lost disk is formatted again only when a leader can be caught up with, and the loss is told meanwhile."""
+    lost = with_disk_lost(running(), IDS[1], new_claim=False)
+    said = planned(without_pod(at_rest(lost, quorum=SILENT), 3001))
+    assert every(said, CreateFormatter) == []
+    assert "lost its disk" in wait(said, "LostDisk").message
+
+
+def test_manual_cure() -> None:
+    """With the Manual policy a lost disk is told and not touched."""
+    said = planned(emptied(3001), desired(replacement=manual()))
+    assert not any(isinstance(action, WriteRecord) for action in said.actions)
+    assert "Automatic" in wait(said, "LostDisk").message
+
+
+def test_a_pod_that_is_gone_is_no_lost_disk() -> None:
+    """A lost pod comes back on its disk; nothing is retired."""
+    said = planned(without_pod(at_rest(), 3001))
+    assert only(said, CreatePod).node_id == 3001
+
+
+@pytest.mark.parametrize(
+    ("lost", "initial", "hopeless"),
+    [
+        ((3000,), 3, False),
+        ((3000, 3001), 3, True),
+        ((3000, 3001), 5, False),
+        ((3000, 3001, 3002), 5, True),
+        ((3000,), 1, True),
+    ],
+)
+def test_bootstrap_failed(lost: tuple[int, ...], initial: int, *, hopeless: bool) -> None:
+    """A majority of first voters lost before any leader was seen is the end, and the way out is named."""
+    record = started(initial)
+    look = at_rest(record)
+    for node_id in lost:
+        look = with_pod(look, node_id, container=failed(), report=empty_report(), gate="", marked_voter=False)
+    said = planned(look, desired(replicas=initial, allow_interruption=initial == 1))
+    assert ("BootstrapFailed" in reasons(said)) is hopeless
+    if hopeless:
+        assert said.actions == ()
+        message = wait(said, "BootstrapFailed").message
+        assert "delete the resource" in message
+        assert all(str(key(node_id)) in message for node_id in lost)
+
+
+def test_bootstrap_failed_counts_earlier_losses() -> None:
+    """A disk that was retired before counts among the lost ones."""
+    record = with_disk_lost(started(), IDS[0], new_claim=False)
+    look = without_pod(at_rest(record), 3000)
+    look = with_pod(look, 3001, container=failed(), report=empty_report())
+    assert "BootstrapFailed" in reasons(planned(look))
+
+
+def test_majority_lost_after_a_leader_is_no_failed_bootstrap() -> None:
+    """Once there was a leader, a lost majority is not a failed bootstrap: the disks hold data elsewhere."""
+    said = planned(emptied(3000, 3001, quorum=SILENT))
+    assert "BootstrapFailed" not in reasons(said)
+
+
+# Growth
+
+
+@pytest.mark.parametrize(
+    ("asked", "grown"), [(20 * 1024**3, 3), (10 * 1024**3, 0), (5 * 1024**3, 0)], ids=["more", "same", "less"]
+)
+def test_growth(asked: int, grown: int) -> None:
+    """Claims grow to what the spec asks for, and never shrink."""
+    wanted: Desired = desired(storage=storage(size=f"{asked // 1024**3}Gi", size_bytes=asked))
+    assert len(every(planned(at_rest(), wanted), AnnotateClaim)) == grown
+
+
+def test_growth_spares_a_dying_claim() -> None:
+    """A claim that is being deleted is not asked to grow."""
+    wanted = desired(storage=storage(size="20Gi", size_bytes=20 * 1024**3))
+    look = with_the_claim(at_rest(), 3001, deleting=True)
+    assert {action.claim.node_id for action in every(planned(look, wanted), AnnotateClaim)} == {3000, 3002}
+
+
+def test_claim_deleting_under_a_running_pod() -> None:
+    """A claim that is deleted under its pod is told; the pod is left to run."""
+    said = planned(with_the_claim(at_rest(), 3001, deleting=True))
+    assert said.actions == ()
+    assert degraded(said) == {"ClaimDeleting"}
+
+
+def test_next_generation_has_the_same_id_before_the_barrier() -> None:
+    """After a claim was given up before the barrier, the next claim is made for the same pre-made key."""
+    record = claim_given_up(FIRST, IDS[1])
+    made = every(planned(at_rest(record)), CreateClaim)
+    assert [(action.node_id, action.generation) for action in made] == [(3001, 2)]
+    assert claim(record, node(record, 3001)).directory_id == directory(3001)

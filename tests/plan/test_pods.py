@@ -1,0 +1,257 @@
+"""The pods that run Kafka: made on the right disk, replaced where Kafka does not run, marked as the voters they are."""
+
+from dataclasses import replace
+
+import pytest
+from tests.model.values import (
+    IDS,
+    NAME,
+    SILENT,
+    at_rest,
+    bound,
+    desired,
+    directory,
+    empty_report,
+    formatter,
+    key,
+    minted,
+    mirrored,
+    node,
+    report,
+    revision,
+    running,
+    runtime,
+    started,
+    view,
+    with_pod,
+    without_pod,
+)
+from tests.plan.reading import degraded, every, only, planned, reasons, verdict, wait
+
+from kafka_quorum.model import names
+from kafka_quorum.model.actions import CreatePod, DeletePod, MarkPod
+from kafka_quorum.model.identity import with_report, with_revision
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.observed import DiskFound, Memory, Observed, Terminated, Waiting
+
+STARTS = Waiting(reason="ContainerCreating", message="", last_exit=None)
+BACK_OFF = Waiting(reason="ImagePullBackOff", message="manifest unknown", last_exit=None)
+CRASHED = Terminated(exit_code=1, reason="Error", message="", finished_at="2026-01-01T00:00:00Z")
+
+
+# Making
+
+
+def test_lost_pod_comes_back() -> None:
+    """A pod that is gone is made again: same disk, same identity, the applied revision."""
+    action = only(planned(without_pod(at_rest(), 3001)), CreatePod)
+    assert (action.node_id, action.revision) == (3001, revision())
+    assert action.config_name == names.config_name(NAME, revision().inputs_hash, IDS)
+
+
+def test_all_pods_lost() -> None:
+    """All pods gone, the quorum unknown: all come back together, for that takes nothing away."""
+    made = every(planned(at_rest(pods=(), quorum=SILENT)), CreatePod)
+    assert [action.node_id for action in made] == list(IDS)
+
+
+def test_own_revision() -> None:
+    """A controller that was corrected comes back from its own revision, the others from the fleet's."""
+    newer = revision(runtime(heap="1Gi"), number=2)
+    record = with_revision(running(), newer.name, [IDS[1]])
+    look = at_rest(record, revisions=(revision(), newer), pods=())
+    made = {action.node_id: action.revision.name for action in every(planned(look), CreatePod)}
+    assert made == {3000: revision().name, 3001: newer.name, 3002: revision().name}
+
+
+def test_applied_revision_not_the_spec() -> None:
+    """A lost pod comes back as it was, whatever the spec says by now."""
+    said = planned(without_pod(at_rest(), 3001), desired(runtime=runtime(heap="1Gi")))
+    assert only(said, CreatePod).revision == revision()
+    assert "NotSupportedYet" in reasons(said)
+
+
+def test_revision_missing() -> None:
+    """Without a readable revision a pod cannot be made, and that is told."""
+    look = without_pod(at_rest(revisions=()), 3001)
+    said = planned(look, repair_only=True)
+    assert every(said, CreatePod) == []
+    assert str(running().applied_revision) in wait(said, "RevisionMissing").message
+
+
+def test_no_pod_before_the_barrier() -> None:
+    """Before the barrier no Kafka pod is made, even for a formatted disk."""
+    record = with_report(bound(), IDS[0], directory(3000))
+    assert every(planned(at_rest(record)), CreatePod) == []
+
+
+def test_no_pod_beside_a_formatter() -> None:
+    """A formatter that is still there holds the disk."""
+    look = without_pod(at_rest(), 3001)
+    look = replace(look, pods=(*look.pods, formatter(running(), node(running(), 3001), deleting=True)))
+    said = planned(look)
+    assert every(said, CreatePod) == []
+    assert not verdict(said, "2-run").allowed
+
+
+def test_no_pod_without_the_copies() -> None:
+    """A pod waits until status and claim name its disk."""
+    said = planned(without_pod(at_rest(status=mirrored(minted())), 3001))
+    assert every(said, CreatePod) == []
+    assert "written to status and claim" in wait(said, "Starting").message
+
+
+# Replacing
+
+
+def test_finished_pod_is_replaced() -> None:
+    """An evicted or failed pod is removed, to be made again."""
+    action = only(planned(with_pod(at_rest(), 3001, finished=True, container=CRASHED, gate="False")), DeletePod)
+    assert (action.pod.name, action.reason) == ("alpha-3001-g1", "PodFinished")
+
+
+def test_ending_pod_is_waited_for() -> None:
+    """A pod on its way out is waited for: no second one on its disk."""
+    said = planned(with_pod(at_rest(), 3001, deleting=True))
+    assert said.actions == ()
+    assert "alpha-3001-g1" in wait(said, "PodEnds").message
+
+
+def test_outdated_pod_is_replaced_unless_it_runs() -> None:
+    """A pod of another disk goes, if its Kafka does not run."""
+    old = with_pod(at_rest(), 3001, directory_id=directory(3001, 9), gate="False", marked_voter=False)
+    waiting = planned(with_pod(old, 3001, container=STARTS))
+    assert [action.reason for action in every(waiting, DeletePod)] == ["PodOutdated"]
+    runs = planned(old)
+    assert every(runs, DeletePod) == []
+    assert not verdict(runs, "3-replace-pod").allowed
+
+
+def test_corrected_pod_is_replaced_unless_it_runs() -> None:
+    """A pod that did not start is made anew from its node's new revision; one that runs is left alone."""
+    newer = revision(runtime(heap="1Gi"), number=2)
+    record = with_revision(running(), newer.name, [IDS[1]])
+    look = with_pod(at_rest(record, revisions=(revision(), newer)), 3001, revision=revision().name)
+    wanted = desired(runtime=newer.runtime)
+    stuck = planned(with_pod(look, 3001, container=BACK_OFF, gate="False"), wanted)
+    assert [action.reason for action in every(stuck, DeletePod)] == ["PodCorrected"]
+    assert every(planned(look, wanted), DeletePod) == []
+
+
+def test_starting_pod_is_left_alone() -> None:
+    """A pod that starts by itself is only waited for."""
+    said = planned(with_pod(at_rest(), 3001, container=STARTS, gate="False"))
+    assert said.actions == ()
+    assert wait(said, "Starting").node_id == 3001
+
+
+def test_stuck_pod_is_told() -> None:
+    """A pod that cannot start says why, and what to do."""
+    said = planned(with_pod(at_rest(), 3001, container=BACK_OFF, gate="False"))
+    assert said.actions == ()
+    message = wait(said, "PodStuck").message
+    assert "manifest unknown" in message
+    assert "Correct the spec" in message
+
+
+def test_unschedulable_pod_is_told() -> None:
+    """A pod without a place carries the scheduler's own words."""
+    look = with_pod(at_rest(), 3001, container=Waiting(reason="", message="", last_exit=None), gate="False")
+    said = planned(with_pod(look, 3001, unschedulable="0/3 nodes are available"))
+    assert "0/3 nodes are available" in wait(said, "PodUnschedulable").message
+
+
+def test_crashed_kafka_is_the_kubelets() -> None:
+    """Kafka that ended is started again by the kubelet: nothing is done, and its end is told."""
+    said = planned(with_pod(at_rest(), 3001, container=CRASHED, report=None, gate="False"))
+    assert said.actions == ()
+    assert "exit code 1" in wait(said, "Starting").message
+
+
+def test_crash_loop_tells_kafkas_last_words() -> None:
+    """A crash loop shows what Kafka said last."""
+    last = replace(CRASHED, message="ConfigException: no such key")
+    loop = Waiting(reason="CrashLoopBackOff", message="", last_exit=last)
+    said = planned(with_pod(at_rest(), 3001, container=loop, report=None, gate="False"))
+    assert "no such key" in wait(said, "PodStuck").message
+
+
+@pytest.mark.parametrize("found", [DiskFound.FORMATTED, DiskFound.PARTIAL])
+def test_pod_that_refuses_its_disk(found: DiskFound) -> None:
+    """A pod that found another's files is degraded and left as it is; the disk is not given up."""
+    refused = report(running(), node(running(), 3001), found=found, accepted=False, message="found controller 7")
+    said = planned(with_pod(at_rest(), 3001, container=CRASHED, report=refused, gate="False"))
+    assert said.actions == ()
+    assert degraded(said) == {"ForeignDisk"}
+
+
+def test_empty_disk_is_judged_elsewhere() -> None:
+    """A pod that found its disk empty is no refusal: the disk is lost, and judged so."""
+    seen = view([of.key for of in running().nodes], behind=[key(3001)])
+    look = with_pod(at_rest(quorum=Known(value=seen)), 3001, container=CRASHED, report=empty_report(), gate="False")
+    assert "ForeignDisk" not in reasons(planned(look))
+
+
+# Marks
+
+
+def marked(observed: Observed) -> dict[int, tuple[bool, str]]:
+    """Which pods get which mark."""
+    return {action.pod.node_id: (action.voter, action.gate) for action in every(planned(observed), MarkPod)}
+
+
+def test_new_voters_are_marked() -> None:
+    """Caught-up voters get label and gate."""
+    fresh = at_rest(pods=tuple(replace(one, marked_voter=False, gate="") for one in at_rest().pods))
+    assert marked(fresh) == dict.fromkeys(IDS, (True, "True"))
+
+
+@pytest.mark.parametrize(
+    ("behind", "observer", "expected"),
+    [(True, False, (True, "False")), (False, True, (False, "False"))],
+    ids=["lagging voter", "observer"],
+)
+def test_marks_follow_the_quorum(behind: bool, observer: bool, expected: tuple[bool, str]) -> None:  # noqa: FBT001 - columns
+    """A voter that lags keeps its label and loses its gate; an observer has neither."""
+    voters = [key(3000), key(3002)] if observer else [key(3000), key(3001), key(3002)]
+    seen = view(voters, [key(3001)] if observer else [], behind=[key(3001)] if behind else [])
+    assert marked(at_rest(quorum=Known(value=seen)))[3001] == expected
+
+
+def test_voter_that_does_not_run_is_not_ready() -> None:
+    """A pod whose Kafka does not run is not ready, even while the quorum still thinks it caught up."""
+    assert marked(with_pod(at_rest(), 3001, container=STARTS))[3001] == (True, "False")
+
+
+def test_mark_needs_the_same_disk() -> None:
+    """A pod of a retired disk is no voter, though a voter of that key is still in the set."""
+    look = with_pod(at_rest(), 3001, directory_id=directory(3001, 9), container=STARTS)
+    (mark,) = [action for action in every(planned(look), MarkPod) if action.pod.node_id == 3001]
+    assert (mark.voter, mark.gate) == (False, "False")
+
+
+@pytest.mark.parametrize(("unknown_looks", "gates"), [(1, {}), (2, {}), (3, dict.fromkeys(IDS, (True, "Unknown")))])
+def test_unknown_quorum(unknown_looks: int, gates: dict[int, tuple[bool, str]]) -> None:
+    """Gates go to Unknown after three looks without an answer, never to False, and labels stay."""
+    assert marked(at_rest(quorum=SILENT, memory=Memory(unknown_looks=unknown_looks))) == gates
+
+
+def test_unknown_is_told_once() -> None:
+    """A gate that says Unknown, or was never set, is left alone while nothing is known."""
+    look = at_rest(quorum=SILENT, memory=Memory(unknown_looks=9))
+    look = replace(look, pods=(replace(look.pods[0], gate=""), *(replace(p, gate="Unknown") for p in look.pods[1:])))
+    assert marked(look) == {}
+
+
+def test_ending_pods_are_not_marked() -> None:
+    """Pods on their way out, or at their end, are not marked."""
+    look = with_pod(at_rest(), 3001, deleting=True, gate="")
+    assert marked(look) == {}
+    assert marked(with_pod(at_rest(), 3001, finished=True, container=CRASHED)) == {}
+
+
+def test_formatters_are_not_marked() -> None:
+    """Formatters are no voters."""
+    record = started()
+    look = at_rest(record, pods=(formatter(record, node(record, 3000)),))
+    assert marked(look) == {}

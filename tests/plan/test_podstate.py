@@ -1,0 +1,53 @@
+"""What a pod that does not run says, and which pods will not run by themselves."""
+
+from typing import Any
+
+import pytest
+from tests.model.values import node, pod, running
+
+from kafka_quorum.model.observed import Terminated, Waiting
+from kafka_quorum.model.plan import Severity
+from kafka_quorum.plan.podstate import STUCK, is_stuck, waiting_pod
+
+
+def ended(exit_code: int) -> Terminated:
+    """A container that ended."""
+    return Terminated(exit_code=exit_code, reason="", message="", finished_at="")
+
+
+def waiting(reason: str) -> Waiting:
+    """A container that waits."""
+    return Waiting(reason=reason, message="", last_exit=None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "stuck"),
+    [
+        ({}, False),
+        ({"container": waiting("ContainerCreating")}, False),
+        ({"container": waiting("PodInitializing")}, False),
+        ({"container": waiting("")}, False),
+        ({"container": waiting(""), "unschedulable": "0/3 nodes"}, True),
+        *(({"container": waiting(reason)}, True) for reason in sorted(STUCK)),
+        ({"container": ended(1)}, True),
+        ({"container": ended(0)}, False),
+        ({"container": ended(1), "deleting": True}, False),
+    ],
+)
+def test_stuck(changes: dict[str, Any], *, stuck: bool) -> None:
+    """Stuck is what the kubelet, or the scheduler, will not bring to run without a change."""
+    assert is_stuck(pod(running(), node(running(), 3000), **changes)) is stuck
+
+
+def test_unschedulable_first() -> None:
+    """The scheduler's words come before the kubelet's."""
+    wait = waiting_pod(pod(running(), node(running(), 3000), unschedulable="no room"), "", "", otherwise="Starting")
+    assert (wait.reason, wait.severity, wait.node_id) == ("PodUnschedulable", Severity.DEGRADED, 3000)
+
+
+@pytest.mark.parametrize(("reason", "said"), [("ContainerCreating", "starts (ContainerCreating)"), ("", "starts")])
+def test_on_its_way(reason: str, said: str) -> None:
+    """A pod that merely starts is progress, under the reason that the caller gives."""
+    wait = waiting_pod(pod(running(), node(running(), 3000)), reason, "", otherwise="Formatting")
+    assert (wait.reason, wait.severity) == ("Formatting", Severity.PROGRESS)
+    assert wait.message.endswith(said)
