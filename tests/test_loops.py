@@ -1,0 +1,175 @@
+"""One task per quorum: wake-ups are not lost, failures back off, and a loop ends with its resource."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+from kafka_quorum.errors import KubeUnavailable
+from kafka_quorum.loops import Loops
+from kafka_quorum.reconcile import PassResult, QuorumKey, Reconciler
+
+KEY = QuorumKey(namespace="ns", name="q")
+DEADLINE_S = 10.0
+
+
+def result(*, again: bool = False, gone: bool = False, requeue_s: float = 3600.0) -> PassResult:
+    """What a pass came to that did nothing."""
+    return PassResult(plan=None, outcomes=(), requeue_s=requeue_s, again=again, gone=gone)
+
+
+class Passes:
+    """A reconciler that counts its passes, and answers each as the test says."""
+
+    def __init__(self, answer: Callable[[int], Awaitable[PassResult]]) -> None:
+        """`answer` gets the number of the pass, from 1."""
+        self._answer = answer
+        self.made = 0
+        self.changes = 0
+        self.forgotten: list[QuorumKey] = []
+        self.forgot = asyncio.Event()
+        self._moved = asyncio.Condition()
+
+    def changed(self, _: QuorumKey) -> None:
+        """Count what watches say."""
+        self.changes += 1
+
+    def forget(self, key: QuorumKey) -> None:
+        """Note what is forgotten."""
+        self.forgotten.append(key)
+        self.forgot.set()
+
+    async def run_pass(self, _: QuorumKey) -> PassResult:
+        """One pass."""
+        async with self._moved:
+            self.made += 1
+            self._moved.notify_all()
+        return await self._answer(self.made)
+
+    async def reach(self, count: int) -> None:
+        """Wait until so many passes have begun."""
+        async with asyncio.timeout(DEADLINE_S), self._moved:
+            await self._moved.wait_for(lambda: self.made >= count)
+
+
+def loops_of(passes: Passes) -> Loops:
+    """Loops over these passes."""
+    return Loops(cast("Reconciler", passes))
+
+
+async def test_only_the_resource_itself_starts_a_loop() -> None:
+    """A pod or claim of a quorum without a resource starts nothing."""
+
+    async def answer(_: int) -> PassResult:
+        return result()
+
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    loops.wake(KEY, create=False)
+    assert tuple(loops.keys()) == ()
+    loops.wake(KEY, create=True)
+    await passes.reach(1)
+    assert tuple(loops.keys()) == (KEY,)
+    await loops.stop()
+
+
+async def test_a_wake_up_during_a_pass_is_not_lost() -> None:
+    """What a watch says while a pass runs makes another pass follow at once."""
+    running, go_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(number: int) -> PassResult:
+        if number == 1:
+            running.set()
+            await go_on.wait()
+        return result()
+
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    loops.wake(KEY, create=True)
+    await asyncio.wait_for(running.wait(), DEADLINE_S)
+    loops.wake(KEY, create=False)
+    go_on.set()
+    await passes.reach(2)
+    await loops.stop()
+
+
+async def test_a_pass_that_acted_is_followed_at_once() -> None:
+    """`again` means no pause, until nothing is left to do."""
+
+    async def answer(number: int) -> PassResult:
+        return result(again=number < 20)
+
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    loops.wake(KEY, create=True)
+    await passes.reach(20)
+    await loops.stop()
+    assert passes.made == 20
+
+
+async def test_errors_end_a_pass_and_not_the_loop() -> None:
+    """An API server that is away, and a fault of our own, are both followed by another pass."""
+
+    async def answer(number: int) -> PassResult:
+        if number == 1:
+            raise KubeUnavailable("the API server is away")
+        if number == 2:
+            raise ZeroDivisionError
+        return result()
+
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    loops.wake(KEY, create=True)
+    await passes.reach(1)
+    loops.wake(KEY, create=False)
+    await passes.reach(2)
+    loops.wake(KEY, create=False)
+    await passes.reach(3)
+    await loops.stop()
+
+
+async def test_a_loop_ends_with_its_resource_and_starts_anew_with_the_next() -> None:
+    """A pass that finds no resource ends the loop, and everything about the quorum is forgotten."""
+
+    async def answer(number: int) -> PassResult:
+        return result(gone=number == 1)
+
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    loops.wake(KEY, create=True)
+    await passes.reach(1)
+    await asyncio.wait_for(passes.forgot.wait(), DEADLINE_S)
+    assert passes.forgotten == [KEY]
+    assert tuple(loops.keys()) == ()
+    loops.wake(KEY, create=True)
+    await passes.reach(2)
+    await loops.stop()
+
+
+async def test_stop_ends_a_pass_that_hangs() -> None:
+    """Stopping cancels a pass in the middle, and returns."""
+    running = asyncio.Event()
+
+    async def answer(_: int) -> PassResult:
+        running.set()
+        await asyncio.Event().wait()
+        return result()
+
+    loops = loops_of(Passes(answer))
+    loops.wake(KEY, create=True)
+    await asyncio.wait_for(running.wait(), DEADLINE_S)
+    await asyncio.wait_for(loops.stop(), DEADLINE_S)
+    assert tuple(loops.keys()) == ()
+
+
+async def test_every_wake_up_says_that_objects_changed() -> None:
+    """Remembered objects are not trusted after a watch has spoken."""
+
+    async def answer(_: int) -> PassResult:
+        return result()
+
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    loops.wake(KEY, create=True)
+    loops.wake(KEY, create=False)
+    assert passes.changes == 2
+    await loops.stop()
