@@ -63,7 +63,7 @@ SILENT: Final = Unknown(reason="no controller runs yet")
 
 def uuid(number: int) -> str:
     """A UUID in Kafka's notation, the same for the same number."""
-    return uuid_from_bytes(number.to_bytes(2, "big") * 8)
+    return uuid_from_bytes(number.to_bytes(4, "big") * 4)
 
 
 CLUSTER: Final = ClusterID(uuid(7))

@@ -1,0 +1,225 @@
+"""A small world without time: it carries out plans, one action or all, and moves on by one step in between.
+
+The simulation has the faithful models; this one is for plans alone, so that a plan's test can be interrupted anywhere.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from tests.model.values import (
+    NAME,
+    SILENT,
+    UID,
+    claim,
+    directory,
+    empty_report,
+    formatter,
+    looks,
+    mirrored,
+    node,
+    nothing,
+    operation,
+    pod,
+    report,
+    uuid,
+    view,
+)
+from tests.plan.reading import planned
+
+from kafka_quorum.model import actions as act
+from kafka_quorum.model import names
+from kafka_quorum.model.actions import EXCLUSIVE, Action
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.identity import FormatMode, IdentityRecord, mint
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.observed import Observed, Pod, PodRole, Revision, Running, SupportObject, Terminated, Waiting
+from kafka_quorum.model.plan import Plan
+
+_CREATING = Waiting(reason="ContainerCreating", message="", last_exit=None)
+_DONE = Terminated(exit_code=0, reason="Completed", message="", finished_at="")
+_REFUSED = Terminated(exit_code=1, reason="Error", message="", finished_at="")
+
+
+@dataclass(slots=True, kw_only=True)
+class World:
+    """What is observed, and behind it the disks by claim uid and the voter set. `bad_images` never start."""
+
+    desired: Desired
+    observed: Observed = field(default_factory=nothing)
+    disks: dict[str, DirectoryID] = field(default_factory=dict)
+    voters: frozenset[ReplicaKey] = frozenset()
+    bad_images: frozenset[str] = frozenset()
+    ever_ran: bool = False
+    serial: int = 100
+
+    def run(self, *, drop: int = -1, limit: int = 60) -> int:
+        """Plan, act and move on until nothing is planned; how many actions were carried out.
+
+        The action number `drop` gets lost, and everything that its plan would have done after it.
+        """
+        done = 0
+        for _ in range(limit):
+            plan = planned(self.observed, self.desired)
+            if not plan.actions and self._still():
+                return done
+            self._check(plan)
+            for action in plan.actions:
+                done += 1
+                if done - 1 == drop:
+                    break
+                self._apply(action)
+            self._move()
+        raise AssertionError(f"no rest after {limit} passes: {planned(self.observed, self.desired)}")
+
+    def _still(self) -> bool:
+        before = self.observed
+        self._move()
+        return before == self.observed
+
+    def _check(self, plan: Plan) -> None:
+        """The absolute rules, on the world's own truth."""
+        assert len(plan.actions) == 1 or not any(isinstance(action, EXCLUSIVE) for action in plan.actions)
+        for action in plan.actions:
+            if isinstance(action, act.CreateFormatter):
+                of = node(self._record(), action.node_id)
+                assert of.mode is FormatMode.NO_INITIAL_CONTROLLERS or not self.ever_ran, "rule 1"
+                assert of.claim_uid not in self.disks, "rule 2: a formatted disk"
+            if isinstance(action, act.CreatePod):
+                of = node(self._record(), action.node_id)
+                assert all(of.directory_id not in other.lost for other in self._record().nodes), "rule 2: retired"
+                assert not any(one.claim_uid == of.claim_uid for one in self.observed.pods), "rule 2: two on one disk"
+
+    def _record(self) -> IdentityRecord:
+        assert self.observed.record is not None
+        return self.observed.record
+
+    def _store(self, record: IdentityRecord) -> None:
+        self.serial += 1
+        self.observed = replace(self.observed, record=replace(record, resource_version=str(self.serial)))
+
+    def _apply(self, action: Action) -> None:  # noqa: C901, PLR0912 - one case an action, nothing else
+        match action:
+            case act.MintIdentity():
+                initial = [ReplicaKey(node_id=node_id, directory_id=directory(node_id)) for node_id in action.initial]
+                self._store(mint(action.cluster_id or ClusterID(uuid(7)), action.format, initial, action.others))
+            case act.WriteRecord(record=record):
+                self._store(record)
+            case act.SetRecordOwner():
+                self.observed = replace(self.observed, record_owner_uid=UID)
+            case act.ApplyService():
+                self._support("Service", names.service_name(NAME), names.service_facts(NAME, 9093))
+            case act.ApplyBudget(min_available=count):
+                self._support("PodDisruptionBudget", names.budget_name(NAME), names.budget_facts(NAME, count))
+            case act.CreateConfig(name=name):
+                self._support("ConfigMap", name, "")
+            case act.DeleteConfig(name=name):
+                kept = tuple(item for item in self.observed.support if item.name != name)
+                self.observed = replace(self.observed, support=kept)
+            case act.CreateRevision():
+                made = Revision(
+                    name=action.name,
+                    number=action.number,
+                    image=action.runtime.image,
+                    inputs_hash=action.inputs_hash,
+                    runtime=action.runtime,
+                )
+                self.observed = replace(self.observed, revisions=(*self.observed.revisions, made))
+            case act.CreateClaim(node_id=node_id):
+                self.serial += 1
+                bare = claim(self._record(), node(self._record(), node_id), uid=f"claim-{self.serial}")
+                self.observed = replace(self.observed, claims=(*self.observed.claims, bare))
+            case act.AnnotateClaim(claim=old, directory_id=directory_id):
+                record = self._record()
+                copied = replace(old, cluster_id=record.cluster_id, directory_id=directory_id, phase=record.phase.value)
+                claims = tuple(copied if one.uid == old.uid else one for one in self.observed.claims)
+                self.observed = replace(self.observed, claims=claims)
+            case act.CreateFormatter(node_id=node_id, revision=revision, config_name=config):
+                self._pod(node_id, PodRole.FORMATTER, revision, config)
+            case act.CreatePod(node_id=node_id, revision=revision, config_name=config):
+                self._pod(node_id, PodRole.KAFKA, revision, config)
+            case act.DeletePod(pod=old):
+                self._pods(one for one in self.observed.pods if one.uid != old.uid)
+            case act.MarkPod(pod=old, voter=voter, gate=gate):
+                marked = replace(old, marked_voter=voter, gate=gate)
+                self._pods(marked if one.uid == old.uid else one for one in self.observed.pods)
+            case act.BeginOperation(target=target):
+                self.observed = replace(
+                    self.observed, status=replace(self.observed.status, operation=operation(target))
+                )
+            case act.AddRaftVoter(request=request):
+                assert len({key.node_id for key in self.voters}) == len(self.voters), "rule 4"
+                self.voters |= {request.voter}
+            case act.FinishOperation():
+                self.observed = replace(self.observed, status=replace(self.observed.status, operation=None))
+
+    def _support(self, kind: str, name: str, facts: str) -> None:
+        made = SupportObject(kind=kind, name=name, owner_uid=UID, resource_version="1", facts=facts)
+        others = tuple(item for item in self.observed.support if (item.kind, item.name) != (kind, name))
+        self.observed = replace(self.observed, support=(*others, made))
+
+    def _pods(self, pods: Iterable[Pod]) -> None:
+        self.observed = replace(self.observed, pods=tuple(pods))
+
+    def _pod(self, node_id: NodeID, role: PodRole, revision: Revision, config: str) -> None:
+        of = node(self._record(), node_id)
+        self.serial += 1
+        make = pod if role is PodRole.KAFKA else formatter
+        made = make(
+            self._record(),
+            of,
+            uid=f"pod-{self.serial}",
+            revision=revision.name,
+            config_name=config,
+            container=_CREATING,
+            report=None,
+            marked_voter=False,
+            gate="",
+        )
+        self._pods((*self.observed.pods, made))
+
+    def _move(self) -> None:
+        """Scripts and Kafka run, and the status is written."""
+        record = self.observed.record
+        if record is None:
+            return
+        claims = {one.uid for one in self.observed.claims}
+        self.disks = {uid: directory_id for uid, directory_id in self.disks.items() if uid in claims}
+        self._pods(self._ran(one) for one in self.observed.pods)
+        status = mirrored(record, operation=self.observed.status.operation)
+        self.observed = replace(self.observed, status=status)
+        self._elect(record)
+
+    def _ran(self, one: Pod) -> Pod:
+        image = next(revision.image for revision in self.observed.revisions if revision.name == one.revision)
+        configs = {item.name for item in self.observed.support if item.kind == "ConfigMap"}
+        if image in self.bad_images or one.config_name not in configs:
+            return replace(one, container=replace(_CREATING, reason="ImagePullBackOff"))
+        of = node(self._record(), one.node_id)
+        if one.role is PodRole.FORMATTER:
+            if one.report is not None:
+                return one
+            self.serial += 1
+            made = one.directory_id or directory(one.node_id, self.serial)
+            self.disks[one.claim_uid] = made
+            return replace(one, container=_DONE, finished=True, report=report(self._record(), of, directory_id=made))
+        if self.disks.get(one.claim_uid) != one.directory_id:
+            return replace(one, container=_REFUSED, report=empty_report())
+        self.ever_ran = True
+        return replace(one, container=Running(started_at=""), report=report(self._record(), of))
+
+    def _elect(self, record: IdentityRecord) -> None:
+        run = frozenset(
+            ReplicaKey(node_id=one.node_id, directory_id=one.directory_id)
+            for one in self.observed.pods
+            if one.role is PodRole.KAFKA and one.running
+        )
+        initial = frozenset(record.initial)
+        if not self.voters and len(initial & run) > len(initial) // 2:
+            self.voters = initial
+        if not self.voters or len(self.voters & run) <= len(self.voters) // 2:
+            self.observed = replace(self.observed, quorum=SILENT)
+            return
+        led = sorted(self.voters, key=lambda key: (key not in run, key.node_id))
+        seen = view(led, sorted(run - self.voters, key=str), behind=self.voters - run)
+        self.observed = replace(self.observed, quorum=Known(value=seen), memory=looks(seen))

@@ -1,0 +1,281 @@
+"""Voters: one is added at a time, the intent first, and a look decides what became of it."""
+
+from dataclasses import replace
+
+import pytest
+from tests.model.values import (
+    CLUSTER,
+    IDS,
+    NAME,
+    NAMESPACE,
+    SILENT,
+    at_rest,
+    bound,
+    desired,
+    directory,
+    key,
+    looks,
+    mirrored,
+    node,
+    operation,
+    running,
+    started,
+    support,
+    view,
+    with_pod,
+)
+from tests.plan.reading import degraded, every, only, planned, reasons, verdict, wait
+
+from kafka_quorum.model.actions import (
+    AddRaftVoter,
+    BeginOperation,
+    FinishOperation,
+    RecordChange,
+    WriteRecord,
+)
+from kafka_quorum.model.identity import IdentityRecord, with_disk_lost, with_nodes, with_report
+from kafka_quorum.model.ids import NodeID, ReplicaKey
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.observed import Memory, Observed
+from kafka_quorum.model.quorum import Listener
+
+VOTERS = (key(3000), key(3001), key(3002))
+FOURTH = key(3003)
+FOUR = desired(replicas=4)
+
+
+def joining(count: int = 1) -> IdentityRecord:
+    """A running quorum of three with further controllers, formatted to join."""
+    record = with_nodes(running(), [NodeID(3003 + index) for index in range(count)])
+    nodes = tuple(
+        of
+        if of.formatted
+        else replace(of, claim_uid=f"claim-{of.node_id}-1", directory_id=directory(of.node_id), formatted=True)
+        for of in record.nodes
+    )
+    return replace(record, nodes=nodes)
+
+
+def scene(
+    *,
+    voters: tuple[ReplicaKey, ...] = VOTERS,
+    observers: tuple[ReplicaKey, ...] = (FOURTH,),
+    behind: tuple[ReplicaKey, ...] = (),
+    committed: bool = True,
+    seen: int = 3,
+    target: ReplicaKey | None = None,
+    record: IdentityRecord | None = None,
+) -> Observed:
+    """Three voters, and an observer that caught up; with `target` its addition is open."""
+    known = record or joining()
+    judged = view(voters, observers, behind=behind, committed=committed)
+    if not committed:
+        judged = replace(judged, committed_voters=frozenset(VOTERS))
+    status = mirrored(known, operation=operation(target) if target else None)
+    kept = len(VOTERS) if target or not committed else len(voters) // 2 + 1
+    look = at_rest(
+        known, quorum=Known(value=judged), memory=looks(judged, seen), status=status, support=support(known, kept)
+    )
+    for of in known.nodes:
+        is_voter = of.key in voters
+        gate = "True" if is_voter and of.key in judged.caught_up else "False"
+        look = with_pod(look, of.node_id, marked_voter=is_voter, gate=gate)
+    return look
+
+
+# The first leader
+
+
+def test_first_leader_is_remembered() -> None:
+    """The first leader is recorded before anything else: from then on a lost majority is no failed bootstrap."""
+    seen = view(VOTERS)
+    look = at_rest(started(), quorum=Known(value=seen))
+    write = only(planned(look), WriteRecord)
+    assert (write.change, write.record.had_leader) == (RecordChange.FIRST_LEADER, True)
+
+
+def test_waiting_for_the_first_leader() -> None:
+    """Without a leader that is waited for, with the reason."""
+    said = planned(at_rest(started(), quorum=SILENT))
+    assert SILENT.reason in wait(said, "NoLeader").message
+
+
+def test_no_leader_is_awaited_before_the_barrier() -> None:
+    """Before the barrier there is no leader to wait for."""
+    assert "NoLeader" not in reasons(planned(at_rest(bound())))
+
+
+# Begin
+
+
+def test_intent_first() -> None:
+    """A controller that caught up gets the intent written, and nothing is sent yet."""
+    begin = only(planned(scene(), FOUR), BeginOperation)
+    assert (begin.type, begin.target) == ("AddVoter", FOURTH)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"seen": 2}, "2 of 3 looks"),
+        ({"behind": (FOURTH,)}, "catches up"),
+        ({"committed": False}, "committed"),
+        ({"behind": (VOTERS[2],)}, "must be caught up"),
+    ],
+    ids=["two looks", "lags", "uncommitted", "projected majority"],
+)
+def test_not_begun(changes: dict[str, object], said: str) -> None:
+    """A guard that says no holds the addition, and its reason is what is waited for."""
+    look = scene(**changes)  # type: ignore[arg-type]  # a table of its options
+    plan_ = planned(look, FOUR)
+    assert every(plan_, BeginOperation) == []
+    assert said in wait(plan_, "AddingVoter").message
+
+
+def test_one_at_a_time() -> None:
+    """Of several that caught up, one is added."""
+    record = joining(2)
+    look = scene(record=record, observers=(key(3003), key(3004)))
+    begin = only(planned(look, desired(replicas=5)), BeginOperation)
+    assert begin.target == key(3003)
+
+
+def test_second_candidate_if_the_first_lags() -> None:
+    """One that lags holds nobody else up."""
+    look = scene(record=joining(2), observers=(key(3003), key(3004)), behind=(key(3003),))
+    assert only(planned(look, desired(replicas=5)), BeginOperation).target == key(3004)
+
+
+def test_not_wanted() -> None:
+    """A controller above the wanted replicas is not added."""
+    assert planned(scene(), desired(replicas=3)).actions == ()
+
+
+def test_unformatted_is_no_candidate() -> None:
+    """A controller whose directory id is not known is not added."""
+    record = joining()
+    record = replace(
+        record, nodes=tuple(replace(of, formatted=False) if of.node_id == 3003 else of for of in record.nodes)
+    )
+    assert every(planned(scene(record=record), FOUR), BeginOperation) == []
+
+
+def test_stale_voter_is_named() -> None:
+    """After a lost disk the stale voter is named with the command that removes it, and the new key waits."""
+    record = with_report(with_disk_lost(running(), IDS[1], new_claim=False), IDS[1], directory(3001, 2))
+    look = scene(record=record, observers=(key(3001, 2),), behind=(key(3001),))
+    said = planned(look)
+    assert every(said, BeginOperation) == []
+    message = wait(said, "StaleVoter").message
+    assert str(key(3001)) in message
+    assert f"--controller-directory-id {directory(3001)}" in message
+    assert "2 of 3" in message
+    assert not verdict(said, "3-add-voter").allowed
+
+
+def test_after_the_stale_voter_is_removed() -> None:
+    """Once a person removed the stale voter, the new disk is added by itself."""
+    record = with_report(with_disk_lost(running(), IDS[1], new_claim=False), IDS[1], directory(3001, 2))
+    look = scene(record=record, voters=(key(3000), key(3002)), observers=(key(3001, 2),))
+    assert only(planned(look), BeginOperation).target == key(3001, 2)
+
+
+def test_foreign_voter_is_named() -> None:
+    """A voter that is no controller of the record is named, and nothing is done to it."""
+    seen = view([*VOTERS, key(7)])
+    said = planned(at_rest(quorum=Known(value=seen), support=support(running(), 3)))
+    assert degraded(said) == {"StaleVoter"}
+    assert said.actions == ()
+
+
+def test_uncommitted_set_is_told() -> None:
+    """A set that nobody of ours changes, and that is not committed, is waited for."""
+    seen = replace(view(VOTERS, committed=False), committed_voters=frozenset(VOTERS))
+    said = planned(at_rest(quorum=Known(value=seen), support=support(running(), 3)))
+    assert reasons(said) == {"VoterSetUncommitted"}
+
+
+# Continue
+
+
+def test_request() -> None:
+    """With the intent written, AddRaftVoter goes to the leader, with cluster id, key, listener and the look's age."""
+    send = only(planned(scene(target=FOURTH), FOUR), AddRaftVoter)
+    assert send.leader.node_id == 3000
+    assert (send.leader.host, send.leader.port) == ("10.0.0.1", 9093)
+    assert (send.request.cluster_id, send.request.voter) == (CLUSTER, FOURTH)
+    host = f"{NAME}-3003.{NAME}-controllers.{NAMESPACE}.svc"
+    assert send.request.listeners == (Listener(name="CONTROLLER", host=host, port=9093),)
+    assert send.judged_at_s == 50.0
+
+
+def test_request_is_judged_again() -> None:
+    """An open operation is judged on the present look: a guard that says no by now holds the request."""
+    said = planned(scene(target=FOURTH, behind=(VOTERS[2],)), FOUR)
+    assert said.actions == ()
+    assert "must be caught up" in wait(said, "AddingVoter").message
+
+
+def test_added_and_not_committed() -> None:
+    """A change that shows in the voter set is waited for until it is committed."""
+    look = scene(target=FOURTH, voters=(*VOTERS, FOURTH), observers=(), committed=False)
+    said = planned(look, FOUR)
+    assert every(said, FinishOperation) == []
+    assert every(said, AddRaftVoter) == []
+    assert "waits to be committed" in wait(said, "AddingVoter").message
+
+
+def test_completed() -> None:
+    """A change that is committed closes the operation, whoever made it and whatever its answer was."""
+    look = scene(target=FOURTH, voters=(*VOTERS, FOURTH), observers=())
+    look = replace(look, support=support(joining(), 4))
+    finish = only(planned(look, FOUR), FinishOperation)
+    assert (finish.id, finish.reason) == ("op-1", "Completed")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "target"),
+    [(3, FOURTH), (4, key(3003, 9)), (4, key(3009))],
+    ids=["not wanted", "another disk by now", "no such controller"],
+)
+def test_given_up(wanted: int, target: ReplicaKey) -> None:
+    """A change that nobody wants any more, or whose disk is gone, is given up."""
+    finish = only(planned(scene(target=target), desired(replicas=wanted)), FinishOperation)
+    assert finish.reason == "GivenUp"
+
+
+def test_open_operation_without_a_leader() -> None:
+    """Without a leader an open operation is kept: nobody knows what became of it."""
+    look = replace(scene(target=FOURTH), quorum=SILENT, memory=Memory())
+    said = planned(look, FOUR)
+    assert said.actions == ()
+    assert str(FOURTH) in wait(said, "NoLeader").message
+
+
+def test_leader_without_a_pod() -> None:
+    """A leader whose pod is not known is asked nothing."""
+    look = with_pod(scene(target=FOURTH), 3000, ip="")
+    said = planned(look, FOUR)
+    assert said.actions == ()
+    assert "leader 3000" in wait(said, "AddingVoter").message
+
+
+def test_open_operation_bars_others() -> None:
+    """While one addition is open no other begins, even if its target lags."""
+    look = scene(record=joining(2), observers=(key(3003), key(3004)), target=key(3003), behind=(key(3003),))
+    said = planned(look, desired(replicas=5))
+    assert said.actions == ()
+
+
+def test_second_after_the_first() -> None:
+    """From one voter to three: the second is added only with the third caught up, the third right after."""
+    record = joining(0)
+    alone = scene(record=record, voters=(key(3000),), observers=(key(3001), key(3002)))
+    assert only(planned(alone), BeginOperation).target == key(3001)
+    third_lags = scene(record=record, voters=(key(3000),), observers=(key(3001), key(3002)), behind=(key(3002),))
+    assert every(planned(third_lags), BeginOperation) == []
+    pair = replace(
+        scene(record=record, voters=(key(3000), key(3001)), observers=(key(3002),)), support=support(record, 2)
+    )
+    assert only(planned(pair), BeginOperation).target == key(3002)
+    assert node(record, 3002).key == key(3002)

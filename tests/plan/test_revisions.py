@@ -1,0 +1,256 @@
+"""From which inputs pods are made: the spec where nothing runs, their own revision where something does."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.model.values import (
+    IDS,
+    SILENT,
+    at_rest,
+    bound,
+    desired,
+    formatter,
+    minted,
+    revision,
+    running,
+    runtime,
+    started,
+    with_pod,
+    without_pod,
+)
+from tests.plan.reading import every, only, planned, reasons, verdict, wait
+
+from kafka_quorum.model.actions import CreateFormatter, CreateRevision, DeletePod, RecordChange, WriteRecord
+from kafka_quorum.model.desired import ControllerListener, FeatureLevel
+from kafka_quorum.model.identity import BootstrapPhase, with_report, with_revision
+from kafka_quorum.model.observed import Waiting
+from kafka_quorum.model.plan import Severity
+
+LEVELS = (FeatureLevel(name="metadata.version", level=27),)
+CORRECTED = runtime(image="registry/kafka:4.4.0")
+NEWER = revision(CORRECTED, number=2)
+BACK_OFF = Waiting(reason="ImagePullBackOff", message="", last_exit=None)
+STARTS = Waiting(reason="ContainerCreating", message="", last_exit=None)
+
+
+def fixed(**changes: Any) -> Any:  # noqa: ANN401 - a Desired, in keyword form
+    """The resource after its image was corrected."""
+    return desired(runtime=CORRECTED, **changes)
+
+
+# The first revision
+
+
+def test_first_revision() -> None:
+    """A new quorum's revision is created, and then applied."""
+    fresh = replace(minted(), applied_revision=None)
+    (create,) = every(planned(at_rest(fresh, revisions=())), CreateRevision)
+    assert (create.name, create.number, create.runtime) == (revision().name, 1, runtime())
+    write = only(planned(at_rest(fresh)), WriteRecord)
+    assert (write.change, write.record.applied_revision) == (RecordChange.REVISION, revision().name)
+
+
+def test_lost_revision_is_taken_from_the_spec() -> None:
+    """A revision that somebody deleted is made again from the spec."""
+    (create,) = every(planned(at_rest(revisions=())), CreateRevision)
+    assert create.name == revision().name
+
+
+def test_lost_revision_with_another_spec() -> None:
+    """If the spec has changed meanwhile, its revision is created and applied, and nothing that runs is touched."""
+    said = planned(at_rest(revisions=()), fixed())
+    assert [action.name for action in every(said, CreateRevision)] == [NEWER.name]
+    applied = only(planned(at_rest(revisions=(NEWER,)), fixed()), WriteRecord)
+    assert applied.record.applied_revision == NEWER.name
+    record = replace(running(), applied_revision=NEWER.name)
+    look = at_rest(record, revisions=(NEWER,))
+    look = replace(look, pods=tuple(replace(one, revision=revision().name) for one in look.pods))
+    assert every(planned(look, fixed()), DeletePod) == []
+
+
+def test_lost_revision_and_an_older_image() -> None:
+    """An image older than the format is not taken even where the revision is lost."""
+    said = planned(at_rest(revisions=()), desired(runtime=runtime(release="4.3.0")))
+    assert every(said, CreateRevision) == []
+    assert "4.4.0" in wait(said, "OlderImage").message
+
+
+def test_numbers_rise() -> None:
+    """A further revision's number is above all others'."""
+    many = (revision(number=4), revision(runtime(heap="2Gi"), number=9))
+    look = with_pod(at_rest(revisions=many), 3001, container=BACK_OFF, gate="False")
+    (create,) = every(planned(look, fixed()), CreateRevision)
+    assert create.number == 10
+
+
+# Before the barrier
+
+
+def test_spec_applies_before_the_barrier() -> None:
+    """Before the barrier a corrected spec simply applies: its revision is created, and becomes the fleet's."""
+    assert [action.name for action in every(planned(at_rest(bound()), fixed()), CreateRevision)] == [NEWER.name]
+    write = only(planned(at_rest(bound(), revisions=(revision(), NEWER)), fixed()), WriteRecord)
+    assert write.record.applied_revision == NEWER.name
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"features": LEVELS}, {"runtime": runtime(release="4.3.0")}, {"runtime": runtime(release="4.5.0")}],
+    ids=["levels", "older release", "newer release"],
+)
+def test_format_corrected(changes: dict[str, Any]) -> None:
+    """While nothing was formatted, levels and release of the format follow the spec, older releases included."""
+    wanted = desired(**changes)
+    look = at_rest(bound(), revisions=(revision(), revision(wanted.runtime, number=2)))
+    write = only(planned(look, wanted), WriteRecord)
+    assert write.change is RecordChange.REFORMAT
+    assert write.record.format.features == wanted.features
+    assert write.record.format.release == wanted.runtime.release
+    assert write.record.phase is BootstrapPhase.FORMATTING
+
+
+def test_no_formatter_while_a_correction_is_pending() -> None:
+    """Between the change of spec and its record no formatter is made."""
+    look = at_rest(bound(), revisions=(revision(),))
+    assert every(planned(look, desired(features=LEVELS)), CreateFormatter) == []
+
+
+def test_waiting_formatters_go_before_a_correction() -> None:
+    """Formatters that wait are removed before the format is corrected: none may format by the old spec meanwhile."""
+    wanted = desired(features=LEVELS, runtime=CORRECTED)
+    look = at_rest(bound(), revisions=(revision(), NEWER))
+    look = replace(look, pods=tuple(formatter(bound(), of, container=BACK_OFF) for of in bound().nodes))
+    pointed = only(planned(look, wanted), WriteRecord)
+    assert pointed.change is RecordChange.REVISION
+    assert pointed.record.format == bound().format
+    outdated = planned(replace(look, record=pointed.record), wanted)
+    assert {action.reason for action in every(outdated, DeletePod)} == {"FormatterOutdated"}
+    gone = planned(replace(look, record=pointed.record, pods=()), wanted)
+    assert only(gone, WriteRecord).change is RecordChange.REFORMAT
+
+
+@pytest.mark.parametrize("begun", ["reported", "running"])
+def test_format_is_fixed_once_begun(begun: str) -> None:
+    """Once a disk was formatted, or may be, levels stay as they are, and the fleet still follows the spec."""
+    wanted = desired(features=LEVELS, runtime=CORRECTED)
+    record = with_report(bound(), IDS[0], bound().nodes[0].key.directory_id) if begun == "reported" else bound()  # type: ignore[arg-type]  # pre-made
+    pods = () if begun == "reported" else (formatter(record, record.nodes[0]),)
+    said = planned(at_rest(record, pods=pods, revisions=(revision(), NEWER)), wanted)
+    write = only(said, WriteRecord)
+    assert write.record.format == record.format
+    assert write.record.applied_revision == NEWER.name
+
+
+def test_older_image_is_held_once_begun() -> None:
+    """Once a disk was formatted, an older image is held back, and the way out is named."""
+    record = with_report(bound(), IDS[0], bound().nodes[0].key.directory_id)  # type: ignore[arg-type]  # pre-made
+    said = planned(at_rest(record), desired(runtime=runtime(release="4.3.0")))
+    assert every(said, CreateRevision) == []
+    assert wait(said, "OlderImage").severity is Severity.HELD
+    assert not verdict(said, "7-image").allowed
+
+
+# Behind the barrier
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"release": "4.5.0"}, "spec.kafka.version"),
+        ({"image": "registry/kafka:4.4.0"}, "spec.kafka.image"),
+        ({"config": (("a", "b"),)}, "spec.kafka.config"),
+        ({"listener": ControllerListener(name="CONTROLLER", port=9094)}, "spec.controllers.listeners"),
+        ({"heap": "1Gi"}, "spec.controllers.jvm"),
+        ({"jvm_options": ("-XX:+UseZGC",)}, "spec.controllers.jvm"),
+        ({"template_metadata": '{"labels":{"a":"b"}}'}, "spec.controllers.template.metadata"),
+        ({"template_spec": '{"priorityClassName":"high"}'}, "spec.controllers.template.spec"),
+    ],
+)
+def test_running_controllers_are_not_touched(changes: dict[str, Any], field: str) -> None:
+    """A changed spec touches no running controller, and the field is named as not supported yet."""
+    said = planned(at_rest(), desired(runtime=runtime(**changes)))
+    assert every(said, DeletePod) == []
+    assert every(said, CreateRevision) == []
+    held = wait(said, "NotSupportedYet")
+    assert held.severity is Severity.HELD
+    assert field in held.message
+
+
+def test_fewer_replicas_are_not_supported_yet() -> None:
+    """Fewer replicas remove nobody, and the controllers that would go are named."""
+    said = planned(at_rest(), desired(replicas=2))
+    assert said.actions == ()
+    assert "controllers 3002" in wait(said, "NotSupportedYet").message
+
+
+def test_levels_of_a_running_quorum_are_not_changed() -> None:
+    """Feature levels of a running quorum stay."""
+    said = planned(at_rest(), desired(features=LEVELS))
+    assert said.actions == ()
+    assert "levels" in wait(said, "NotSupportedYet").message
+
+
+def test_nothing_is_unsupported_before_the_barrier() -> None:
+    """Before the barrier a change of spec is carried out, not held."""
+    assert "NotSupportedYet" not in reasons(planned(at_rest(bound()), fixed()))
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["stuck", "gone"])
+def test_only_stuck_pods_are_corrected(*, lost: bool) -> None:
+    """A pod that cannot start is made from the corrected spec, its siblings keep theirs; a lost one comes back old."""
+    look = at_rest(revisions=(revision(), NEWER))
+    look = without_pod(look, 3001) if lost else with_pod(look, 3001, container=BACK_OFF, gate="False")
+    said = planned(look, fixed())
+    if lost:
+        assert not any(isinstance(action, WriteRecord) for action in said.actions)
+        return
+    write = only(said, WriteRecord)
+    assert {of.node_id: of.revision for of in write.record.nodes} == {3000: None, 3001: NEWER.name, 3002: None}
+    assert write.record.applied_revision == revision().name
+
+
+def test_starting_pods_are_not_corrected() -> None:
+    """A pod that starts by itself is left to it."""
+    look = with_pod(at_rest(revisions=(revision(), NEWER)), 3001, container=STARTS, gate="False")
+    assert planned(look, fixed()).actions == ()
+
+
+def test_correction_needs_its_revision_first() -> None:
+    """The revision is created before the record points to it."""
+    look = with_pod(at_rest(), 3001, container=BACK_OFF, gate="False")
+    assert [action.name for action in every(planned(look, fixed()), CreateRevision)] == [NEWER.name]
+
+
+def test_older_image_corrects_nothing() -> None:
+    """A stuck pod is not made from an image older than what ran."""
+    look = with_pod(at_rest(), 3001, container=BACK_OFF, gate="False")
+    said = planned(look, desired(runtime=runtime(release="4.0.0")))
+    assert said.actions == ()
+    assert not verdict(said, "7-image").allowed
+    assert {"OlderImage", "NotSupportedYet", "PodStuck"} <= reasons(said)
+
+
+def test_fleet_follows_when_all_are_corrected() -> None:
+    """When every controller is on the new revision, it becomes the fleet's, and nobody has one of his own."""
+    record = with_revision(running(), NEWER.name, IDS)
+    write = only(planned(at_rest(record, revisions=(revision(), NEWER)), fixed()), WriteRecord)
+    assert write.record.applied_revision == NEWER.name
+    assert {of.revision for of in write.record.nodes} == {None}
+
+
+def test_corrected_to_and_fro() -> None:
+    """A correction that is taken back before it ran is corrected again, to the first revision."""
+    record = with_revision(running(), NEWER.name, [IDS[1]])
+    look = with_pod(at_rest(record, revisions=(revision(), NEWER)), 3001, container=BACK_OFF, gate="False")
+    write = only(planned(look), WriteRecord)
+    assert {of.node_id: of.revision for of in write.record.nodes} == {3000: None, 3001: revision().name, 3002: None}
+
+
+def test_all_stuck_at_the_first_start() -> None:
+    """Formatted, then a heap that no pod starts with: all are corrected at once, for none runs."""
+    look = at_rest(started(), quorum=SILENT, revisions=(revision(), NEWER))
+    for node_id in IDS:
+        look = with_pod(look, node_id, container=BACK_OFF, gate="", marked_voter=False)
+    write = only(planned(look, fixed()), WriteRecord)
+    assert {of.revision for of in write.record.nodes} == {NEWER.name}
