@@ -1,0 +1,156 @@
+"""The record's transitions, and that none leads back behind the barrier."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.model.values import CLUSTER, IDS, bound, claim_uid, directory, key, minted, node, running, started
+
+from kafka_quorum.model.desired import BootstrapMode
+from kafka_quorum.model.identity import (
+    BootstrapPhase,
+    FormatMode,
+    IdentityRecord,
+    with_claim,
+    with_disk_lost,
+    with_nodes,
+    with_report,
+    with_revision,
+    with_started,
+    without_claim,
+)
+from kafka_quorum.model.ids import NodeID
+
+
+def test_minted() -> None:
+    """A new record has its initial keys, no claim, and the barrier up."""
+    record = minted()
+    assert record.cluster_id == CLUSTER
+    assert record.phase is BootstrapPhase.FORMATTING
+    assert record.initial == (key(3000), key(3001), key(3002))
+    assert record.node_ids == IDS
+    assert {(of.mode, of.formatted, of.claim_uid, of.generation) for of in record.nodes} == {
+        (FormatMode.INITIAL_CONTROLLERS, False, None, 1)
+    }
+
+
+def test_minted_standalone() -> None:
+    """Standalone has one initial key; the others' directory ids are Kafka's to make."""
+    record = minted(mode=BootstrapMode.STANDALONE)
+    assert record.initial == (key(3000),)
+    assert [of.directory_id for of in record.nodes] == [directory(3000), None, None]
+    assert [of.mode for of in record.nodes[1:]] == [FormatMode.NO_INITIAL_CONTROLLERS] * 2
+
+
+def test_with_nodes() -> None:
+    """Further nodes stand in order, and are never initial controllers."""
+    record = with_nodes(minted(), [NodeID(3005), NodeID(2000)])
+    assert record.node_ids == (2000, *IDS, 3005)
+    assert record.initial == minted().initial
+    assert node(record, 2000).mode is FormatMode.NO_INITIAL_CONTROLLERS
+
+
+def test_with_claim_and_report() -> None:
+    """A claim's uid and a formatter's report are noted for their node alone."""
+    record = with_report(with_claim(minted(), IDS[1], "uid-1"), IDS[1], directory(3001))
+    assert (node(record, 3001).claim_uid, node(record, 3001).formatted) == ("uid-1", True)
+    assert node(record, 3000) == node(minted(), 3000)
+
+
+def test_without_claim() -> None:
+    """Before the barrier the next generation keeps the pre-made id; behind it a formatted disk does not go this way."""
+    record = without_claim(with_report(bound(), IDS[0], directory(3000)), IDS[0])
+    lost = node(record, 3000)
+    assert (lost.generation, lost.claim_uid, lost.formatted) == (2, None, False)
+    assert lost.key == key(3000)
+    with pytest.raises(ValueError, match="may have run"):
+        without_claim(started(), IDS[0])
+
+
+@pytest.mark.parametrize(("new_claim", "generation", "uid"), [(True, 2, None), (False, 1, claim_uid(3001))])
+def test_with_disk_lost(new_claim: bool, generation: int, uid: str | None) -> None:  # noqa: FBT001 - a column
+    """A lost disk retires its directory id; what comes next is formatted to join."""
+    lost = node(with_disk_lost(running(), IDS[1], new_claim=new_claim), 3001)
+    assert (lost.generation, lost.claim_uid) == (generation, uid)
+    assert (lost.directory_id, lost.formatted, lost.lost) == (None, False, (directory(3001),))
+    assert lost.mode is FormatMode.NO_INITIAL_CONTROLLERS
+
+
+def test_lost_again() -> None:
+    """Every disk that a node ever lost is remembered; one without an id adds nothing."""
+    once = with_disk_lost(running(), IDS[1], new_claim=False)
+    assert node(with_disk_lost(once, IDS[1], new_claim=True), 3001).lost == (directory(3001),)
+    twice = with_disk_lost(with_report(once, IDS[1], directory(3001, 2)), IDS[1], new_claim=False)
+    assert node(twice, 3001).lost == (directory(3001), directory(3001, 2))
+
+
+def test_barrier_holds() -> None:
+    """The barrier does not fall while an initial controller has not reported."""
+    with pytest.raises(ValueError, match="3002"):
+        with_started(with_report(with_report(bound(), IDS[0], directory(3000)), IDS[1], directory(3001)))
+
+
+def test_barrier_asks_initial_controllers_alone() -> None:
+    """Controllers that join later do not hold the barrier up."""
+    record = started(mode=BootstrapMode.STANDALONE)
+    assert record.phase is BootstrapPhase.STARTED
+    assert not node(record, 3001).formatted
+
+
+def test_with_revision() -> None:
+    """Only the named nodes get the revision."""
+    record = with_revision(running(), "alpha-abc", [IDS[1]])
+    assert [of.revision for of in record.nodes] == [None, "alpha-abc", None]
+
+
+def test_unknown_node() -> None:
+    """A transition of a controller that the record does not know is a fault of ours."""
+    with pytest.raises(ValueError, match="no controller 9"):
+        with_claim(minted(), NodeID(9), "uid")
+    assert minted().node(NodeID(9)) is None
+
+
+def _step(record: IdentityRecord, choice: int, node_id: NodeID) -> IdentityRecord:
+    of = node(record, node_id)
+    match choice:
+        case 0:
+            return with_claim(record, node_id, f"uid-{of.generation}")
+        case 1:
+            made = of.directory_id or directory(node_id, 2 + len(of.lost))
+            return with_report(record, node_id, made)
+        case 2:
+            return without_claim(record, node_id)
+        case 3:
+            return with_disk_lost(record, node_id, new_claim=True)
+        case 4:
+            return with_started(record)
+        case _:
+            return with_revision(record, "alpha-x", [node_id])
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(IDS)), max_size=30))
+def test_no_way_back(steps: list[tuple[int, NodeID]]) -> None:
+    """In whatever order: Started stays, generations never fall, initial keys stay, a retired id never comes back."""
+    record = minted()
+    for choice, node_id in steps:
+        before = record
+        try:
+            record = _step(record, choice, node_id)
+        except ValueError:
+            continue
+        assert before.phase is BootstrapPhase.FORMATTING or record.phase is BootstrapPhase.STARTED
+        assert record.initial == before.initial
+        for old, new in zip(before.nodes, record.nodes, strict=True):
+            assert new.generation >= old.generation
+            assert new.lost[: len(old.lost)] == old.lost
+            assert new.directory_id not in new.lost
+            assert old.mode is FormatMode.INITIAL_CONTROLLERS or new.mode is old.mode
+
+
+def test_frozen() -> None:
+    """A record is a value: it is replaced, never changed."""
+    record = minted()
+    with pytest.raises(AttributeError):
+        record.phase = BootstrapPhase.STARTED  # type: ignore[misc]  # this is what the test is about
+    assert replace(record, had_leader=True) != record

@@ -1,0 +1,84 @@
+"""Names and hashes: what they hold fast, and what changes them."""
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from tests.model.values import CLUSTER, IDS, NAME, NAMESPACE, minted, node, runtime
+
+from kafka_quorum.model import names
+from kafka_quorum.model.desired import ControllerListener, Runtime
+from kafka_quorum.model.identity import without_claim
+from kafka_quorum.model.ids import NodeID
+
+CHANGES: dict[str, Any] = {
+    "release": "4.3.0",
+    "image": "registry/kafka",
+    "config": (("a", "b"),),
+    "listener": ControllerListener(name="CONTROLLER", port=9094),
+    "heap": "1Gi",
+    "jvm_options": ("-Da=b",),
+    "template_metadata": '{"labels":{}}',
+    "template_spec": '{"affinity":{}}',
+}
+
+
+def test_hash_of_now() -> None:
+    """What decides a restart does not change by itself: this hash of 4.4.0's defaults is fixed for ever."""
+    assert names.inputs_hash(runtime()) == "db2312c58a"
+
+
+@pytest.mark.parametrize("field", [field.name for field in fields(Runtime)])
+def test_every_input_matters(field: str) -> None:
+    """Every field of a runtime changes the hash."""
+    assert names.inputs_hash(runtime(**{field: CHANGES[field]})) != names.inputs_hash(runtime())
+
+
+def test_order_of_config_matters_not_by_key() -> None:
+    """The hash of a JSON object does not depend on the order of its keys."""
+    assert names.digest({"a": 1, "b": 2}) == names.digest({"b": 2, "a": 1})
+    assert names.digest([1, 2]) != names.digest([2, 1])
+
+
+def test_generation_in_names() -> None:
+    """Claims and pods carry the generation, host names do not."""
+    first = node(minted(), 3001)
+    second = node(without_claim(minted(), IDS[1]), 3001)
+    assert (names.claim_name(NAME, first), names.claim_name(NAME, second)) == ("alpha-3001-g1", "alpha-3001-g2")
+    assert names.pod_name(NAME, second) == names.claim_name(NAME, second)
+    assert names.formatter_name(NAME, second) == "alpha-3001-g2-format"
+    assert names.host_label(NAME, IDS[1]) == "alpha-3001"
+
+
+def test_advertised() -> None:
+    """Endpoints are whole host names without the cluster's own domain."""
+    listener = names.advertised(NAMESPACE, NAME, IDS[0], runtime())
+    assert (listener.name, listener.host, listener.port) == (
+        "CONTROLLER",
+        "alpha-3000.alpha-controllers.kafka.svc",
+        9093,
+    )
+
+
+def test_config_names_tell_contents() -> None:
+    """Config maps of another revision, other nodes or another use have other names."""
+    made = {
+        names.config_name(NAME, "hash", IDS),
+        names.config_name(NAME, "other", IDS),
+        names.config_name(NAME, "hash", IDS[:2]),
+        names.format_config_name(NAME, "hash", IDS),
+    }
+    assert len(made) == 4
+
+
+def test_longest_names_fit() -> None:
+    """With the longest name that validation lets through and the highest node id, host labels fit."""
+    longest = "a" * 51
+    assert len(names.host_label(longest, NodeID(2**31 - 1))) <= 63
+    assert len(names.service_name(longest)) <= 63
+
+
+def test_facts_are_canonical() -> None:
+    """Facts compare as text, whatever the order of keys."""
+    assert names.facts({"b": 1, "a": [True, None]}) == '{"a":[true,null],"b":1}'
+    assert CLUSTER not in names.service_facts(NAME, 9093)

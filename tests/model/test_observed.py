@@ -1,0 +1,70 @@
+"""Questions that an Observed answers about itself."""
+
+import pytest
+from tests.model.values import IDS, at_rest, formatter, key, node, pod, running, started, view
+
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.observed import Memory, PodRole, Running, Terminated, Waiting
+from kafka_quorum.model.quorum import Endpoint, FinalizedFeature, NodeVersions
+
+
+@pytest.mark.parametrize(
+    ("container", "runs"),
+    [
+        (Running(started_at=""), True),
+        (Waiting(reason="", message="", last_exit=None), False),
+        (Terminated(exit_code=0, reason="", message="", finished_at=""), False),
+    ],
+)
+def test_running(container: Running | Waiting | Terminated, *, runs: bool) -> None:
+    """A pod runs while its container does, also while it is being deleted."""
+    assert pod(running(), node(running(), 3000), container=container, deleting=True).running is runs
+
+
+def test_lookups() -> None:
+    """Claims and revisions are found by name, pods by node and role; what is not there is None."""
+    record = started()
+    look = at_rest(record, pods=(pod(record, node(record, 3000)), formatter(record, node(record, 3000))))
+    assert [one.role for one in look.pods_of(IDS[0], PodRole.FORMATTER)] == [PodRole.FORMATTER]
+    assert look.pods_of(IDS[1], PodRole.KAFKA) == ()
+    found = look.claim("alpha-3001-g1")
+    assert found is not None
+    assert found.node_id == 3001
+    assert look.claim("alpha-3001-g2") is None
+    assert look.revision(None) is None
+
+
+def test_voter_of() -> None:
+    """The voter of a node id is found on whatever disk."""
+    seen = view([key(3000), key(3001, 2)], [key(3002)])
+    assert seen.voter_of(IDS[1]) == key(3001, 2)
+    assert seen.voter_of(IDS[2]) is None
+    assert seen.observers == {key(3002)}
+
+
+def test_looks() -> None:
+    """A replica that was never caught up was so in no look."""
+    memory = Memory(caught_up_looks=((key(3000), 2),))
+    assert (memory.looks(key(3000)), memory.looks(key(3001))) == (2, 0)
+
+
+def versions(epoch: int, level: int) -> Known[NodeVersions]:
+    """A node's answer."""
+    finalized = (FinalizedFeature(name="metadata.version", level=level),)
+    return Known(value=NodeVersions(supported=(), finalized=finalized, finalized_epoch=epoch))
+
+
+def test_finalized() -> None:
+    """The newest finalized levels count; a node that knows none, or did not answer, says nothing."""
+    look = at_rest(
+        versions=((NodeID(1), versions(4, 20)), (NodeID(2), versions(9, 27)), (NodeID(3), Unknown(reason="silent")))
+    )
+    assert look.finalized == (FinalizedFeature(name="metadata.version", level=27),)
+    assert at_rest(versions=((NodeID(1), versions(-1, 20)),)).finalized == ()
+    assert at_rest().finalized == ()
+
+
+def test_endpoint_reads_well() -> None:
+    """An endpoint names node and address."""
+    assert str(Endpoint(node_id=IDS[0], host="10.0.0.1", port=9093)) == "3000 at 10.0.0.1:9093"
