@@ -1,6 +1,6 @@
 """Accidents, as the world has them."""
 
-from tests.simulation.faults import Accident, Loss
+from tests.simulation.faults import DISK_LOSSES, Accident, Loss
 from tests.simulation.kubelet import Sandbox
 from tests.simulation.scenarios import NAME, NAMESPACE
 from tests.simulation.world import World
@@ -10,30 +10,38 @@ from kafka_quorum.kube.protocol import CLAIMS
 _FROZEN_STEPS = 10
 
 
+def can_lose(world: World, loss: Loss, node_id: int) -> bool:
+    """Whether there is something of this controller that could be lost now."""
+    if loss in DISK_LOSSES:
+        return any(True for _ in world.claims(NAMESPACE, NAME, node_id))
+    if loss in (Loss.POD_DELETED, Loss.POD_FORGOTTEN):
+        return world.has_pods(NAMESPACE, NAME, node_id)
+    sandbox = _sandbox(world, node_id)
+    if loss in (Loss.PROCESS, Loss.FROZEN):
+        return sandbox is not None and sandbox.process is not None
+    return sandbox is not None
+
+
 def happen(world: World, accident: Accident) -> bool:
     """Let it happen; False where there is nothing that could be lost."""
     node_id = accident.node_id
+    if not can_lose(world, accident.loss, node_id):
+        return False
     sandbox = _sandbox(world, node_id)
-    claims = [claim["metadata"] for claim in world.claims(NAMESPACE, NAME, node_id)]
     match accident.loss:
-        case Loss.POD_DELETED:
-            return world.delete_pods(NAMESPACE, NAME, node_id, force=False)
-        case Loss.POD_FORGOTTEN:
-            return world.delete_pods(NAMESPACE, NAME, node_id, force=True)
+        case Loss.POD_DELETED | Loss.POD_FORGOTTEN:
+            world.delete_pods(NAMESPACE, NAME, node_id, force=accident.loss is Loss.POD_FORGOTTEN)
         case Loss.POD_EVICTED:
-            return world.evict_pods(NAMESPACE, NAME, node_id)
+            world.evict_pods(NAMESPACE, NAME, node_id)
         case Loss.SANDBOX if sandbox is not None:
             world.kubelet.restart_sandbox(sandbox)
-        case Loss.PROCESS if sandbox is not None and sandbox.process is not None:
+        case Loss.PROCESS if sandbox is not None:
             world.kubelet.kill_process(sandbox)
-        case Loss.FROZEN if sandbox is not None and sandbox.process is not None:
+        case Loss.FROZEN if sandbox is not None:
             _freeze(world, sandbox)
-        case (
-            Loss.EMPTIED | Loss.EMPTIED_AND_KILLED | Loss.EMPTIED_AND_DELETED | Loss.CLAIM_DELETED | Loss.VOLUME_LOST
-        ) if claims:
-            _lose_disk(world, accident, [str(claim["uid"]) for claim in claims], [str(c["name"]) for c in claims])
         case _:
-            return False
+            claims = [claim["metadata"] for claim in world.claims(NAMESPACE, NAME, node_id)]
+            _lose_disk(world, accident, [str(claim["uid"]) for claim in claims], [str(c["name"]) for c in claims])
     return True
 
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from tests.simulation.accidents import happen
+from tests.simulation.accidents import can_lose, happen
 from tests.simulation.clock import SeededIds
 from tests.simulation.edges import CrashedError, KafkaEdge, KubeEdge, Life, Wire
 from tests.simulation.endings import Ending, judge
-from tests.simulation.faults import Accident, Call, Fault, Injection
+from tests.simulation.faults import Accident, Call, Fault, Injection, Loss
 from tests.simulation.invariants import Checker, Violation
-from tests.simulation.kube_model import Written, loaded
-from tests.simulation.scenarios import NAME, NAMESPACE, Scenario, applies, is_ready
+from tests.simulation.kube_model import Written
+from tests.simulation.scenarios import NAME, NAMESPACE, Scenario, applies, condition, is_ready
 from tests.simulation.world import World
 
 from kafka_quorum.errors import OperatorError
@@ -28,6 +28,7 @@ from kafka_quorum.settings import Clock, IdSource, Settings
 from kafka_quorum.wire.protocol import Controllers
 
 KEY: Final = QuorumKey(namespace=NAMESPACE, name=NAME)
+NODE_IDS: Final = (3000, 3001, 3002)
 BOUND_STEPS: Final = 700
 READY_FOR_STEPS: Final = 6
 QUIET_STEPS: Final = 60
@@ -64,6 +65,8 @@ class Moment:
     acted: bool
     turned: bool
     """Whether every turn of the scenario lies behind it."""
+    losses: frozenset[tuple[Loss, int]]
+    """What could be lost before it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,6 +137,9 @@ class Driver:
         """One step of a fault-free run, noted down."""
         step, digest, first = self.world.steps, self.world.digest(), len(self._wire.calls)
         acts = sum(self._actions.values())
+        losses = frozenset(
+            (loss, node_id) for loss in Loss for node_id in NODE_IDS if can_lose(self.world, loss, node_id)
+        )
         self._step()
         moment = Moment(
             step=step,
@@ -141,6 +147,7 @@ class Driver:
             calls=range(first, len(self._wire.calls)),
             acted=sum(self._actions.values()) > acts,
             turned=not self._turns,
+            losses=losses,
         )
         self._moments.append(moment)
 
@@ -151,9 +158,7 @@ class Driver:
 
     def _watch(self, written: Written) -> None:
         """A watch wakes the operator on anything of the quorum."""
-        body = loaded(written.after) or loaded(written.before) or {}
-        labels = (body.get("metadata") or {}).get("labels") or {}
-        if written.key[0] == "kafkaquorums" or labels.get(LABEL_QUORUM) == NAME:
+        if written.key[0] == "kafkaquorums" or written.labels.get(LABEL_QUORUM) == NAME:
             self._woken = True
 
     def _step(self) -> None:
@@ -170,7 +175,8 @@ class Driver:
         if self._woken or self.world.clock.elapsed_s >= self._due_s:
             self._pass()
             self.checker.look()
-        self._ready_steps = self._ready_steps + 1 if is_ready(self.world) else 0
+        whole = is_ready(self.world) and condition(self.world, "Degraded").get("status") == "False"
+        self._ready_steps = self._ready_steps + 1 if whole else 0
         self._quiet_steps += 1
 
     def _pass(self) -> None:

@@ -14,10 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tests.simulation.driver import Driver, Make, Moment, Run, real
-from tests.simulation.faults import Accident, Fault, Injection, Loss, parse_fault
+from tests.simulation.faults import Accident, Fault, Injection, parse_fault
 from tests.simulation.scenarios import EXHAUSTIVE, FURTHER, Scenario
-
-FIRST_NODE = 3000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,7 +92,6 @@ def faults_of(plain: Run) -> Iterator[Fault]:
     A moment like the one before it, in which nothing was done either, is not struck again. In a scenario with turns
     only what follows the last one is struck: what comes before is a scenario of its own.
     """
-    nodes = 3 if plain.scenario.name.endswith("3") else 1
     before: Moment | None = None
     for moment in plain.moments:
         if not moment.turned or (before is not None and _alike(plain, before, moment)):
@@ -103,9 +100,8 @@ def faults_of(plain: Run) -> Iterator[Fault]:
         for index in moment.calls:
             for strike in plain.calls[index].strikes():
                 yield Injection(call=index, strike=strike)
-        for loss in Loss:
-            for node in range(nodes):
-                yield Accident(step=moment.step, loss=loss, node_id=FIRST_NODE + node)
+        for loss, node_id in sorted(moment.losses, key=str):
+            yield Accident(step=moment.step, loss=loss, node_id=node_id)
 
 
 def _alike(plain: Run, one: Moment, other: Moment) -> bool:

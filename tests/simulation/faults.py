@@ -38,6 +38,8 @@ WRITE_STRIKES = (
     Strike.LATE_EFFECT,
     Strike.SLOW,
 )
+EVENT_STRIKES = (Strike.CRASH_AFTER, Strike.ERROR, Strike.SLOW)
+"""Nobody reads what was written there: when it takes effect makes no difference."""
 DELAY_STEPS = 6
 
 
@@ -61,7 +63,7 @@ class Call:
 
         A crash before a call is a crash after the write before it, or, without one, one at the beginning of the pass.
         """
-        found = WRITE_STRIKES if self.writes else READ_STRIKES
+        found = EVENT_STRIKES if self.what == "events" else WRITE_STRIKES if self.writes else READ_STRIKES
         rows = (
             (self.first, Strike.CRASH_BEFORE),
             (self.conditional, Strike.CONFLICT),

@@ -167,8 +167,8 @@ class Checker:
             self._violated("4", f"{target} is added while another voter change is uncommitted")
         if target in voters:
             return  # an answer was lost; Kafka refuses, and nothing changes
-        if not any(process.key == target for process in self._world.kraft.processes):
-            self._violated("3", f"{target} is added, and no such replica runs")
+        if not self._healthy(leader, target):
+            self._violated("3", f"{target} is added, and has not caught up")
         healthy = {key for key in voters if self._healthy(leader, key)}
         count, majority = len(healthy), (len(voters) + 1) // 2 + 1
         if len(voters) == 1 and self._pair_is_safe(leader, target):
@@ -180,11 +180,22 @@ class Checker:
         return self._world.kraft.is_caught_up(leader, key, RECENT_S)
 
     def _pair_is_safe(self, leader: Process, target: ReplicaKey) -> bool:
-        """From one voter to two the newcomer counts, with a third one ready where three or more are wanted."""
-        if not self._healthy(leader, target):
+        """From one voter to two the newcomer counts, with a third one ready where three or more are wanted.
+
+        It does not where a list of the pods shows that it is on its way out.
+        """
+        if not self._healthy(leader, target) or not self._has_pod(leader, target):
             return False
         others = [key for key in leader.rows if key not in (target, leader.key) and self._healthy(leader, key)]
         return bool(others) or self._wanted(leader) <= len(leader.disk.voter_set) + 1
+
+    def _has_pod(self, leader: Process, key: ReplicaKey) -> bool:
+        label, quorum = "kafkaquorum.io/node-id", leader.host.rsplit(f"-{leader.meta.node_id}.", 1)[0]
+        for pod in self._world.kube.all(_PODS):
+            labels, ours = pod["metadata"]["labels"], {"kafkaquorum.io/quorum": quorum, label: str(key.node_id)}
+            if ours.items() <= labels.items() and labels["kafkaquorum.io/role"] != _FORMATTER:
+                return "deletionTimestamp" not in pod["metadata"]
+        return False
 
     def _wanted(self, leader: Process) -> int:
         for (plural, _, name), body in self._world.kube.snapshot().items():

@@ -41,6 +41,7 @@ class Written:
     key: Key
     by_operator: bool
     at_s: float
+    labels: Mapping[str, str]
     before: bytes | None
     after: bytes | None
 
@@ -280,8 +281,15 @@ class KubeModel:
         return _must(after)
 
     def _wrote(self, key: Key, before: bytes | None, after: bytes | None) -> None:
-        at_s = self._clock.elapsed_s
-        written = Written(key=key, by_operator=self.operator_writes, at_s=at_s, before=before, after=after)
+        body = self._views.get(key) or _must(before or b"")
+        written = Written(
+            key=key,
+            by_operator=self.operator_writes,
+            at_s=self._clock.elapsed_s,
+            labels=body["metadata"].get("labels") or {},
+            before=before,
+            after=after,
+        )
         self.writes.append(written)
         for watcher in self.watchers:
             watcher(written)

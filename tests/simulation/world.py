@@ -155,6 +155,10 @@ class World:
             return self.kubelet.of_pod(namespace, pod["metadata"]["name"])
         return None
 
+    def has_pods(self, namespace: str, quorum: str, node_id: int) -> bool:
+        """Whether a controller has any pod."""
+        return any(True for _ in self._pods(namespace, quorum, node_id, ""))
+
     def delete_pods(self, namespace: str, quorum: str, node_id: int, *, force: bool) -> bool:
         """Somebody deletes a controller's pods, or its node forgets them (`force`)."""
         found = list(self._pods(namespace, quorum, node_id, ""))
@@ -188,7 +192,10 @@ class World:
         wanted = {"kafkaquorum.io/quorum": quorum, "kafkaquorum.io/node-id": str(node_id)}
         if role:
             wanted["kafkaquorum.io/role"] = role
-        yield from self.kube.list(PODS, namespace, wanted)
+        for pod in list(self.kube.all(PODS)):
+            labels = pod["metadata"].get("labels") or {}
+            if pod["metadata"]["namespace"] == namespace and wanted.items() <= labels.items():
+                yield pod
 
 
 def _avoided(pod: Json) -> Iterator[str]:
