@@ -60,8 +60,11 @@ def meta_properties(namespace: str, claim: str) -> dict[str, str]:
     return {key: value for key, _, value in (line.partition("=") for line in lines)}
 
 
-def bootstrap_checkpoint(namespace: str, claim: str) -> bool:
-    """Whether a volume was formatted with initial voters: only then its snapshot at offset zero holds a voter set."""
+def holds_first_voters(namespace: str, claim: str, host: str) -> bool:
+    """Whether a volume was formatted with initial voters: its snapshot at offset zero names their hosts.
+
+    Without them the snapshot is there too, with `kraft.version` alone.
+    """
     node, path = volume_of(namespace, claim)
     file = f"{path}/kraft/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
-    return run("docker", "exec", node, "test", "-e", file)[0] == 0
+    return run("docker", "exec", node, "grep", "-aqF", host, file)[0] == 0

@@ -67,6 +67,10 @@ class Quorum:
         """Delete a pod, and wait until that very pod is gone."""
         self._kubectl("delete", "pod", name, timeout_s=90)
 
+    def delete_claim(self, name: str) -> None:
+        """Ask for a claim to be deleted: it goes when no pod uses it any more."""
+        self._kubectl("delete", "pvc", name, "--wait=false")
+
     # --- the resource ---------------------------------------------------------------------------------------------
 
     def resource(self) -> Json:

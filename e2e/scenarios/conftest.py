@@ -16,6 +16,12 @@ _QUORUMS = pytest.StashKey[list[Quorum]]()
 
 
 @pytest.fixture(scope="session")
+def randomly_seed(pytestconfig: pytest.Config) -> int:
+    """The seed of this run, which is in its heading: `-p "randomly_seed=…"` repeats it."""
+    return int(pytestconfig.getoption("randomly_seed"))
+
+
+@pytest.fixture(scope="session")
 def operator_image() -> str:
     """The operator's image as the checkout has it, on every worker."""
     return operator.current_image()

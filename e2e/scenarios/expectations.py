@@ -25,7 +25,8 @@ def assert_one_quorum(quorum: Quorum, *, initial: set[int], voters: set[int]) ->
 
 def formatted_with_voters(quorum: Quorum) -> set[str]:
     """The claims whose disks were formatted with a voter set."""
-    return {claim for claim in quorum.claims() if nodes.bootstrap_checkpoint(quorum.namespace, claim)}
+    host = f".{quorum.name}-controllers."
+    return {claim for claim in quorum.claims() if nodes.holds_first_voters(quorum.namespace, claim, host)}
 
 
 def restarts(quorum: Quorum) -> int:

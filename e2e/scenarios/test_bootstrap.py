@@ -3,7 +3,7 @@
 import pytest
 
 from harness.quorum import Quorum
-from scenarios.expectations import assert_one_quorum, restarts
+from scenarios.expectations import assert_one_quorum, formatted_with_voters, restarts
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
 
@@ -27,6 +27,7 @@ def test_a_standalone_controller_is_joined_by_the_others(quorum: Quorum) -> None
     quorum.apply(STANDALONE)
     quorum.wait_ready()
     assert_one_quorum(quorum, initial={3000}, voters={3000, 3001, 3002})
+    assert formatted_with_voters(quorum) == {"q-3000-g1"}
     begun = [note for reason, note in quorum.events() if reason == "AddRaftVoter"]
     assert len(begun) == 2
     assert restarts(quorum) == 0
