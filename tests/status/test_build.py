@@ -1,0 +1,133 @@
+"""The whole status, and the patch that brings it there."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.model.values import SILENT, at_rest, directory, key, looks, mirrored, nothing, operation, running, view
+from tests.status.passes import done
+
+from kafka_quorum.api.status import KafkaQuorumStatus
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.quorum import FeatureRange, FinalizedFeature, NodeVersions
+from kafka_quorum.observe.objects import status_from
+from kafka_quorum.status.build import build, patch_of
+
+NOW = "2026-01-01T00:00:00Z"
+
+
+def versions(level: int, most: int) -> Known[NodeVersions]:
+    """A node with this finalized metadata.version that supports it up to `most`."""
+    return Known(
+        value=NodeVersions(
+            supported=(FeatureRange(name="metadata.version", min_level=7, max_level=most),),
+            finalized=(FinalizedFeature(name="metadata.version", level=level),),
+            finalized_epoch=level,
+        )
+    )
+
+
+def test_a_quorum_at_rest_reads_back_as_its_record() -> None:
+    """What the status says of the identity is what the record says, so that it can be rebuilt from there."""
+    status = build(done(), {}, generation=3, now=NOW)
+    assert status_from({"status": status}) == mirrored(running())
+    assert status["observedGeneration"] == 3
+    assert status["replicas"] == 3
+    assert status["quorum"]["summary"] == "3/3"
+    assert status["quorum"]["failureTolerance"] == 1
+
+
+def test_the_status_fits_its_schema() -> None:
+    """Every field is one of the resource's own model."""
+    seen = view([key(3000), key(3001), key(3002)], [key(3000, 2)])
+    observed = at_rest(
+        quorum=Known(value=seen),
+        memory=looks(seen),
+        versions=((3000, versions(33, 33)), (3001, versions(27, 30))),
+    )
+    status = build(done(observed), {}, generation=1, now=NOW)
+    KafkaQuorumStatus.model_validate(status, by_alias=True, by_name=False, extra="forbid")
+    assert status["metadataVersion"] == "4.4-IV2 (33)"
+    assert status["features"] == [{"name": "metadata.version", "finalized": 33, "minSupported": 7, "maxSupported": 30}]
+
+
+def test_controllers_are_described_one_by_one() -> None:
+    """Disk, claim, pod, endpoint, release and part in the quorum stand in one row."""
+    row = build(done(), {}, generation=1, now=NOW)["controllers"][0]
+    assert row == {
+        "nodeID": 3000,
+        "directoryID": directory(3000),
+        "role": "Leader",
+        "caughtUp": True,
+        "endpoint": "alpha-3000.alpha-controllers.kafka.svc:9093",
+        "version": "4.4.0",
+        "claimName": "alpha-3000-g1",
+        "claimUID": "claim-3000-1",
+        "podName": "alpha-3000-g1",
+        "nodeName": "worker-3000",
+    }
+
+
+def test_stale_voters_are_named() -> None:
+    """A voter that is no disk of ours stands among the stale replicas."""
+    seen = view([key(3000), key(3001), key(3002, 9)])
+    status = build(done(at_rest(quorum=Known(value=seen))), {}, generation=1, now=NOW)
+    assert status["staleReplicas"] == [{"nodeID": 3002, "directoryID": directory(3002, 9), "kind": "Voter"}]
+
+
+def test_without_a_leader_the_last_word_stands_and_nobody_is_healthy() -> None:
+    """Unknown is not empty: the voters stay, their health is a question mark."""
+    old = build(done(), {}, generation=1, now=NOW)
+    status = build(done(at_rest(quorum=SILENT)), old, generation=1, now=NOW)
+    assert status["quorum"]["summary"] == "?/3"
+    assert status["quorum"]["currentVoters"] == old["quorum"]["currentVoters"]
+    assert status["quorum"]["leaderID"] is None
+    assert all(row["role"] == "Unknown" for row in status["controllers"])
+
+
+def test_an_open_operation_lives_on() -> None:
+    """The status writer never drops the intent: only the act that closes it does."""
+    record = running()
+    old = {"operation": {"id": "op-1", "type": "AddVoter", "target": str(key(3003))}}
+    observed = at_rest(status=mirrored(record, operation=operation(key(3003))))
+    assert build(done(observed), old, generation=1, now=NOW)["operation"]["id"] == "op-1"
+
+
+def test_before_there_is_a_record_there_is_no_identity() -> None:
+    """Nothing is said of what does not exist."""
+    status = build(done(nothing()), {}, generation=1, now=NOW)
+    assert not {"clusterID", "bootstrap", "controllers", "quorum"} & set(status)
+
+
+def merge(old: Any, patch: Any) -> Any:  # noqa: ANN401 - any JSON
+    """A JSON merge patch (RFC 7396) as the API server applies it."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(old) if isinstance(old, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = merge(result.get(name), value)
+    return result
+
+
+LEAF = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2)
+OBJECT = st.dictionaries(
+    st.sampled_from("abcd"), LEAF | st.dictionaries(st.sampled_from("xyz"), LEAF, max_size=3), max_size=4
+)
+
+
+def without_null(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Objects without nulls: a merge patch cannot store one."""
+    if isinstance(value, dict):
+        return {name: without_null(item) for name, item in value.items() if item is not None}
+    return value
+
+
+@given(OBJECT, OBJECT)
+def test_the_patch_leads_from_old_to_new(old: dict[str, Any], new: dict[str, Any]) -> None:
+    """Whatever the two are, patching the old gives the new, and no difference gives no patch."""
+    before, after = without_null(old), without_null(new)
+    assert merge(before, patch_of(before, after)) == after
+    assert patch_of(after, after) == {}

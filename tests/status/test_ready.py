@@ -1,0 +1,98 @@
+"""Ready is true only when nothing at all is missing."""
+
+from dataclasses import replace
+
+import pytest
+from tests.model.values import (
+    SILENT,
+    at_rest,
+    desired,
+    directory,
+    key,
+    looks,
+    mirrored,
+    nothing,
+    operation,
+    pod,
+    running,
+    runtime,
+    view,
+)
+from tests.status.passes import FAULT, done
+
+from kafka_quorum.model.identity import with_disk_lost, with_report
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.status.finding import Truth
+from kafka_quorum.status.ready import ready
+
+
+def lagging() -> Observed:
+    """One of three voters is behind."""
+    seen = view([key(3000), key(3001), key(3002)], behind=[key(3002)])
+    return at_rest(quorum=Known(value=seen))
+
+
+def stale() -> Observed:
+    """Controller 3002 came back on a new disk, and its old key is still a voter."""
+    lost = NodeID(3002)
+    record = with_report(with_disk_lost(running(), lost, new_claim=False), lost, directory(3002, 2))
+    seen = view([key(3000), key(3001), key(3002)], [key(3002, 2)], behind=[key(3002)])
+    return at_rest(record, quorum=Known(value=seen), memory=looks(seen))
+
+
+def test_a_quorum_at_rest_is_ready() -> None:
+    """Every desired controller is a committed, caught-up voter, and nothing is open."""
+    finding = ready(done())
+    assert (finding.truth, finding.reason) == (Truth.TRUE, "AllVotersCaughtUp")
+    assert finding.message == "3 of 3 controllers are voters, and caught up"
+
+
+@pytest.mark.parametrize(
+    ("observed", "reason", "said"),
+    [
+        (nothing(), "NotStarted", "not formatted"),
+        (at_rest(quorum=SILENT), "NoLeader", "no controller runs yet"),
+        (lagging(), "ControllersMissing", "3002"),
+        (stale(), "ControllersMissing", "remove-controller"),
+        (
+            at_rest(quorum=Known(value=view([key(3000), key(3001), key(3002)], committed=False))),
+            "VoterSetUncommitted",
+            "committed",
+        ),
+    ],
+)
+def test_what_is_missing_is_named(observed: Observed, reason: str, said: str) -> None:
+    """Each thing that stands between the quorum and Ready has its reason, and the message says what it is."""
+    finding = ready(done(observed))
+    assert (finding.truth, finding.reason) == (Truth.FALSE, reason)
+    assert said in finding.message
+
+
+def test_an_open_operation_is_not_ready() -> None:
+    """A voter change that is not closed keeps Ready false."""
+    record = running()
+    assert ready(done(at_rest(status=mirrored(record, operation=operation(key(3003)))))).reason == "OperationOpen"
+
+
+def test_faults_of_the_spec_are_not_ready() -> None:
+    """With an invalid spec this generation is not what runs."""
+    assert ready(done(faults=(FAULT,))).reason == "InvalidSpec"
+
+
+@pytest.mark.parametrize("wanted", [desired(runtime=runtime(heap="1Gi")), desired(replicas=1)])
+def test_a_change_that_is_not_supported_is_not_ready(wanted: object) -> None:
+    """The quorum is well, but not what this generation asks for."""
+    finding = ready(done(at_rest(), wanted))  # type: ignore[arg-type]  # a column of the table
+    assert finding.truth is Truth.FALSE
+    assert finding.reason in {"NotSupportedYet", "VotersToRemove"}
+
+
+def test_a_further_controller_is_waited_for() -> None:
+    """With four wanted and three voters, the fourth is named."""
+    record = running()
+    observed = at_rest(record, pods=tuple(replace(pod(record, of)) for of in record.nodes))
+    finding = ready(done(observed, desired(replicas=4)))
+    assert (finding.truth, finding.reason) == (Truth.FALSE, "ControllersMissing")
+    assert "3003" in finding.message
