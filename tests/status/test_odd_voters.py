@@ -12,9 +12,9 @@ from kafka_quorum.status.odd_voters import odd_voter_count
     ("replicas", "truth", "said"),
     [
         (1, Truth.TRUE, "1 voter tolerates the loss of 0"),
-        (2, Truth.FALSE, "2 voters tolerate the loss of 0, as 1 would"),
+        (2, Truth.FALSE, "2 voters tolerate the loss of 0, as 1 do"),
         (3, Truth.TRUE, "3 voters tolerate the loss of 1"),
-        (4, Truth.FALSE, "4 voters tolerate the loss of 1, as 3 would"),
+        (4, Truth.FALSE, "4 voters tolerate the loss of 1, as 3 do"),
         (5, Truth.TRUE, "5 voters tolerate the loss of 2"),
     ],
 )

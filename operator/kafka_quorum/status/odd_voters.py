@@ -12,7 +12,7 @@ def odd_voter_count(done: Pass) -> Finding:
         said = f"{voters} the loss of {tolerated}"
         return Finding(type="OddVoterCount", truth=Truth.TRUE, reason="Odd", message=said)
     said = (
-        f"{wanted} voters tolerate the loss of {tolerated}, as {wanted - 1} would, and must wait for one more of them at "
+        f"{wanted} voters tolerate the loss of {tolerated}, as {wanted - 1} do, and must wait for one more of them at "
         f"every write: set spec.controllers.replicas to {wanted - 1} or {wanted + 1}"
     )
     return Finding(type="OddVoterCount", truth=Truth.FALSE, reason="Even", message=said)
