@@ -1,235 +1,444 @@
-"""The scripts that pods run, run for real by `sh`, with a stand-in for Kafka's tool and a directory for the volume."""
+"""The very scripts that pods run, run by `sh` on a disk that somebody else may have touched before.
+
+Only their fixed paths are put elsewhere, and Kafka's tool is a script of ours that does what Kafka's does, in its
+order: the checkpoint first, `meta.properties` last.
+"""
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
+from tests.model.values import CLUSTER, OTHER_CLUSTER, directory
 
+from kafka_quorum.observe.objects import pod_from
 from kafka_quorum.resources import scripts
 from kafka_quorum.resources.properties import DATA_PATH
 
-CLUSTER, DIRECTORY = "up13bG3eQDuGULOvFNd33g", "HSqUiwL7QCCgT2kgd9H0jQ"
-INTENT = f"{CLUSTER} 3000 InitialControllers claim-uid 0"
-SHELLS = [shell for shell in (["dash"], ["bash", "--posix"], ["busybox", "sh"]) if shutil.which(shell[0])]
-TOOL = """#!/bin/sh
-# Stands in for kafka-storage.sh: the checkpoint first, meta.properties last, as the real one does.
-echo "$@" >> "$TOOL_LOG"
+OWN, OTHER = directory(3000), directory(3000, 2)
+INTENT: Final = f"{CLUSTER} 3000 InitialControllers claim-uid 0"
+SHELLS = [
+    pytest.param(command.split(), id=command)
+    for command in ("dash", "busybox sh", "bash --posix")
+    if shutil.which(command.split()[0])
+]
+
+TOOL: Final = """\
+#!/bin/sh
+# What kafka-storage.sh does to the disk. TOOL_DOES tells how far it comes.
+echo "tool $*" >> "$CALLS"
+case $TOOL_DOES in early) printf '%s' "$TOOL_SAYS"; exit 1;; esac
 mkdir -p "$DISK/kraft/__cluster_metadata-0"
-echo voters > "$DISK/kraft/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
-[ "$TOOL_FAILS" = half ] && { printf 'he said "no"\\n\\tbackslash \\\\ and done\\n' >&2; exit 1; }
-printf 'node.id=3000\\ndirectory.id=%s\\nversion=1\\ncluster.id=%s\\n' "$TOOL_DIRECTORY" "$KQ_CLUSTER_ID" \\
+echo checkpoint > "$DISK/kraft/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
+case $TOOL_DOES in killed) kill -9 0;; late) printf '%s' "$TOOL_SAYS"; exit 1;; esac
+printf 'version=1\\ncluster.id=%s\\nnode.id=3000\\ndirectory.id=%s\\n' "$TOOL_CLUSTER" "$TOOL_DIRECTORY" \\
   > "$DISK/kraft/meta.properties"
+printf '%s' "$TOOL_SAYS"
+case $TOOL_DOES in killed-after) kill -9 0;; esac
+"""
+SYNC: Final = """\
+#!/bin/sh
+echo "sync $(cat "$DISK"/.kafka-quorum-format* 2>/dev/null)" >> "$CALLS"
 """
 
 
-@dataclass
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """How a script ended: its code, its report if it left one, and the calls that it made."""
+
+    code: int
+    report: dict[str, Any] | None
+    calls: list[str]
+
+
 class Volume:
-    """A volume, the tool, and the last report."""
+    """A volume, and a place beside it for the tool and for what is said."""
 
-    root: Path
-    shell: list[str]
+    def __init__(self, place: Path, shell: list[str]) -> None:
+        """Make an empty volume, with what file systems put there."""
+        self.place = place
+        self.shell = shell
+        self.disk = place / "data"
+        self.log_dir = self.disk / "kraft"
+        self.meta = self.log_dir / "meta.properties"
+        self.intent = self.disk / ".kafka-quorum-format"
+        (self.disk / "lost+found").mkdir(parents=True)
+        for name, text in (("kafka-storage.sh", TOOL), ("sync", SYNC)):
+            program = place / "bin" / name
+            program.parent.mkdir(exist_ok=True)
+            program.write_text(text)
+            program.chmod(0o755)
 
-    @property
-    def disk(self) -> Path:
-        """Where the claim is mounted."""
-        return self.root / "disk"
-
-    @property
-    def intent(self) -> Path:
-        """The formatter's intent."""
-        return self.disk / ".kafka-quorum-format"
-
-    @property
-    def meta(self) -> Path:
-        """Kafka's own mark of a formatted disk."""
-        return self.disk / "kraft" / "meta.properties"
-
-    def formatted(self, *, cluster: str = CLUSTER, node: int = 3000, directory: str = DIRECTORY) -> None:
-        """Lay out a disk as a format leaves it."""
-        self.meta.parent.mkdir(parents=True, exist_ok=True)
-        self.meta.write_text(f"node.id={node}\ndirectory.id={directory}\nversion=1\ncluster.id={cluster}\n")
-
-    def run(self, script: str, *arguments: str, **env: str) -> tuple[int, dict[str, Any]]:
-        """Run a script of ours on this volume: its exit code and its report."""
-        report = self.root / "termination-log"
-        report.unlink(missing_ok=True)
-        here = (
-            script.replace(DATA_PATH, str(self.disk))
-            .replace("/dev/termination-log", str(report))
-            .replace("/opt/kafka/bin", str(self.root))
+    def formatted(self, cluster: str = CLUSTER, node: int = 3000, directory_id: str = OWN) -> None:
+        """Somebody formatted it."""
+        self.log_dir.mkdir(exist_ok=True)
+        self.meta.write_text(
+            f"#\n#Sat Jan 01\nversion=1\ncluster.id={cluster}\nnode.id={node}\ndirectory.id={directory_id}\n"
         )
-        values = {
+
+    def partial(self) -> None:
+        """Files without meta.properties."""
+        (self.log_dir / "__cluster_metadata-0").mkdir(parents=True)
+
+    def run(self, script: str, **environment: str) -> Said:
+        """Run a script in a process group of its own, as a container would."""
+        told, calls = self.place / "termination-log", self.place / "calls"
+        for path in (told, calls):
+            path.unlink(missing_ok=True)
+        replaced = script.replace("/dev/termination-log", str(told)).replace(DATA_PATH, str(self.disk))
+        replaced = replaced.replace("/opt/kafka/bin", str(self.place / "bin"))
+        replaced = re.sub(r"\bsync\b", str(self.place / "bin" / "sync"), replaced)  # busybox has one built in
+        variables = {
             "PATH": os.environ["PATH"],
+            "LC_ALL": "C",
+            "CALLS": str(calls),
             "DISK": str(self.disk),
-            "TOOL_LOG": str(self.root / "tool.log"),
-            "TOOL_FAILS": "",
-            "TOOL_DIRECTORY": DIRECTORY,
+            "TOOL_DOES": "all",
+            "TOOL_SAYS": "Formatting metadata directory",
+            "TOOL_CLUSTER": CLUSTER,
+            "TOOL_DIRECTORY": OWN,
             "KQ_MODE": "InitialControllers",
             "KQ_CLUSTER_ID": CLUSTER,
             "KQ_NODE_ID": "3000",
-            "KQ_DIRECTORY_ID": DIRECTORY,
-            "KQ_CLAIM_UID": "claim-uid",
+            "KQ_DIRECTORY_ID": OWN,
             "KQ_CONFIG": "/etc/kafka-quorum/3000.properties",
             "KQ_INTENT": INTENT,
         }
-        command = [*self.shell, "-c", here, "format", *arguments]
-        done = subprocess.run(command, env={**values, **env}, capture_output=True, text=True, timeout=30, check=False)
-        assert done.stderr == "", done.stderr
-        said: dict[str, Any] = json.loads(report.read_text())
-        return done.returncode, said
+        arguments = ["format", "--initial-controllers", "3000@host:9093:id"]
+        done = subprocess.run(
+            [*self.shell, "-c", replaced, *arguments],
+            env=variables | environment,
+            check=False,
+            capture_output=True,
+            start_new_session=True,
+            timeout=30,
+        )
+        text = told.read_text() if told.exists() else ""
+        return Said(
+            code=done.returncode,
+            report=json.loads(text) if text else None,
+            calls=calls.read_text().splitlines() if calls.exists() else [],
+        )
 
-    def tool_calls(self) -> list[str]:
-        """What Kafka's tool was asked."""
-        log = self.root / "tool.log"
-        return log.read_text().splitlines() if log.exists() else []
+    def format(self, **environment: str) -> Said:
+        """Run the formatter's script."""
+        return self.run(scripts.FORMAT, **environment)
+
+    def files(self) -> set[str]:
+        """Everything on the volume, relative to it."""
+        return {str(path.relative_to(self.disk)) for path in self.disk.rglob("*") if path.is_file()}
 
 
-@pytest.fixture(params=SHELLS, ids=[" ".join(shell) for shell in SHELLS])
+@pytest.fixture(params=SHELLS)
 def volume(tmp_path: Path, request: pytest.FixtureRequest) -> Volume:
-    """An empty volume with a `lost+found`, as file systems have it."""
-    made = Volume(tmp_path, request.param)
-    (made.disk / "lost+found").mkdir(parents=True)
-    for name in ("kafka-storage.sh", "kafka-server-start.sh"):
-        tool = tmp_path / name
-        tool.write_text(TOOL if name.startswith("kafka-storage") else '#!/bin/sh\necho "started $1" >> "$TOOL_LOG"\n')
-        tool.chmod(0o755)
-    return made
+    """A volume and a shell."""
+    return Volume(tmp_path, request.param)
 
 
-def test_an_empty_disk_is_formatted_once(volume: Volume) -> None:
-    """The formatter leaves its intent, calls the tool with exactly the given arguments, and reports the identity."""
-    code, said = volume.run(scripts.FORMAT, "--initial-controllers", "3000@h:9093:x")
-    assert (code, said["found"], said["accepted"]) == (0, "formatted", True)
-    assert (said["clusterID"], said["nodeID"], said["directoryID"]) == (CLUSTER, "3000", DIRECTORY)
+def tool_calls(said: Said) -> list[str]:
+    """How Kafka's tool was called."""
+    return [call for call in said.calls if call.startswith("tool ")]
+
+
+def refused(said: Said, found: str, *words: str) -> None:
+    """The script gave up without calling Kafka's tool, and said what it found."""
+    assert said.code == 1
+    assert tool_calls(said) == []
+    assert said.report is not None
+    assert (said.report["accepted"], said.report["found"]) == (False, found)
+    for word in words:
+        assert word in said.report["message"]
+
+
+def accepted(said: Said) -> None:
+    """The script ended well, on the expected disk."""
+    assert said.code == 0
+    assert said.report == {
+        "found": "formatted",
+        "clusterID": CLUSTER,
+        "nodeID": "3000",
+        "directoryID": OWN,
+        "mode": "InitialControllers",
+        "accepted": True,
+        "message": said.report["message"] if said.report else "",
+    }
+
+
+# The formatter
+
+
+def test_empty_disk(volume: Volume) -> None:
+    """An empty disk is formatted once, with the arguments as given, and reported."""
+    said = volume.format()
+    accepted(said)
+    given = f"--cluster-id {CLUSTER} --initial-controllers 3000@host:9093:id"
+    assert tool_calls(said) == [f"tool format --config /etc/kafka-quorum/3000.properties {given}"]
     assert volume.intent.read_text() == INTENT
-    config = "--config /etc/kafka-quorum/3000.properties"
-    assert volume.tool_calls() == [f"format {config} --cluster-id {CLUSTER} --initial-controllers 3000@h:9093:x"]
 
 
-def test_a_second_formatter_only_reports(volume: Volume) -> None:
-    """Where the first report was lost, the disk is not touched again."""
-    volume.run(scripts.FORMAT)
-    before = volume.meta.stat().st_mtime_ns
-    code, said = volume.run(scripts.FORMAT)
-    assert (code, said["accepted"], said["message"]) == (0, True, "formatted already")
-    assert volume.meta.stat().st_mtime_ns == before
-    assert len(volume.tool_calls()) == 1
+def test_intent_is_flushed_first(volume: Volume) -> None:
+    """The intent is flushed, under its name, before Kafka's tool writes a byte; the format is flushed too."""
+    calls = [call.split()[0] for call in volume.format().calls]
+    assert calls == ["sync", "sync", "tool", "sync"]
 
 
-@pytest.mark.parametrize("left", ["intent", "intent and directory", "intent and checkpoint"])
-def test_a_format_cut_short_is_begun_again(volume: Volume, left: str) -> None:
-    """Whatever a killed formatter of this very claim left, the next one wipes it and formats."""
+def test_empty_log_dir(volume: Volume) -> None:
+    """A log directory without files is an empty disk."""
+    volume.log_dir.mkdir()
+    accepted(volume.format())
+
+
+def test_formatted_as_expected(volume: Volume) -> None:
+    """A formatter that comes again over its own work reports the same, and formats nothing."""
+    volume.format()
+    again = volume.format()
+    accepted(again)
+    assert again.calls == []
+
+
+def test_newcomer(volume: Volume) -> None:
+    """Without an expected directory id, the one that Kafka's tool made is reported."""
+    said = volume.format(KQ_DIRECTORY_ID="", TOOL_DIRECTORY=OTHER, KQ_MODE="NoInitialControllers")
+    assert said.code == 0
+    assert said.report is not None
+    assert (said.report["directoryID"], said.report["mode"]) == (OTHER, "NoInitialControllers")
+
+
+@pytest.mark.parametrize(
+    ("cluster", "node", "directory_id"),
+    [(OTHER_CLUSTER, 3000, OWN), (CLUSTER, 3001, OWN), (CLUSTER, 3000, OTHER)],
+    ids=["cluster", "node", "directory"],
+)
+def test_foreign_disk(volume: Volume, cluster: str, node: int, directory_id: str) -> None:
+    """A disk of another cluster, node or directory is refused and left as it is, even beside our intent."""
+    volume.formatted(cluster, node, directory_id)
     volume.intent.write_text(INTENT)
-    if left != "intent":
-        (volume.disk / "kraft").mkdir()
-    if left == "intent and checkpoint":
-        (volume.disk / "kraft" / "half.checkpoint").write_text("half")
-    code, said = volume.run(scripts.FORMAT)
-    assert (code, said["accepted"]) == (0, True)
-    assert not (volume.disk / "kraft" / "half.checkpoint").exists()
+    before = volume.meta.read_text()
+    refused(volume.format(), "formatted", cluster, str(node), directory_id)
+    assert volume.meta.read_text() == before
 
 
-@pytest.mark.parametrize("intent", [None, INTENT.replace("claim-uid 0", "claim-uid 1")])
-def test_files_of_somebody_else_are_left_alone(volume: Volume, intent: str | None) -> None:
-    """Files without meta.properties are wiped only under this formatter's own intent: Kafka's tool would not refuse."""
+@pytest.mark.parametrize("intent", [None, INTENT.replace("claim-uid", "another-claim"), f"{INTENT}0"])
+def test_formatted_by_somebody_else(volume: Volume, intent: str | None) -> None:
+    """The expected identity without our very intent is another's work: a snapshot restored into another claim, say."""
+    volume.formatted()
     if intent is not None:
         volume.intent.write_text(intent)
-    log = volume.disk / "kraft" / "__cluster_metadata-0" / "00000000000000000000.log"
-    log.parent.mkdir(parents=True)
-    log.write_text("records")
-    code, said = volume.run(scripts.FORMAT)
-    assert (code, said["found"], said["accepted"]) == (1, "partial", False)
-    assert log.read_text() == "records"
-    assert volume.tool_calls() == []
+    refused(volume.format(), "formatted", "another format's")
 
 
-@pytest.mark.parametrize(
-    "other", [{"cluster": "AAAAAAAAQACAAAAAAAAAAQ"}, {"node": 3001}, {"directory": "AAAAAAAAQACAAAAAAAAAAg"}]
-)
-def test_a_disk_of_another_identity_is_refused(volume: Volume, other: dict[str, Any]) -> None:
-    """Another cluster, node or directory id is named and not touched, even under our intent."""
+@pytest.mark.parametrize("intent", [None, "another intent", ""])
+def test_partial_of_somebody_else(volume: Volume, intent: str | None) -> None:
+    """Files without meta.properties, and without our intent, are refused and left as they are."""
+    volume.partial()
+    (volume.log_dir / "somebodys").write_text("data")
+    if intent is not None:
+        volume.intent.write_text(intent)
+    refused(volume.format(), "partial", "no intent of this formatter")
+    assert (volume.log_dir / "somebodys").read_text() == "data"
+
+
+def test_log_dir_is_a_file(volume: Volume) -> None:
+    """A file where the log directory should be is refused too."""
+    volume.log_dir.write_text("data")
+    refused(volume.format(), "partial")
+
+
+def test_partial_of_ours(volume: Volume) -> None:
+    """Half a format with our very intent beside it is wiped, and done again from the start."""
+    volume.partial()
+    (volume.log_dir / "half").write_text("")
     volume.intent.write_text(INTENT)
-    volume.formatted(**other)
-    before = volume.meta.read_text()
-    code, said = volume.run(scripts.FORMAT)
-    assert (code, said["accepted"], said["found"]) == (1, False, "formatted")
-    assert str(next(iter(other.values()))) in said["message"]
-    assert volume.meta.read_text() == before
-    assert volume.tool_calls() == []
+    accepted(volume.format())
+    assert "kraft/half" not in volume.files()
 
 
-def test_a_newcomers_disk_is_known_by_its_intent(volume: Volume) -> None:
-    """A newcomer has no id in advance: its formatted disk is reported again only under the very same intent."""
-    ours = INTENT.replace("InitialControllers", "NoInitialControllers")
-    newcomer = {"KQ_MODE": "NoInitialControllers", "KQ_DIRECTORY_ID": "", "KQ_INTENT": ours}
-    assert volume.run(scripts.FORMAT, "--no-initial-controllers", **newcomer)[1]["directoryID"] == DIRECTORY
-    assert volume.run(scripts.FORMAT, "--no-initial-controllers", **newcomer)[1]["accepted"]
-    later = {**newcomer, "KQ_INTENT": ours.replace("claim-uid 0", "claim-uid 1")}
-    code, said = volume.run(scripts.FORMAT, "--no-initial-controllers", **later)
-    assert (code, said["accepted"]) == (1, False)
+def test_killed_after_the_intent(volume: Volume) -> None:
+    """Killed with nothing but the intent on the disk: the next formatter starts over."""
+    volume.intent.write_text(INTENT)
+    accepted(volume.format())
 
 
-def test_a_failed_tool_is_quoted_in_valid_json(volume: Volume) -> None:
-    """Quotes, newlines and backslashes of the tool's words do not break the report; the half format counts as empty."""
-    code, said = volume.run(scripts.FORMAT, TOOL_FAILS="half")
-    assert (code, said["found"], said["accepted"]) == (1, "empty", False)
-    assert "kafka-storage.sh ended with 1: he said no" in said["message"]
-    assert volume.run(scripts.FORMAT)[1]["accepted"]
-
-
-def test_a_tool_that_writes_another_id_is_not_believed(volume: Volume) -> None:
-    """Exit code 0 proves nothing: the disk is read again."""
-    code, said = volume.run(scripts.FORMAT, TOOL_DIRECTORY="AAAAAAAAQACAAAAAAAAAAg")
-    assert (code, said["accepted"]) == (1, False)
-
-
-def test_an_emptied_disk_may_be_formatted_by_a_new_intent(volume: Volume) -> None:
-    """The old intent on an emptied disk stands in nobody's way."""
-    volume.intent.write_text("some earlier intent")
-    assert volume.run(scripts.FORMAT)[1]["accepted"]
+def test_killed_while_the_intent_is_written(volume: Volume) -> None:
+    """Killed with half an intent under its first name: that counts for nothing."""
+    volume.intent.with_suffix(".new").write_text(INTENT[:10])
+    accepted(volume.format())
     assert volume.intent.read_text() == INTENT
 
 
-@pytest.mark.parametrize("script", [scripts.VERIFY, scripts.RUN], ids=["verify", "run"])
-def test_the_expected_disk_is_accepted(volume: Volume, script: str) -> None:
-    """Only the very identity lets Kafka start."""
+def test_killed_within_the_format(volume: Volume) -> None:
+    """Killed after the checkpoint: nothing is reported, and the next formatter wipes and formats again."""
+    killed = volume.format(TOOL_DOES="killed")
+    assert killed.code == -9
+    assert killed.report is None
+    assert not volume.meta.exists()
+    accepted(volume.format())
+
+
+def test_killed_after_the_format(volume: Volume) -> None:
+    """Killed before the report: the next formatter finds its own work and reports it."""
+    killed = volume.format(TOOL_DOES="killed-after")
+    assert killed.report is None
+    again = volume.format()
+    accepted(again)
+    assert tool_calls(again) == []
+
+
+def test_second_format_of_the_same_claim(volume: Volume) -> None:
+    """After a loss in place the intent is another: what an earlier format left behind is not taken for its own."""
+    volume.format()
+    refused(volume.format(KQ_INTENT=f"{CLUSTER} 3000 NoInitialControllers claim-uid 1"), "formatted")
+
+
+@pytest.mark.parametrize("does", ["early", "late"])
+def test_failing_tool(volume: Volume, does: str) -> None:
+    """If Kafka's tool fails, its words are reported, and the disk counts as empty: half a format of ours."""
+    said = volume.format(TOOL_DOES=does, TOOL_SAYS="Invalid feature level 99")
+    assert said.code == 1
+    assert said.report is not None
+    assert (said.report["found"], said.report["accepted"]) == ("empty", False)
+    assert "ended with 1: Invalid feature level 99" in said.report["message"]
+    accepted(volume.format())
+
+
+def test_tool_that_lies(volume: Volume) -> None:
+    """A tool that says it formatted, and formatted something else, is not believed."""
+    said = volume.format(TOOL_CLUSTER=OTHER_CLUSTER)
+    assert said.code == 1
+    assert said.report is not None
+    assert (said.report["accepted"], said.report["clusterID"]) == (False, OTHER_CLUSTER)
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        'Exception: "quoted" and \\back\\slashed',
+        "line one\nline two\tand a tab\n\n",
+        "naïve, not ASCII ✓",
+        "'single' $(echo no) `echo no` %s %d %n",
+        "x" * 5000,
+        "\x1b[31mred\x1b[0m\x00"[:-1],
+    ],
+    ids=["quotes", "lines", "unicode", "shell", "long", "control"],
+)
+def test_report_is_always_json(volume: Volume, says: str) -> None:
+    """Whatever Kafka's tool says, the report is one short line of JSON that the operator can read."""
+    said = volume.format(TOOL_DOES="early", TOOL_SAYS=says)
+    assert said.report is not None
+    assert len(json.dumps(said.report)) < 4096
+    assert isinstance(said.report["message"], str)
+
+
+def test_malicious_meta(volume: Volume) -> None:
+    """A meta.properties with anything in it comes out as short, plain values."""
+    volume.log_dir.mkdir()
+    volume.meta.write_text('cluster.id="},{"\\\nnode.id=3000; rm -rf /\ndirectory.id=' + "y" * 500 + "\n")
+    said = volume.format()
+    refused(said, "formatted")
+    assert said.report is not None
+    assert len(said.report["directoryID"]) == 64
+
+
+def test_unwritable_intent(volume: Volume) -> None:
+    """If the intent cannot be written, that is reported, and Kafka's tool is not called."""
+    volume.intent.with_suffix(".new").mkdir()
+    refused(volume.format(), "empty", "cannot be written")
+    assert not volume.log_dir.exists()
+
+
+def test_failing_flush(volume: Volume) -> None:
+    """If the intent cannot be flushed, Kafka's tool is not called."""
+    (volume.place / "bin" / "sync").write_text("#!/bin/sh\nexit 1\n")
+    refused(volume.format(), "empty", "cannot be written")
+
+
+# The comparing init container, and Kafka's own container
+
+
+def test_verify_accepts(volume: Volume) -> None:
+    """The expected disk is accepted; the intent beside it does not matter any more."""
     volume.formatted()
-    if script is scripts.VERIFY:
-        code, said = volume.run(script)
-        assert (code, said["accepted"]) == (0, True)
-        assert volume.tool_calls() == []
-    else:
-        with pytest.raises(FileNotFoundError):  # nothing to report: the server has taken over
-            volume.run(script)
-        assert volume.tool_calls() == ["started /etc/kafka-quorum/3000.properties"]
+    before = volume.files()
+    accepted(volume.run(scripts.VERIFY))
+    assert volume.files() == before
 
 
 @pytest.mark.parametrize("script", [scripts.VERIFY, scripts.RUN], ids=["verify", "run"])
 @pytest.mark.parametrize(
-    ("found", "other"),
-    [
-        ("empty", None),
-        ("partial", {}),
-        ("formatted", {"cluster": "AAAAAAAAQACAAAAAAAAAAQ"}),
-        ("formatted", {"node": 3001}),
-        ("formatted", {"directory": "AAAAAAAAQACAAAAAAAAAAg"}),
-    ],
+    ("cluster", "node", "directory_id"),
+    [(OTHER_CLUSTER, 3000, OWN), (CLUSTER, 3001, OWN), (CLUSTER, 3000, OTHER), (CLUSTER, 3000, "")],
+    ids=["cluster", "node", "directory", "no directory"],
 )
-def test_every_other_disk_is_refused(volume: Volume, script: str, found: str, other: dict[str, Any] | None) -> None:
-    """Kafka does not start, nothing is written, and the report says what was found."""
-    if other is not None:
-        volume.formatted(**other)
+def test_verify_refuses(volume: Volume, script: str, cluster: str, node: int, directory_id: str) -> None:
+    """Any other identity is refused, with both told, and Kafka is not started."""
+    volume.formatted(cluster, node, directory_id)
+    refused(volume.run(script), "formatted", CLUSTER, OWN, cluster, str(node), directory_id)
+
+
+@pytest.mark.parametrize("script", [scripts.VERIFY, scripts.RUN], ids=["verify", "run"])
+@pytest.mark.parametrize("found", ["empty", "partial"])
+def test_verify_refuses_without_an_identity(volume: Volume, script: str, found: str) -> None:
+    """An empty disk, or files without meta.properties, start no Kafka, and nothing is written to the disk."""
     if found == "partial":
-        volume.meta.unlink()
-        (volume.disk / "kraft" / "some.log").write_text("records")
-    before = sorted(volume.disk.rglob("*"))
-    code, said = volume.run(script)
-    assert (code, said["found"], said["accepted"]) == (1, found, False)
-    assert DIRECTORY in said["message"]
-    assert sorted(volume.disk.rglob("*")) == before
-    assert volume.tool_calls() == []
+        volume.partial()
+    before = volume.files()
+    refused(volume.run(script), found, f"found the disk {found}")
+    assert volume.files() == before
+
+
+def test_expected_nothing_finds_nothing(volume: Volume) -> None:
+    """A pod without an expected identity accepts no disk without one."""
+    refused(volume.run(scripts.VERIFY, KQ_CLUSTER_ID="", KQ_NODE_ID="", KQ_DIRECTORY_ID=""), "empty")
+
+
+def test_run_starts_kafka(volume: Volume) -> None:
+    """On the expected disk Kafka takes the script's place, with its own properties, and no report is left."""
+    volume.formatted()
+    start = volume.place / "bin" / "kafka-server-start.sh"
+    start.write_text('#!/bin/sh\necho "start $* as $$" >> "$CALLS"\nexit 7\n')
+    start.chmod(0o755)
+    said = volume.run(scripts.RUN)
+    assert said.code == 7
+    assert said.report is None
+    assert said.calls[0].startswith("start /etc/kafka-quorum/3000.properties")
+
+
+def test_the_operator_reads_the_report(volume: Volume) -> None:
+    """What the script wrote is what the operator reads from the pod's status."""
+    volume.formatted(OTHER_CLUSTER)
+    said = volume.run(scripts.VERIFY)
+    message = json.dumps(said.report)
+    pod = pod_from(
+        {
+            "metadata": {
+                "name": "alpha-3000-g1",
+                "uid": "u",
+                "resourceVersion": "1",
+                "labels": {"kafkaquorum.io/role": "controller", "kafkaquorum.io/node-id": "3000"},
+            },
+            "status": {
+                "initContainerStatuses": [
+                    {"name": "verify", "state": {"terminated": {"exitCode": 1, "message": message}}}
+                ]
+            },
+        }
+    )
+    assert pod is not None
+    assert pod.report is not None
+    assert (pod.report.cluster_id, pod.report.node_id, pod.report.accepted) == (OTHER_CLUSTER, 3000, False)
+
+
+def test_no_pod_of_ours_formats_and_runs() -> None:
+    """The script that formats never starts Kafka, the ones that start it never format."""
+    assert "kafka-server-start" not in scripts.FORMAT
+    for script in (scripts.VERIFY, scripts.RUN):
+        assert "kafka-storage" not in script
+        assert "rm -rf" not in script
+    for script in (scripts.FORMAT, scripts.VERIFY, scripts.RUN):
+        assert "--release-version" not in script
+        assert "quorum-state" not in script
