@@ -60,7 +60,7 @@ def _key(text: str) -> str:
 
 def _value(text: str) -> str:
     escaped = text.replace("\\", "\\\\")
-    return _latin(f"\\{escaped}" if escaped.startswith(" ") else escaped)
+    return _latin(f"\\{escaped}" if escaped.startswith((" ", "\t")) else escaped)
 
 
 def _latin(text: str) -> str:
