@@ -129,12 +129,13 @@ class Quorum:
         return found
 
     def events(self) -> list[tuple[str, str]]:
-        """Reason and note of every event about the resource, in order of time."""
-        rows = [
-            row for row in items(self.namespace, "events.events.k8s.io") if row["regarding"]["kind"] == "KafkaQuorum"
-        ]
-        ordered = sorted(rows, key=lambda row: row.get("eventTime") or "")
-        return [(row["reason"], row.get("note", "")) for row in ordered]
+        """Reason and message of every event about the resource, in the order in which they were written."""
+        return [(row["reason"], row.get("message", "")) for row in self.event_objects()]
+
+    def event_objects(self) -> list[Json]:
+        """The events themselves, in the same order: their stamps are of a second, their versions are not."""
+        ours = (row for row in items(self.namespace, "events") if row["involvedObject"].get("kind") == "KafkaQuorum")
+        return sorted(ours, key=lambda row: int(row["metadata"]["resourceVersion"]))
 
     # --- its disks ------------------------------------------------------------------------------------------------
 
@@ -189,7 +190,7 @@ class Quorum:
         looks: list[tuple[str, ...]] = [
             ("get", "kq", self.name, "-o", "yaml"),
             ("get", "pods,pvc,pdb,configmaps", "-o", "wide"),
-            ("get", "events.events.k8s.io", "--sort-by=.eventTime"),
+            ("get", "events", "--sort-by=.metadata.creationTimestamp"),
             *(("logs", pod["metadata"]["name"], "--all-containers", "--tail=25") for pod in pods),
         ]
         for look in looks:

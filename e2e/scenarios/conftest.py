@@ -81,6 +81,14 @@ def quorum(quorums: Make) -> Quorum:
     return quorums("q")
 
 
+@pytest.fixture
+def ready(quorum: Quorum) -> Quorum:
+    """A ready quorum of three."""
+    quorum.apply()
+    quorum.wait_ready()
+    return quorum
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]

@@ -96,3 +96,12 @@ def test_a_further_controller_is_waited_for() -> None:
     finding = ready(done(observed, desired(replicas=4)))
     assert (finding.truth, finding.reason) == (Truth.FALSE, "ControllersMissing")
     assert "3003" in finding.message
+
+
+def test_a_pod_that_went_a_moment_ago_is_missing_at_once() -> None:
+    """The leader calls a killed voter caught up for a fetch timeout more; without its pod nothing is ready."""
+    record = running()
+    first, *others = (pod(record, of) for of in record.nodes)
+    for pods in (tuple(others), (replace(first, deleting=True), *others)):
+        finding = ready(done(at_rest(record, pods=pods)))
+        assert (finding.truth, finding.reason) == (Truth.FALSE, "ControllersMissing")

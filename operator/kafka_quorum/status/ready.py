@@ -3,7 +3,7 @@
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import stale_voters, wanted_node_ids
-from kafka_quorum.model.observed import QuorumView
+from kafka_quorum.model.observed import PodRole, QuorumView
 from kafka_quorum.status.finding import Finding, Pass, Truth
 
 
@@ -30,7 +30,10 @@ def _lacking(done: Pass, record: IdentityRecord, view: QuorumView) -> tuple[str,
     """What still stands between this quorum and Ready: reason and sentence; None if nothing does."""
     wanted = wanted_node_ids(done.desired, record)
     keys = {node.node_id: node.key for node in record.nodes}
-    missing = [str(node) for node in wanted if keys.get(node) not in view.voters & view.caught_up]
+    # Kafka goes on calling a voter caught up for a fetch timeout after it was killed: its pod tells at once.
+    up = {pod.node_id for pod in done.observed.pods if pod.role is PodRole.KAFKA and pod.running and not pod.deleting}
+    voting = {node for node in wanted if keys.get(node) in view.voters & view.caught_up}
+    missing = [str(node) for node in wanted if node not in voting & up]
     rows = (
         (bool(missing), "ControllersMissing", f"not caught-up voters yet: {', '.join(missing)}"),
         (bool(stale_voters(record, view)), "StaleVoters", "the voter set has stale members"),

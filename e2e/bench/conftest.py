@@ -1,0 +1,33 @@
+"""The figures of one run: collected by the measurements, printed together at the end, as a table or as JSON."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from bench.figures import Figures
+from harness import operator
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--figures json` prints JSON in place of tables."""
+    parser.addoption("--figures", choices=("table", "json"), default="table", help="how figures are printed")
+    parser.addoption("--pairs", type=int, default=5, help="how many alternated pairs of bootstraps")
+    parser.addoption("--rest-seconds", type=int, default=300, help="how long quorums at rest are measured")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installed() -> None:
+    """The operator as the chart installs it, of this checkout."""
+    operator.install(operator.current_image())
+
+
+@pytest.fixture(scope="session")
+def figures(pytestconfig: pytest.Config) -> Iterator[Figures]:
+    """Where measurements put their figures."""
+    collected = Figures()
+    yield collected
+    if pytestconfig.getoption("figures") == "json":
+        print("\n" + json.dumps(collected.values, indent=1))
+    else:
+        print("\n" + "\n\n".join(collected.tables))

@@ -1,0 +1,43 @@
+"""How long one observation takes: the operator's own gathering, in this process, against a quorum that runs."""
+
+import asyncio
+import time
+
+from kafka_quorum.kube.client import connect
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.observed import Memory
+from kafka_quorum.observe import gather
+from kafka_quorum.observe.quorum import FETCH_TIMEOUT_MS
+from kafka_quorum.settings import SystemClock
+from kafka_quorum.wire.admin import KafkaControllers
+
+_PORT = 9093
+
+
+def observe(namespace: str, name: str, looks: int) -> dict[str, list[float]]:
+    """Seconds of every look, by what is looked at: `Kubernetes objects`, `quorum`, `both`."""
+    return asyncio.run(_observe(namespace, name, looks))
+
+
+async def _observe(namespace: str, name: str, looks: int) -> dict[str, list[float]]:
+    kube, controllers, clock, memory = await connect(), KafkaControllers(), SystemClock(), Memory()
+    measured: dict[str, list[float]] = {"Kubernetes objects": [], "quorum": [], "both": []}
+    try:
+        for _ in range(looks + 1):
+            began_s = time.perf_counter()
+            taken = await gather.snapshot(kube, namespace, name, clock)
+            assert taken is not None
+            between_s = time.perf_counter()
+            looked = await gather.look(
+                controllers, taken, memory, port=_PORT, fetch_timeout_ms=FETCH_TIMEOUT_MS, clock=clock
+            )
+            ended_s = time.perf_counter()
+            assert isinstance(looked.quorum, Known), looked.quorum
+            memory = looked.memory
+            measured["Kubernetes objects"].append(between_s - began_s)
+            measured["quorum"].append(ended_s - between_s)
+            measured["both"].append(ended_s - began_s)
+    finally:
+        await controllers.close()
+        await kube.close()
+    return {name: seconds[1:] for name, seconds in measured.items()}  # the first one opens connections

@@ -1,0 +1,144 @@
+"""`make bench`: what the operator costs, side by side in one run. It prints figures and asserts none of them."""
+
+import json
+import statistics
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from bench import floor, latency
+from bench.figures import Figures
+from harness import operator, rest
+from harness.quorum import Quorum
+from harness.shell import kubectl, run, wait_until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.bench, pytest.mark.timeout(1800)]
+
+SPEC = {"controllers": {"jvm": {"heap": floor.HEAP}}}
+_LOOKS = 200
+
+
+@pytest.fixture
+def spaces() -> Iterator[list[str]]:
+    """Namespaces that a measurement made; they are gone before the next one begins."""
+    made: list[str] = []
+    yield made
+    for name in made:
+        clear(name)
+
+
+def space(made: list[str]) -> str:
+    """A namespace of its own."""
+    name = f"bench-{uuid.uuid4().hex[:8]}"
+    kubectl("create", "namespace", name)
+    made.append(name)
+    return name
+
+
+def clear(namespace: str) -> None:
+    """Take everything of a measurement away, and wait for it, so that nothing disturbs the next one."""
+    run("kubectl", "-n", namespace, "delete", "kq,statefulset", "--all", "--wait=false")
+    run("kubectl", "-n", namespace, "delete", "pods", "--all", "--force", "--grace-period=0")
+    run("kubectl", "delete", "namespace", namespace, "--ignore-not-found", "--timeout=120s", timeout_s=130)
+
+
+def operator_seconds(namespace: str) -> tuple[float, float]:
+    """From apply to three caught-up voters, and to the condition Ready, of a KafkaQuorum."""
+    quorum = Quorum(namespace=namespace, name="q")
+    ready_s: list[float] = []
+    started_s = time.monotonic()
+    quorum.apply(SPEC)
+
+    def wait() -> None:
+        quorum.wait_ready()
+        ready_s.append(time.monotonic() - started_s)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    selector = "kafkaquorum.io/quorum=q,kafkaquorum.io/role=controller"
+    done_s = floor.seconds_until_done(namespace, selector, floor.labelled, started_s)
+    waiting.join()
+    return done_s, ready_s[0]
+
+
+def floor_seconds(namespace: str) -> float:
+    """The same from plain manifests."""
+    started_s = time.monotonic()
+    floor.apply_floor(namespace)
+    return floor.seconds_until_done(namespace, "app=quorum", floor.ordinal, started_s)
+
+
+def test_time_from_apply_to_ready(figures: Figures, spaces: list[str], pytestconfig: pytest.Config) -> None:
+    """Alternated pairs on images that are loaded: each side once per pair, in turn first and second."""
+    pairs: list[tuple[float, float, float]] = []
+    for number in range(int(pytestconfig.getoption("pairs"))):
+        floor_s = done_s = ready_s = 0.0
+        for side in ("floor", "operator") if number % 2 == 0 else ("operator", "floor"):
+            namespace = space(spaces)
+            if side == "floor":
+                floor_s = floor_seconds(namespace)
+            else:
+                done_s, ready_s = operator_seconds(namespace)
+            clear(namespace)
+        pairs.append((floor_s, done_s, ready_s))
+    columns = [statistics.median(column) for column in zip(*pairs, strict=True)]
+    rows = [(number + 1, *pair, pair[1] / pair[0]) for number, pair in enumerate(pairs)]
+    figures.add(
+        "bootstrap",
+        "From apply to a leader and three caught-up voters, in seconds (goal: ratio at most 1.3)",
+        ("pair", "plain manifests", "operator", "operator's Ready", "ratio"),
+        [*rows, ("median", *columns, columns[1] / columns[0])],
+        pairs=[dict(zip(("floor_s", "operator_s", "ready_s"), pair, strict=True)) for pair in pairs],
+        ratio=columns[1] / columns[0],
+    )
+
+
+def test_at_rest(figures: Figures, spaces: list[str], pytestconfig: pytest.Config) -> None:
+    """Requests as the API server counts them for the operator's account; memory and CPU as the kernel does."""
+    duration_s = int(pytestconfig.getoption("rest_seconds"))
+    rows: list[tuple[object, float, float, float]] = []
+    values = {}
+    with rest.counted_requests():
+        for count in (0, 1, 3):
+            while len(spaces) < count:
+                Quorum(namespace=space(spaces), name="q").apply(SPEC)
+            for namespace in spaces:
+                Quorum(namespace=namespace, name="q").wait_ready()
+            wait_until("the operator is ready", operator.pods, 30)
+            used = rest.measure(duration_s)
+            rows.append((count, used.requests_per_minute, used.cpu_millicores, used.memory_mib))
+            values[str(count)] = used.values()
+    per_quorum = (rows[2][1] - rows[0][1]) / 3
+    rows.append(("each", per_quorum, (rows[2][2] - rows[0][2]) / 3, (rows[2][3] - rows[0][3]) / 3))
+    figures.add(
+        "rest",
+        f"At rest, over {duration_s} s",
+        ("quorums", "API requests/min", "CPU, thousandths of a core", "resident memory, MiB"),
+        rows,
+        **values,
+        requests_per_quorum_and_minute=per_quorum,
+    )
+
+
+def test_latency_of_one_observation(figures: Figures, spaces: list[str]) -> None:
+    """The operator's own code from here against a live quorum: Kubernetes objects, and the quorum itself."""
+    namespace = space(spaces)
+    quorum = Quorum(namespace=namespace, name="q")
+    quorum.apply(SPEC)
+    quorum.wait_ready()
+    measured = latency.observe(namespace, "q", _LOOKS)
+    rows = []
+    for name, seconds in measured.items():
+        ordered = sorted(value * 1000 for value in seconds)
+        row = (ordered[0], statistics.median(ordered), ordered[int(len(ordered) * 0.95)], ordered[-1])
+        rows.append((name, *row))
+    figures.add(
+        "latency",
+        f"One observation of three controllers, {_LOOKS} times, in milliseconds",
+        ("", "min", "median", "p95", "max"),
+        rows,
+        **{row[0]: json.loads(json.dumps(row[1:])) for row in rows},
+    )

@@ -1,0 +1,126 @@
+"""Changes of a spec: what is carried out, what is corrected, what is held and says so."""
+
+import pytest
+
+from harness.quorum import Quorum
+from harness.shell import Json, holds_for, kubectl, wait_until
+from scenarios.expectations import assert_one_quorum
+
+pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(300)]
+
+ALL = {3000, 3001, 3002}
+
+
+def test_more_replicas_join_one_by_one(ready: Quorum) -> None:
+    """From three to four to five: nobody restarts, each newcomer is added by itself, and four says what it costs."""
+    running = ready.running()
+    for count, odd in ((4, "False"), (5, "True")):
+        kubectl("-n", ready.namespace, "scale", "kq", ready.name, f"--replicas={count}")
+        ready.wait_ready()
+        assert len(ready.voters()) == count
+        assert ready.condition("OddVoterCount")["status"] == odd
+    assert {key: row for key, row in ready.running().items() if key in ALL} == running
+    assert [reason for reason, _ in ready.events()].count("AddRaftVoter") == 2
+    assert_one_quorum(ready, initial=ALL, voters=ALL | {3003, 3004})
+
+
+def test_an_even_number_says_what_it_costs(quorum: Quorum) -> None:
+    """Four are allowed, and a condition tells that they tolerate no more than three do."""
+    quorum.apply({"controllers": {"replicas": 4}})
+    quorum.wait_ready(150)
+    condition = quorum.condition("OddVoterCount")
+    assert condition["status"] == "False"
+    assert "4 voters tolerate the loss of 1, as 3 do" in condition["message"]
+    assert_one_quorum(quorum, initial=ALL | {3003}, voters=ALL | {3003})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "reason"),
+    [
+        pytest.param({"kafka": {"image": "testbed/kafka:4.4.O"}}, {"kafka": {"image": ""}}, "PodStuck", id="image"),
+        pytest.param(
+            {"controllers": {"jvm": {"options": ["-XX:NoSuchOption"]}}},
+            {"controllers": {"jvm": {"options": []}}},
+            None,
+            id="jvm",
+        ),
+        pytest.param(
+            {"kafka": {"config": {"metadata.log.segment.bytes": "none"}}},
+            {"kafka": {"config": {"metadata.log.segment.bytes": None}}},
+            None,
+            id="config",
+        ),
+        pytest.param(
+            {"controllers": {"jvm": {"heap": "900Gi"}}}, {"controllers": {"jvm": {"heap": "128Mi"}}}, None, id="heap"
+        ),
+    ],
+)
+def test_pods_that_cannot_start_are_corrected(wrong: Json, right: Json, reason: str | None, quorum: Quorum) -> None:
+    """A spec by which nothing starts is named, and when it is corrected the pods are made anew by themselves."""
+    quorum.apply(wrong)
+    condition = quorum.wait_condition("Degraded", "True", reason)
+    print(condition["reason"], condition["message"])
+    cluster = quorum.record()["cluster_id"]
+    quorum.patch(right)
+    quorum.wait_ready(150)
+    assert quorum.record()["cluster_id"] == cluster
+    assert_one_quorum(quorum, initial=ALL, voters=ALL)
+
+
+def test_a_paused_quorum_is_left_alone(ready: Quorum) -> None:
+    """A pod deleted while paused is not made again, and the resource says why; unpaused, it comes back."""
+    ready.patch({"paused": True})
+    ready.wait_condition("Progressing", "False", "Paused")
+    ready.delete_pod(ready.pods()[3000]["metadata"]["name"])
+    ready.wait_condition("Ready", "False")
+    holds_for("no pod is made", lambda: 3000 not in ready.pods(), 8)
+    condition = ready.condition("Progressing")
+    assert condition["reason"] == "Paused"
+    assert "spec.paused" in condition["message"]
+    ready.patch({"paused": False})
+    wait_until("the pod is made again", lambda: 3000 in ready.pods(), 60)
+    ready.wait_ready()
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        pytest.param({"kafka": {"version": "4.4.1"}}, "spec.kafka.version", id="version"),
+        pytest.param({"kafka": {"image": "testbed/kafka:other"}}, "spec.kafka.image", id="image"),
+        pytest.param({"kafka": {"config": {"num.io.threads": "9"}}}, "spec.kafka.config", id="config"),
+        pytest.param({"controllers": {"jvm": {"heap": "160Mi"}}}, "spec.controllers.jvm", id="jvm"),
+        pytest.param({"controllers": {"replicas": 1}}, "spec.controllers", id="fewer"),
+    ],
+)
+def test_what_is_not_supported_yet_touches_nothing(change: Json, field: str, ready: Quorum) -> None:
+    """The change is named as held, no pod is touched; taken back, the quorum is ready again."""
+    running, spec = ready.running(), ready.resource()["spec"]
+    ready.patch(change)
+    condition = ready.wait_condition("Progressing", "False", "NotSupportedYet")
+    assert field in condition["message"]
+    holds_for("no pod is touched", lambda: ready.running() == running, 5)
+    ready.patch(_undo(change, spec))
+    ready.wait_ready()
+    assert ready.running() == running
+
+
+def _undo(change: Json, spec: Json) -> Json:
+    """The merge patch that brings the fields of `change` back to what `spec` has."""
+    return {
+        key: _undo(value, spec.get(key) or {}) if isinstance(value, dict) else spec.get(key)
+        for key, value in change.items()
+    }
+
+
+def test_an_invalid_spec_blocks_changes_and_not_repair(ready: Quorum) -> None:
+    """What only the operator refuses is named by field; a pod that is lost meanwhile still comes back."""
+    ready.patch({"controllers": {"config": {"num.io.threads": "two\nnode.id=7"}}})
+    condition = ready.wait_condition("SpecAccepted", "False", "InvalidSpec")
+    assert "num.io.threads" in condition["message"]
+    before = ready.running()
+    ready.delete_pod(ready.pods()[3001]["metadata"]["name"])
+    wait_until("the pod is made again", lambda: ready.running().get(3001, before[3001])[0] != before[3001][0], 90)
+    ready.wait_condition("Available", "True")
+    ready.patch({"controllers": {"config": {"num.io.threads": None}}})
+    ready.wait_ready()
+    assert_one_quorum(ready, initial=ALL, voters=ALL)

@@ -1,0 +1,111 @@
+"""Pods that go away: deleted, evicted, drained. Each comes back on its own disk, and a majority stays throughout."""
+
+import json
+
+import pytest
+
+from harness import nodes
+from harness.quorum import Quorum
+from harness.shell import get, kubectl, run, wait_until
+from scenarios.expectations import assert_one_quorum
+
+pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(300)]
+
+ALL = {3000, 3001, 3002}
+
+
+def wait_back(quorum: Quorum, node_id: int, old_uid: str) -> None:
+    """Wait until another pod of this controller is there and the quorum is ready with it."""
+
+    def replaced() -> bool:
+        pod = quorum.pods().get(node_id)
+        return pod is not None and pod["metadata"]["uid"] != old_uid
+
+    wait_until(f"controller {node_id} has a new pod", replaced, 90)
+    quorum.wait_condition("Ready", "True")
+
+
+def test_each_pod_is_deleted_in_turn(ready: Quorum) -> None:
+    """Each comes back under its name, on its disk, and the others are not touched."""
+    voters = ready.voters()
+    for node_id in sorted(ALL):
+        before = ready.running()
+        name = ready.pods()[node_id]["metadata"]["name"]
+        ready.delete_pod(name)
+        wait_back(ready, node_id, before[node_id][0])
+        after = ready.running()
+        assert {key: row for key, row in after.items() if key != node_id} == {
+            key: row for key, row in before.items() if key != node_id
+        }
+        assert ready.voters() == voters
+    assert_one_quorum(ready, initial=ALL, voters=ALL)
+
+
+def test_all_pods_are_lost_at_once(ready: Quorum) -> None:
+    """Killed together without grace, all come back as the same voters of the same cluster."""
+    voters = ready.voters()
+    names = [pod["metadata"]["name"] for pod in ready.pods().values()]
+    uids = {uid for uid, _, _ in ready.running().values()}
+    kubectl("-n", ready.namespace, "delete", "pod", *names, "--force", "--grace-period=0")
+    wait_until("three new pods run", lambda: len({u for u, _, c in ready.running().values() if c} - uids) == 3, 90)
+    ready.wait_ready()
+    assert ready.voters() == voters
+    assert_one_quorum(ready, initial=ALL, voters=ALL)
+
+
+def test_a_killed_sandbox_is_made_anew_on_the_same_disk(ready: Quorum) -> None:
+    """The kubelet starts the pod again; its disk is what it expects, and it is a voter as before."""
+    voters, pod = ready.voters(), ready.pods()[3000]
+    nodes.kill_sandbox(pod)
+
+    def restarted() -> bool:
+        return ready.running()[3000][1] > 0
+
+    wait_until("its container was started again", restarted, 90)
+    wait_until("the voters are as before", lambda: ready.voters() == voters, 60)
+    ready.wait_ready()
+    assert ready.pods()[3000]["metadata"]["uid"] == pod["metadata"]["uid"]
+
+
+def evict(quorum: Quorum, name: str) -> tuple[int, str]:
+    """Ask for an eviction: exit code and what was said."""
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": quorum.namespace}}
+    path = f"/api/v1/namespaces/{quorum.namespace}/pods/{name}/eviction"
+    code, output, errors = run("kubectl", "create", "--raw", path, "-f", "-", stdin=json.dumps(body))
+    return code, output + errors
+
+
+def test_one_voter_may_be_evicted_and_no_second_one(ready: Quorum) -> None:
+    """While the first is not back as a caught-up voter, the disruption budget refuses to let another go."""
+    wait_until("the budget allows one disruption", lambda: _allowed(ready) == 1, 30)
+    names = {node_id: pod["metadata"]["name"] for node_id, pod in ready.pods().items()}
+    before = ready.running()
+    code, said = evict(ready, names[3000])
+    assert code == 0, said
+    code, said = evict(ready, names[3001])
+    assert code != 0
+    assert "disruption budget" in said
+    wait_back(ready, 3000, before[3000][0])
+    wait_until("the budget allows one disruption again", lambda: _allowed(ready) == 1, 30)
+
+
+def _allowed(quorum: Quorum) -> int:
+    status = get(quorum.namespace, "pdb", f"{quorum.name}-voters").get("status", {})
+    return int(status.get("disruptionsAllowed", 0))
+
+
+def test_a_drained_node_gives_its_voter_back_later(ready: Quorum) -> None:
+    """The drain evicts one voter and no more; it waits for its disk's node, and is back when that may be used again."""
+    pod = ready.pods()[3002]
+    node, voters = pod["spec"]["nodeName"], ready.voters()
+    selector = f"--pod-selector=kafkaquorum.io/quorum={ready.name}"
+    try:
+        kubectl("drain", node, selector, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=120s")
+        condition = ready.wait_condition("Degraded", "True", "PodUnschedulable")
+        assert "q-3002-g1" in condition["message"]
+        assert ready.condition("Available")["status"] == "True"
+        assert ready.voters() == voters
+    finally:
+        kubectl("uncordon", node)
+    ready.wait_ready()
+    assert_one_quorum(ready, initial=ALL, voters=ALL)
