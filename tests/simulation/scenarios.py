@@ -81,6 +81,11 @@ def says(kind: str, reason: str) -> Callable[[World], bool]:
     return lambda world: condition(world, kind).get("reason") == reason
 
 
+def tells(kind: str, text: str) -> Callable[[World], bool]:
+    """Once the message of a condition contains this."""
+    return lambda world: text in condition(world, kind).get("message", "")
+
+
 def is_gone(world: World) -> bool:
     """Once the resource, its pods and its services are gone; claims may stay."""
     kinds = (QUORUMS, PODS, SERVICES)
@@ -147,6 +152,13 @@ def deletes_service(world: World, _: Checker) -> None:
     world.kube.remove(SERVICES, NAMESPACE, f"{NAME}-controllers")
 
 
+def image_vanishes(world: World, _: Checker) -> None:
+    """The registry loses the image, and every pod is deleted."""
+    world.kubelet.bad_images = ("apache/kafka:4.4.0",)
+    for pod in list(world.kube.all(PODS)):
+        world.kube.delete(PODS, NAMESPACE, pod["metadata"]["name"])
+
+
 def foreign_disk(world: World, _: Checker) -> None:
     """Files of somebody else lie on the first volume."""
     for volume in world.volumes.of_quorum(NAMESPACE, NAME)[:1]:
@@ -188,6 +200,7 @@ EXHAUSTIVE: Final = (
 
 _TYPO = {"kafka": {"version": "4.4.0", "image": "apache/kafka:typo"}}
 _OLDER = {"kafka": {"version": "4.1.2", "image": ""}}
+_MIRROR = {"kafka": {"version": "4.4.0", "image": "mirror/kafka:4.4.0"}}
 _RIGHT = {"kafka": {"version": "4.4.0", "image": "apache/kafka:4.4.0"}}
 
 FURTHER: Final = (
@@ -288,6 +301,15 @@ FURTHER: Final = (
         spec={**_THREE, **_TYPO},
         turns=(
             _turn("asks for less", says("Degraded", "PodStuck"), applies({"kafka": {"version": "4.1.2", "image": ""}})),
+        ),
+    ),
+    Scenario(
+        name="image-gone",
+        spec=_THREE,
+        turns=(
+            _turn("the image vanishes", is_ready, image_vanishes),
+            _turn("asks for less", says("Degraded", "PodStuck"), applies(_OLDER)),
+            _turn("names a mirror", tells("Ready", "is older than"), applies(_MIRROR)),
         ),
     ),
 )

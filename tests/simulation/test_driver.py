@@ -1,0 +1,105 @@
+"""The harness itself: it notices an operator that does nothing or does wrong, and its runs can be replayed."""
+
+from tests.simulation.bodies import pod
+from tests.simulation.driver import Driver, Operator, real
+from tests.simulation.explore import faults_of, replay, scenario
+from tests.simulation.faults import Accident, Injection, Loss, Strike, parse_fault
+
+from kafka_quorum.kube.protocol import PODS, KubeApi
+from kafka_quorum.model.plan import Plan
+from kafka_quorum.reconcile import PassResult, QuorumKey
+from kafka_quorum.settings import Clock, IdSource
+from kafka_quorum.wire.protocol import Controllers
+
+
+class _Idle:
+    """An operator whose planner does nothing."""
+
+    def changed(self, key: QuorumKey) -> None:
+        """It does not care."""
+
+    async def run_pass(self, key: QuorumKey) -> PassResult:
+        """Look, and leave it at that."""
+        assert key.name
+        empty = Plan(actions=(), waits=(), verdicts=(), requeue_s=10.0)
+        return PassResult(plan=empty, outcomes=(), requeue_s=10.0, again=False, gone=False)
+
+
+class _Reckless(_Idle):
+    """An operator that starts Kafka beside a formatter."""
+
+    def __init__(self, kube: KubeApi) -> None:
+        self._kube = kube
+
+    async def run_pass(self, key: QuorumKey) -> PassResult:
+        """Make both pods."""
+        if not await self._kube.list(PODS, key.namespace, {}):
+            for name, role in (("f", "formatter"), ("k", "controller")):
+                await self._kube.create(PODS, key.namespace, pod(name, role))
+        return await super().run_pass(key)
+
+
+def idle(_: KubeApi, __: Controllers, ___: Clock, ____: IdSource) -> Operator:
+    """Make the idle one."""
+    return _Idle()
+
+
+def reckless(kube: KubeApi, _: Controllers, __: Clock, ___: IdSource) -> Operator:
+    """Make the reckless one."""
+    return _Reckless(kube)
+
+
+def test_an_operator_that_does_nothing_fails() -> None:
+    """It breaks no rule, and yet its run is not fine: the quorum never becomes Ready."""
+    run = replay("initial-3/no-fault", make=idle)
+    assert run.violations == []
+    assert not run.ok
+
+
+def test_an_operator_that_breaks_a_rule_fails() -> None:
+    """The run ends with the violation."""
+    run = replay("initial-3/no-fault", make=reckless)
+    assert not run.ok
+    assert {violation.rule for violation in run.violations} == {"one user of a claim"}
+
+
+def test_a_run_is_the_same_every_time() -> None:
+    """Same scenario, same fault: same calls, same steps, same ending."""
+    name = "standalone-3/call:40:crash-before"
+    first, second = replay(name), replay(name)
+    assert first.struck
+    assert (first.calls, first.steps, first.ending) == (second.calls, second.steps, second.ending)
+
+
+def test_the_run_up_to_a_fault_is_the_fault_free_one() -> None:
+    """Call numbers of the fault-free run name the same calls in the run with the fault."""
+    plain = Driver(scenario("initial-3")).run()
+    struck = Driver(scenario("initial-3"), Injection(call=90, strike=Strike.ERROR)).run()
+    assert struck.calls[:91] == plain.calls[:91]
+
+
+def test_a_fault_prints_as_what_replays_it() -> None:
+    """Text and value are each other's inverse."""
+    faults = [
+        Injection(call=7, strike=Strike.LATE_EFFECT),
+        Accident(step=3, loss=Loss.CLAIM_DELETED, node_id=3001),
+    ]
+    assert [parse_fault(str(fault)) for fault in faults] == faults
+
+
+def test_every_call_and_every_kind_of_fault_is_tried() -> None:
+    """The faults of a scenario strike all calls up to where nothing changes any more, and use every kind there is."""
+    plain = Driver(scenario("standalone-1")).run()
+    faults = list(faults_of(plain))
+    strikes = {fault.strike for fault in faults if isinstance(fault, Injection)}
+    losses = {fault.loss for fault in faults if isinstance(fault, Accident)}
+    struck = {fault.call for fault in faults if isinstance(fault, Injection)}
+    writes = {index for index, call in enumerate(plain.calls) if call.writes}
+    assert (strikes, losses) == (set(Strike), set(Loss))
+    assert writes <= struck
+
+
+def test_the_real_operator_reaches_ready() -> None:
+    """Without a fault a quorum of one is Ready, in truth and in its status."""
+    run = Driver(scenario("initial-1"), make=real).run()
+    assert (run.ok, run.ending.says) == (True, "Ready")

@@ -1,0 +1,58 @@
+"""Bootstrap and joining under every single fault: the safety rules hold after every step, and every end is honest.
+
+One fault at a time: each call of the operator is struck by everything that can happen to it, and before each step of
+the world everything that a controller can lose is lost. Counts are printed; a failure names the run that replays it.
+"""
+
+import sys
+from typing import get_args
+
+import pytest
+from tests.simulation.explore import Tally, explore
+from tests.simulation.scenarios import EXHAUSTIVE, FURTHER
+
+from kafka_quorum.model.actions import Action
+from kafka_quorum.plan.safety import GUARDS
+
+pytestmark = [pytest.mark.simulation, pytest.mark.timeout(1200)]
+
+_REPLAY = "PYTHONPATH=operator:. python -m tests.simulation --replay"
+
+
+@pytest.fixture(scope="module")
+def tally(request: pytest.FixtureRequest) -> Tally:
+    """Every run of every scenario, counted once."""
+    found = explore([one.name for one in (*EXHAUSTIVE, *FURTHER)])
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        sys.stdout.write(f"\n{found.report()}\n")
+    return found
+
+
+def test_no_rule_is_broken_and_every_end_is_honest(tally: Tally) -> None:
+    """Ready, or BootstrapFailed, or Degraded with the lost replica named, by ground truth."""
+    first = "\n".join(f"{_REPLAY} '{text.split(': ', 1)[0]}'\n    {text}" for text in tally.failures[:10])
+    assert not tally.failures, f"{len(tally.failures)} of {tally.runs} runs failed, the first ones:\n{first}"
+
+
+def test_every_action_is_reached(tally: Tally) -> None:
+    """No type of action is left out of the simulation."""
+    kinds = {kind.__name__ for kind in get_args(Action)}
+    assert kinds - set(tally.actions) == set()
+
+
+def test_every_guard_has_said_yes_and_no(tally: Tally) -> None:
+    """A guard that only ever agrees, or only ever refuses, would not have been tested."""
+    wanted = {f"{rule} {answer}" for rule in GUARDS for answer in ("yes", "no")}
+    assert wanted - set(tally.verdicts) == set()
+
+
+def test_every_kind_of_ending_is_reached(tally: Tally) -> None:
+    """Ready is the rule; the honest exceptions were seen, too."""
+    assert {"Ready", "BootstrapFailed", "LostDisk", "StaleVoter"} <= set(tally.endings)
+
+
+def test_every_fault_struck_something(tally: Tally) -> None:
+    """The numbers count faults that happened."""
+    assert tally.idle == 0
+    assert sum(tally.faults.values()) > 5_000
