@@ -169,7 +169,7 @@ def _container(record: IdentityRecord, node: NodeIdentity, revision: Revision, p
         "image": revision.image,
         "imagePullPolicy": pull_policy,
         "env": env,
-        "securityContext": dict(_RESTRICTED),
+        "securityContext": copy.deepcopy(_RESTRICTED),
         "resources": template.get("resources") or _resources(revision),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [

@@ -52,7 +52,7 @@ def record_from(item: Json) -> IdentityRecord:
     try:
         body: dict[str, Any] = json.loads(item.get("data", {})[_KEY])
         version = body.pop("schemaVersion")
-    except (KeyError, ValueError, TypeError) as error:
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise Unreadable(f"{where} holds no identity record ({error!r}): restore it from a backup") from error
     if version != _SCHEMA:
         raise Unreadable(f"{where} has schema version {version}: run the operator version that wrote it")
@@ -98,6 +98,7 @@ def revision_from(item: Json) -> tuple[Revision, Json]:
             inputs_hash=item["metadata"]["annotations"][names.INPUTS_HASH],
             runtime=_RUNTIME.validate_python(data["runtime"]),
         )
+        spec = dict(data["spec"])
     except (KeyError, TypeError, ValidationError) as error:
         raise Unreadable(f"ControllerRevision {name} cannot be understood: {error!r}") from error
-    return revision, dict(data["spec"])
+    return revision, spec

@@ -1,0 +1,159 @@
+"""Record and revisions: what is stored reads back exactly, and what cannot be understood says so."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.model.values import (
+    IDS,
+    bound,
+    desired,
+    minted,
+    revision,
+    running,
+    runtime,
+    started,
+    storage,
+)
+
+from kafka_quorum.model.desired import BootstrapMode, ControllerListener, FeatureLevel, VolumeFate
+from kafka_quorum.model.identity import IdentityRecord, with_disk_lost
+from kafka_quorum.resources.stored import Unreadable, record_from, record_object, revision_from, revision_object
+
+Json = dict[str, Any]
+LOST = with_disk_lost(running(), IDS[1], new_claim=True)
+WITH_LEVELS = replace(
+    minted(), format=replace(minted().format, features=(FeatureLevel(name="metadata.version", level=27),))
+)
+
+
+def as_stored(record: IdentityRecord, version: str = "9") -> Json:
+    """The ConfigMap as the API server gives it back."""
+    body = json.loads(json.dumps(record_object(desired(), record)))
+    body["metadata"]["resourceVersion"] = version
+    assert isinstance(body, dict)
+    return body
+
+
+@pytest.mark.parametrize(
+    "record",
+    [minted(), minted(mode=BootstrapMode.STANDALONE), bound(), started(), running(), LOST, WITH_LEVELS],
+    ids=["minted", "standalone", "bound", "started", "running", "disk lost", "levels"],
+)
+def test_round_trip(record: IdentityRecord) -> None:
+    """Every record reads back as it was written, at the version that the API server gave it."""
+    assert record_from(as_stored(record)) == replace(record, resource_version="9")
+
+
+def test_compare_and_swap() -> None:
+    """A record that was read replaces exactly that version; a new one names none."""
+    assert record_object(desired(), replace(minted(), resource_version="5"))["metadata"]["resourceVersion"] == "5"
+    fresh = record_object(desired(), replace(minted(), resource_version=""))
+    assert "resourceVersion" not in fresh["metadata"]
+    assert "resource_version" not in fresh["data"]["record.json"]
+
+
+def test_record_outlives_the_resource() -> None:
+    """A retained record belongs to nobody; with whenDeleted: Delete it goes with the resource."""
+    assert record_object(desired(), minted())["metadata"]["ownerReferences"] == []
+    delete = desired(storage=storage(when_deleted=VolumeFate.DELETE))
+    assert len(record_object(delete, minted())["metadata"]["ownerReferences"]) == 1
+
+
+def damaged(text: str | None) -> Json:
+    """The ConfigMap with something else in it."""
+    return {**as_stored(minted()), "data": {} if text is None else {"record.json": text}}
+
+
+def changed(**changes: Any) -> str:  # noqa: ANN401 - any JSON
+    """A record's text with some fields changed."""
+    return json.dumps({**json.loads(as_stored(minted())["data"]["record.json"]), **changes})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "no identity record"),
+        ("", "no identity record"),
+        ("{", "no identity record"),
+        ("null", "no identity record"),
+        ("[]", "no identity record"),
+        ('"text"', "no identity record"),
+        ("{}", "no identity record"),
+        (changed(schemaVersion=2), "run the operator version that wrote it"),
+        (changed(phase="Begun"), "cannot be understood"),
+        (changed(nodes=[{"node_id": 3000}]), "cannot be understood"),
+        (changed(nodes=None), "cannot be understood"),
+        (changed(cluster_id=None), "cannot be understood"),
+    ],
+    ids=["no data", "empty", "cut", "null", "list", "text", "no schema", "later", "phase", "node", "nodes", "cluster"],
+)
+def test_unreadable_record(text: str | None, said: str) -> None:
+    """A record that cannot be understood says so, with its name and the way out: it is never an empty one."""
+    with pytest.raises(Unreadable, match=said) as error:
+        record_from(damaged(text))
+    assert "alpha-identity" in str(error.value)
+
+
+def test_config_map_without_data() -> None:
+    """A ConfigMap whose data somebody removed holds no record."""
+    item = as_stored(minted())
+    del item["data"]
+    with pytest.raises(Unreadable, match="no identity record"):
+        record_from(item)
+
+
+def revision_stored(**changes: Any) -> Json:  # noqa: ANN401 - any JSON
+    """A ControllerRevision as the API server gives it back, with some of its data changed."""
+    of = revision(FULL, number=4)
+    body = revision_object(
+        desired(runtime=FULL), of.name, 4, image=of.image, inputs_hash=of.inputs_hash, spec={"paused": False}
+    )
+    read: Json = json.loads(json.dumps(body))
+    read["data"] |= changes
+    return read
+
+
+FULL = runtime(
+    config=(("a", "b"), ("c", "ü")),
+    listener=ControllerListener(name="QUORUM", port=19093),
+    jvm_options=("-Da=b",),
+    template_spec='{"affinity":{}}',
+)
+
+
+def test_revision_round_trip() -> None:
+    """A revision reads back as it was written, with the valid spec that it came from."""
+    read, spec = revision_from(revision_stored())
+    assert read == revision(FULL, number=4)
+    assert spec == {"paused": False}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"schemaVersion": 2}, {"runtime": {}}, {"runtime": None}, {"image": ...}, {"spec": ...}, {"spec": None}],
+    ids=["later", "empty runtime", "no runtime", "no image", "no spec", "null spec"],
+)
+def test_unreadable_revision(changes: Json) -> None:
+    """A revision that cannot be understood says so with its name."""
+    item = revision_stored()
+    for key, value in changes.items():
+        if value is ...:
+            del item["data"][key]
+        else:
+            item["data"][key] = value
+    with pytest.raises(Unreadable, match=item["metadata"]["name"]):
+        revision_from(item)
+
+
+@pytest.mark.parametrize("data", [None, "text", []])
+def test_foreign_revision(data: object) -> None:
+    """A ControllerRevision that carries our label and is not ours is unreadable, not a fault."""
+    with pytest.raises(Unreadable):
+        revision_from({**revision_stored(), "data": data})
+
+
+def test_revision_outlives_the_resource_where_volumes_do() -> None:
+    """A revision is retained with the volumes: a resource created again runs on from it."""
+    assert revision_stored()["metadata"]["ownerReferences"] == []
