@@ -217,15 +217,20 @@ def _tend_formatter(node: NodeIdentity, pod: Pod, revision: Revision | None, now
         return _remove_formatter(pod, "FormatterDone", f"formatter {pod.name} has done its work")
     match pod.container:
         case Waiting(reason=reason, message=message):
-            if revision is not None and pod.revision != revision.name:
-                return _remove_formatter(
-                    pod, "FormatterOutdated", f"formatter {pod.name} is made anew from the new spec"
-                )
-            return Part(waits=(waiting_pod(pod, reason, message, otherwise="Formatting"),))
+            return _waiting_formatter(pod, revision, reason, message)
         case Running():
             return Part(waits=(_progress(node, "Formatting", f"formatter {pod.name} runs"),))
         case Terminated():
             return _failed_formatter(node, pod, revision, now_s)
+
+
+def _waiting_formatter(pod: Pod, revision: Revision | None, reason: str, message: str) -> Part:
+    """One that never started. Evicted, or refused by its node, it has ended, and no container tells of it."""
+    if pod.finished:
+        return _remove_formatter(pod, "FormatterFailed", f"formatter {pod.name} ended without a word, and is made anew")
+    if revision is not None and pod.revision != revision.name:
+        return _remove_formatter(pod, "FormatterOutdated", f"formatter {pod.name} is made anew from the new spec")
+    return Part(waits=(waiting_pod(pod, reason, message, otherwise="Formatting"),))
 
 
 def _failed_formatter(node: NodeIdentity, pod: Pod, revision: Revision | None, now_s: float) -> Part:
