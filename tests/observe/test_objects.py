@@ -1,0 +1,369 @@
+"""Kubernetes objects, as the API server writes them, are reduced to the facts that decisions need."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.model.values import CLUSTER, GIBIBYTE, NAME, UID, claim_uid, directory, key, revision
+from tests.observe.kubernetes import EMPTY, GOOD, claim, container, metadata, owned, pod, running, terminated, waiting
+
+from kafka_quorum.model import names
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode
+from kafka_quorum.model.observed import DiskFound, Pod, PodRole, Running, Terminated, Waiting
+from kafka_quorum.observe.objects import (
+    claim_from,
+    owner_uid,
+    pod_from,
+    quantity_bytes,
+    status_from,
+    support_from,
+)
+
+Json = dict[str, Any]
+VERIFIED = container("verify", terminated(0, json.dumps(GOOD), "Completed"))
+
+
+def read(item: Json) -> Pod:
+    """A pod that must be one of ours."""
+    found = pod_from(item)
+    assert found is not None
+    return found
+
+
+# Pods
+
+
+def test_running_pod() -> None:
+    """A running Kafka pod: what it was made for, where it is, and that its disk was found as expected."""
+    found = read(pod(main=container("kafka", running()), init=VERIFIED))
+    assert (found.name, found.uid, found.resource_version) == ("alpha-3000-g1", "uid-of-alpha-3000-g1", "41")
+    assert (found.role, found.node_id, found.owner_uid) == (PodRole.KAFKA, 3000, UID)
+    assert (found.claim_name, found.claim_uid, found.directory_id) == (
+        "alpha-3000-g1",
+        claim_uid(3000),
+        directory(3000),
+    )
+    assert (found.mode, found.revision) == (FormatMode.INITIAL_CONTROLLERS, revision().name)
+    assert (found.ip, found.node_name, found.scheduled) == ("10.244.1.7", "worker-1", True)
+    assert (found.deleting, found.finished, found.gate) == (False, False, "True")
+    assert found.running
+    assert found.report is not None
+    assert found.report.accepted
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {},
+        {names.LABEL_ROLE: "controller"},
+        {names.LABEL_ROLE: "something", names.LABEL_NODE: "3000"},
+        {names.LABEL_ROLE: "controller", names.LABEL_NODE: "first"},
+        {names.LABEL_ROLE: "controller", names.LABEL_NODE: "-1"},
+    ],
+    ids=["none", "no node", "other role", "no number", "negative"],
+)
+def test_not_our_pod(labels: Json) -> None:
+    """A pod that merely carries the quorum's label is none of ours."""
+    assert pod_from(pod(changes={"labels": {names.LABEL_QUORUM: NAME, **labels}})) is None
+
+
+def test_bare_pod() -> None:
+    """A pod that was only just created has no status, no node and no annotations to speak of."""
+    item = pod()
+    found = read({"metadata": {**item["metadata"], "annotations": {}}, "spec": {}})
+    assert found.container == Waiting(reason="", message="", last_exit=None)
+    assert (found.scheduled, found.ip, found.report, found.directory_id) == (False, "", None, None)
+    assert (found.claim_name, found.claim_uid, found.gate) == ("", "", "")
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_finished(phase: str) -> None:
+    """A pod whose phase is final has ended, whatever its containers last said."""
+    assert read(pod(main=container("kafka", running()), status={"phase": phase})).finished
+
+
+def test_deleting() -> None:
+    """A pod on its way out."""
+    assert read(pod(changes={**pod()["metadata"], "deletionTimestamp": "2026-01-01T00:01:00Z"})).deleting
+
+
+def test_unschedulable() -> None:
+    """The scheduler's own words."""
+    said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available"}
+    item = pod(status={"phase": "Pending", "conditions": [said]})
+    assert read(item).unschedulable == "0/3 nodes are available"
+    assert read(pod()).unschedulable == ""
+
+
+def test_voter_mark() -> None:
+    """The voter label is a mark of ours."""
+    labels = {**pod()["metadata"]["labels"], names.LABEL_VOTER: "true"}
+    assert read(pod(changes={"labels": labels})).marked_voter
+    assert not read(pod()).marked_voter
+
+
+FOREIGN = json.dumps({**GOOD, "accepted": False, "clusterID": "another", "message": "found another"})
+CONTAINERS: dict[str, tuple[Json | None, Json | None, object]] = {
+    "kafka runs": (container("kafka", running()), VERIFIED, Running),
+    "init runs": (container("kafka", waiting("PodInitializing")), container("verify", running()), Waiting),
+    "init refused": (container("kafka", waiting("PodInitializing")), container("verify", terminated(1)), Terminated),
+    "init backs off": (
+        container("kafka", waiting("PodInitializing")),
+        container("verify", waiting("CrashLoopBackOff"), terminated(1)),
+        Waiting,
+    ),
+    "sandbox restarted": (container("kafka", terminated(137)), container("verify", running(), terminated(0)), Waiting),
+    "kafka crashed": (container("kafka", terminated(1)), VERIFIED, Terminated),
+    "kafka backs off": (container("kafka", waiting("CrashLoopBackOff"), terminated(1)), VERIFIED, Waiting),
+    "image missing": (container("kafka", waiting("ImagePullBackOff")), VERIFIED, Waiting),
+    "nothing yet": (None, None, Waiting),
+}
+
+
+@pytest.mark.parametrize("case", CONTAINERS)
+def test_effective_state(case: str) -> None:
+    """While the init container holds Kafka back, its state is the pod's; a restarted sandbox does not run Kafka."""
+    main, init, kind = CONTAINERS[case]
+    found = read(pod(main=main, init=init))
+    assert isinstance(found.container, kind)  # type: ignore[arg-type]  # a column of types
+    assert found.running is (case == "kafka runs")
+
+
+def test_waiting_words() -> None:
+    """Why a container waits, and how it ended before."""
+    last = terminated(1, "ConfigException: no such key")
+    found = read(pod(main=container("kafka", waiting("CrashLoopBackOff", "back-off 10s"), last), init=VERIFIED))
+    assert isinstance(found.container, Waiting)
+    assert (found.container.reason, found.container.message) == ("CrashLoopBackOff", "back-off 10s")
+    assert found.container.last_exit is not None
+    assert found.container.last_exit.message == "ConfigException: no such key"
+
+
+def test_when_it_ended() -> None:
+    """The kubelet's stamp of a container's end, in seconds since 1970."""
+    found = read(pod("formatter", main=container("format", terminated(1))))
+    assert found.finished_at_s == 1_767_225_610.0
+    broken = terminated(1)
+    broken["terminated"]["finishedAt"] = "no time"
+    assert read(pod("formatter", main=container("format", broken))).finished_at_s == 0.0
+
+
+# Reports
+
+
+REPORTS: dict[str, tuple[Json, Json | None, str | None]] = {
+    "init accepted": (container("kafka", running()), VERIFIED, "as expected"),
+    "init found it empty": (
+        container("kafka", waiting("PodInitializing")),
+        container("verify", terminated(1, json.dumps(EMPTY))),
+        "found the disk empty",
+    ),
+    "init found it empty, backs off": (
+        container("kafka", waiting("PodInitializing")),
+        container("verify", waiting("CrashLoopBackOff"), terminated(1, json.dumps(EMPTY))),
+        "found the disk empty",
+    ),
+    "init looks again": (
+        container("kafka", terminated(137)),
+        container("verify", running(), terminated(1, json.dumps(EMPTY))),
+        None,
+    ),
+    "kafka's container refused": (container("kafka", terminated(1, FOREIGN)), VERIFIED, "found another"),
+    "kafka's container refused, backs off": (
+        container("kafka", waiting("CrashLoopBackOff"), terminated(1, FOREIGN)),
+        VERIFIED,
+        "found another",
+    ),
+    "kafka crashed with a log line": (
+        container("kafka", terminated(1, "[2026-01-01] ERROR Exiting Kafka")),
+        VERIFIED,
+        "as expected",
+    ),
+    "kafka runs again after a refusal": (
+        container("kafka", running(), terminated(1, FOREIGN)),
+        VERIFIED,
+        "as expected",
+    ),
+    "no word": (container("kafka", terminated(1)), container("verify", terminated(0)), None),
+}
+
+
+@pytest.mark.parametrize("case", REPORTS)
+def test_report(case: str) -> None:
+    """The newest word of a script of ours counts; Kafka's log lines are none."""
+    main, init, said = REPORTS[case]
+    report = read(pod(main=main, init=init)).report
+    assert (report.message if report else None) == said
+
+
+def test_report_of_a_formatter() -> None:
+    """A formatter's report comes from its only container."""
+    report = read(pod("formatter", main=container("format", terminated(0, json.dumps(GOOD))))).report
+    assert report is not None
+    assert (report.found, report.accepted, report.cluster_id, report.node_id, report.directory_id) == (
+        DiskFound.FORMATTED,
+        True,
+        CLUSTER,
+        3000,
+        directory(3000),
+    )
+
+
+def test_report_of_an_empty_disk() -> None:
+    """What is not on the disk is None, not an empty text."""
+    report = read(pod("formatter", main=container("format", terminated(1, json.dumps(EMPTY))))).report
+    assert report is not None
+    assert (report.found, report.cluster_id, report.node_id, report.directory_id) == (DiskFound.EMPTY, None, None, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no JSON",
+        "{",
+        "null",
+        "[]",
+        '"formatted"',
+        "{}",
+        json.dumps({**GOOD, "found": "something"}),
+        json.dumps({key_: value for key_, value in GOOD.items() if key_ != "accepted"}),
+        json.dumps({**GOOD, "nodeID": None})[:40],
+    ],
+)
+def test_no_report(text: str) -> None:
+    """Anything that is not a whole report is none: nobody is taken at half a word."""
+    assert read(pod("formatter", main=container("format", terminated(1, text)))).report is None
+
+
+@pytest.mark.parametrize("accepted", ["true", 1, None, "yes"])
+def test_only_true_is_accepted(accepted: object) -> None:
+    """Only the JSON value true is an acceptance."""
+    text = json.dumps({**GOOD, "accepted": accepted})
+    report = read(pod("formatter", main=container("format", terminated(0, text)))).report
+    assert report is not None
+    assert report.accepted is False
+
+
+# Claims
+
+
+def test_claim() -> None:
+    """A bound claim, its copy of the identity and its volume's node."""
+    found = claim_from(claim())
+    assert (found.name, found.uid, found.node_id, found.generation) == ("alpha-3000-g1", claim_uid(3000), 3000, 1)
+    assert (found.cluster_id, found.directory_id, found.phase) == (CLUSTER, directory(3000), "Started")
+    assert (found.requested_bytes, found.bound_to) == (10 * GIBIBYTE, "worker-1")
+    assert (found.owner_uid, found.deleting, found.lost) == (None, False, False)
+
+
+def test_claim_on_its_way() -> None:
+    """A claim that is being deleted, one whose volume is gone, one that the resource owns."""
+    assert claim_from(claim({"deletionTimestamp": "2026-01-01T00:01:00Z"})).deleting
+    assert claim_from(claim(status={"phase": "Lost"})).lost
+    assert claim_from(claim({"ownerReferences": owned()})).owner_uid == UID
+
+
+def test_bare_claim() -> None:
+    """A claim that somebody else made with our label has no identity, and is no generation of a node."""
+    found = claim_from(claim({"annotations": {}, "labels": {names.LABEL_QUORUM: NAME}}))
+    assert (found.cluster_id, found.directory_id, found.phase) == (None, None, None)
+    assert (found.node_id, found.generation) == (-1, -1)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("0", 0),
+        ("1073741824", GIBIBYTE),
+        ("1Gi", GIBIBYTE),
+        ("1.5Gi", GIBIBYTE * 3 // 2),
+        ("10G", 10**10),
+        ("5Ti", 5 * 1024**4),
+        ("100k", 100_000),
+        ("1e9", 10**9),
+    ],
+)
+def test_quantity(text: str, size: int) -> None:
+    """Quantities as the API server lets them through."""
+    assert quantity_bytes(text) == size
+
+
+# Everything else
+
+
+def test_owner() -> None:
+    """Only a KafkaQuorum counts as owner."""
+    assert owner_uid({"metadata": metadata("x", ownerReferences=owned("u"))}) == "u"
+    other = [{"kind": "ReplicaSet", "uid": "r", "apiVersion": "apps/v1", "name": "r"}]
+    assert owner_uid({"metadata": metadata("x", ownerReferences=other)}) is None
+    assert owner_uid({"metadata": metadata("x")}) is None
+    assert owner_uid({"metadata": metadata("x", ownerReferences=None)}) is None
+
+
+def test_support() -> None:
+    """Services and budgets carry their facts, the rest only its name and owner."""
+    items = [
+        {"kind": "Service", "metadata": metadata("alpha-controllers"), "spec": {"clusterIP": "None"}},
+        {"kind": "ConfigMap", "metadata": metadata("alpha-config-1", ownerReferences=owned()), "data": {"a": "b"}},
+    ]
+    service, config = support_from(items)
+    assert "None" in service.facts
+    assert (config.kind, config.name, config.owner_uid, config.facts) == ("ConfigMap", "alpha-config-1", UID, "")
+
+
+STATUS: Json = {
+    "clusterID": CLUSTER,
+    "bootstrap": {
+        "phase": "Started",
+        "initialControllers": [{"nodeID": 3000, "directoryID": directory(3000), "claimUID": "c"}],
+    },
+    "controllers": [{"nodeID": 3000, "directoryID": directory(3000), "claimUID": "c", "role": "Leader"}],
+    "operation": {
+        "id": "op-1",
+        "type": "AddVoter",
+        "target": str(key(3003)),
+        "step": "Begun",
+        "holder": "h",
+        "startedAt": "s",
+        "waitingFor": "w",
+    },
+}
+
+
+def test_status() -> None:
+    """The identity and the open operation as the status has them."""
+    found = status_from({"status": STATUS})
+    assert (found.cluster_id, found.phase) == (CLUSTER, BootstrapPhase.STARTED)
+    assert [(one.node_id, one.directory_id, one.claim_uid) for one in found.initial] == [(3000, directory(3000), "c")]
+    assert found.controllers == found.initial
+    assert found.operation is not None
+    assert (found.operation.id, found.operation.target) == ("op-1", key(3003))
+
+
+def test_target_with_dashes() -> None:
+    """A directory id may hold dashes itself: only the first one divides."""
+    target = "3003-ab-cd-efghijklmnopqrstu"
+    found = status_from({"status": {"operation": {"id": "x", "target": target}}}).operation
+    assert found is not None
+    assert str(found.target) == target
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        None,
+        {},
+        {"clusterID": ""},
+        {"bootstrap": None, "controllers": None, "operation": None},
+        {"bootstrap": {"phase": "Begun", "initialControllers": "three"}},
+        {"controllers": [None, 3, {"nodeID": "3000"}, {}]},
+        {"operation": "add"},
+        {"operation": {"target": "3003-x"}},
+        {"operation": {"id": "x", "target": "first"}},
+    ],
+)
+def test_malformed_status(status: Any) -> None:  # noqa: ANN401 - anything
+    """Whatever is malformed in a status reads as absent: the status is output, and people edit it."""
+    found = status_from({"status": status})
+    assert found == status_from({})
