@@ -1,0 +1,106 @@
+"""An API server that notes what it is asked, and answers or fails as a test says."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_quorum.kube.protocol import Json, ResourceType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One request. `options` are the keyword arguments that differ from their defaults."""
+
+    verb: str
+    plural: str
+    name: str
+    body: Json | None = None
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def option(self, name: str) -> Any:  # noqa: ANN401 - as it was given
+        """An option of the request, or None."""
+        return dict(self.options).get(name)
+
+
+@dataclass(slots=True)
+class RecordingKube:
+    """`KubeApi` without a store: `objects` are what reads find, `errors` what requests of a verb and plural raise."""
+
+    objects: dict[tuple[str, str], Json] = field(default_factory=dict)
+    errors: dict[tuple[str, str], Exception] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+
+    def put(self, resource: ResourceType, item: Json) -> None:
+        """Make an object that reads find."""
+        self.objects[resource.plural, item["metadata"]["name"]] = item
+
+    def writes(self) -> list[Call]:
+        """The requests that change something."""
+        return [call for call in self.calls if call.verb not in ("get", "list")]
+
+    def _called(self, call: Call) -> Json:
+        self.calls.append(call)
+        error = self.errors.get((call.verb, call.plural))
+        if error is not None:
+            raise error
+        return call.body or {}
+
+    async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
+        """Find an object by name."""
+        assert namespace
+        self._called(Call(verb="get", plural=resource.plural, name=name))
+        return self.objects.get((resource.plural, name))
+
+    async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+        """Find objects by labels."""
+        assert namespace
+        self._called(Call(verb="list", plural=resource.plural, name="", options=tuple(labels.items())))
+        return [
+            item
+            for (plural, _), item in self.objects.items()
+            if plural == resource.plural and labels.items() <= item["metadata"].get("labels", {}).items()
+        ]
+
+    async def create(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Note a creation."""
+        assert namespace == body["metadata"]["namespace"]
+        return self._called(Call(verb="create", plural=resource.plural, name=body["metadata"]["name"], body=body))
+
+    async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Note a replacement."""
+        assert namespace == body["metadata"]["namespace"]
+        return self._called(Call(verb="replace", plural=resource.plural, name=body["metadata"]["name"], body=body))
+
+    async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Note an application."""
+        assert namespace == body["metadata"]["namespace"]
+        return self._called(Call(verb="apply", plural=resource.plural, name=body["metadata"]["name"], body=body))
+
+    async def patch(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        body: Json,
+        *,
+        subresource: str = "",
+        strategic: bool = False,
+    ) -> Json:
+        """Note a patch."""
+        assert namespace
+        options = (("subresource", subresource), ("strategic", strategic))
+        return self._called(Call(verb="patch", plural=resource.plural, name=name, body=body, options=options))
+
+    async def delete(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        *,
+        uid: str,
+        resource_version: str | None = None,
+    ) -> None:
+        """Note a deletion."""
+        assert namespace
+        options = (("uid", uid), ("resource_version", resource_version))
+        self._called(Call(verb="delete", plural=resource.plural, name=name, options=options))

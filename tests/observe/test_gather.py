@@ -1,0 +1,364 @@
+"""One look: what the API server and the controllers say, put together, with unknown kept apart from empty."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from tests.kube.recording import RecordingKube
+from tests.model.values import (
+    CLUSTER,
+    IDS,
+    NAME,
+    NAMESPACE,
+    OTHER_CLUSTER,
+    answer,
+    bound,
+    claim_uid,
+    desired,
+    key,
+    node,
+    revision,
+    running,
+)
+from tests.observe import kubernetes as k8s
+from tests.wire.answering import AnsweringControllers
+
+from kafka_quorum.errors import Fault, KafkaProtocolError, KafkaRefused, KubeUnavailable
+from kafka_quorum.kube.protocol import (
+    BUDGETS,
+    CLAIMS,
+    CONFIG_MAPS,
+    PODS,
+    QUORUMS,
+    REVISIONS,
+    SERVICES,
+    ResourceType,
+)
+from kafka_quorum.model import names
+from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.observed import Memory
+from kafka_quorum.model.quorum import ClusterAnswer, NodeVersions
+from kafka_quorum.observe import gather
+from kafka_quorum.observe.gather import Look, Snapshot
+from kafka_quorum.resources import objects
+from kafka_quorum.resources.stored import record_object, revision_object
+
+Json = dict[str, Any]
+THREE = (key(3000), key(3001), key(3002))
+VERSIONS = NodeVersions(supported=(), finalized=(), finalized_epoch=3)
+
+
+class StillClock:
+    """A clock that stands."""
+
+    def now(self) -> datetime:
+        """A moment."""
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    def monotonic(self) -> float:
+        """A moment."""
+        return 77.0
+
+
+def stored(body: Json) -> Json:
+    """As an API server gives it back."""
+    labels = {names.LABEL_QUORUM: NAME, **body["metadata"].get("labels", {})}
+    return {**body, "metadata": {"uid": "u", "resourceVersion": "5", **body["metadata"], "labels": labels}}
+
+
+def api_server(record: IdentityRecord | None = None) -> RecordingKube:
+    """A quorum of three as the API server has it."""
+    known = record or running()
+    kube = RecordingKube()
+    kube.put(QUORUMS, {"metadata": k8s.metadata(NAME), "spec": {}, "status": {"clusterID": CLUSTER}})
+    kube.put(CONFIG_MAPS, stored(record_object(desired(), replace(known, resource_version="5"))))
+    kube.put(CONFIG_MAPS, stored(objects.config(desired(), "alpha-config-1", revision(), IDS)))
+    kube.put(SERVICES, stored(objects.service(desired())))
+    kube.put(BUDGETS, stored(objects.budget(desired(), 2)))
+    of = revision()
+    kube.put(
+        REVISIONS,
+        stored(revision_object(desired(), of.name, 1, image=of.image, inputs_hash=of.inputs_hash, spec={"a": 1})),
+    )
+    for one in known.nodes:
+        body = stored(objects.claim(desired(), known, one))
+        body["metadata"]["uid"] = claim_uid(one.node_id)
+        kube.put(CLAIMS, body)
+        kube.put(PODS, pod(one.node_id))
+    return kube
+
+
+def pod(node_id: int, **changes: Any) -> Json:  # noqa: ANN401 - any JSON
+    """A running pod of this controller."""
+    item = k8s.pod(main=k8s.container("kafka", k8s.running()))
+    labels = {**item["metadata"]["labels"], names.LABEL_NODE: str(node_id)}
+    item["metadata"] |= {"name": f"{NAME}-{node_id}-g1", "labels": labels}
+    item["status"] |= {"podIP": f"10.0.0.{node_id - 2999}"} | changes
+    return item
+
+
+async def snapshot(kube: RecordingKube) -> Snapshot:
+    """A snapshot of a resource that is there."""
+    taken = await gather.snapshot(kube, NAMESPACE, NAME, StillClock())
+    assert taken is not None
+    return taken
+
+
+async def look(taken: Snapshot, controllers: AnsweringControllers, memory: Memory | None = None) -> Look:
+    """A look at the quorum."""
+    return await gather.look(
+        controllers, taken, memory or Memory(), port=9093, fetch_timeout_ms=2000, clock=StillClock()
+    )
+
+
+def refused() -> KafkaRefused:
+    """A non-leader's answer."""
+    return KafkaRefused(
+        "not the leader",
+        code=6,
+        name="NOT_LEADER_OR_FOLLOWER",
+        server_message="",
+        fault=Fault.THEIRS,
+        retry_safe=True,
+        outcome_unknown=False,
+    )
+
+
+def healthy() -> AnsweringControllers:
+    """Controllers of which 3000 leads."""
+    return AnsweringControllers(
+        quorums={3000: answer(THREE), 3001: refused(), 3002: refused()},
+        versions=dict.fromkeys(IDS, VERSIONS),
+        clusters={3000: ClusterAnswer(cluster_id=CLUSTER, controller_ids=IDS)},
+    )
+
+
+# Kubernetes
+
+
+async def test_snapshot() -> None:
+    """Everything of a quorum, reduced to what decisions need."""
+    taken = await snapshot(api_server())
+    assert taken.record == replace(running(), resource_version="5")
+    assert taken.record_fault == ""
+    assert [one.node_id for one in taken.claims] == list(IDS)
+    assert [one.node_id for one in taken.pods] == list(IDS)
+    assert taken.revisions == (revision(),)
+    assert taken.spec_of(revision().name) == {"a": 1}
+    assert taken.spec_of(None) is None
+    kinds = sorted(item.kind for item in taken.support)
+    assert kinds == ["ConfigMap", "ControllerRevision", "PodDisruptionBudget", "Service"]
+    assert taken.taken_at_s == 77.0
+
+
+async def test_resource_is_gone() -> None:
+    """Without the resource there is no snapshot, and nothing else is asked."""
+    kube = RecordingKube()
+    assert await gather.snapshot(kube, NAMESPACE, NAME, StillClock()) is None
+    assert [call.verb for call in kube.calls] == ["get"]
+
+
+async def test_lists_are_of_this_quorum() -> None:
+    """Every list names the quorum's label."""
+    kube = api_server()
+    await snapshot(kube)
+    lists = [call for call in kube.calls if call.verb == "list"]
+    assert len(lists) == 6
+    assert {call.options for call in lists} == {((names.LABEL_QUORUM, NAME),)}
+
+
+@pytest.mark.parametrize("resource", [PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS])
+async def test_failed_list_ends_the_look(resource: ResourceType) -> None:
+    """A list that fails is no empty list: there is no snapshot at all."""
+    kube = api_server()
+    kube.errors["list", resource.plural] = KubeUnavailable("no answer")
+    with pytest.raises(KubeUnavailable):
+        await gather.snapshot(kube, NAMESPACE, NAME, StillClock())
+
+
+async def test_record_without_its_label() -> None:
+    """A record that lost its label, restored from a backup say, is found by its name."""
+    kube = api_server()
+    item = kube.objects[CONFIG_MAPS.plural, "alpha-identity"]
+    item["metadata"]["labels"] = {}
+    assert (await snapshot(kube)).record is not None
+
+
+async def test_no_record() -> None:
+    """A record counts as absent only after it was asked for by name."""
+    kube = api_server()
+    del kube.objects[CONFIG_MAPS.plural, "alpha-identity"]
+    taken = await snapshot(kube)
+    assert (taken.record, taken.record_fault) == (None, "")
+    assert any(call.verb == "get" and call.name == "alpha-identity" for call in kube.calls)
+
+
+async def test_unreadable_record() -> None:
+    """A record that cannot be read is a fault, not an absence."""
+    kube = api_server()
+    kube.objects[CONFIG_MAPS.plural, "alpha-identity"]["data"] = {"record.json": "{"}
+    taken = await snapshot(kube)
+    assert taken.record is None
+    assert "alpha-identity" in taken.record_fault
+
+
+async def test_unreadable_revision() -> None:
+    """A revision that cannot be read is left out; whoever needs it says so."""
+    kube = api_server()
+    kube.objects[REVISIONS.plural, revision().name]["data"] = {}
+    assert (await snapshot(kube)).revisions == ()
+
+
+async def test_missing_claim_is_asked_for_by_name() -> None:
+    """A claim of the record that the list lacks is asked for again: a disk is not given up on one answer."""
+    kube = api_server()
+    item = kube.objects[CLAIMS.plural, "alpha-3001-g1"]
+    del item["metadata"]["labels"][names.LABEL_QUORUM]
+    assert {one.name for one in (await snapshot(kube)).claims} >= {"alpha-3001-g1"}
+    gets = [call.name for call in kube.calls if call.verb == "get" and call.plural == CLAIMS.plural]
+    assert gets == ["alpha-3001-g1"]
+
+
+async def test_claim_is_gone() -> None:
+    """A claim that neither list nor name finds is gone."""
+    kube = api_server()
+    del kube.objects[CLAIMS.plural, "alpha-3001-g1"]
+    assert [one.node_id for one in (await snapshot(kube)).claims] == [3000, 3002]
+
+
+async def test_failed_confirmation_ends_the_look() -> None:
+    """If the second question fails, the claim is unknown, not gone."""
+    kube = api_server()
+    del kube.objects[CLAIMS.plural, "alpha-3001-g1"]
+    kube.errors["get", CLAIMS.plural] = KubeUnavailable("no answer")
+    with pytest.raises(KubeUnavailable):
+        await gather.snapshot(kube, NAMESPACE, NAME, StillClock())
+
+
+# The quorum
+
+
+async def test_look() -> None:
+    """The leader's answer is judged, and every node's versions are kept."""
+    taken = await snapshot(api_server())
+    looked = await look(taken, healthy())
+    assert isinstance(looked.quorum, Known)
+    assert looked.quorum.value.voters == frozenset(THREE)
+    assert looked.quorum.value.taken_at_s == 77.0
+    assert looked.versions == tuple((node_id, Known(value=VERSIONS)) for node_id in IDS)
+    assert looked.memory.looks(key(3001)) == 1
+
+
+async def test_memory_goes_on() -> None:
+    """What was seen before counts in the next look."""
+    taken = await snapshot(api_server())
+    first = await look(taken, AnsweringControllers())
+    second = await look(taken, AnsweringControllers(), first.memory)
+    assert second.memory.unknown_looks == 2
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"podIP": ""},
+        {"containerStatuses": [k8s.container("kafka", k8s.waiting("CrashLoopBackOff"))]},
+    ],
+    ids=["no address", "does not run"],
+)
+async def test_only_running_pods_are_asked(changes: Json) -> None:
+    """A pod without an address, or whose Kafka does not run, is not asked."""
+    kube = api_server()
+    kube.put(PODS, pod(3001, **changes))
+    controllers = healthy()
+    await look(await snapshot(kube), controllers)
+    assert {endpoint.node_id for _, endpoint in controllers.asked} == {3000, 3002}
+
+
+async def test_formatters_are_not_asked() -> None:
+    """A formatter is no controller."""
+    kube = api_server(bound())
+    for name in [name for plural, name in kube.objects if plural == PODS.plural]:
+        del kube.objects[PODS.plural, name]
+    kube.put(PODS, k8s.pod("formatter", main=k8s.container("format", k8s.running())))
+    controllers = healthy()
+    looked = await look(await snapshot(kube), controllers)
+    assert controllers.asked == []
+    assert looked.quorum == Unknown(reason="no controller runs yet")
+
+
+async def test_listener_of_the_pods_own_revision() -> None:
+    """A pod is asked at the port of the revision that it runs."""
+    taken = await snapshot(api_server())
+    other = replace(
+        revision(), runtime=replace(revision().runtime, listener=replace(revision().runtime.listener, port=19093))
+    )
+    controllers = healthy()
+    await look(replace(taken, revisions=(other,)), controllers)
+    assert {endpoint.port for _, endpoint in controllers.asked} == {19093}
+    await look(replace(taken, revisions=()), controllers)
+    assert controllers.asked[-1][1].port == 9093
+
+
+async def test_errors_are_unknown() -> None:
+    """Whatever goes wrong with a controller is Unknown with its reason, and does not hide the others' answers."""
+    broken = KafkaProtocolError("cut short", fault=Fault.THEIRS, retry_safe=True, outcome_unknown=False)
+    controllers = healthy()
+    controllers.quorums[3001] = broken
+    controllers.versions[3001] = broken
+    looked = await look(await snapshot(api_server()), controllers)
+    assert isinstance(looked.quorum, Known)
+    assert dict(looked.versions)[IDS[1]] == Unknown(reason="cut short")
+
+
+async def test_nobody_answers() -> None:
+    """Without an answer the quorum is Unknown, with everybody's reason."""
+    looked = await look(await snapshot(api_server()), AnsweringControllers())
+    assert isinstance(looked.quorum, Unknown)
+    for node_id in IDS:
+        assert str(node_id) in looked.quorum.reason
+
+
+async def test_foreign_cluster() -> None:
+    """An address that passed to another cluster's controller is told by the cluster id: nothing is known."""
+    controllers = healthy()
+    controllers.clusters[3000] = ClusterAnswer(cluster_id=OTHER_CLUSTER, controller_ids=IDS)
+    looked = await look(await snapshot(api_server()), controllers)
+    assert isinstance(looked.quorum, Unknown)
+    assert OTHER_CLUSTER in looked.quorum.reason
+    assert CLUSTER in looked.quorum.reason
+
+
+async def test_leader_without_its_cluster_id() -> None:
+    """A leader that does not tell its cluster id is not believed."""
+    controllers = healthy()
+    del controllers.clusters[3000]
+    looked = await look(await snapshot(api_server()), controllers)
+    assert isinstance(looked.quorum, Unknown)
+    assert looked.memory.unknown_looks == 1
+
+
+async def test_leader_that_is_no_pod() -> None:
+    """A leader that is no pod of this quorum is not believed."""
+    controllers = healthy()
+    controllers.quorums[3000] = answer([key(3009), key(3000), key(3001)])
+    looked = await look(await snapshot(api_server()), controllers)
+    assert looked.quorum == Unknown(reason="the leader 3009 is no pod of this quorum")
+
+
+async def test_observed() -> None:
+    """Snapshot and look make one Observed, and the status is read from the resource."""
+    taken = await snapshot(api_server())
+    looked = await look(taken, healthy())
+    seen = gather.observed(taken, looked)
+    assert seen.record == taken.record
+    assert seen.status.cluster_id == CLUSTER
+    assert (seen.claims, seen.pods, seen.support, seen.revisions) == (
+        taken.claims,
+        taken.pods,
+        taken.support,
+        taken.revisions,
+    )
+    assert (seen.quorum, seen.versions, seen.memory) == (looked.quorum, looked.versions, looked.memory)
+    assert seen.claim(names.claim_name(NAME, node(running(), 3001))) is not None

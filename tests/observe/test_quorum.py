@@ -1,0 +1,273 @@
+"""Who leads, who is live, who is caught up, what is committed: judged by the leader's clock alone."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.model.values import IDS, LEADER_NOW_MS, answer, key, row
+
+from kafka_quorum.model.ids import NodeID, ReplicaKey
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.observed import Memory, QuorumView
+from kafka_quorum.model.quorum import QuorumAnswer, Replica
+from kafka_quorum.observe.quorum import FETCH_TIMEOUT_MS, leader_of, live_voters, view, without_answer
+
+THREE = (key(3000), key(3001), key(3002))
+NEW = key(3003)
+
+
+def ago(of: ReplicaKey, fetched_ms: int, caught_up_ms: int | None = None, **more: int) -> Replica:
+    """A replica that fetched, and was caught up, so long before the leader's present moment."""
+    caught_up = fetched_ms if caught_up_ms is None else caught_up_ms
+    return row(of, last_fetch_ms=LEADER_NOW_MS - fetched_ms, last_caught_up_ms=LEADER_NOW_MS - caught_up, **more)
+
+
+def with_rows(*voters: Replica, observers: tuple[Replica, ...] = (), **changes: Any) -> QuorumAnswer:  # noqa: ANN401 - whatever the field holds
+    """An answer with these rows; 3000 leads."""
+    return replace(answer([one.key for one in voters], **changes), voters=voters, observers=observers)
+
+
+def judged(said: QuorumAnswer, memory: Memory | None = None) -> tuple[QuorumView, Memory]:
+    """The view of an answer."""
+    return view(said, memory or Memory(), fetch_timeout_ms=FETCH_TIMEOUT_MS, taken_at_s=1.0)
+
+
+def chosen(**answers: Knowable[QuorumAnswer]) -> Knowable[QuorumAnswer]:
+    """Whose answer counts; the names are `n3000` and so on."""
+    return leader_of({NodeID(int(name[1:])): said for name, said in answers.items()}, FETCH_TIMEOUT_MS)
+
+
+NO_LEADER = Unknown(reason="3001 is not the leader")
+
+
+# The leader
+
+
+def test_leader() -> None:
+    """The one answer of a leader counts, whatever the others could not say."""
+    said = answer(THREE)
+    assert chosen(n3000=Known(value=said), n3001=NO_LEADER, n3002=NO_LEADER) == Known(value=said)
+
+
+def test_highest_epoch() -> None:
+    """Of two that call themselves leader the higher epoch counts, whoever answered first."""
+    old, new = answer(THREE, leader_epoch=5), answer([key(3001), key(3000), key(3002)], leader_epoch=6)
+    assert chosen(n3000=Known(value=old), n3001=Known(value=new)) == Known(value=new)
+    assert chosen(n3001=Known(value=new), n3000=Known(value=old)) == Known(value=new)
+
+
+def test_deposed_leader_is_no_fallback() -> None:
+    """If the highest epoch has no live majority, an older one is not taken instead."""
+    old = answer(THREE, leader_epoch=5)
+    new = replace(with_rows(row(key(3000)), ago(key(3001), 9000), ago(key(3002), 9000)), leader_epoch=6)
+    assert isinstance(chosen(n3000=Known(value=old), n3001=Known(value=new)), Unknown)
+
+
+@pytest.mark.parametrize(
+    ("voters", "silent", "known"),
+    [(1, 0, True), (2, 0, True), (2, 1, False), (3, 1, True), (3, 2, False), (4, 1, True), (4, 2, False), (5, 2, True)],
+)
+def test_live_majority(voters: int, silent: int, *, known: bool) -> None:
+    """A leader counts with a live majority of all voters, itself included."""
+    keys = [key(3000 + index) for index in range(voters)]
+    rows = [row(one) for one in keys[: voters - silent]] + [ago(one, 9000) for one in keys[voters - silent :]]
+    assert isinstance(chosen(n3000=Known(value=with_rows(*rows))), Known) is known
+
+
+def test_why_unknown() -> None:
+    """Unknown gives its reason: nobody runs, nobody leads, or a leader without a majority."""
+    assert chosen() == Unknown(reason="no controller runs yet")
+    silent = chosen(n3000=Unknown(reason="connection refused"), n3001=NO_LEADER)
+    assert isinstance(silent, Unknown)
+    assert "3000: connection refused" in silent.reason
+    assert "3001 is not the leader" in silent.reason
+    alone = chosen(n3000=Known(value=with_rows(row(key(3000)), ago(key(3001), 9000), ago(key(3002), 9000))))
+    assert isinstance(alone, Unknown)
+    assert "1 of 3 voters are live" in alone.reason
+
+
+def test_leader_that_is_no_voter() -> None:
+    """A leader that is not in its own voter set has no clock to judge by: nothing is known."""
+    assert isinstance(chosen(n3009=Known(value=answer(THREE, leader_id=NodeID(3009)))), Unknown)
+
+
+# Live
+
+
+@pytest.mark.parametrize(("fetched_ms", "live"), [(0, True), (1999, True), (2000, True), (2001, False), (10**9, False)])
+def test_live(fetched_ms: int, *, live: bool) -> None:
+    """A voter is live while its last fetch lies within the fetch timeout of the leader's own row."""
+    said = with_rows(row(key(3000)), ago(key(3001), fetched_ms), row(key(3002)))
+    assert (key(3001) in live_voters(said, FETCH_TIMEOUT_MS)) is live
+
+
+def test_never_fetched() -> None:
+    """A stamp of -1 means never, not long ago."""
+    said = with_rows(row(key(3000)), row(key(3001), last_fetch_ms=-1), row(key(3002)))
+    assert live_voters(said, FETCH_TIMEOUT_MS) == {key(3000), key(3002)}
+
+
+def test_fetch_timeout_of_the_spec() -> None:
+    """A longer fetch timeout makes a slower voter live."""
+    said = with_rows(row(key(3000)), ago(key(3001), 5000), row(key(3002)))
+    assert key(3001) in live_voters(said, 6000)
+
+
+def test_operators_clock_decides_nothing() -> None:
+    """The same rows at any moment of the operator's clock are judged alike."""
+    said = answer(THREE)
+    early, _ = view(said, Memory(), fetch_timeout_ms=FETCH_TIMEOUT_MS, taken_at_s=0.0)
+    late, _ = view(said, Memory(), fetch_timeout_ms=FETCH_TIMEOUT_MS, taken_at_s=10.0**9)
+    assert (early.live, early.caught_up, early.committed) == (late.live, late.caught_up, late.committed)
+
+
+# Caught up
+
+
+@pytest.mark.parametrize(
+    ("fetched_ms", "caught_up_ms", "caught_up"),
+    [(100, 400, True), (100, 2000, True), (100, 2001, False), (9000, 400, False), (100, LEADER_NOW_MS + 1, False)],
+    ids=["both", "just", "lags", "not live", "never"],
+)
+def test_caught_up(fetched_ms: int, caught_up_ms: int, *, caught_up: bool) -> None:
+    """A replica is caught up if it was so recently and fetches; never caught up is a stamp of -1."""
+    said = with_rows(row(key(3000)), row(key(3001)), ago(key(3002), fetched_ms, caught_up_ms))
+    assert (key(3002) in judged(said)[0].caught_up) is caught_up
+
+
+def test_leader_is_caught_up() -> None:
+    """The leader is caught up with itself, though its own row may say -1."""
+    said = with_rows(row(key(3000), last_caught_up_ms=-1), row(key(3001)), row(key(3002)))
+    assert key(3000) in judged(said)[0].caught_up
+
+
+def test_observers_are_judged_alike() -> None:
+    """Observers are live and caught up by the same stamps; one with the leader's node id is not the leader."""
+    old_disk = ago(key(3000, 9), 9000)
+    said = with_rows(*(row(one) for one in THREE), observers=(ago(NEW, 300), old_disk))
+    seen, _ = judged(said)
+    assert NEW in seen.caught_up
+    assert old_disk.key not in seen.caught_up | seen.live
+
+
+# Looks
+
+
+def looked(*answers: QuorumAnswer) -> Memory:
+    """What is remembered after these looks."""
+    memory = Memory()
+    for said in answers:
+        _, memory = judged(said, memory)
+    return memory
+
+
+def at(moment_ms: int, *, behind: bool = False, epoch: int = 5) -> QuorumAnswer:
+    """A look at this moment of the leader's clock; `behind` says that the newcomer lags."""
+    now = LEADER_NOW_MS + moment_ms
+    rows = tuple(row(one, last_fetch_ms=now, last_caught_up_ms=now) for one in THREE)
+    new = row(NEW, last_fetch_ms=now, last_caught_up_ms=now - (9000 if behind else 0))
+    return replace(answer(THREE, leader_epoch=epoch), voters=rows, observers=(new,))
+
+
+def test_looks_in_a_row() -> None:
+    """Each later look at the leader counts one."""
+    assert looked(at(0), at(400), at(800)).looks(NEW) == 3
+
+
+def test_same_moment_counts_once() -> None:
+    """Two looks at the same moment of the leader's clock are one."""
+    assert looked(at(0), at(0), at(0)).looks(NEW) == 1
+    assert looked(at(0), at(400), at(400)).looks(NEW) == 2
+
+
+def test_lagging_starts_over() -> None:
+    """A look in which it lags starts the count over."""
+    assert looked(at(0), at(400), at(800, behind=True)).looks(NEW) == 0
+    assert looked(at(0), at(400), at(800, behind=True), at(1200)).looks(NEW) == 1
+
+
+def test_new_leader_starts_over() -> None:
+    """A new epoch, whose clock is another's, starts the count over."""
+    assert looked(at(0), at(400), at(800, epoch=6)).looks(NEW) == 1
+
+
+def test_no_answer_starts_over() -> None:
+    """A look without an answer starts the count over, and is counted itself."""
+    memory = without_answer(looked(at(0), at(400)))
+    assert (memory.looks(NEW), memory.unknown_looks) == (0, 1)
+    assert without_answer(memory).unknown_looks == 2
+    _, again = judged(at(800), memory)
+    assert (again.looks(NEW), again.unknown_looks) == (1, 0)
+
+
+def test_no_answer_keeps_the_voter_set() -> None:
+    """A look without an answer forgets nothing of the voter set: it counts once, in its epoch."""
+    memory = looked(at(0))
+    assert without_answer(memory).voter_set == memory.voter_set
+    assert without_answer(memory).committed_voters == memory.committed_voters
+
+
+# Committed
+
+
+def grown(high_watermark: int, log_end: int, epoch: int = 5) -> QuorumAnswer:
+    """An answer that shows four voters."""
+    rows = tuple(row(one, log_end_offset=log_end) for one in (*THREE, NEW))
+    return replace(answer((*THREE, NEW), high_watermark=high_watermark, leader_epoch=epoch), voters=rows)
+
+
+def test_committed_at_the_first_look() -> None:
+    """A set is committed at once where the high watermark is at the log end."""
+    seen, _ = judged(answer(THREE))
+    assert seen.committed
+    assert seen.committed_voters == frozenset(THREE)
+
+
+def test_committed_when_the_watermark_arrives() -> None:
+    """A change counts once the high watermark has reached the log end of the first look that showed it."""
+    _, memory = judged(answer(THREE))
+    first, memory = judged(grown(100, 110), memory)
+    assert (first.committed, first.committed_voters) == (False, frozenset(THREE))
+    second, memory = judged(grown(109, 150), memory)
+    assert (second.committed, second.committed_voters) == (False, frozenset(THREE))
+    third, memory = judged(grown(110, 190), memory)
+    assert (third.committed, third.committed_voters) == (True, frozenset((*THREE, NEW)))
+    assert memory.committed_voters == frozenset((*THREE, NEW))
+
+
+def test_committed_stays() -> None:
+    """What was committed in an epoch stays so in it, though the log goes on."""
+    _, memory = judged(grown(100, 100))
+    seen, _ = judged(grown(100, 500), memory)
+    assert seen.committed
+
+
+def test_new_epoch_asks_again() -> None:
+    """In a new epoch the same set must be seen committed again: the log may have been cut."""
+    _, memory = judged(grown(100, 100))
+    seen, memory = judged(grown(100, 120, epoch=6), memory)
+    assert not seen.committed
+    assert seen.committed_voters == frozenset((*THREE, NEW))
+    assert judged(grown(120, 130, epoch=6), memory)[0].committed
+
+
+def test_change_taken_back() -> None:
+    """A set that vanishes before it was committed leaves the earlier one standing."""
+    _, memory = judged(answer(THREE))
+    _, memory = judged(grown(100, 110), memory)
+    back, _ = judged(answer(THREE, leader_epoch=6, high_watermark=105), memory)
+    assert back.committed
+    assert back.committed_voters == frozenset(THREE)
+
+
+def test_unknown_watermark() -> None:
+    """A leader that does not know the high watermark yet has committed nothing."""
+    empty = with_rows(*(row(one, log_end_offset=0) for one in THREE), high_watermark=-1)
+    assert not judged(empty)[0].committed
+
+
+def test_unknown_directory_ids() -> None:
+    """A static quorum's voters have no directory ids, and are judged all the same."""
+    static = [ReplicaKey(node_id=node_id, directory_id=None) for node_id in IDS]
+    seen, _ = judged(answer(static))
+    assert seen.caught_up == frozenset(static)

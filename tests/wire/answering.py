@@ -1,0 +1,54 @@
+"""Controllers that answer as a test says, and note what they are asked."""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
+
+from kafka_quorum.errors import Fault, KafkaUnreachable
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.quorum import AddVoter, ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer
+
+T = TypeVar("T")
+Answer: TypeAlias = T | Exception
+
+
+@dataclass(slots=True)
+class AnsweringControllers:
+    """`Controllers` by node id; a controller without an answer cannot be reached."""
+
+    quorums: dict[int, Answer[QuorumAnswer]] = field(default_factory=dict)
+    versions: dict[int, Answer[NodeVersions]] = field(default_factory=dict)
+    clusters: dict[int, Answer[ClusterAnswer]] = field(default_factory=dict)
+    added: list[tuple[Endpoint, AddVoter]] = field(default_factory=list)
+    refusal: Exception | None = None
+    asked: list[tuple[str, Endpoint]] = field(default_factory=list)
+
+    def _answer(self, question: str, endpoint: Endpoint, answers: dict[int, Answer[T]]) -> T:
+        self.asked.append((question, endpoint))
+        answer = answers.get(NodeID(endpoint.node_id))
+        if answer is None:
+            text = f"{question}: controller {endpoint} cannot be reached"
+            raise KafkaUnreachable(text, fault=Fault.PATH, retry_safe=True, outcome_unknown=False)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
+        """What the test says of this node."""
+        return self._answer("ApiVersions", endpoint, self.versions)
+
+    async def describe_cluster(self, endpoint: Endpoint) -> ClusterAnswer:
+        """What the test says of this node."""
+        return self._answer("DescribeCluster", endpoint, self.clusters)
+
+    async def describe_quorum(self, endpoint: Endpoint) -> QuorumAnswer:
+        """What the test says of this node."""
+        return self._answer("DescribeQuorum", endpoint, self.quorums)
+
+    async def add_voter(self, endpoint: Endpoint, request: AddVoter) -> None:
+        """Note the request, then refuse if the test says so."""
+        self.added.append((endpoint, request))
+        if self.refusal is not None:
+            raise self.refusal
+
+    async def close(self) -> None:
+        """Nothing is open."""
