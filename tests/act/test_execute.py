@@ -1,0 +1,438 @@
+"""Every action as the requests that it makes: what guards them, and what an error says of the outcome."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from tests.kube.recording import Call, RecordingKube
+from tests.model.values import (
+    CLUSTER,
+    IDS,
+    NAME,
+    NAMESPACE,
+    UID,
+    bound,
+    claim,
+    desired,
+    directory,
+    key,
+    minted,
+    node,
+    pod,
+    revision,
+    running,
+    runtime,
+    storage,
+    uuid,
+)
+from tests.wire.answering import AnsweringControllers
+
+from kafka_quorum.act.execute import Context, Executor
+from kafka_quorum.errors import (
+    Fault,
+    KafkaError,
+    KafkaRefused,
+    KafkaUnreachable,
+    KubeAlreadyExists,
+    KubeConflict,
+    KubeError,
+    KubeNotFound,
+    KubeRefused,
+    KubeUnavailable,
+)
+from kafka_quorum.kube.protocol import BUDGETS, CONFIG_MAPS, SERVICES
+from kafka_quorum.model import actions as act
+from kafka_quorum.model import names
+from kafka_quorum.model.actions import Action, RecordChange
+from kafka_quorum.model.desired import BootstrapMode, Desired, VolumeFate
+from kafka_quorum.model.identity import Format, IdentityRecord
+from kafka_quorum.model.ids import ClusterID
+from kafka_quorum.model.names import inputs_hash
+from kafka_quorum.model.plan import Outcome, Plan
+from kafka_quorum.model.quorum import AddVoter, Endpoint, Listener
+from kafka_quorum.resources import objects
+from kafka_quorum.resources.stored import record_from
+from kafka_quorum.settings import Settings
+
+RESOURCE: dict[str, Any] = {
+    "metadata": {"name": NAME, "namespace": NAMESPACE, "uid": UID, "resourceVersion": "77"},
+    "spec": {"kafka": {"version": "4.4.0"}},
+}
+POD = pod(running(), node(running(), 3001))
+LEADER = Endpoint(node_id=IDS[0], host="10.0.0.1", port=9093)
+REQUEST = AddVoter(
+    cluster_id=CLUSTER, voter=key(3003), listeners=(Listener(name="CONTROLLER", host="h", port=9093),), timeout_ms=5000
+)
+ADD = act.AddRaftVoter(leader=LEADER, request=REQUEST, judged_at_s=1000.0)
+
+
+class SetClock:
+    """A clock that stands at two seconds after the look."""
+
+    def __init__(self, age_s: float = 2.0) -> None:
+        """`age_s` is how old the look is."""
+        self._now_s = 1000.0 + age_s
+
+    def now(self) -> datetime:
+        """A moment."""
+        return datetime(2026, 1, 1, 12, 30, tzinfo=UTC)
+
+    def monotonic(self) -> float:
+        """The look's moment and its age."""
+        return self._now_s
+
+
+class CountingIds:
+    """Sixteen bytes at a time; the first ones are reserved by Kafka, or would look like an option."""
+
+    def __init__(self) -> None:
+        """Begin with what must be passed over."""
+        self._given = [bytes(16), bytes([0xF8]) + bytes(15), *(bytes([index] * 16) for index in range(1, 20))]
+
+    def uuid_bytes(self) -> bytes:
+        """The next one."""
+        return self._given.pop(0)
+
+
+async def carried_out(
+    *todo: Action,
+    kube: RecordingKube | None = None,
+    controllers: AnsweringControllers | None = None,
+    record: IdentityRecord | None = None,
+    wanted: Desired | None = None,
+    age_s: float = 2.0,
+) -> tuple[list[Call], tuple[Outcome, ...]]:
+    """The writes that actions made, and their outcomes."""
+    api = kube or RecordingKube()
+    executor = Executor(
+        api,
+        controllers or AnsweringControllers(),
+        SetClock(age_s),
+        CountingIds(),
+        Settings(holder="operator-1", image_pull_policy="Never"),
+    )
+    context = Context(desired=wanted or desired(), record=record or running(), resource=RESOURCE)
+    outcomes = await executor.execute(Plan(actions=todo, waits=(), verdicts=(), requeue_s=1.0), context)
+    return api.writes(), outcomes
+
+
+async def one_call(action: Action, **how: Any) -> Call:  # noqa: ANN401 - options of `carried_out`
+    """The one write of an action that was done."""
+    calls, (outcome,) = await carried_out(action, **how)
+    assert outcome.done, outcome
+    assert not outcome.unknown
+    (call,) = calls
+    return call
+
+
+# The record
+
+
+async def test_mint() -> None:
+    """A new identity is created, never replaced, with random ids that Kafka would make itself."""
+    action = act.MintIdentity(
+        cluster_id=None,
+        format=Format(mode=BootstrapMode.STANDALONE, release="4.4.0", features=()),
+        initial=IDS[:1],
+        others=IDS[1:],
+    )
+    call = await one_call(action, record=None)
+    assert (call.verb, call.plural, call.name) == ("create", "configmaps", "alpha-identity")
+    assert call.body is not None
+    call.body["metadata"]["resourceVersion"] = "1"
+    made = record_from(call.body)
+    assert len({made.cluster_id, made.initial[0].directory_id}) == 2
+    assert not any(text.startswith("-") for text in (made.cluster_id, str(made.initial[0].directory_id)))
+    assert [of.directory_id for of in made.nodes[1:]] == [None, None]
+
+
+async def test_mint_with_a_given_cluster_id() -> None:
+    """The cluster id of the spec is taken as it is."""
+    action = act.MintIdentity(cluster_id=ClusterID(uuid(9)), format=minted().format, initial=IDS, others=())
+    call = await one_call(action)
+    assert call.body is not None
+    assert json.loads(call.body["data"]["record.json"])["cluster_id"] == uuid(9)
+
+
+@pytest.mark.parametrize(("version", "verb"), [("5", "replace"), ("", "create")])
+async def test_record_is_compared_and_swapped(version: str, verb: str) -> None:
+    """A record replaces exactly the version that was read; a rebuilt one is created."""
+    record = replace(bound(), resource_version=version)
+    call = await one_call(act.WriteRecord(record=record, change=RecordChange.STARTED, message="m"))
+    assert (call.verb, call.name) == (verb, "alpha-identity")
+    assert call.body is not None
+    assert call.body["metadata"].get("resourceVersion", "") == version
+
+
+@pytest.mark.parametrize(("fate", "owners"), [(VolumeFate.RETAIN, 0), (VolumeFate.DELETE, 1)])
+async def test_record_owner(fate: VolumeFate, owners: int) -> None:
+    """The record's owner follows the retention policy, at the version that was seen."""
+    wanted = desired(storage=storage(when_deleted=fate))
+    call = await one_call(act.SetRecordOwner(resource_version="5"), wanted=wanted)
+    assert call.body is not None
+    assert call.body["metadata"]["resourceVersion"] == "5"
+    assert len(call.body["metadata"]["ownerReferences"]) == owners
+
+
+# The operation
+
+
+async def test_intent() -> None:
+    """The intent goes into the status, at the version of the resource that the plan was made from."""
+    call = await one_call(act.BeginOperation(type="AddVoter", target=key(3003)))
+    assert (call.verb, call.plural, call.name) == ("patch", "kafkaquorums", NAME)
+    assert (call.option("subresource"), call.option("strategic")) == ("status", False)
+    assert call.body is not None
+    assert call.body["metadata"] == {"resourceVersion": "77"}
+    operation = call.body["status"]["operation"]
+    assert (operation["type"], operation["target"], operation["holder"]) == ("AddVoter", str(key(3003)), "operator-1")
+    assert operation["startedAt"] == "2026-01-01T12:30:00Z"
+    assert operation["id"]
+
+
+async def test_operation_is_closed() -> None:
+    """A finished operation is removed, at the version of the resource that the plan was made from."""
+    call = await one_call(act.FinishOperation(id="op-1", reason="Completed", message="m"))
+    assert call.body == {"metadata": {"resourceVersion": "77"}, "status": {"operation": None}}
+
+
+# The quorum
+
+
+@pytest.mark.parametrize(("age_s", "sent"), [(0.0, True), (2.0, True), (2.1, False), (60.0, False)])
+async def test_stale_look_sends_nothing(age_s: float, *, sent: bool) -> None:
+    """An act on the quorum is sent on a look of at most two seconds; else nothing is sent, and that is known."""
+    controllers = AnsweringControllers()
+    _, (outcome,) = await carried_out(ADD, controllers=controllers, age_s=age_s)
+    assert controllers.added == ([(LEADER, REQUEST)] if sent else [])
+    assert (outcome.done, outcome.unknown) == (sent, False)
+    assert sent or "look again" in outcome.message
+
+
+@pytest.mark.parametrize(
+    ("error", "unknown"),
+    [
+        (KafkaUnreachable("deadline", fault=Fault.PATH, retry_safe=False, outcome_unknown=True), True),
+        (KafkaUnreachable("refused", fault=Fault.PATH, retry_safe=True, outcome_unknown=False), False),
+        (
+            KafkaRefused(
+                "duplicate",
+                code=126,
+                name="DUPLICATE_VOTER",
+                server_message="",
+                fault=Fault.OURS,
+                retry_safe=False,
+                outcome_unknown=False,
+            ),
+            False,
+        ),
+    ],
+    ids=["no answer", "not reached", "refused"],
+)
+async def test_error_of_kafka(error: KafkaError, *, unknown: bool) -> None:
+    """An error is an outcome that says whether the act may have happened; nothing is sent twice."""
+    controllers = AnsweringControllers(refusal=error)
+    _, (outcome,) = await carried_out(ADD, controllers=controllers)
+    assert len(controllers.added) == 1
+    assert (outcome.done, outcome.unknown) == (False, unknown)
+    assert str(error) in outcome.message
+
+
+# Pods
+
+
+async def test_delete_pod() -> None:
+    """Exactly the pod that was judged is deleted: uid and resource version."""
+    call = await one_call(act.DeletePod(pod=POD, reason="PodFinished", message="m"))
+    assert (call.verb, call.plural, call.name) == ("delete", "pods", POD.name)
+    assert (call.option("uid"), call.option("resource_version")) == (POD.uid, POD.resource_version)
+
+
+async def test_mark_pod() -> None:
+    """Label and gate are two patches, each of exactly that pod; the gate's is strategic, to keep other conditions."""
+    action = act.MarkPod(pod=POD, voter=True, gate="True", message="a caught-up voter")
+    (label, gate), (outcome,) = await carried_out(action)
+    assert outcome.done
+    assert label.body is not None
+    assert label.body["metadata"]["uid"] == POD.uid
+    assert label.body["metadata"]["labels"] == {names.LABEL_VOTER: "true"}
+    assert gate.body is not None
+    assert gate.body["metadata"] == {"uid": POD.uid}
+    assert (gate.option("subresource"), gate.option("strategic")) == ("status", True)
+
+
+async def test_create_pods() -> None:
+    """Formatter and Kafka pod are created under the names of the node's generation, with the given config map."""
+    formatter = act.CreateFormatter(node_id=IDS[0], revision=revision(), config_name="cfg", avoid_nodes=("w",))
+    call = await one_call(formatter, record=bound())
+    assert (call.verb, call.name) == ("create", "alpha-3000-g1-format")
+    kafka = act.CreatePod(node_id=IDS[1], revision=revision(), config_name="cfg")
+    call = await one_call(kafka)
+    assert (call.verb, call.name) == ("create", "alpha-3001-g1")
+    assert call.body is not None
+    assert call.body["metadata"]["annotations"][names.DIRECTORY_ID] == directory(3001)
+    assert call.body["spec"]["containers"][0]["imagePullPolicy"] == "Never"
+
+
+# Everything else
+
+
+async def test_create_claim() -> None:
+    """A claim is created under the name of its generation, with its copy of the identity."""
+    call = await one_call(act.CreateClaim(node_id=IDS[1], generation=1))
+    assert (call.verb, call.plural, call.name) == ("create", "persistentvolumeclaims", "alpha-3001-g1")
+    assert call.body is not None
+    assert call.body["metadata"]["annotations"][names.CLUSTER_ID] == CLUSTER
+
+
+@pytest.mark.parametrize("size", [None, "20Gi"])
+async def test_annotate_claim(size: str | None) -> None:
+    """A claim's copy is patched on exactly that claim; its size only where it is to grow."""
+    old = claim(running(), node(running(), 3001))
+    call = await one_call(act.AnnotateClaim(claim=old, directory_id=directory(3001), grow_to=size))
+    assert call.body is not None
+    assert call.body["metadata"]["uid"] == old.uid
+    assert call.body["metadata"]["annotations"][names.PHASE] == "Started"
+    assert call.body["metadata"]["ownerReferences"] == []
+    assert call.body.get("spec") == (None if size is None else {"resources": {"requests": {"storage": size}}})
+
+
+async def test_lost_disk_clears_the_annotation() -> None:
+    """A claim whose disk was lost loses its directory id."""
+    old = claim(running(), node(running(), 3001))
+    call = await one_call(act.AnnotateClaim(claim=old, directory_id=None, grow_to=None))
+    assert call.body is not None
+    assert call.body["metadata"]["annotations"][names.DIRECTORY_ID] is None
+
+
+@pytest.mark.parametrize(
+    ("image", "resolved"), [("", "apache/kafka:4.4.0"), ("registry/kafka@sha256:1", "registry/kafka@sha256:1")]
+)
+async def test_create_revision(image: str, resolved: str) -> None:
+    """A revision keeps the resolved image, so that a changed template of the operator restarts nothing."""
+    made = runtime(image=image)
+    action = act.CreateRevision(name="alpha-x", number=3, runtime=made, inputs_hash=inputs_hash(made))
+    call = await one_call(action, wanted=desired(runtime=made))
+    assert call.body is not None
+    assert (call.body["revision"], call.body["data"]["image"]) == (3, resolved)
+    assert call.body["data"]["spec"] == RESOURCE["spec"]
+
+
+async def test_create_config() -> None:
+    """A config map is created under its own name with everybody's properties."""
+    call = await one_call(act.CreateConfig(name="alpha-config-1", revision=revision(), node_ids=IDS))
+    assert (call.verb, call.name) == ("create", "alpha-config-1")
+    assert call.body is not None
+    assert len(call.body["data"]) == 5
+
+
+async def test_delete_config() -> None:
+    """A config map is deleted by the uid that it has now; one that is gone already is no failure."""
+    kube = RecordingKube()
+    kube.put(CONFIG_MAPS, {"metadata": {"name": "old", "namespace": NAMESPACE, "uid": "u-9"}})
+    call = await one_call(act.DeleteConfig(name="old"), kube=kube)
+    assert (call.verb, call.option("uid")) == ("delete", "u-9")
+    calls, (outcome,) = await carried_out(act.DeleteConfig(name="old"))
+    assert calls == []
+    assert outcome.done
+
+
+@pytest.mark.parametrize(
+    ("action", "resource", "name"),
+    [
+        (act.ApplyService(), SERVICES, "alpha-controllers"),
+        (act.ApplyBudget(min_available=2), BUDGETS, "alpha-voters"),
+    ],
+)
+async def test_apply(action: Action, resource: Any, name: str) -> None:  # noqa: ANN401 - a resource type
+    """Service and budget are applied over our own; another's of that name is left alone, and named."""
+    assert (await one_call(action)).verb == "apply"
+    own = RecordingKube()
+    body = objects.service(desired()) if resource is SERVICES else objects.budget(desired(), 1)
+    own.put(resource, body)
+    assert (await one_call(action, kube=own)).name == name
+    foreign = RecordingKube()
+    foreign.put(resource, {"metadata": {"name": name, "namespace": NAMESPACE, "labels": {"app": "other"}}})
+    calls, (outcome,) = await carried_out(action, kube=foreign)
+    assert calls == []
+    assert not outcome.done
+    assert name in outcome.message
+
+
+# Outcomes
+
+
+@pytest.mark.parametrize(
+    ("error", "unknown", "said"),
+    [
+        (KubeConflict("at another version"), False, "another version"),
+        (KubeAlreadyExists("taken"), False, "there already"),
+        (KubeNotFound("no such pod"), False, "is gone"),
+        (KubeRefused("quota exceeded"), False, "quota exceeded"),
+        (KubeUnavailable("timed out"), True, "timed out"),
+    ],
+    ids=["conflict", "exists", "not found", "refused", "no answer"],
+)
+async def test_error_of_kubernetes(error: KubeError, said: str, *, unknown: bool) -> None:
+    """Every error of the API server is an outcome; only a missing answer leaves it unknown."""
+    kube = RecordingKube(errors={("create", "pods"): error})
+    action = act.CreatePod(node_id=IDS[1], revision=revision(), config_name="cfg")
+    calls, (outcome,) = await carried_out(action, kube=kube)
+    assert len(calls) == 1
+    assert (outcome.action, outcome.done, outcome.unknown) == (action, False, unknown)
+    assert said in outcome.message
+
+
+async def test_one_failure_stops_no_other() -> None:
+    """Independent actions go together, each with its own outcome, in the plan's order."""
+    kube = RecordingKube(errors={("create", "pods"): KubeRefused("quota exceeded")})
+    todo: list[Action] = [
+        act.CreatePod(node_id=IDS[0], revision=revision(), config_name="cfg"),
+        act.CreateClaim(node_id=IDS[1], generation=1),
+    ]
+    calls, outcomes = await carried_out(*todo, kube=kube)
+    assert len(calls) == 2
+    assert [outcome.done for outcome in outcomes] == [False, True]
+    assert [outcome.action for outcome in outcomes] == todo
+
+
+async def test_half_a_mark() -> None:
+    """If the gate's patch fails after the label's, the whole mark is not done: the next look does it again."""
+    kube = RecordingKube(errors={("patch", "pods"): KubeUnavailable("timed out")})
+    _, (outcome,) = await carried_out(act.MarkPod(pod=POD, voter=True, gate="True", message="m"), kube=kube)
+    assert (outcome.done, outcome.unknown) == (False, True)
+
+
+async def test_unknown_node_is_our_fault() -> None:
+    """A plan for a controller that the record does not know is a fault of ours, and is not hidden."""
+    with pytest.raises(ValueError, match="3009"):
+        await carried_out(act.CreateClaim(node_id=key(3009).node_id, generation=1))
+
+
+# Events
+
+
+@pytest.mark.parametrize(("warning", "type_"), [(False, "Normal"), (True, "Warning")])
+async def test_event(*, warning: bool, type_: str) -> None:
+    """An event names the resource by uid, its reason and a text that fits."""
+    kube = RecordingKube()
+    executor = Executor(kube, AnsweringControllers(), SetClock(), CountingIds(), Settings(holder="h" * 500))
+    await executor.event(RESOURCE, "PodCreated", "x" * 5000, warning=warning)
+    (call,) = kube.writes()
+    assert call.plural == "events"
+    assert call.body is not None
+    assert (call.body["type"], call.body["reason"]) == (type_, "PodCreated")
+    assert call.body["involvedObject"]["uid"] == UID
+    assert len(call.body["message"]) == 1000
+    assert len(call.body["reportingInstance"]) == 128
+
+
+async def test_events_have_names_of_their_own() -> None:
+    """Two events never have one name."""
+    kube = RecordingKube()
+    executor = Executor(kube, AnsweringControllers(), SetClock(), CountingIds(), Settings())
+    for _ in range(3):
+        await executor.event(RESOURCE, "PodCreated", "x")
+    assert len({call.name for call in kube.writes()}) == 3

@@ -1,0 +1,72 @@
+"""Every action has a reason for its event, and a sentence."""
+
+import re
+from typing import get_args
+
+import pytest
+from tests.model.values import IDS, bound, claim, directory, key, minted, node, pod, revision, running, runtime
+
+from kafka_quorum.act.narrate import narrate
+from kafka_quorum.model import actions as act
+from kafka_quorum.model.actions import Action, RecordChange
+from kafka_quorum.model.ids import DirectoryID
+from kafka_quorum.model.quorum import AddVoter, Endpoint
+
+POD = pod(running(), node(running(), 3001))
+CLAIM = claim(running(), node(running(), 3001))
+EVERY: list[tuple[Action, str, str]] = [
+    (
+        act.MintIdentity(cluster_id=None, format=minted().format, initial=IDS, others=()),
+        "IdentityMade",
+        "3000, 3001, 3002",
+    ),
+    (act.WriteRecord(record=bound(), change=RecordChange.STARTED, message="may start"), "Started", "may start"),
+    (act.ApplyService(), "ServiceApplied", "service"),
+    (act.ApplyBudget(min_available=2), "BudgetApplied", "2 voters"),
+    (act.CreateRevision(name="alpha-x", number=1, runtime=runtime(), inputs_hash="x"), "RevisionCreated", "alpha-x"),
+    (act.CreateConfig(name="cfg", revision=revision(), node_ids=IDS), "ConfigCreated", "cfg"),
+    (act.DeleteConfig(name="cfg"), "ConfigDeleted", "cfg"),
+    (act.CreateClaim(node_id=IDS[1], generation=2), "ClaimCreated", "3001"),
+    (
+        act.AnnotateClaim(claim=CLAIM, directory_id=DirectoryID(directory(3001)), grow_to=None),
+        "ClaimAnnotated",
+        "alpha-3001-g1",
+    ),
+    (act.AnnotateClaim(claim=CLAIM, directory_id=None, grow_to="20Gi"), "ClaimGrown", "20Gi"),
+    (act.SetRecordOwner(resource_version="1"), "RetentionApplied", "retention"),
+    (
+        act.CreateFormatter(node_id=IDS[1], revision=revision(), config_name="cfg", avoid_nodes=()),
+        "FormatterCreated",
+        "3001",
+    ),
+    (act.CreatePod(node_id=IDS[1], revision=revision(), config_name="cfg"), "PodCreated", "3001"),
+    (act.DeletePod(pod=POD, reason="PodFinished", message="has ended"), "PodFinished", "has ended"),
+    (act.MarkPod(pod=POD, voter=True, gate="True", message="a caught-up voter"), "ControllerReady", "alpha-3001-g1"),
+    (act.MarkPod(pod=POD, voter=True, gate="False", message="a voter that lags"), "ControllerNotReady", "lags"),
+    (act.MarkPod(pod=POD, voter=True, gate="Unknown", message="silent"), "ControllerNotReady", "silent"),
+    (act.BeginOperation(type="AddVoter", target=key(3003)), "AddVoterBegun", str(key(3003))),
+    (
+        act.AddRaftVoter(
+            leader=Endpoint(node_id=IDS[0], host="h", port=1),
+            request=AddVoter(cluster_id=bound().cluster_id, voter=key(3003), listeners=(), timeout_ms=1),
+            judged_at_s=0.0,
+        ),
+        "AddRaftVoter",
+        "3000",
+    ),
+    (act.FinishOperation(id="x", reason="Completed", message="is added"), "OperationCompleted", "is added"),
+]
+
+
+@pytest.mark.parametrize(("action", "reason", "words"), EVERY, ids=lambda value: type(value).__name__)
+def test_narrated(action: Action, reason: str, words: str) -> None:
+    """The reason is CamelCase, and the note names what it is about."""
+    said, note = narrate(action)
+    assert said == reason
+    assert re.fullmatch("[A-Z][A-Za-z]+", said)
+    assert words in note
+
+
+def test_nothing_is_left_out() -> None:
+    """The table has every kind of action."""
+    assert {type(action) for action, _, _ in EVERY} == set(get_args(Action))
