@@ -1,10 +1,23 @@
 """The whole status, and the patch that brings it there."""
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.model.values import SILENT, at_rest, directory, key, looks, mirrored, nothing, operation, running, view
+from tests.model.values import (
+    OTHER_CLUSTER,
+    SILENT,
+    at_rest,
+    directory,
+    key,
+    looks,
+    mirrored,
+    nothing,
+    operation,
+    running,
+    view,
+)
 from tests.status.passes import done
 
 from kafka_quorum.api.status import KafkaQuorumStatus
@@ -81,7 +94,7 @@ def test_without_a_leader_the_last_word_stands_and_nobody_is_healthy() -> None:
     status = build(done(at_rest(quorum=SILENT)), old, generation=1, now=NOW)
     assert status["quorum"]["summary"] == "?/3"
     assert status["quorum"]["currentVoters"] == old["quorum"]["currentVoters"]
-    assert status["quorum"]["leaderID"] is None
+    assert not {"leaderID", "healthyVoters"} & set(status["quorum"])
     assert all(row["role"] == "Unknown" for row in status["controllers"])
 
 
@@ -131,3 +144,43 @@ def test_the_patch_leads_from_old_to_new(old: dict[str, Any], new: dict[str, Any
     before, after = without_null(old), without_null(new)
     assert merge(before, patch_of(before, after)) == after
     assert patch_of(after, after) == {}
+
+
+WITHOUT_LEADER = done(at_rest(quorum=SILENT))
+
+
+def test_no_leader_is_written_once() -> None:
+    """While there is no leader the status does not differ from look to look, so that nothing is written again."""
+    old = merge({}, build(done(), {}, generation=1, now=NOW))
+    first = merge(old, patch_of(old, build(WITHOUT_LEADER, old, generation=1, now=NOW)))
+    assert patch_of(first, build(WITHOUT_LEADER, first, generation=1, now=NOW)) == {}
+
+
+def test_a_lost_record_does_not_erase_its_copy() -> None:
+    """If the ConfigMap is gone or unreadable, the status keeps its copy of the identity: it may be the last one."""
+    old = build(done(), {}, generation=1, now=NOW)
+    for look in (at_rest(record_fault="cannot be understood"), at_rest()):
+        status = build(done(replace(look, record=None)), old, generation=1, now=NOW)
+        assert status_from({"status": status}) == mirrored(running())
+        assert (status["replicas"], status["appliedRevision"]) == (3, old["appliedRevision"])
+
+
+def test_a_conflict_is_not_overwritten() -> None:
+    """A copy that contradicts the record stays as it is until a person has decided, and so does the conflict."""
+    old = build(done(), {}, generation=1, now=NOW) | {"clusterID": OTHER_CLUSTER}
+    contested = done(at_rest(status=status_from({"status": old})))
+    status = build(contested, old, generation=1, now=NOW)
+    assert status["clusterID"] == OTHER_CLUSTER
+    conditions = {row["type"]: row for row in status["conditions"]}
+    assert (conditions["Ready"]["status"], conditions["Ready"]["reason"]) == ("False", "IdentityConflict")
+    assert conditions["Degraded"]["reason"] == "IdentityConflict"
+
+
+def test_nothing_of_an_earlier_resource_is_taken_over() -> None:
+    """While an earlier resource's objects are on their way out, none of their identity gets into the new status."""
+    status = build(done(at_rest(record_owner_uid="earlier")), {}, generation=1, now=NOW)
+    assert not {"clusterID", "bootstrap", "controllers", "quorum", "appliedRevision"} & set(status)
+    assert status["replicas"] == 0
+    conditions = {row["type"]: (row["status"], row["reason"]) for row in status["conditions"]}
+    assert conditions["Ready"][0] == conditions["Available"][0] == "False"
+    assert conditions["Progressing"] == ("True", "EarlierResourceEnds")

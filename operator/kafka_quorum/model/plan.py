@@ -2,9 +2,15 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from kafka_quorum.model.actions import Action
 from kafka_quorum.model.ids import NodeID
+
+EARLIER_RESOURCE: Final = "EarlierResourceEnds"
+"""Waits with this reason: what is observed belongs to an earlier resource of this name, and is on its way out."""
+IDENTITY_CONFLICT: Final = "IdentityConflict"
+"""Waits with this reason: the copies of the identity contradict each other, and none is overwritten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

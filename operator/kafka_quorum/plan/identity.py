@@ -21,7 +21,7 @@ from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.names import claim_name
 from kafka_quorum.model.nodes import initial_node_ids, wanted_node_ids
 from kafka_quorum.model.observed import Claim, Observed, PodRole
-from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity, Wait
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.safety import may_mint, release_numbers
 
@@ -43,7 +43,7 @@ def assess(desired: Desired, observed: Observed, *, repair_only: bool) -> Settle
     if record is None:
         return _without_record(desired, observed, repair_only=repair_only)
     if conflicts := _conflicts(desired, observed, record):
-        return _stop("IdentityConflict", "; ".join(conflicts))
+        return _stop(IDENTITY_CONFLICT, "; ".join(conflicts))
     if record.phase is BootstrapPhase.FORMATTING and _somebody_started(observed):
         message = "a copy of the identity, or a pod, says that the quorum has started: so it has"
         return Part(exclusive=WriteRecord(record=_forced_start(record), change=RecordChange.REBUILT, message=message))
@@ -90,7 +90,7 @@ def _older_resource(desired: Desired, observed: Observed) -> tuple[Wait, ...]:
     if not foreign:
         return ()
     message = f"waits until what an earlier resource of this name owned is gone: {', '.join(foreign)}"
-    return (Wait(severity=Severity.PROGRESS, reason="EarlierResourceEnds", message=message),)
+    return (Wait(severity=Severity.PROGRESS, reason=EARLIER_RESOURCE, message=message),)
 
 
 def _conflicts(desired: Desired, observed: Observed, record: IdentityRecord) -> list[str]:

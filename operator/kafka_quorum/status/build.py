@@ -1,15 +1,16 @@
 """The whole status of a resource from one pass. Numbers that change with every look stay out of it."""
 
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from kafka_quorum.api.features import METADATA, metadata_version_name
 from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
-from kafka_quorum.model.known import Known
+from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import LABEL_QUORUM, LABEL_ROLE, advertised, claim_name
 from kafka_quorum.model.nodes import revision_of, stale_voters
 from kafka_quorum.model.observed import Observed, PodRole, QuorumView
-from kafka_quorum.model.plan import Severity
+from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity
 from kafka_quorum.status.available import available
 from kafka_quorum.status.degraded import degraded
 from kafka_quorum.status.finding import Pass
@@ -22,20 +23,24 @@ from kafka_quorum.status.spec_accepted import spec_accepted
 Json: TypeAlias = dict[str, Any]
 
 CONDITIONS: Final = (ready, available, progressing, degraded, spec_accepted, odd_voter_count)
+_IDENTITY: Final = ("replicas", "clusterID", "appliedRevision", "bootstrap", "controllers")
+"""The fields that carry a copy of the identity, or follow from it."""
 
 
 def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     """The status, whole. `old` is the present one: its transition times and its operation live on."""
+    done = _own(done)
     record = done.observed.record
     status: Json = {
         "observedGeneration": generation,
         "selector": f"{LABEL_QUORUM}={done.desired.name},{LABEL_ROLE}={PodRole.KAFKA.value}",
-        "replicas": len(record.nodes) if record else 0,
         "conditions": merged(
             old.get("conditions") or (), (check(done) for check in CONDITIONS), generation=generation, now=now
         ),
     }
-    if record is not None:
+    if record is None or done.waits_for(IDENTITY_CONFLICT):
+        status |= {"replicas": 0} | {name: old[name] for name in _IDENTITY if name in old}
+    else:
         status |= _identity(record)
         status["controllers"] = [_controller(done, record, node) for node in record.nodes]
     status |= _quorum(done.observed, old)
@@ -45,13 +50,23 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     return status
 
 
+def _own(done: Pass) -> Pass:
+    """The pass without what an earlier resource of this name left: none of its identity may be taken over."""
+    if not done.waits_for(EARLIER_RESOURCE):
+        return done
+    silent = Unknown(reason="the quorum of an earlier resource ends")
+    return replace(done, observed=replace(done.observed, record=None, quorum=silent, versions=()))
+
+
 def _identity(record: IdentityRecord) -> Json:
+    """A copy of the record: it rebuilds the record where that is lost, so a lost record does not erase it."""
     claims = {node.node_id: node.claim_uid for node in record.nodes}
     initial = [
         {"nodeID": key.node_id, "directoryID": key.directory_id, "claimUID": claims.get(key.node_id)}
         for key in record.initial
     ]
     return {
+        "replicas": len(record.nodes),
         "clusterID": record.cluster_id,
         "appliedRevision": record.applied_revision,
         "bootstrap": {
@@ -107,7 +122,8 @@ def _quorum(observed: Observed, old: Json) -> Json:
         before = old.get("quorum") or {}
         if not before.get("voters"):
             return {}
-        return {"quorum": {**before, "leaderID": None, "healthyVoters": None, "summary": f"?/{before['voters']}"}}
+        last = {name: value for name, value in before.items() if name not in ("leaderID", "healthyVoters")}
+        return {"quorum": {**last, "summary": f"?/{before['voters']}"}}
     view = observed.quorum.value
     healthy, voters = len(view.voters & view.caught_up), len(view.voters)
     kraft = next((feature.level for feature in observed.finalized if feature.name == "kraft.version"), None)

@@ -40,6 +40,10 @@ class Pass:
         """The first wait of this severity."""
         return next((wait for wait in self.plan.waits if wait.severity is severity), None)
 
+    def waits_for(self, reason: str) -> bool:
+        """Whether anything is waited for with this reason."""
+        return any(wait.reason == reason for wait in self.plan.waits)
+
     @property
     def failed(self) -> Outcome | None:
         """The first action that failed in a way that a person should hear of."""

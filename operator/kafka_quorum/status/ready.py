@@ -4,6 +4,7 @@ from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import stale_voters, wanted_node_ids
 from kafka_quorum.model.observed import PodRole, QuorumView
+from kafka_quorum.model.plan import IDENTITY_CONFLICT
 from kafka_quorum.status.finding import Finding, Pass, Truth
 
 
@@ -40,13 +41,10 @@ def _lacking(done: Pass, record: IdentityRecord, view: QuorumView) -> tuple[str,
         (view.changing, "VoterSetUncommitted", "the voter set is not known to be committed yet"),
         (done.observed.status.operation is not None, "OperationOpen", "a change of the voter set is under way"),
         (len(view.voters) != len(wanted), "VotersToRemove", "there are more voters than the spec asks for"),
-        (_unsupported(done), "NotSupportedYet", "a change of the spec is not applied"),
+        (done.waits_for(IDENTITY_CONFLICT), IDENTITY_CONFLICT, "the copies of the identity contradict each other"),
+        (done.waits_for("NotSupportedYet"), "NotSupportedYet", "a change of the spec is not applied"),
     )
     return next(((reason, text) for holds, reason, text in rows if holds), None)
-
-
-def _unsupported(done: Pass) -> bool:
-    return any(wait.reason == "NotSupportedYet" for wait in done.plan.waits)
 
 
 def _why(done: Pass, otherwise: str) -> str:
