@@ -4,8 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import cast
 
+import pytest
+
+from kafka_quorum import loops as module
 from kafka_quorum.errors import KubeUnavailable
 from kafka_quorum.loops import Loops
+from kafka_quorum.model.actions import ApplyService
+from kafka_quorum.model.plan import Outcome
 from kafka_quorum.reconcile import PassResult, QuorumKey, Reconciler
 
 KEY = QuorumKey(namespace="ns", name="q")
@@ -143,6 +148,106 @@ async def test_a_loop_ends_with_its_resource_and_starts_anew_with_the_next() -> 
     loops.wake(KEY, create=True)
     await passes.reach(2)
     await loops.stop()
+
+
+async def test_a_resource_applied_again_meanwhile_is_not_missed() -> None:
+    """A resource that comes back while a pass finds it gone gets its next pass at once: no wake-up is lost."""
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(number: int) -> PassResult:
+        if number == 1:
+            asked.set()
+            await go_on.wait()
+        return result(gone=number == 1)
+
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    loops.wake(KEY, create=True)
+    await asyncio.wait_for(asked.wait(), DEADLINE_S)
+    loops.wake(KEY, create=True)
+    go_on.set()
+    await passes.reach(2)
+    assert passes.forgotten == [KEY]
+    assert tuple(loops.keys()) == (KEY,)
+    await loops.stop()
+
+
+FAILED = Outcome(action=ApplyService(), done=False, unknown=True, message="no answer")
+
+
+@pytest.mark.parametrize("way", ["error", "failed action"])
+async def test_failures_back_off(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pause after a failure doubles, up to half a minute; a pass that went well starts it over."""
+    pauses: list[float] = []
+
+    async def noted(_: asyncio.Event, seconds: float) -> None:
+        pauses.append(seconds)
+
+    async def answer(number: int) -> PassResult:
+        if number == 9:
+            return result(again=True)
+        if number == 11:
+            await asyncio.Event().wait()
+        if way == "error":
+            raise KubeUnavailable("the API server is away")
+        return PassResult(plan=None, outcomes=(FAILED,), requeue_s=1.0, again=False, gone=False)
+
+    monkeypatch.setattr(module, "_pause", noted)
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    loops.wake(KEY, create=True)
+    await passes.reach(11)
+    await loops.stop()
+    assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 0.5]
+
+
+async def test_a_pass_with_nothing_to_do_sets_its_own_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a wake-up the next pass comes when the plan said."""
+    pauses: list[float] = []
+
+    async def noted(_: asyncio.Event, seconds: float) -> None:
+        pauses.append(seconds)
+
+    async def answer(number: int) -> PassResult:
+        if number == 3:
+            await asyncio.Event().wait()
+        return result(requeue_s=float(number))
+
+    monkeypatch.setattr(module, "_pause", noted)
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    loops.wake(KEY, create=True)
+    await passes.reach(3)
+    await loops.stop()
+    assert pauses == [1.0, 2.0]
+
+
+async def test_passes_share_their_slots() -> None:
+    """So many passes run at once as there are slots, and the others follow."""
+    begun, go_on = asyncio.Semaphore(0), asyncio.Event()
+    at_once = 0
+    most = 0
+
+    async def answer(_: int) -> PassResult:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        begun.release()
+        await go_on.wait()
+        at_once -= 1
+        return result()
+
+    passes = Passes(answer)
+    loops = Loops(cast("Reconciler", passes), parallel=2)
+    for name in "abcd":
+        loops.wake(QuorumKey(namespace="ns", name=name), create=True)
+    async with asyncio.timeout(DEADLINE_S):
+        await begun.acquire()
+        await begun.acquire()
+    go_on.set()
+    await passes.reach(4)
+    await loops.stop()
+    assert most == 2
 
 
 async def test_stop_ends_a_pass_that_hangs() -> None:

@@ -48,6 +48,8 @@ def test_everything_set_is_taken() -> None:
         ("KQ_LOG_FORMAT", "xml"),
         ("KQ_TICK_S", "soon"),
         ("KQ_TICK_S", "0"),
+        ("KQ_TICK_S", "nan"),
+        ("KQ_RESYNC_S", "inf"),
         ("KQ_PROBE_PORT", "-1"),
     ],
 )

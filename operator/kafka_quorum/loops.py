@@ -73,9 +73,10 @@ class Loops:
                 backoff_s = min(backoff_s * 2, _BACKOFF_LAST_S)
                 continue
             if result.gone:
-                self._loops.pop(key, None)
                 self._reconciler.forget(key)
-                return
+                if not wake.is_set():  # else it may be there again, applied while this pass asked for it
+                    self._loops.pop(key, None)
+                    return
             if result.failed:
                 await _pause(wake, backoff_s)
                 backoff_s = min(backoff_s * 2, _BACKOFF_LAST_S)

@@ -1,5 +1,6 @@
 """What the operator takes from its environment, and the two things that only the outside world can give it."""
 
+import math
 import os
 import secrets
 import time
@@ -112,6 +113,6 @@ def _seconds(environment: Mapping[str, str], name: str, default: float) -> float
         value = float(text)
     except ValueError:
         value = 0.0
-    if value <= 0:
+    if not 0 < value < math.inf:
         raise SettingsError(f"{name} is {text!r}: it must be a number above zero")
     return value

@@ -168,6 +168,15 @@ async def test_a_server_that_does_not_answer_is_unavailable(
             await ask(client)
 
 
+@pytest.mark.parametrize("page", ["<html>sign in</html>", "", '{"items": ['], ids=["page", "nothing", "cut"])
+async def test_an_answer_that_is_no_json_is_unavailable(page: str) -> None:
+    """A proxy's page instead of an answer leaves open what became of the request."""
+    async with connected(Server(body=page)) as client:
+        with pytest.raises(KubeUnavailable, match="no JSON") as caught:
+            await client.create(PODS, "ns", {"metadata": {"name": "x"}})
+    assert caught.value.outcome_unknown
+
+
 async def test_a_server_that_is_not_there_is_unavailable() -> None:
     """A refused connection is no answer."""
     client = KubeClient(ApiClient(configuration=Configuration(host="http://127.0.0.1:1")))

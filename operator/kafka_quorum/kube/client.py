@@ -137,8 +137,7 @@ class KubeClient:
             said = str(error) or type(error).__name__
             raise KubeUnavailable(f"{what}: no answer from the API server ({said})") from error
         if response.status < 300:  # noqa: PLR2004 - HTTP: success
-            answer: Json = json.loads(data)
-            return answer
+            return _answer(what, data)
         raise _error(what, response.status, _message(data))
 
 
@@ -146,6 +145,14 @@ def _path(resource: ResourceType, namespace: str, name: str = "") -> str:
     prefix = "/apis" if "/" in resource.api_version else "/api"
     path = f"{prefix}/{resource.api_version}/namespaces/{namespace}/{resource.plural}"
     return f"{path}/{name}" if name else path
+
+
+def _answer(what: str, data: bytes) -> Json:
+    try:
+        answer: Json = json.loads(data)
+    except ValueError as error:  # a proxy's page, say: nobody knows what became of the request
+        raise KubeUnavailable(f"{what}: the answer is no JSON: {data[:200]!r}") from error
+    return answer
 
 
 def _error(what: str, status: int, message: tuple[str, str]) -> KubeError:
