@@ -1,6 +1,7 @@
 """Every guard says yes and no, and each no gives its reason."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.model.values import (
@@ -392,6 +393,7 @@ def add(
     newcomer_looks: int = 3,
     others: tuple[ReplicaKey, ...] = (),
     memory: Memory | None = None,
+    **pod_changes: Any,  # noqa: ANN401 - whatever the field holds
 ) -> Verdict:
     """What the guard says of adding the next controller to so many voters, the last `behind` of which lag."""
     keys = [key(3000 + index) for index in range(voters)]
@@ -400,7 +402,9 @@ def add(
     remembered = memory or replace(
         looks(seen, 3), caught_up_looks=((target, newcomer_looks), *((other, 3) for other in others))
     )
-    return safety.may_add_voter(seen, at_rest(memory=remembered), target, wanted, others)
+    look = at_rest(memory=remembered)
+    newcomer = replace(look.pods[0], node_id=target.node_id, **pod_changes)
+    return safety.may_add_voter(seen, replace(look, pods=(*look.pods, newcomer)), target, wanted, others)
 
 
 @pytest.mark.parametrize(
@@ -428,6 +432,16 @@ def test_projected_majority(voters: int, behind: int, *, allowed: bool) -> None:
 def test_three_looks(newcomer_looks: int, *, allowed: bool) -> None:
     """A newcomer is added once it was caught up in three looks in a row."""
     assert add(3, newcomer_looks=newcomer_looks).allowed is allowed
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"deleting": True}, {"container": Waiting(reason="CrashLoopBackOff", message="", last_exit=None)}],
+    ids=["on its way out", "not running"],
+)
+def test_pod_of_the_newcomer(changes: dict[str, Any]) -> None:
+    """The leader may still count a newcomer as caught up whose pod is seen to go: it is not added."""
+    held(add(3, **changes), "its pod does not run")
 
 
 def test_caught_up_now() -> None:

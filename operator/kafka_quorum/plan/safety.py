@@ -175,6 +175,8 @@ def may_add_voter(
     looks = observed.memory.looks(target)
     if target not in view.caught_up or looks < CAUGHT_UP_LOOKS:
         return _no(rule, f"{target} catches up: caught up in {looks} of {CAUGHT_UP_LOOKS} looks")
+    if not any(pod.running and not pod.deleting for pod in observed.pods_of(target.node_id, PodRole.KAFKA)):
+        return _no(rule, f"{target} is not added now: its pod does not run, or is on its way out")
     healthy, majority = len(view.voters & view.caught_up), (len(view.voters) + 1) // 2 + 1
     if len(view.voters) == 1:
         second = [key for key in others if observed.memory.looks(key) >= CAUGHT_UP_LOOKS]
