@@ -243,11 +243,13 @@ class _Judged:
 
 
 def _judge(taken: Snapshot) -> _Judged:
-    claimed = max((claim.requested_bytes for claim in taken.claims), default=None)
-    valid = validate(taken.resource, record=taken.record, claimed_bytes=claimed)
+    ours = (None, taken.resource["metadata"]["uid"])  # what an earlier resource of this name owns binds nobody
+    record = taken.record if taken.record_owner_uid in ours else None
+    claimed = max((claim.requested_bytes for claim in taken.claims if claim.owner_uid in ours), default=None)
+    valid = validate(taken.resource, record=record, claimed_bytes=claimed)
     if isinstance(valid, Desired):
         return _Judged(desired=valid, faults=())
-    applied = taken.spec_of(taken.record.applied_revision if taken.record else None)
+    applied = taken.spec_of(record.applied_revision if record else None)
     if applied is None:
         return _Judged(desired=None, faults=valid)
     paused: Any = taken.resource.get("spec", {}).get("paused")

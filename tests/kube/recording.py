@@ -7,6 +7,19 @@ from typing import Any
 from kafka_quorum.kube.protocol import Json, ResourceType
 
 
+def merge(old: Any, patch: Any) -> Any:  # noqa: ANN401 - any JSON
+    """A JSON merge patch (RFC 7396) as the API server applies it."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(old) if isinstance(old, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = merge(result.get(name), value)
+    return result
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """One request. `options` are the keyword arguments that differ from their defaults."""
@@ -24,11 +37,12 @@ class Call:
 
 @dataclass(slots=True)
 class RecordingKube:
-    """`KubeApi` without a store: `objects` are what reads find, `errors` what requests of a verb and plural raise."""
+    """`KubeApi` that checks nothing: reads find `objects`, requests of a verb and plural raise their `errors`."""
 
     objects: dict[tuple[str, str], Json] = field(default_factory=dict)
     errors: dict[tuple[str, str], Exception] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
+    serial: int = 1000
 
     def put(self, resource: ResourceType, item: Json) -> None:
         """Make an object that reads find."""
@@ -44,6 +58,13 @@ class RecordingKube:
         if error is not None:
             raise error
         return call.body or {}
+
+    def _stored(self, call: Call) -> Json:
+        body = self._called(call)
+        self.serial += 1
+        metadata = {"uid": f"uid-{self.serial}", **body["metadata"], "resourceVersion": str(self.serial)}
+        self.objects[call.plural, call.name] = {**body, "metadata": metadata}
+        return self.objects[call.plural, call.name]
 
     async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
         """Find an object by name."""
@@ -64,17 +85,17 @@ class RecordingKube:
     async def create(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Note a creation."""
         assert namespace == body["metadata"]["namespace"]
-        return self._called(Call(verb="create", plural=resource.plural, name=body["metadata"]["name"], body=body))
+        return self._stored(Call(verb="create", plural=resource.plural, name=body["metadata"]["name"], body=body))
 
     async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Note a replacement."""
         assert namespace == body["metadata"]["namespace"]
-        return self._called(Call(verb="replace", plural=resource.plural, name=body["metadata"]["name"], body=body))
+        return self._stored(Call(verb="replace", plural=resource.plural, name=body["metadata"]["name"], body=body))
 
     async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Note an application."""
         assert namespace == body["metadata"]["namespace"]
-        return self._called(Call(verb="apply", plural=resource.plural, name=body["metadata"]["name"], body=body))
+        return self._stored(Call(verb="apply", plural=resource.plural, name=body["metadata"]["name"], body=body))
 
     async def patch(
         self,
@@ -86,10 +107,17 @@ class RecordingKube:
         subresource: str = "",
         strategic: bool = False,
     ) -> Json:
-        """Note a patch."""
+        """Note a patch; of an object that is there the answer is the patched object, at a new version."""
         assert namespace
         options = (("subresource", subresource), ("strategic", strategic))
-        return self._called(Call(verb="patch", plural=resource.plural, name=name, body=body, options=options))
+        self._called(Call(verb="patch", plural=resource.plural, name=name, body=body, options=options))
+        present = self.objects.get((resource.plural, name))
+        if present is None:
+            return body
+        patched: Json = merge(present, body)
+        patched["metadata"]["resourceVersion"] = f"{present['metadata']['resourceVersion']}1"
+        self.objects[resource.plural, name] = patched
+        return patched
 
     async def delete(
         self,
@@ -104,3 +132,4 @@ class RecordingKube:
         assert namespace
         options = (("uid", uid), ("resource_version", resource_version))
         self._called(Call(verb="delete", plural=resource.plural, name=name, options=options))
+        self.objects.pop((resource.plural, name), None)

@@ -94,7 +94,7 @@ def runtime(**changes: Any) -> Runtime:  # noqa: ANN401 - whatever the field hol
         listener=ControllerListener(name="CONTROLLER", port=9093),
         heap="512Mi",
         jvm_options=(),
-        template_metadata="{}",
+        template_metadata='{"annotations":{},"labels":{}}',
         template_spec="{}",
     )
     return replace(plain, **changes)

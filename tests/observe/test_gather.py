@@ -16,6 +16,7 @@ from tests.model.values import (
     bound,
     claim_uid,
     desired,
+    directory,
     key,
     node,
     revision,
@@ -94,7 +95,9 @@ def pod(node_id: int, **changes: Any) -> Json:  # noqa: ANN401 - any JSON
     """A running pod of this controller."""
     item = k8s.pod(main=k8s.container("kafka", k8s.running()))
     labels = {**item["metadata"]["labels"], names.LABEL_NODE: str(node_id)}
-    item["metadata"] |= {"name": f"{NAME}-{node_id}-g1", "labels": labels}
+    own = {names.DIRECTORY_ID: directory(node_id), names.CLAIM_UID: claim_uid(node_id)}
+    annotations = {**item["metadata"]["annotations"], **own}
+    item["metadata"] |= {"name": f"{NAME}-{node_id}-g1", "labels": labels, "annotations": annotations}
     item["status"] |= {"podIP": f"10.0.0.{node_id - 2999}"} | changes
     return item
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kube.recording import merge
 from tests.model.values import (
     OTHER_CLUSTER,
     SILENT,
@@ -110,19 +111,6 @@ def test_before_there_is_a_record_there_is_no_identity() -> None:
     """Nothing is said of what does not exist."""
     status = build(done(nothing()), {}, generation=1, now=NOW)
     assert not {"clusterID", "bootstrap", "controllers", "quorum"} & set(status)
-
-
-def merge(old: Any, patch: Any) -> Any:  # noqa: ANN401 - any JSON
-    """A JSON merge patch (RFC 7396) as the API server applies it."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(old) if isinstance(old, dict) else {}
-    for name, value in patch.items():
-        if value is None:
-            result.pop(name, None)
-        else:
-            result[name] = merge(result.get(name), value)
-    return result
 
 
 LEAF = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2)

@@ -1,0 +1,286 @@
+"""One pass over one quorum, between an API server and controllers that answer as the test says."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from tests.kube.recording import Call, RecordingKube
+from tests.model.values import CLUSTER, IDS, NAME, NAMESPACE, UID, answer, key
+from tests.observe import kubernetes as k8s
+from tests.observe.test_gather import api_server, healthy
+from tests.wire.answering import AnsweringControllers
+
+from kafka_quorum.errors import KubeConflict, KubeUnavailable
+from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS
+from kafka_quorum.model.quorum import ClusterAnswer, Endpoint
+from kafka_quorum.reconcile import PassResult, QuorumKey, Reconciler
+from kafka_quorum.settings import Settings
+
+KEY = QuorumKey(namespace=NAMESPACE, name=NAME)
+SPEC: dict[str, Any] = {"kafka": {"version": "4.4.0"}, "controllers": {"replicas": 3}}
+
+
+class TickingClock:
+    """A clock that moves when the test says."""
+
+    def __init__(self) -> None:
+        """Begin at some moment."""
+        self.seconds = 100.0
+
+    def now(self) -> datetime:
+        """The same moment always: conditions keep their times."""
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    def monotonic(self) -> float:
+        """Where the test has put it."""
+        return self.seconds
+
+
+class Ids:
+    """Different bytes each time."""
+
+    def __init__(self) -> None:
+        """Begin at one."""
+        self._count = 0
+
+    def uuid_bytes(self) -> bytes:
+        """The next sixteen."""
+        self._count += 1
+        return self._count.to_bytes(2, "big") * 8
+
+
+class Bench:
+    """A reconciler between its edges."""
+
+    def __init__(self, kube: RecordingKube | None = None, controllers: AnsweringControllers | None = None) -> None:
+        """A resource with nothing, unless the test brings more."""
+        self.kube = kube or RecordingKube()
+        self.clock = TickingClock()
+        self.reconciler = Reconciler(
+            kube=self.kube,
+            controllers=controllers or AnsweringControllers(),
+            clock=self.clock,
+            ids=Ids(),
+            settings=Settings(),
+        )
+
+    def resource(self, spec: dict[str, Any] | None = None, **metadata: Any) -> None:  # noqa: ANN401 - any JSON
+        """Put the resource there."""
+        made = k8s.metadata(NAME, uid=UID, generation=1, **metadata)
+        self.kube.put(QUORUMS, {"metadata": made, "spec": SPEC if spec is None else spec})
+
+    async def run(self) -> PassResult:
+        """One pass."""
+        return await self.reconciler.run_pass(KEY)
+
+    def condition(self, type_: str) -> tuple[str, str]:
+        """Status and reason of a condition, as they were last written."""
+        rows = self.kube.objects[QUORUMS.plural, NAME]["status"]["conditions"]
+        return next((row["status"], row["reason"]) for row in rows if row["type"] == type_)
+
+    def acts(self) -> list[Call]:
+        """Writes of anything but the status and events."""
+        return [
+            call for call in self.kube.writes() if call.plural != "events" and call.option("subresource") != "status"
+        ]
+
+
+def at_work() -> Bench:
+    """A running quorum; what differs from what this operator would make of it is made so by its first passes."""
+    bench = Bench(api_server(), healthy())
+    bench.resource()
+    return bench
+
+
+async def test_resource_is_gone() -> None:
+    """A resource that is not there ends its loop."""
+    result = await Bench().run()
+    assert result.gone
+    assert result.plan is None
+
+
+async def test_first_pass() -> None:
+    """The first pass over a new resource makes its identity, tells an event of it, and is followed at once."""
+    bench = Bench()
+    bench.resource()
+    result = await bench.run()
+    assert [(call.verb, call.plural) for call in bench.acts()] == [("create", "configmaps")]
+    assert [call.body["reason"] for call in bench.kube.writes() if call.plural == "events" and call.body] == [
+        "IdentityMade"
+    ]
+    assert (result.again, result.failed) == (True, False)
+    assert bench.condition("SpecAccepted") == ("True", "Valid")
+
+
+async def test_failed_act_is_told_once() -> None:
+    """An act that fails is no success: the next pass waits, and the same failure is told once."""
+    bench = Bench()
+    bench.resource()
+    bench.kube.errors["create", "configmaps"] = KubeUnavailable("no answer")
+    first = await bench.run()
+    assert (first.again, first.failed) == (False, True)
+    await bench.run()
+    assert len([call for call in bench.kube.writes() if call.plural == "events"]) == 1
+
+
+async def test_lost_events_change_nothing() -> None:
+    """Nothing depends on events."""
+    bench = Bench()
+    bench.resource()
+    bench.kube.errors["create", "events"] = KubeUnavailable("no answer")
+    assert not (await bench.run()).failed
+
+
+async def test_unreadable_objects_end_the_pass() -> None:
+    """If the objects cannot be listed, nothing is judged and nothing is written."""
+    bench = at_work()
+    bench.kube.errors["list", PODS.plural] = KubeUnavailable("no answer")
+    with pytest.raises(KubeUnavailable):
+        await bench.run()
+    assert bench.kube.writes() == []
+
+
+async def test_resource_on_its_way_out() -> None:
+    """A resource that is being deleted is left alone: what goes with it is not made again."""
+    bench = Bench()
+    bench.resource(deletionTimestamp="2026-01-01T00:00:00Z")
+    result = await bench.run()
+    assert bench.kube.writes() == []
+    assert not result.gone
+
+
+async def test_never_valid() -> None:
+    """A resource that never was valid says so, by field, and touches nothing."""
+    bench = Bench()
+    bench.resource({"kafka": {"version": "four"}, "controllers": {"replicas": 3}})
+    await bench.run()
+    assert bench.acts() == []
+    assert bench.condition("SpecAccepted") == ("False", "InvalidSpec")
+
+
+async def test_invalid_now() -> None:
+    """With a spec that became invalid, the quorum is repaired from the last valid one."""
+    bench = at_work()
+    del bench.kube.objects[PODS.plural, "alpha-3001-g1"]
+    revision = next(item for (plural, _), item in bench.kube.objects.items() if plural == "controllerrevisions")
+    revision["data"]["spec"] = SPEC
+    for _ in range(3):
+        await bench.run()
+    bench.resource({**SPEC, "kafka": {"version": "four"}})
+    bench.reconciler.changed(KEY)
+    result = await bench.run()
+    assert result.plan is not None
+    assert bench.condition("SpecAccepted") == ("False", "InvalidSpec")
+    assert ("create", "pods") in [(call.verb, call.plural) for call in bench.acts()]
+
+
+async def test_earlier_resource_binds_nobody() -> None:
+    """A record and claims that an earlier resource owns are not held against the new one's spec."""
+    bench = at_work()
+    bench.resource({**SPEC, "bootstrap": {"mode": "Standalone"}})
+    for plural, name in ((CONFIG_MAPS.plural, "alpha-identity"), *((CLAIMS.plural, f"alpha-{i}-g1") for i in IDS)):
+        bench.kube.objects[plural, name]["metadata"]["ownerReferences"] = k8s.owned("earlier")
+    await bench.run()
+    assert bench.acts() == []
+    assert bench.condition("SpecAccepted") == ("True", "Valid")
+    assert bench.condition("Progressing") == ("True", "EarlierResourceEnds")
+    assert "clusterID" not in bench.kube.objects[QUORUMS.plural, NAME]["status"]
+
+
+async def test_status_conflict_is_no_failure() -> None:
+    """Somebody who wrote meanwhile wins; the next pass starts from there."""
+    bench = Bench()
+    bench.resource()
+    bench.kube.errors["patch", QUORUMS.plural] = KubeConflict("another version")
+    assert not (await bench.run()).failed
+
+
+async def at_rest() -> Bench:
+    """A quorum after the passes that bring everything around it to what this operator makes."""
+    bench = at_work()
+    for _ in range(20):
+        result = await bench.run()
+        if not result.again:
+            break
+        bench.clock.seconds += 1
+    assert result.plan is not None
+    assert (result.plan.actions, result.plan.waits) == ((), ())
+    bench.kube.calls.clear()
+    return bench
+
+
+async def test_nothing_is_written_at_rest() -> None:
+    """A pass that finds nothing new writes nothing, and everything says Ready."""
+    bench = await at_rest()
+    await bench.run()
+    assert bench.kube.writes() == []
+    assert bench.condition("Ready") == ("True", "AllVotersCaughtUp")
+    assert bench.kube.objects[QUORUMS.plural, NAME]["status"]["clusterID"] == CLUSTER
+
+
+async def test_objects_are_remembered_at_rest() -> None:
+    """At rest only the controllers are asked; the API server again after a watch spoke, or after a while."""
+    bench = await at_rest()
+    await bench.run()
+    assert bench.kube.calls == []
+    bench.reconciler.changed(KEY)
+    await bench.run()
+    assert bench.kube.calls != []
+    bench.kube.calls.clear()
+    bench.clock.seconds += Settings().resync_s + 1
+    await bench.run()
+    assert bench.kube.calls != []
+
+
+async def test_remembered_objects_are_not_acted_upon() -> None:
+    """What a look at the quorum calls for is judged again on objects that were listed for it."""
+    bench = await at_rest()
+    controllers = healthy()
+    controllers.quorums[3000] = answer([key(3000), key(3001)], [key(3002)])
+    bench.reconciler._controllers = controllers
+    await bench.run()
+    verbs = [call.verb for call in bench.kube.calls]
+    assert "list" in verbs
+    assert verbs.index("list") < verbs.index("patch")
+
+
+async def test_nothing_is_remembered_of_a_resource_that_is_gone() -> None:
+    """After `forget` the next pass asks for everything."""
+    bench = await at_rest()
+    bench.reconciler.forget(KEY)
+    await bench.run()
+    assert [call.verb for call in bench.kube.calls].count("list") == 6
+
+
+async def test_a_watch_that_speaks_during_a_pass() -> None:
+    """Objects that changed while they were read are not remembered."""
+    bench = await at_rest()
+    bench.reconciler.changed(KEY)
+    controllers = SpeakingControllers(bench.reconciler)
+    healthy_ones = healthy()
+    controllers.quorums, controllers.versions = healthy_ones.quorums, healthy_ones.versions
+    controllers.clusters = healthy_ones.clusters
+    bench.reconciler._controllers = controllers
+    await bench.run()
+    bench.kube.calls.clear()
+    await bench.run()
+    assert bench.kube.calls != []
+
+
+class SpeakingControllers(AnsweringControllers):
+    """While these are asked, a watch speaks."""
+
+    def __init__(self, reconciler: Reconciler) -> None:
+        """Know whom to tell."""
+        super().__init__()
+        self._reconciler = reconciler
+
+    async def describe_cluster(self, endpoint: Endpoint) -> ClusterAnswer:
+        """Answer, and have the watch speak."""
+        self._reconciler.changed(KEY)
+        return await super().describe_cluster(endpoint)
+
+
+def test_key_reads_as_kubectl_writes_it() -> None:
+    """A key names namespace and quorum."""
+    assert str(KEY) == "kafka/alpha"
