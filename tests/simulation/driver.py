@@ -198,6 +198,9 @@ class Driver:
             self._drain()
             self._due_s = now_s + _BACK_OFF_S
             return
+        except Exception as error:  # noqa: BLE001 - whatever escapes a pass is a fault of the operator, with its replay
+            self.checker.fail("no fault of the operator", f"a pass ended in {error!r}")
+            return
         self._count(result)
         self._due_s = now_s if result.again else self.world.clock.elapsed_s + result.requeue_s
 

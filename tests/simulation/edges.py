@@ -216,6 +216,7 @@ class KubeEdge(Edge):
         *,
         uid: str,
         resource_version: str | None = None,
+        ended: bool = False,
     ) -> None:
         """Delete exactly this object."""
         kube = self._world.kube
@@ -223,7 +224,7 @@ class KubeEdge(Edge):
         def act() -> None:
             if resource == CLAIMS:
                 self._world.tell(ClaimDeleted(name=name))
-            kube.delete(resource, namespace, name, uid=uid, resource_version=resource_version)
+            kube.delete(resource, namespace, name, uid=uid, resource_version=resource_version, ended=ended)
 
         touch = (lambda: kube.touch(resource, namespace, name)) if resource_version else None
         self._kube("delete", resource, name, act, writes=True, touch=touch)

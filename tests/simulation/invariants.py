@@ -85,12 +85,12 @@ class Checker:
     def look(self) -> None:
         """What can be seen at any moment: after every step and every pass."""
         for text in self._world.kraft.broken:
-            self._violated("committed records", text)
+            self.fail("committed records", text)
         self._world.kraft.broken.clear()
         running: dict[ReplicaKey, Process] = {}
         for process in self._world.kraft.processes:
             if process.key in running:
-                self._violated("2", f"replica {process.key} runs twice")
+                self.fail("2", f"replica {process.key} runs twice")
             running[process.key] = process
 
     def hear(self, event: Happened) -> None:
@@ -101,19 +101,20 @@ class Checker:
             case Started():
                 self._started(event)
             case Shared(claim=claim, pods=pods):
-                self._violated("one user of a claim", f"{' and '.join(pods)} use claim {claim} at the same time")
+                self.fail("one user of a claim", f"{' and '.join(pods)} use claim {claim} at the same time")
             case DiskLost():
                 lineage = self.lineage(event.namespace, event.quorum)
                 if lineage.phase_started or event.reported:
                     lineage.lost.append(event)
             case ClaimDeleted(name=name):
-                self._violated("6", f"claim {name} is deleted")
+                self.fail("6", f"claim {name} is deleted")
             case AddSent():
                 self._added(event)
             case Created(plural=plural, body=body):
                 self._created(plural, body)
 
-    def _violated(self, rule: str, text: str) -> None:
+    def fail(self, rule: str, text: str) -> None:
+        """Note that a rule was broken."""
         self.violations.append(Violation(rule=rule, text=text, step=self._world.steps))
 
     # Rule 1: one cluster id, one set of initial voters, no initial format once the quorum may have started
@@ -123,21 +124,21 @@ class Checker:
         self._formatted_on[event.key.directory_id or DirectoryID("")] = event.serial
         lineage.formatted.add(event.cluster_id)
         if len(lineage.formatted) > 1:
-            self._violated("1", f"disks are formatted for clusters {sorted(lineage.formatted)}")
+            self.fail("1", f"disks are formatted for clusters {sorted(lineage.formatted)}")
         if any(event.cluster_id in ended.formatted for ended in self._ended):
-            self._violated("1", f"cluster id {event.cluster_id} of a deleted quorum is used again")
+            self.fail("1", f"cluster id {event.cluster_id} of a deleted quorum is used again")
         if not event.initial:
             return
         lineage.initial_voters.add(event.voters)
         lineage.initial_formats.add(event.key)
         if lineage.phase_started:
-            self._violated("1", f"{event.key} is formatted with initial voters behind the barrier")
+            self.fail("1", f"{event.key} is formatted with initial voters behind the barrier")
         if lineage.ran:
-            self._violated("1", f"{event.key} is formatted with initial voters after the quorum has started")
+            self.fail("1", f"{event.key} is formatted with initial voters after the quorum has started")
         if event.key not in event.voters:
-            self._violated("1", f"{event.key} is formatted with initial voters that do not contain it")
+            self.fail("1", f"{event.key} is formatted with initial voters that do not contain it")
         if len(lineage.initial_voters) > 1:
-            self._violated("1", f"disks are formatted with {len(lineage.initial_voters)} sets of initial voters")
+            self.fail("1", f"disks are formatted with {len(lineage.initial_voters)} sets of initial voters")
 
     # Rule 2: a directory id runs on its own disk only
 
@@ -146,15 +147,15 @@ class Checker:
         directory = event.key.directory_id or DirectoryID("")
         lineage.ran = True
         if not lineage.phase_started:
-            self._violated("1", f"{event.key} runs before the record says Started")
+            self.fail("1", f"{event.key} runs before the record says Started")
         for voters in lineage.initial_voters:
             if missing := voters - lineage.initial_formats:
                 names = ", ".join(sorted(map(str, missing)))
-                self._violated("1", f"{event.key} runs before {names} was ever formatted")
+                self.fail("1", f"{event.key} runs before {names} was ever formatted")
         if self._formatted_on.get(directory) != event.serial:
-            self._violated("2", f"{event.key} runs on disk {event.serial}, which was not formatted as it")
+            self.fail("2", f"{event.key} runs on disk {event.serial}, which was not formatted as it")
         if self._ran_on.setdefault(directory, event.serial) != event.serial:
-            self._violated("2", f"{event.key} runs on disk {event.serial}, and ran on {self._ran_on[directory]} before")
+            self.fail("2", f"{event.key} runs on disk {event.serial}, and ran on {self._ran_on[directory]} before")
 
     # Rules 3 and 4: voter changes, judged as they are sent
 
@@ -164,17 +165,17 @@ class Checker:
             return
         target, voters = event.request.voter, leader.disk.voter_set
         if self._world.kraft.uncommitted_change(leader):
-            self._violated("4", f"{target} is added while another voter change is uncommitted")
+            self.fail("4", f"{target} is added while another voter change is uncommitted")
         if target in voters:
             return  # an answer was lost; Kafka refuses, and nothing changes
         if not self._healthy(leader, target):
-            self._violated("3", f"{target} is added, and has not caught up")
+            self.fail("3", f"{target} is added, and has not caught up")
         healthy = {key for key in voters if self._healthy(leader, key)}
         count, majority = len(healthy), (len(voters) + 1) // 2 + 1
         if len(voters) == 1 and self._pair_is_safe(leader, target):
             count += 1
         if count < majority:
-            self._violated("3", f"{target} is added with {count} of {len(voters) + 1} voters caught up")
+            self.fail("3", f"{target} is added with {count} of {len(voters) + 1} voters caught up")
 
     def _healthy(self, leader: Process, key: ReplicaKey) -> bool:
         return self._world.kraft.is_caught_up(leader, key, RECENT_S)
@@ -210,19 +211,19 @@ class Checker:
         labels = body["metadata"].get("labels") or {}
         quorum = labels.get("kafkaquorum.io/quorum", "")
         if plural == "persistentvolumeclaims" and not re.fullmatch(rf"{quorum}-\d+-g\d+", name):
-            self._violated("names", f"claim {name} does not carry node id and generation")
+            self.fail("names", f"claim {name} does not carry node id and generation")
         if plural != "pods":
             return
         role, node_id = labels.get("kafkaquorum.io/role"), labels.get("kafkaquorum.io/node-id")
         if int(node_id or 0) < 3000:
-            self._violated("names", f"pod {name} has node id {node_id}")
+            self.fail("names", f"pod {name} has node id {node_id}")
         if role != _FORMATTER and body["spec"].get("hostname") != f"{quorum}-{node_id}":
-            self._violated("names", f"pod {name} has host name {body['spec'].get('hostname')}")
+            self.fail("names", f"pod {name} has host name {body['spec'].get('hostname')}")
         others = self._world.kube.list(_PODS, namespace, {"kafkaquorum.io/quorum": quorum})
         volume = _claim_of(body)
         for other in others:
             if other["metadata"]["name"] != name and _claim_of(other) == volume:
-                self._violated("one user of a claim", f"pod {name} is made while {other['metadata']['name']} is there")
+                self.fail("one user of a claim", f"pod {name} is made while {other['metadata']['name']} is there")
 
     def _written(self, written: Written) -> None:
         plural, namespace, name = written.key
@@ -234,16 +235,16 @@ class Checker:
         lineage = self.lineage(namespace, quorum)
         record, before = _record(loaded(written.after)), _record(loaded(written.before))
         if record is None:
-            self._violated("identity", f"the record of {quorum} cannot be read")
+            self.fail("identity", f"the record of {quorum} cannot be read")
             return
         cluster_id, started = str(record["cluster_id"]), record["phase"] == "Started"
         lineage.recorded.add(cluster_id)
         if len(lineage.recorded) > 1:
-            self._violated("8", f"a new identity is made, {cluster_id}, where there was one: {lineage.recorded}")
+            self.fail("8", f"a new identity is made, {cluster_id}, where there was one: {lineage.recorded}")
         if lineage.phase_started and not started:
-            self._violated("1", "the record goes back from Started to Formatting")
+            self.fail("1", "the record goes back from Started to Formatting")
         if before is not None and before["initial"] != record["initial"]:
-            self._violated("1", "the initial voters in the record change")
+            self.fail("1", "the initial voters in the record change")
         lineage.phase_started = lineage.phase_started or started
 
 

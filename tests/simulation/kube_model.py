@@ -75,7 +75,7 @@ class KubeModel:
 
     def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
         """One object or None."""
-        return _loaded(self._objects.get((resource.plural, namespace, name)))
+        return loaded(self._objects.get((resource.plural, namespace, name)))
 
     def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> Items:
         """Every object of the type with all of these labels, by name."""
@@ -155,12 +155,13 @@ class KubeModel:
         *,
         uid: str = "",
         resource_version: str | None = None,
+        ended: bool = False,
     ) -> None:
         """Delete, at once or, where something still holds the object, by a mark that others finish."""
         old = self._require(resource, namespace, name)
         wanted = {"uid": uid, "resourceVersion": resource_version}
         _match(resource, old, {key: value for key, value in wanted.items() if value})
-        if self._held(resource, old):
+        if self._held(resource, old) and not ended:
             if "deletionTimestamp" not in old["metadata"]:
                 old["metadata"]["deletionTimestamp"] = self._clock.stamp()
                 self._store((resource.plural, namespace, name), old)
@@ -228,7 +229,7 @@ class KubeModel:
         key = (resource.plural, namespace, name)
         for written in reversed(self.writes):
             if written.key == key:
-                return _loaded(written.before)
+                return loaded(written.before)
         return self.get(resource, namespace, name)
 
     def stale_list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> Items:
@@ -318,10 +319,6 @@ def claims_of(pod: Json) -> list[str]:
 
 def loaded(raw: bytes | None) -> Json | None:
     """The JSON behind a stored object."""
-    return _loaded(raw)
-
-
-def _loaded(raw: bytes | None) -> Json | None:
     return None if raw is None else _must(raw)
 
 
