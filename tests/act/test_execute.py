@@ -50,6 +50,7 @@ from kafka_quorum.model.desired import BootstrapMode, Desired, VolumeFate
 from kafka_quorum.model.identity import Format, IdentityRecord
 from kafka_quorum.model.ids import ClusterID
 from kafka_quorum.model.names import inputs_hash
+from kafka_quorum.model.observed import PodRole, Terminated, Waiting
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.quorum import AddVoter, Endpoint, Listener
 from kafka_quorum.resources import objects
@@ -248,6 +249,17 @@ async def test_delete_pod() -> None:
     call = await one_call(act.DeletePod(pod=POD, reason="PodFinished", message="m"))
     assert (call.verb, call.plural, call.name) == ("delete", "pods", POD.name)
     assert (call.option("uid"), call.option("resource_version")) == (POD.uid, POD.resource_version)
+
+
+async def test_delete_formatter() -> None:
+    """A formatter that has ended goes at once; one that may still run, and any pod of Kafka, gets its grace."""
+    over = Terminated(exit_code=0, reason="Completed", message="", finished_at="")
+    waits = Waiting(reason="ImagePullBackOff", message="", last_exit=None)
+    cases = ((PodRole.FORMATTER, over, True), (PodRole.FORMATTER, waits, None), (PodRole.KAFKA, over, None))
+    for role, container, ended in cases:
+        pod = replace(POD, role=role, container=container)
+        call = await one_call(act.DeletePod(pod=pod, reason="FormatterDone", message="m"))
+        assert call.option("ended") == ended
 
 
 async def test_mark_pod() -> None:

@@ -127,9 +127,10 @@ class RecordingKube:
         *,
         uid: str,
         resource_version: str | None = None,
+        ended: bool = False,
     ) -> None:
         """Note a deletion."""
         assert namespace
-        options = (("uid", uid), ("resource_version", resource_version))
+        options = (("uid", uid), ("resource_version", resource_version), *((("ended", ended),) if ended else ()))
         self._called(Call(verb="delete", plural=resource.plural, name=name, options=options))
         self.objects.pop((resource.plural, name), None)

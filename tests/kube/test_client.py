@@ -115,6 +115,15 @@ async def test_writes_say_how_they_are_meant() -> None:
     assert all(row.body == body for row in server.sent)
 
 
+async def test_only_a_pod_that_has_ended_is_deleted_without_grace() -> None:
+    """The grace period is the pod's own, but for a pod of which nothing runs any more."""
+    server = Server()
+    async with connected(server) as client:
+        await client.delete(PODS, "ns", "x", uid="u", ended=True)
+        await client.delete(PODS, "ns", "x", uid="u")
+    assert [(row.body or {}).get("gracePeriodSeconds") for row in server.sent] == [0, None]
+
+
 async def test_a_deletion_names_exactly_one_object() -> None:
     """Uid and resource version go along as preconditions."""
     server = Server()

@@ -27,6 +27,7 @@ from kafka_quorum.model.actions import Action
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, usable_uuid, uuid_from_bytes
+from kafka_quorum.model.observed import PodRole, Terminated
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.resources import objects, pods, stored
 from kafka_quorum.settings import Clock, IdSource, Settings
@@ -192,8 +193,11 @@ class Executor:
         desired = context.desired
         match action:
             case actions.DeletePod(pod=pod):
+                # A kubelet takes seconds to let go of a pod; of a formatter that has ended nothing runs ever again.
+                ended = pod.role is PodRole.FORMATTER and isinstance(pod.container, Terminated)
+                version = pod.resource_version
                 await self._kube.delete(
-                    PODS, desired.namespace, pod.name, uid=pod.uid, resource_version=pod.resource_version
+                    PODS, desired.namespace, pod.name, uid=pod.uid, resource_version=version, ended=ended
                 )
             case actions.MarkPod(pod=pod, voter=voter, gate=gate, message=message):
                 label, status = objects.pod_mark(desired, voter=voter, gate=gate, message=message)

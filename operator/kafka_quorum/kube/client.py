@@ -110,10 +110,13 @@ class KubeClient:
         *,
         uid: str,
         resource_version: str | None = None,
+        ended: bool = False,
     ) -> None:
-        """Delete exactly this object."""
+        """Delete exactly this object; a pod that has ended, without grace."""
         preconditions = {"uid": uid} | ({"resourceVersion": resource_version} if resource_version else {})
-        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
+        body: Json = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
+        if ended:
+            body["gracePeriodSeconds"] = 0
         await self._request("DELETE", _path(resource, namespace, name), body=body)
 
     async def _request(

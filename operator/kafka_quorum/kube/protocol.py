@@ -73,5 +73,9 @@ class KubeApi(Protocol):
         *,
         uid: str,
         resource_version: str | None = None,
+        ended: bool = False,
     ) -> None:
-        """Delete exactly this: `KubeConflict` if uid or resource version differ, `KubeNotFound` if it is gone."""
+        """Delete exactly this: `KubeConflict` if uid or resource version differ, `KubeNotFound` if it is gone.
+
+        `ended` is a pod of which nothing runs, and nothing will: it goes at once, and no node is waited for.
+        """
