@@ -114,13 +114,13 @@ def _undo(change: Json, spec: Json) -> Json:
 
 def test_an_invalid_spec_blocks_changes_and_not_repair(ready: Quorum) -> None:
     """What only the operator refuses is named by field; a pod that is lost meanwhile still comes back."""
-    ready.patch({"controllers": {"config": {"num.io.threads": "two\nnode.id=7"}}})
+    ready.patch({"kafka": {"config": {"controller.quorum.fetch.timeout.ms": "2s"}}})
     condition = ready.wait_condition("SpecAccepted", "False", "InvalidSpec")
-    assert "num.io.threads" in condition["message"]
+    assert "controller.quorum.fetch.timeout.ms" in condition["message"]
     before = ready.running()
     ready.delete_pod(ready.pods()[3001]["metadata"]["name"])
     wait_until("the pod is made again", lambda: ready.running().get(3001, before[3001])[0] != before[3001][0], 90)
     ready.wait_condition("Available", "True")
-    ready.patch({"controllers": {"config": {"num.io.threads": None}}})
+    ready.patch({"kafka": {"config": {"controller.quorum.fetch.timeout.ms": None}}})
     ready.wait_ready()
     assert_one_quorum(ready, initial=ALL, voters=ALL)
