@@ -329,6 +329,13 @@ def test_failed_format_is_tried_again(age_s: float, *, again: bool) -> None:
         assert "no space left" in wait(said, "FormatFailed").message
 
 
+def test_formatter_that_never_started() -> None:
+    """A formatter that was evicted before its container could tell is made anew."""
+    pod_ = formatter(FIRST, node(FIRST, 3000), container=Waiting(reason="", message="", last_exit=None), finished=True)
+    said = planned(at_rest(FIRST, pods=(pod_,)))
+    assert [action.reason for action in every(said, DeletePod)] == ["FormatterFailed"]
+
+
 def test_format_without_a_report() -> None:
     """A formatter that ended without a word, evicted say, is made anew at once."""
     of = node(FIRST, 3000)

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from tests.model.values import (
     IDS,
+    NOW_S,
     SILENT,
     at_rest,
     bound,
     desired,
+    empty_report,
     formatter,
     minted,
     revision,
@@ -24,8 +26,9 @@ from tests.plan.reading import every, only, planned, reasons, verdict, wait
 from kafka_quorum.model.actions import CreateFormatter, CreateRevision, DeletePod, RecordChange, WriteRecord
 from kafka_quorum.model.desired import ControllerListener, FeatureLevel
 from kafka_quorum.model.identity import BootstrapPhase, with_report, with_revision
-from kafka_quorum.model.observed import Waiting
+from kafka_quorum.model.observed import Terminated, Waiting
 from kafka_quorum.model.plan import Severity
+from kafka_quorum.plan.revisions import format_pending
 
 LEVELS = (FeatureLevel(name="metadata.version", level=27),)
 CORRECTED = runtime(image="registry/kafka:4.4.0")
@@ -128,6 +131,29 @@ def test_waiting_formatters_go_before_a_correction() -> None:
     assert {action.reason for action in every(outdated, DeletePod)} == {"FormatterOutdated"}
     gone = planned(replace(look, record=pointed.record, pods=()), wanted)
     assert only(gone, WriteRecord).change is RecordChange.REFORMAT
+
+
+@pytest.mark.parametrize("failed", [False, True], ids=["waiting", "failed"])
+def test_levels_alone_are_corrected(*, failed: bool) -> None:
+    """Levels that Kafka's tool refuses are corrected too: the formatters go at once, of whatever revision."""
+    wanted = desired(features=LEVELS)
+    container = Terminated(exit_code=1, reason="Error", message="", finished_at="") if failed else BACK_OFF
+    said_ = empty_report() if failed else None
+    pods = tuple(
+        formatter(bound(), of, container=container, finished=failed, report=said_, finished_at_s=NOW_S)
+        for of in bound().nodes
+    )
+    removed = planned(at_rest(bound(), pods=pods), wanted)
+    assert len(every(removed, DeletePod)) == len(removed.actions) == 3
+    write = only(planned(at_rest(bound()), wanted), WriteRecord)
+    assert (write.change, write.record.format.features) == (RecordChange.REFORMAT, LEVELS)
+
+
+def test_ended_without_a_word_may_have_formatted() -> None:
+    """A formatter that ended without a report may have formatted: the levels stay until it is known."""
+    said = Terminated(exit_code=137, reason="Error", message="", finished_at="")
+    look = at_rest(bound(), pods=(formatter(bound(), bound().nodes[0], container=said, finished=True),))
+    assert not format_pending(desired(features=LEVELS), look, bound())
 
 
 @pytest.mark.parametrize("begun", ["reported", "running"])

@@ -130,7 +130,10 @@ def formatting(
     now_s: float,
     create: bool,
 ) -> Part:
-    """Reports are recorded, done formatters removed, the barrier falls, and unformatted disks get their formatter."""
+    """Reports are recorded, done formatters removed, the barrier falls, and unformatted disks get their formatter.
+
+    Without `create` the format itself is about to be corrected: no formatter is made, and those that did nothing go.
+    """
     for node in record.nodes:
         for pod in observed.pods_of(node.node_id, PodRole.FORMATTER):
             if (directory_id := _reported(record, node, pod)) is not None:
@@ -142,7 +145,9 @@ def formatting(
     if barrier.exclusive is not None:
         return barrier
     tended = (
-        _tend_formatter(node, pod, revision, now_s)
+        _tend_formatter(
+            node, pod, now_s, outdated=not create or (revision is not None and pod.revision != revision.name)
+        )
         for node in record.nodes
         for pod in observed.pods_of(node.node_id, PodRole.FORMATTER)
     )
@@ -210,33 +215,32 @@ def _format_wait(node: NodeIdentity, verdict: Verdict) -> Wait:
     return Wait(severity=severity, reason=reason, message=text, node_id=node.node_id)
 
 
-def _tend_formatter(node: NodeIdentity, pod: Pod, revision: Revision | None, now_s: float) -> Part:
+def _tend_formatter(node: NodeIdentity, pod: Pod, now_s: float, *, outdated: bool) -> Part:
     if pod.deleting:
         return Part(waits=(_progress(node, "Formatting", f"waits until formatter {pod.name} is gone"),))
     if node.formatted or pod.claim_uid != node.claim_uid or pod.mode is not node.mode:
         return _remove_formatter(pod, "FormatterDone", f"formatter {pod.name} has done its work")
     match pod.container:
         case Waiting(reason=reason, message=message):
-            return _waiting_formatter(pod, revision, reason, message)
+            return _waiting_formatter(pod, reason, message, outdated=outdated)
         case Running():
             return Part(waits=(_progress(node, "Formatting", f"formatter {pod.name} runs"),))
         case Terminated():
-            return _failed_formatter(node, pod, revision, now_s)
+            return _failed_formatter(node, pod, now_s, outdated=outdated)
 
 
-def _waiting_formatter(pod: Pod, revision: Revision | None, reason: str, message: str) -> Part:
+def _waiting_formatter(pod: Pod, reason: str, message: str, *, outdated: bool) -> Part:
     """One that never started. Evicted, or refused by its node, it has ended, and no container tells of it."""
     if pod.finished:
         return _remove_formatter(pod, "FormatterFailed", f"formatter {pod.name} ended without a word, and is made anew")
-    if revision is not None and pod.revision != revision.name:
+    if outdated:
         return _remove_formatter(pod, "FormatterOutdated", f"formatter {pod.name} is made anew from the new spec")
     return Part(waits=(waiting_pod(pod, reason, message, otherwise="Formatting"),))
 
 
-def _failed_formatter(node: NodeIdentity, pod: Pod, revision: Revision | None, now_s: float) -> Part:
+def _failed_formatter(node: NodeIdentity, pod: Pod, now_s: float, *, outdated: bool) -> Part:
     """Foreign files are left alone for a person; anything else is tried again, at once where the spec was corrected."""
     report = pod.report
-    outdated = revision is not None and pod.revision != revision.name
     if report is not None and not outdated and report.found is not DiskFound.EMPTY:
         text = f"formatter {pod.name} refused the disk of controller {node.node_id}: {report.message}"
         return Part(waits=(_foreign(node, text),))

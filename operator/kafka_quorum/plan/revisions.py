@@ -11,7 +11,7 @@ from kafka_quorum.model.desired import Desired, Runtime
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, with_revision
 from kafka_quorum.model.names import inputs_hash, revision_name
 from kafka_quorum.model.nodes import revision_of, wanted_node_ids
-from kafka_quorum.model.observed import Observed, PodRole, Revision, Waiting
+from kafka_quorum.model.observed import DiskFound, Observed, Pod, PodRole, Revision, Waiting
 from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.plan.identity import format_of
 from kafka_quorum.plan.part import Part
@@ -45,9 +45,16 @@ def format_pending(desired: Desired, observed: Observed, record: IdentityRecord)
 
 
 def _format_begun(observed: Observed, record: IdentityRecord) -> bool:
-    return any(node.formatted for node in record.nodes) or any(
-        pod.role is PodRole.FORMATTER and not isinstance(pod.container, Waiting) for pod in observed.pods
-    )
+    formatters = (pod for pod in observed.pods if pod.role is PodRole.FORMATTER)
+    return any(node.formatted for node in record.nodes) or not all(map(_formatted_nothing, formatters))
+
+
+def _formatted_nothing(pod: Pod) -> bool:
+    """A formatter that waits still, or that said that it left the disk without an identity."""
+    if isinstance(pod.container, Waiting):
+        return not pod.finished
+    report = pod.report
+    return not pod.running and report is not None and not report.accepted and report.found is DiskFound.EMPTY
 
 
 def unsupported(desired: Desired, observed: Observed, record: IdentityRecord) -> tuple[Wait, ...]:
@@ -103,7 +110,7 @@ def _correct_format(desired: Desired, observed: Observed, record: IdentityRecord
     change = RecordChange.REVISION
     if format_pending(desired, observed, record):
         if any(pod.role is PodRole.FORMATTER for pod in observed.pods):
-            # They wait for an image or a node, and are removed first: none may format by the old spec meanwhile.
+            # They wait for an image or a node, or failed, and go first: none may format by the old spec meanwhile.
             return _outdate(desired, observed, record, name, hash_)
         corrected = replace(corrected, format=replace(wanted, mode=record.format.mode))
         change = RecordChange.REFORMAT
