@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from tests.simulation.faults import DELAY_STEPS, Call, Injection, Strike
 from tests.simulation.happened import AddSent, ClaimDeleted, Created
 from tests.simulation.kraft_api import ModelControllers, unreachable
+from tests.simulation.kraft_model import Process
 from tests.simulation.world import World
 
 from kafka_quorum.errors import KafkaError, KubeError, KubeUnavailable
@@ -84,6 +85,7 @@ class Edge:
         failure: Callable[[], Exception],
         stale: Callable[[], T] | None = None,
         touch: Callable[[], None] | None = None,
+        stalled: Callable[[], T] | None = None,
     ) -> T:
         """Make the call, or let happen to it what is injected there."""
         self._life.check()
@@ -108,6 +110,8 @@ class Edge:
                 return stale()
             case Strike.CONFLICT if touch is not None:
                 touch()
+            case Strike.APPENDED if stalled is not None:
+                return stalled()
         return act()
 
     def _marked(self, act: Callable[[], T]) -> T:
@@ -275,8 +279,19 @@ class KafkaEdge(Edge):
         self._world.tell(AddSent(endpoint=endpoint, request=request))
         call = Call(verb=api.name, what="controller", name=str(endpoint.node_id), writes=True)
         self._course(
-            call, lambda: self._model.add(endpoint, request), failure=lambda: unreachable(endpoint, api, "no answer")
+            call,
+            lambda: self._model.add(endpoint, request),
+            failure=lambda: unreachable(endpoint, api, "no answer"),
+            stalled=lambda: self._model.add(endpoint, request, before_append=lambda: self._stall(endpoint)),
         )
+
+    def _stall(self, leader: Endpoint) -> None:
+        """Everybody but the leader stands still for three seconds."""
+        kraft = self._world.kraft
+        asleep = [one for one in kraft.processes if one.address != leader.host and not one.frozen]
+        for one in asleep:
+            one.frozen = True
+        self._world.later(DELAY_STEPS, partial(_wake, asleep))
 
     async def close(self) -> None:
         """There is nothing to close."""
@@ -295,6 +310,11 @@ class KafkaEdge(Edge):
         stale: Callable[[], T] | None = None if before is None else partial(_same, before)
         failure = partial(unreachable, endpoint, api, "no answer")
         return self._course(call, act, failure=failure, stale=stale)
+
+
+def _wake(processes: list[Process]) -> None:
+    for process in processes:
+        process.frozen = False
 
 
 def _same(answer: T) -> T:

@@ -5,6 +5,7 @@ quorum `Degraded` with the lost replica named; the majority of the initial disks
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from tests.simulation.happened import DiskLost
 from tests.simulation.invariants import Checker
@@ -14,6 +15,9 @@ from tests.simulation.world import World
 
 from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.ids import ReplicaKey
+
+_SEEN_S: Final = 3.0
+"""How long a leader must have been there for the operator to know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +44,7 @@ def judge(world: World, checker: Checker, scenario: Scenario, *, settled: bool) 
     if degraded.get("status") != "True" or not lost:
         return Ending(says=said, honest=False, why=f"neither Ready nor Degraded by a lost disk: {_story(world)}")
     failed = said == "BootstrapFailed"
-    why = _why_not_failed(checker, lost) if failed else _why_not_named(world, degraded, lost)
+    why = _why_not_failed(world, checker, lost) if failed else _why_not_named(world, degraded, lost)
     return Ending(says=said, honest=not why, why=why)
 
 
@@ -67,12 +71,15 @@ def _why_not_ready(world: World, checker: Checker) -> str:
     return next((text for holds, text in rows if holds), "")
 
 
-def _why_not_failed(checker: Checker, lost: list[DiskLost]) -> str:
+def _why_not_failed(world: World, checker: Checker, lost: list[DiskLost]) -> str:
     lineage = checker.lineage(NAMESPACE, NAME)
     initial = next(iter(lineage.initial_voters), frozenset())
     gone = {key for one in lost if (key := one.key) in initial}
     if len(initial) - len(gone) > len(initial) // 2:
         return f"BootstrapFailed, but {len(initial) - len(gone)} of {len(initial)} initial disks are there"
+    led_s = min((world.kraft.led_since_s.get(one, lineage.lost_at_s) for one in lineage.formatted), default=0.0)
+    if lineage.lost_at_s - led_s > _SEEN_S:
+        return f"BootstrapFailed, but there was a leader {lineage.lost_at_s - led_s:.1f} s before the loss"
     return ""
 
 

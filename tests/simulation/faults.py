@@ -28,6 +28,8 @@ class Strike(Enum):
     """Somebody else writes the object just before."""
     STALE = "stale"
     """The answer is that of one write, or one question, ago."""
+    APPENDED = "appended"
+    """AddRaftVoter: the leader appends the change and answers REQUEST_TIMED_OUT, for everybody else stands still."""
 
 
 READ_STRIKES = (Strike.ERROR, Strike.SLOW)
@@ -68,6 +70,7 @@ class Call:
             (self.first, Strike.CRASH_BEFORE),
             (self.conditional, Strike.CONFLICT),
             (self.fickle, Strike.STALE),
+            (self.verb == "AddRaftVoter", Strike.APPENDED),
         )
         return (*found, *(strike for holds, strike in rows if holds))
 

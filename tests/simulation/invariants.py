@@ -58,6 +58,8 @@ class Lineage:
     ran: bool = False
     lost: list[DiskLost] = field(default_factory=list)
     """Disks that were lost once the record said Started, or so shortly before that nobody can know."""
+    lost_at_s: float = 0.0
+    """When the last of them was lost."""
 
 
 class Checker:
@@ -106,6 +108,7 @@ class Checker:
                 lineage = self.lineage(event.namespace, event.quorum)
                 if lineage.phase_started or event.reported:
                     lineage.lost.append(event)
+                    lineage.lost_at_s = self._world.clock.elapsed_s
             case ClaimDeleted(name=name):
                 self.fail("6", f"claim {name} is deleted")
             case AddSent():

@@ -5,6 +5,7 @@ an established high watermark, a voter of that id, whether the newcomer answers,
 `tests/live/answers.py` holds this against real servers.
 """
 
+from collections.abc import Callable
 from typing import NoReturn
 
 from kio.schema.errors import ErrorCode
@@ -85,8 +86,8 @@ class ModelControllers:
             observers=tuple(self._replica(leader, key) for key in sorted(observers, key=str)),
         )
 
-    def add(self, endpoint: Endpoint, request: AddVoter) -> None:
-        """AddRaftVoter, with Kafka's checks in Kafka's order."""
+    def add(self, endpoint: Endpoint, request: AddVoter, *, before_append: Callable[[], None] = lambda: None) -> None:
+        """AddRaftVoter, with Kafka's checks in Kafka's order; `before_append` is where something may come between."""
         leader = self._process(endpoint, codec.ADD_RAFT_VOTER)
         if request.cluster_id != leader.cluster_id:
             self._refuse(endpoint, ErrorCode.inconsistent_cluster_id)
@@ -105,6 +106,7 @@ class ModelControllers:
             self._refuse(endpoint, ErrorCode.request_timed_out)
         if not self._kraft.is_caught_up(leader, request.voter, CAUGHT_UP_WITHIN_S):
             self._refuse(endpoint, ErrorCode.request_timed_out)
+        before_append()
         if not self._kraft.append_voters(leader, leader.disk.voter_set | {request.voter}):
             self._refuse(endpoint, ErrorCode.request_timed_out)
 

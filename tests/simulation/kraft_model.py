@@ -77,7 +77,7 @@ class KraftModel:
         self._clock = clock
         self.processes: list[Process] = []
         self.ever_ran: set[ClusterID] = set()
-        self.ever_led: set[ClusterID] = set()
+        self.led_since_s: dict[ClusterID, float] = {}
         self.committed: dict[ClusterID, list[Entry]] = {}
         self.broken: list[str] = []
         """What no quorum may do, whoever is to blame: committed records that a new leader does not have."""
@@ -207,7 +207,7 @@ class KraftModel:
         leader.rows = {}
         leader.epoch_start = leader.disk.end
         leader.disk.log.append(Entry(epoch=epoch, what=f"leader {leader.key}"))
-        self.ever_led.add(leader.cluster_id)
+        self.led_since_s.setdefault(leader.cluster_id, now_s)
 
     def _fetch(self, follower: Process, leader: Process) -> None:
         disk, source = follower.disk, leader.disk

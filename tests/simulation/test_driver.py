@@ -89,7 +89,7 @@ def test_a_fault_prints_as_what_replays_it() -> None:
 
 def test_every_call_and_every_kind_of_fault_is_tried() -> None:
     """The faults of a scenario strike all calls up to where nothing changes any more, and use every kind there is."""
-    plain = Driver(scenario("standalone-1")).run()
+    plain = Driver(scenario("standalone-3")).run()
     faults = list(faults_of(plain))
     strikes = {fault.strike for fault in faults if isinstance(fault, Injection)}
     losses = {fault.loss for fault in faults if isinstance(fault, Accident)}
