@@ -119,7 +119,7 @@ async def look(taken: Snapshot, controllers: AnsweringControllers, memory: Memor
 def refused() -> KafkaRefused:
     """A non-leader's answer."""
     return KafkaRefused(
-        "not the leader",
+        "DescribeQuorum was refused by controller 3001 with NOT_LEADER_OR_FOLLOWER: many words",
         code=6,
         name="NOT_LEADER_OR_FOLLOWER",
         server_message="",
@@ -302,6 +302,15 @@ async def test_listener_of_the_pods_own_revision() -> None:
     assert {endpoint.port for _, endpoint in controllers.asked} == {19093}
     await look(replace(taken, revisions=()), controllers)
     assert controllers.asked[-1][1].port == 9093
+
+
+async def test_who_does_not_lead_says_so_in_two_words() -> None:
+    """Without a leader every controller refuses, and the status is to be read by people."""
+    controllers = replace(healthy(), quorums={3000: refused(), 3001: refused()})
+    looked = await look(await snapshot(api_server()), controllers)
+    assert isinstance(looked.quorum, Unknown)
+    assert "3000: not the leader; 3001: not the leader" in looked.quorum.reason
+    assert "many words" not in looked.quorum.reason
 
 
 async def test_errors_are_unknown() -> None:

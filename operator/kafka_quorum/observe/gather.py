@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kafka_quorum.errors import KafkaError
+from kafka_quorum.errors import KafkaError, KafkaRefused
 from kafka_quorum.kube.protocol import (
     BUDGETS,
     CLAIMS,
@@ -34,6 +34,7 @@ from kafka_quorum.settings import Clock
 from kafka_quorum.wire.protocol import Controllers
 
 T = TypeVar("T")
+_NOT_LEADER = "NOT_LEADER_OR_FOLLOWER"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +164,9 @@ async def _ask(
     async def one(endpoint: Endpoint) -> Knowable[T]:
         try:
             return Known(value=await question(endpoint))
+        except KafkaRefused as error:
+            # Every controller but one says so all the time: two words, for the status is read by people.
+            return Unknown(reason="not the leader" if error.name == _NOT_LEADER else str(error))
         except KafkaError as error:
             return Unknown(reason=str(error))
 
