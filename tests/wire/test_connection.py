@@ -243,7 +243,7 @@ async def test_a_failed_negotiation_leaves_nothing_unknown(reply: Reply) -> None
         with pytest.raises(KafkaError) as failure:
             await add(connection)
         assert not failure.value.outcome_unknown
-        assert server.api_keys == [18]
+        assert set(server.api_keys) <= {18}  # the add itself was never sent
 
 
 async def test_a_torn_answer_ends_in_the_deadline() -> None:
