@@ -224,7 +224,7 @@ class Reconciler:
         for outcome in outcomes:
             if outcome.message in known:
                 continue  # the same failure again: said once
-            reason, _ = narrate(outcome.action)
+            reason = narrate(outcome.action)[0] if outcome.done else "ActionFailed"
             try:
                 await self._executor.event(resource, reason, outcome.message, warning=not outcome.done)
             except KubeError as error:
