@@ -16,7 +16,7 @@ from tests.simulation.world import World
 from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.ids import ReplicaKey
 
-_SEEN_S: Final = 3.0
+_SEEN_S: Final = 1.5
 """How long a leader must have been there for the operator to know."""
 
 
