@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.bench, pytest.mark.timeout(1800)]
 
 SPEC = {"controllers": {"jvm": {"heap": floor.HEAP}}}
 _LOOKS = 200
+_AT_REST = 3
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_at_rest(figures: Figures, spaces: list[str], pytestconfig: pytest.Confi
     rows: list[tuple[object, float, float, float]] = []
     values = {}
     with rest.counted_requests():
-        for count in (0, 1, 3):
+        for count in (0, _AT_REST):
             while len(spaces) < count:
                 Quorum(namespace=space(spaces), name="q").apply(SPEC)
             for namespace in spaces:
@@ -111,15 +112,15 @@ def test_at_rest(figures: Figures, spaces: list[str], pytestconfig: pytest.Confi
             used = rest.measure(duration_s)
             rows.append((count, used.requests_per_minute, used.cpu_millicores, used.memory_mib))
             values[str(count)] = used.values()
-    per_quorum = (rows[2][1] - rows[0][1]) / 3
-    rows.append(("each", per_quorum, (rows[2][2] - rows[0][2]) / 3, (rows[2][3] - rows[0][3]) / 3))
+    each = [(with_quorums - alone) / _AT_REST for alone, with_quorums in zip(rows[0][1:], rows[1][1:], strict=True)]
+    rows.append(("each", each[0], each[1], each[2]))
     figures.add(
         "rest",
         f"At rest, over {duration_s} s",
         ("quorums", "API requests/min", "CPU, thousandths of a core", "resident memory, MiB"),
         rows,
         **values,
-        requests_per_quorum_and_minute=per_quorum,
+        requests_per_quorum_and_minute=each[0],
     )
 
 
