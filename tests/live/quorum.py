@@ -210,15 +210,21 @@ class LiveQuorum:
         answer = await wait_for("a leader with a high watermark", settled, deadline_s=deadline_s)
         return self.nodes[answer.leader_id], answer
 
-    async def observer(self, controllers: Controllers, key: ReplicaKey) -> QuorumAnswer:
-        """Wait until the leader shows this replica as an observer that has everything up to the high watermark."""
+    async def observer(self, controllers: Controllers, key: ReplicaKey, *, fetched_after_ms: int = 0) -> QuorumAnswer:
+        """Wait until the leader shows this replica as an observer that has everything up to the high watermark.
+
+        A leader goes on showing a replica that went away; `fetched_after_ms`, by the leader's clock, asks for one that
+        has fetched since.
+        """
 
         async def caught_up() -> QuorumAnswer | None:
             answer = await self.look(controllers)
             if answer is None or answer.high_watermark <= 0:
                 return None
             rows = [row for row in answer.observers if row.key == key]
-            return answer if rows and rows[0].log_end_offset >= answer.high_watermark - 2 else None
+            if not rows or rows[0].last_fetch_ms <= fetched_after_ms:
+                return None
+            return answer if rows[0].log_end_offset >= answer.high_watermark - 2 else None
 
         return await wait_for(f"{key} as a caught-up observer", caught_up)
 

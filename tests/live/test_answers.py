@@ -21,22 +21,27 @@ from kafka_quorum.wire.admin import KafkaControllers
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(180), pytest.mark.asyncio(loop_scope="module")]
 
-VOTERS, NEWCOMERS = (3000, 3001), (3002, 3003)
+VOTERS, NEWCOMERS, TROUBLED = (3000, 3001), (3002, 3003), 3004
 TIMEOUT_MS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """Two voters and two caught-up observers; every test leaves it as it was."""
+    """Two voters and three caught-up observers; every test leaves it as it was.
+
+    The third is the one that is frozen and killed. A leader that failed to reach an address does not try it again
+    before a backoff is over, and answers BROKER_NOT_AVAILABLE meanwhile; so no other case uses that address.
+    """
 
     quorum: LiveQuorum
     controllers: KafkaControllers
     newcomer: LiveNode
     second: LiveNode
+    troubled: LiveNode
 
     async def settled(self) -> tuple[LiveNode, LiveNode]:
-        """The leader and the follower, once the voters are the first two and both newcomers are caught up."""
-        for node in (self.newcomer, self.second):
+        """The leader and the follower, once the voters are the first two and the newcomers are caught up."""
+        for node in (self.newcomer, self.second, self.troubled):
             await self.quorum.observer(self.controllers, node.key)
         leader, answer = await self.quorum.leader(self.controllers)
         assert {row.key.node_id for row in answer.voters} == set(VOTERS)
@@ -66,18 +71,19 @@ async def world(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaContr
     """Start it once for all cases."""
     quorum = new_quorum("answers")
     voters = [quorum.add_node(each) for each in VOTERS]
-    newcomers = [quorum.add_node(each) for each in NEWCOMERS]
+    newcomers = [quorum.add_node(each) for each in (*NEWCOMERS, TROUBLED)]
     quorum.must_format(voters, quorum.initial_controllers(voters))
     quorum.must_format(newcomers, NoInitialControllers())
     quorum.start(*voters, *newcomers)
-    yield World(quorum=quorum, controllers=controllers, newcomer=newcomers[0], second=newcomers[1])
+    first, second, troubled = newcomers
+    yield World(quorum=quorum, controllers=controllers, newcomer=first, second=second, troubled=troubled)
     quorum.close()
 
 
 @asynccontextmanager
 async def as_the_case_says(world: World, newcomer: Newcomer) -> AsyncIterator[None]:
     """Put the newcomer's process into the case's condition, and back."""
-    node = world.newcomer
+    node = newcomer_of(world, newcomer)
     match newcomer:
         case Newcomer.RUNS:
             yield
@@ -86,18 +92,27 @@ async def as_the_case_says(world: World, newcomer: Newcomer) -> AsyncIterator[No
             try:
                 yield
             finally:
+                _, answer = await world.quorum.leader(world.controllers)
                 node.running.thaw()
+                await world.quorum.observer(world.controllers, node.key, fetched_after_ms=leader_clock_ms(answer))
         case Newcomer.DEAD:
             node.running.kill()
             try:
                 yield
             finally:
+                _, answer = await world.quorum.leader(world.controllers)
                 world.quorum.start(node)
+                await world.quorum.observer(world.controllers, node.key, fetched_after_ms=leader_clock_ms(answer))
+
+
+def newcomer_of(world: World, newcomer: Newcomer) -> LiveNode:
+    """The controller that plays the newcomer."""
+    return world.newcomer if newcomer is Newcomer.RUNS else world.troubled
 
 
 def request(case: AddVoterCase, world: World, sitting: LiveNode) -> AddVoter:
     """What the case sends."""
-    key, listener = voter_of(case.voter, world.newcomer, sitting)
+    key, listener = voter_of(case.voter, newcomer_of(world, case.newcomer), sitting)
     listeners = {
         Listeners.OWN: (listener,),
         Listeners.NONE: (),
