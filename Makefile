@@ -53,7 +53,7 @@ testbed: setup ## a Kubernetes cluster with Kafka's and the operator's image on 
 lock: setup ## resolve the dependencies anew into both requirement locks
 	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --generate-hashes --no-emit-index-url \
 	  --python-version 3.11 --universal -o requirements.lock
-	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --group dev --generate-hashes --no-emit-index-url \
+	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --extra history --group dev --generate-hashes --no-emit-index-url \
 	  --python-version 3.11 --universal -o requirements-dev.lock
 
 .PHONY: crds
