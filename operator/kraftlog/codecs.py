@@ -13,6 +13,10 @@ from kraftlog.errors import KraftLogError
 MAX_UNPACKED_BYTES = 256 << 20
 _XERIAL = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK_BYTES = 32 << 10
+_LZ4_HEAD = bytes.fromhex("04224d18604082")
+"""Version 1, independent blocks (Kafka refuses linked ones) of at most 64 KiB, no checksums."""
+_LZ4_BLOCK_BYTES = 32 << 10  # incompressible content grows a little and still has to fit the 64 KiB
+_PIECE_BYTES = 1 << 20
 
 
 class Codec(IntEnum):
@@ -38,12 +42,19 @@ def unpack(codec: int, content: bytes, limit_bytes: int = MAX_UNPACKED_BYTES) ->
         if codec == Codec.SNAPPY:
             return _unpack_snappy(content, limit_bytes)
         stream = pa.CompressedInputStream(pa.BufferReader(content), _STREAMS[Codec(codec)])
-        unpacked = bytes(stream.read(limit_bytes + 1))
+        unpacked = _read(stream, limit_bytes)
     except (OSError, ValueError, KeyError, pa.ArrowException, struct.error) as error:
         raise CodecError(f"codec {codec}: {error}") from error
-    if len(unpacked) > limit_bytes:
-        raise CodecError(f"codec {codec}: more than {limit_bytes} bytes when unpacked")
     return unpacked
+
+
+def _read(stream: pa.CompressedInputStream, limit_bytes: int) -> bytes:
+    out = bytearray()
+    while piece := stream.read(_PIECE_BYTES):
+        out += piece
+        if len(out) > limit_bytes:
+            raise CodecError(f"more than {limit_bytes} bytes when unpacked")
+    return bytes(out)
 
 
 def pack(codec: Codec, content: bytes) -> bytes:
@@ -52,6 +63,10 @@ def pack(codec: Codec, content: bytes) -> bytes:
         blocks = [content[at : at + _XERIAL_BLOCK_BYTES] for at in range(0, len(content), _XERIAL_BLOCK_BYTES)]
         packed = [bytes(pa.compress(block, codec="snappy", asbytes=True)) for block in blocks]
         return _XERIAL + b"".join(struct.pack(">i", len(block)) + block for block in packed)
+    if codec is Codec.LZ4:
+        blocks = [content[at : at + _LZ4_BLOCK_BYTES] for at in range(0, len(content), _LZ4_BLOCK_BYTES)]
+        packed = [bytes(pa.compress(block, codec="lz4_raw", asbytes=True)) for block in blocks]
+        return _LZ4_HEAD + b"".join(struct.pack("<i", len(block)) + block for block in packed) + bytes(4)
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, _STREAMS[codec]) as stream:
         stream.write(content)

@@ -17,6 +17,7 @@ BATCH_HEADER_BYTES = 61
 BATCH_LENGTH_AT = 8
 BATCH_OVERHEAD_BYTES = 12  # base offset and length, which the length does not count
 MIN_RECORD_BYTES = 7
+MAGIC = 2
 MAX_KEYS = 256
 MAX_VERSIONS = 32
 
