@@ -25,7 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     dump = commands.add_parser("dump", help="print every record as a line of JSON")
     dump.add_argument("files", nargs="+", metavar="FILE", help="a .log segment or a .checkpoint")
     dump.add_argument("--json", action="store_true", help="the data as it was decoded, which is the default")
-    dump.add_argument("--types", metavar="TYPE,…", help="only these record types (TOPIC_RECORD, KRaftVoters, UNKNOWN, …)")
+    dump.add_argument(
+        "--types", metavar="TYPE,…", help="only these record types (TOPIC_RECORD, KRaftVoters, UNKNOWN, …)"
+    )
     dump.add_argument("--release", metavar="RELEASE", help=f"decode as this Kafka would: {', '.join(releases())}")
     chosen = parser.parse_args(arguments)
     types = None if chosen.types is None else frozenset(chosen.types.split(","))

@@ -82,9 +82,7 @@ class RecordBlock:
         ends, row, filled = np.empty(count, dtype=np.int64), 0, 0
         code = self.program
         while True:
-            row, filled = render(
-                self.data, self.table, row, count, code.ops, code.spans, code.names, out, filled, ends
-            )
+            row, filled = render(self.data, self.table, row, count, code.ops, code.spans, code.names, out, filled, ends)
             if row == count:
                 break
             out = np.concatenate((out, np.empty_like(out)))

@@ -1,6 +1,6 @@
 """The compression codecs of record batches, unpacked with a bound: a few bytes must not become all memory.
 
-Kafka's Java client frames snappy in its own way (a magic, then blocks with lengths); other clients write one bare block.
+Kafka's Java client frames snappy in its own way (a magic, then blocks with lengths); others write one bare block.
 """
 
 import struct

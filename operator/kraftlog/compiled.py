@@ -16,6 +16,9 @@ Function = TypeVar("Function", bound=Callable[..., object])
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
+wide = cast("Callable[[object], int]", np.int64)
+"""An integer of 64 bits: in compiled code bytes would otherwise be summed up as bytes."""
+
 
 def compiled(function: Function) -> Function:
     """Compile at the first call, or take what an earlier process left on disk."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kraftlog.compiled import Bytes, compiled
+from kraftlog.compiled import Bytes, compiled, wide
 
 _POLYNOMIAL = 0x82F63B78  # Castagnoli, reflected
 
@@ -47,4 +47,4 @@ def crc32c(data: Bytes, start: int, stop: int) -> int:
     while position < stop:
         crc = _TABLES[0, (crc ^ np.uint32(data[position])) & np.uint32(0xFF)] ^ (crc >> np.uint32(8))
         position += 1
-    return np.int64(crc ^ np.uint32(0xFFFFFFFF))
+    return wide(crc ^ np.uint32(0xFFFFFFFF))

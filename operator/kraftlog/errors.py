@@ -39,7 +39,7 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """Damage at `position` (bytes from the start of `path`); `skipped_bytes` of the file were not read because of it."""
+    """Damage at `position` (bytes from the start of `path`), because of which `skipped_bytes` were not read."""
 
     kind: FaultKind
     path: str

@@ -4,8 +4,8 @@ from functools import cache
 
 import numpy as np
 
-from kraftlog.blocks import Rendered, RecordBlock, type_name
-from kraftlog.compiled import Bytes, Ints, compiled, readable
+from kraftlog.blocks import RecordBlock, Rendered, type_name
+from kraftlog.compiled import Bytes, Ints, compiled, readable, wide
 from kraftlog.program import Program
 from kraftlog.render import put, put_int
 from kraftlog.scan import MAX_KEYS, Column
@@ -27,15 +27,16 @@ _BYTES_PER_LINE = 320
 
 
 def lines_of(block: RecordBlock, rendered: Rendered) -> memoryview:
-    """All records of the block, each with `offset, timestamp, leader_epoch, base_offset, control, crc_valid, type,
-    version, data` on a line of its own.
+    """All records of the block, each on a line of its own.
+
+    Its keys: `offset, timestamp, leader_epoch, base_offset, control, crc_valid, type, version, data`.
     """
     names, ends = _type_names(block.program)
     out = np.empty(rendered.text.size + len(block) * _BYTES_PER_LINE, dtype=np.uint8)
     size = _lines(block.table, rendered.text, rendered.ends, names, ends, out)
     for row in np.flatnonzero(block.table[Column.KEY] >= MAX_KEYS).tolist():
         return _spelled(block, rendered, row)
-    return memoryview(out[:size])
+    return out[:size].data
 
 
 def _spelled(block: RecordBlock, rendered: Rendered, first: int) -> memoryview:
@@ -44,7 +45,9 @@ def _spelled(block: RecordBlock, rendered: Rendered, first: int) -> memoryview:
     for row, end in enumerate(rendered.ends.tolist()):
         number = [int(value) for value in block.table[:, row]]
         flags = [str(bool(number[column])).lower() for column in (Column.CONTROL, Column.CRC_VALID)]
-        name = block.type_of(row) if row >= first else type_name(block.program, number[Column.CONTROL], number[Column.KEY])
+        name = (
+            block.type_of(row) if row >= first else type_name(block.program, number[Column.CONTROL], number[Column.KEY])
+        )
         head = (
             f'{{"offset":{number[Column.OFFSET]},"timestamp":{number[Column.TIMESTAMP]}'
             f',"leader_epoch":{number[Column.LEADER_EPOCH]},"base_offset":{number[Column.BASE_OFFSET]}'
@@ -73,7 +76,7 @@ def _type_names(code: Program) -> tuple[Bytes, Ints]:
 @compiled
 def _lines(table: Ints, text: Bytes, ends: Ints, names: Bytes, name_ends: Ints, out: Bytes) -> int:
     """Fill `out`; answers its used size."""
-    to, start = 0, np.int64(0)
+    to, start = 0, wide(0)
     for row in range(table.shape[1]):
         to = put_int(out, put(out, to, _OFFSET), table[0, row])
         to = put_int(out, put(out, to, _TIMESTAMP), table[1, row])
@@ -83,7 +86,7 @@ def _lines(table: Ints, text: Bytes, ends: Ints, names: Bytes, name_ends: Ints, 
         to = put(out, put(out, to, _CRC), _TRUE if table[5, row] else _FALSE)
         to = put(out, to, _TYPE)
         key = table[6, row]
-        slot = table[4, row] * MAX_KEYS + key if 0 <= key < MAX_KEYS else np.int64(2 * MAX_KEYS)
+        slot = table[4, row] * MAX_KEYS + key if 0 <= key < MAX_KEYS else wide(2 * MAX_KEYS)
         to = put(out, to, names[name_ends[slot] : name_ends[slot + 1]])
         to = put_int(out, put(out, to, _VERSION), table[7, row])
         to = put(out, to, _DATA)

@@ -33,7 +33,7 @@ class Op(IntEnum):
 class Program:
     """A catalog in tables.
 
-    `ops[operation, Op]`; `names` holds `"name":` of all fields; `spans[schema]` is first and last (exclusive) operation;
+    `ops[operation, Op]`; `names` holds `"name":` of all fields; `spans[schema]` is its first operation and its end;
     `schemas[(control * MAX_KEYS + key) * MAX_VERSIONS + version]` is the schema's number or -1; `described` by number.
     """
 
@@ -90,5 +90,7 @@ def _default_of(field: Field) -> int:
     if field.array or not isinstance(field.default, str):
         return int(field.default)
     if field.tagged and field.default and field.kind is not Kind.UUID:
-        raise SchemaError(f"{field.name}: a tagged field with the default {field.default!r}, which no record has had yet")
+        raise SchemaError(
+            f"{field.name}: a tagged field with the default {field.default!r}, which no record has had yet"
+        )
     return 0

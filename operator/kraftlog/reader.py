@@ -6,7 +6,7 @@ it does not begin like a log at all.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,7 +34,7 @@ from kraftlog.scan import (
     scan_records,
 )
 
-WINDOW_BYTES = 16 << 20
+WINDOW_BYTES = 4 << 20
 MAX_BATCH_BYTES = 256 << 20
 """A length beyond this is damage. Kafka's own batches of metadata have 8 MiB at most."""
 _BLOCK_RECORDS = 1 << 17
@@ -76,6 +76,10 @@ def wanted_slots(code: Program, types: Iterable[str] | None) -> Bytes:
     return readable(slots.tobytes())
 
 
+_Steps = Generator[RecordBlock | Fault, None, int]
+"""What was found on the way, and at the end the place in the window to go on at."""
+
+
 class _Reading:
     """One pass over one file."""
 
@@ -110,7 +114,7 @@ class _Reading:
             want = self.options.window_bytes if used else min(2 * want, MAX_BATCH_BYTES + self.options.window_bytes)
             self.position += used
 
-    def _window(self, *, last: bool) -> Iterator[RecordBlock | Fault]:
+    def _window(self, *, last: bool) -> _Steps:
         """Everything in the window up to its last whole batch; answers the bytes used."""
         at, end = 0, self.data.size
         while True:
@@ -138,7 +142,7 @@ class _Reading:
         if count > self.table.shape[1]:
             self.table = np.empty((len(Column), count), dtype=np.int64)
 
-    def _incomplete(self, at: int, *, last: bool) -> Iterator[Fault]:
+    def _incomplete(self, at: int, *, last: bool) -> Generator[Fault, None, int]:
         """Fewer bytes than a batch: more may come with the next window (-1), else they are the file's torn tail."""
         left = self.data.size - at
         size = int32(self.data, at + BATCH_LENGTH_AT) + BATCH_OVERHEAD_BYTES if left >= BATCH_HEADER_BYTES else 0
@@ -153,7 +157,7 @@ class _Reading:
         yield self._fault(FaultKind.TORN_TAIL, at, left, reason)
         return self.data.size
 
-    def _damaged(self, at: int, code: Stop, rows: int, *, last: bool) -> Iterator[RecordBlock | Fault]:
+    def _damaged(self, at: int, code: Stop, rows: int, *, last: bool) -> _Steps:
         """A batch that is not as it should be; answers where to go on, or -1 for the next window."""
         if code in {Stop.BAD_RECORDS, Stop.BAD_COUNT}:
             after = at + self._batch_bytes(at)
@@ -179,7 +183,7 @@ class _Reading:
             self._refuse_first(at, f"not a log: {reasons.get(code, 'wrong checksum')}")
         return (yield from self._skip(at, found, reasons.get(code, "wrong checksum"), last=last))
 
-    def _skip(self, at: int, found: int, reason: str, *, last: bool) -> Iterator[Fault]:
+    def _skip(self, at: int, found: int, reason: str, *, last: bool) -> Generator[Fault, None, int]:
         """Go on at the next good batch; without one, keep what could be the beginning of one for the next window."""
         if found < 0:
             found = self.data.size if last else max(at + 1, self.data.size - BATCH_HEADER_BYTES)
@@ -211,7 +215,7 @@ class _Reading:
         content = self.data[at + BATCH_HEADER_BYTES : stop]
         yield from self._unpacked(at, content, crc_valid=False)
 
-    def _compressed(self, at: int) -> Iterator[RecordBlock | Fault]:
+    def _compressed(self, at: int) -> _Steps:
         stop = at + self._batch_bytes(at)
         yield from self._unpacked(at, self.data[at + BATCH_HEADER_BYTES : stop], crc_valid=True)
         return stop
@@ -231,9 +235,7 @@ class _Reading:
             yield from self._bad_content(at, f"{header[7]} records in {unpacked.size} bytes")
             return
         table: Ints = np.empty((len(Column), int(header[7])), dtype=np.int64)
-        rows, ok = scan_records(
-            unpacked, header, 0, unpacked.size, self.wanted, self.program.schemas, table, 0
-        )
+        rows, ok = scan_records(unpacked, header, 0, unpacked.size, self.wanted, self.program.schemas, table, 0)
         block = self._block(unpacked, table[:, :rows], self.position + at + self._batch_bytes(at))
         yield replace(block, position=self.position + at)
         if not ok:

@@ -1,13 +1,14 @@
 """Record bodies to JSON, compiled: what Kafka's own JSON converters would print, written straight into bytes.
 
 Each schema is a table of operations (`program`), and `_struct` interprets it. What is rare is left to the reference
-codec (`values`) by answering SLOW: text beyond ASCII and doubles with a fraction. A body that does not fit its schema
-is MALFORMED. Nothing is trusted: every length is checked against what is left, so no body can make this loop or grow.
+codec (`values`) by answering SLOW: text that is no UTF-8, doubles with a fraction. A body that does not fit its
+schema is MALFORMED. Nothing is trusted: every length is checked against what is left, so no body can
+make this loop or grow.
 """
 
 import numpy as np
 
-from kraftlog.compiled import Bytes, Ints, compiled
+from kraftlog.compiled import Bytes, Ints, compiled, wide
 from kraftlog.scan import int32, int64, unsigned_varint
 
 MALFORMED, FULL, SLOW = -1, -2, -3
@@ -45,7 +46,7 @@ def put_int(out: Bytes, at: int, value: int) -> int:
         rest = rest // np.uint64(10)
     for place in range(at + digits - 1, at - 1, -1):
         quotient = left // np.uint64(10)
-        out[place] = 48 + np.int64(left - quotient * np.uint64(10))
+        out[place] = 48 + wide(left - quotient * np.uint64(10))
         left = quotient
     return at + digits
 
@@ -57,14 +58,14 @@ def _base64(data: Bytes, at: int, size: int, alphabet: Bytes, out: Bytes, to: in
     to += 1
     whole = size - size % 3
     for offset in range(0, whole, 3):
-        word = np.int64(data[at + offset]) << 16 | np.int64(data[at + offset + 1]) << 8 | np.int64(data[at + offset + 2])
+        word = wide(data[at + offset]) << 16 | wide(data[at + offset + 1]) << 8 | wide(data[at + offset + 2])
         for shift in range(18, -1, -6):
             out[to] = alphabet[word >> shift & 63]
             to += 1
     if size % 3:
-        word = np.int64(data[at + whole]) << 16
+        word = wide(data[at + whole]) << 16
         if size % 3 == 2:
-            word |= np.int64(data[at + whole + 1]) << 8
+            word |= wide(data[at + whole + 1]) << 8
         for place in range(4):
             if place <= size % 3:
                 out[to] = alphabet[word >> (18 - 6 * place) & 63]
@@ -78,23 +79,49 @@ def _base64(data: Bytes, at: int, size: int, alphabet: Bytes, out: Bytes, to: in
 
 
 @compiled
+def _utf8_bytes(data: Bytes, at: int, end: int) -> int:
+    """The length of the well-formed sequence beyond ASCII at `at`, or 0."""
+    first = wide(data[at])
+    size = 2 if first < 224 else 3 if first < 240 else 4
+    if first < 194 or first > 244 or at + size > end:
+        return 0
+    second = wide(data[at + 1])
+    if (
+        (first == 224 and second < 160)
+        or (first == 237 and second >= 160)
+        or (first == 240 and second < 144)
+        or (first == 244 and second >= 144)
+    ):
+        return 0
+    for place in range(at + 1, at + size):
+        if data[place] & 192 != 128:
+            return 0
+    return size
+
+
+@compiled
 def _text(data: Bytes, at: int, size: int, out: Bytes, to: int) -> int:
-    """A JSON string; answers SLOW if it has anything but ASCII."""
+    """A JSON string; answers SLOW if it is no UTF-8."""
     out[to] = 34
     to += 1
-    for offset in range(size):
-        byte = np.int64(data[at + offset])
-        if byte >= 128:
-            return SLOW
-        if byte in {34, 92}:
+    end, left = at + size, 0
+    while at < end:
+        byte = wide(data[at])
+        if byte >= 128 and not left:
+            left = _utf8_bytes(data, at, end)
+            if not left:
+                return SLOW
+        left = max(left - 1, 0)
+        if byte == 34 or byte == 92:  # noqa: PLR1714 -- compiled, a set would be built for every byte
             out[to] = 92
             to += 1
         if byte < 32:
             out[to], out[to + 1], out[to + 2], out[to + 3] = 92, 117, 48, 48
-            out[to + 4], byte = 48 + (byte >> 4), np.int64(_HEX[byte & 15])
+            out[to + 4], byte = 48 + (byte >> 4), wide(_HEX[byte & 15])
             to += 5
         out[to] = byte
         to += 1
+        at += 1
     out[to] = 34
     return to + 1
 
@@ -141,14 +168,14 @@ def _fixed(data: Bytes, at: int, kind: int, out: Bytes, to: int) -> tuple[int, i
         return (at + 8, to, 1) if to >= 0 else (to, 0, 0)
     if kind == 7:
         value, at = int64(data, at), at + 8
-    elif kind in {5, 6}:
+    elif kind in (5, 6):
         value, at = int32(data, at), at + 4
         value = value & 0xFFFFFFFF if kind == 6 else value
-    elif kind in {3, 4}:
-        value, at = np.int64(data[at]) << 8 | np.int64(data[at + 1]), at + 2
+    elif kind in (3, 4):
+        value, at = wide(data[at]) << 8 | wide(data[at + 1]), at + 2
         value = value - 65536 if kind == 3 and value >= 32768 else value
     else:
-        value, at = np.int64(data[at]), at + 1
+        value, at = wide(data[at]), at + 1
         if kind == 1:
             return at, put(out, to, _TRUE if value else _FALSE), 1 if value else 0
         value = value - 256 if value >= 128 else value
@@ -182,7 +209,7 @@ def _name(ops: Ints, op: int, names: Bytes, out: Bytes, to: int) -> int:
     start = ops[op, 5]
     for offset in range(size):
         out[to + offset] = names[start + offset]
-    return to + size
+    return wide(to + size)
 
 
 @compiled
@@ -273,7 +300,7 @@ def _struct(
         to = _name(ops, op, names, out, to)
         if to < 0:
             return FULL, to
-        count = np.int64(1)
+        count = wide(1)
         if ops[op, 1]:
             count, at = _array_head(data, at, end, ops[op, 2])
             if at < 0:
@@ -309,9 +336,7 @@ def render(
         schema, stop, at = table[8, row], table[10, row], -1
         after = to
         if schema >= 0:
-            at, after = _struct(
-                data, table[9, row], stop, ops, spans[schema, 0], spans[schema, 1], names, out, to
-            )
+            at, after = _struct(data, table[9, row], stop, ops, spans[schema, 0], spans[schema, 1], names, out, to)
             if at == FULL:
                 return row, to
         if schema >= 0 and at == stop:

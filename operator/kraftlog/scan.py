@@ -10,7 +10,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from kraftlog.compiled import Bytes, Ints, compiled
+from kraftlog.compiled import Bytes, Ints, compiled, wide
 from kraftlog.crc import crc32c
 
 BATCH_HEADER_BYTES = 61
@@ -54,14 +54,14 @@ class Stop(IntEnum):
 
 @compiled
 def _int16(data: Bytes, at: int) -> int:
-    value = np.int64(data[at]) << 8 | np.int64(data[at + 1])
+    value = wide(data[at]) << 8 | wide(data[at + 1])
     return value - 65536 if value >= 32768 else value
 
 
 @compiled
 def int32(data: Bytes, at: int) -> int:
     """A big-endian signed integer."""
-    value = np.int64(data[at]) << 24 | np.int64(data[at + 1]) << 16 | np.int64(data[at + 2]) << 8 | np.int64(data[at + 3])
+    value = wide(data[at]) << 24 | wide(data[at + 1]) << 16 | wide(data[at + 2]) << 8 | wide(data[at + 3])
     return value - 4294967296 if value >= 2147483648 else value
 
 
@@ -74,29 +74,29 @@ def int64(data: Bytes, at: int) -> int:
 @compiled
 def unsigned_varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """An unsigned varint of at most 32 bits and what follows it; the position is -1 if there is none."""
-    value, shift = np.int64(0), 0
+    value, shift = wide(0), 0
     while at < end and shift < 35:
-        byte = np.int64(data[at])
+        byte = wide(data[at])
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value & 0xFFFFFFFF, at
         shift += 7
-    return np.int64(0), -1
+    return wide(0), -1
 
 
 @compiled
 def varlong(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """A zigzag varint of at most 64 bits and what follows it; the position is -1 if there is none."""
-    value, shift = np.int64(0), 0
+    value, shift = wide(0), 0
     while at < end and shift < 70:
-        byte = np.int64(data[at])
+        byte = wide(data[at])
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return (value >> 1 & 0x7FFFFFFFFFFFFFFF) ^ -(value & 1), at
         shift += 7
-    return np.int64(0), -1
+    return wide(0), -1
 
 
 @compiled
@@ -117,7 +117,7 @@ def _frame(data: Bytes, at: int, end: int) -> tuple[int, int, int]:
 @compiled
 def _record_head(data: Bytes, at: int, end: int) -> tuple[int, int, int, int, int, int, int]:
     """Of the record at `at`: timestamp delta, offset delta, key's start, value's start and length, record's end, ok."""
-    bad = (np.int64(0), np.int64(0), -1, -1, np.int64(0), -1, 0)
+    bad = (wide(0), wide(0), -1, -1, wide(0), -1, 0)
     length, body = varlong(data, at, end)
     if body < 0 or length < MIN_RECORD_BYTES - 1 or length > end - body:
         return bad
@@ -157,16 +157,16 @@ def scan_records(
             return row, 0
         at = stop
         value_end = value_at + max(value_bytes, 0)
-        key, version, body = np.int64(-1), np.int64(-1), np.int64(value_at)
+        key, version, body = wide(-1), wide(-1), wide(value_at)
         if control:
             if key_at >= 0 and value_bytes >= 2:
                 key, version = _int16(data, key_at + 2), _int16(data, value_at)
         elif value_bytes > 0:
             key, version, body = _frame(data, value_at, value_end)
-        schema = np.int64(-1)
+        schema = wide(-1)
         if 0 <= key < MAX_KEYS and 0 <= version < MAX_VERSIONS:
             schema = schemas[(control * MAX_KEYS + key) * MAX_VERSIONS + version]
-        slot = control * MAX_KEYS + key if 0 <= key < MAX_KEYS else np.int64(2 * MAX_KEYS)
+        slot = control * MAX_KEYS + key if 0 <= key < MAX_KEYS else wide(2 * MAX_KEYS)
         if not wanted[slot]:
             continue
         table[0, row] = header[0] + offset_delta
@@ -189,9 +189,7 @@ def read_header(data: Bytes, at: int, header: Ints) -> None:
 
 
 @compiled
-def scan(
-    data: Bytes, at: int, end: int, wanted: Bytes, schemas: Ints, table: Ints
-) -> tuple[int, int, int]:
+def scan(data: Bytes, at: int, end: int, wanted: Bytes, schemas: Ints, table: Ints) -> tuple[int, int, int]:
     """Rows for the whole uncompressed batches in `data[at:end]`: a Stop code, where it stopped, and rows filled."""
     header, row, capacity = np.zeros(9, dtype=np.int64), 0, table.shape[1]
     while at + BATCH_HEADER_BYTES <= end:

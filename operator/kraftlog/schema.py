@@ -157,7 +157,9 @@ def parse(text: str) -> Iterator[Schema]:
         )
 
 
-def _fields(described: list[dict[str, str]], version: int, commons: dict[str, list[dict[str, str]]]) -> tuple[Field, ...]:
+def _fields(
+    described: list[dict[str, str]], version: int, commons: dict[str, list[dict[str, str]]]
+) -> tuple[Field, ...]:
     return tuple(_field(each, version, commons) for each in described if _within(version, each["versions"]))
 
 
@@ -181,12 +183,10 @@ def _field(described: dict[str, str], version: int, commons: dict[str, list[dict
     )
 
 
-def _default(kind: Kind, written: str | bool | float | None, *, array: bool) -> Default:
+def _default(kind: Kind, written: str | float | None, *, array: bool) -> Default:
     """The value that a tagged field is not written for; arrays are empty (0) or null (None)."""
-    if written == "null":
-        return None
-    if array:
-        return 0
+    if array or written == "null":
+        return None if written == "null" else 0
     match kind:
         case Kind.BOOL:
             return str(written).lower() == "true"

@@ -8,7 +8,7 @@ import base64
 import binascii
 import struct
 from collections.abc import Mapping
-from typing import cast
+from typing import Literal, cast
 
 from kraftlog.errors import KraftLogError
 from kraftlog.schema import Field, Kind, Schema
@@ -113,7 +113,7 @@ def _read_field(cursor: _Cursor, field: Field) -> Value:
         return _read_value(cursor, field, nullable=field.nullable)
     count = cursor.varint() - 1
     if count < 0:
-        return _null(field, nullable=field.nullable)
+        return _checked_null(field, nullable=field.nullable)
     return [_read_value(cursor, field, nullable=False) for _ in range(_bounded(cursor, count))]
 
 
@@ -134,16 +134,17 @@ def _read_value(cursor: _Cursor, field: Field, *, nullable: bool) -> Value:
 def _read_sized(cursor: _Cursor, field: Field, *, nullable: bool) -> str | None:
     size = cursor.varint() - 1
     if size < 0:
-        return _null(field, nullable=nullable)
+        return _checked_null(field, nullable=nullable)
     if field.kind is Kind.STRING and size > _MAX_STRING_BYTES:
         raise MalformedError(f"{field.name}: a string of {size} bytes")
     content = cursor.take(size)
     return content.decode(errors="replace") if field.kind is Kind.STRING else base64.b64encode(content).decode()
 
 
-def _null(field: Field, *, nullable: bool) -> None:
+def _checked_null(field: Field, *, nullable: bool) -> Literal[None]:
     if not nullable:
         raise MalformedError(f"{field.name} is null")
+    return None
 
 
 def _bounded(cursor: _Cursor, count: int) -> int:
