@@ -8,7 +8,7 @@ import base64
 import binascii
 import struct
 from collections.abc import Mapping
-from typing import Literal, cast
+from typing import cast
 
 from kraftlog.errors import KraftLogError
 from kraftlog.schema import Field, Kind, Schema
@@ -131,7 +131,7 @@ def _read_value(cursor: _Cursor, field: Field, *, nullable: bool) -> Value:
             return cast("Value", struct.unpack(_FORMATS[numeric], cursor.take(struct.calcsize(_FORMATS[numeric])))[0])
 
 
-def _read_sized(cursor: _Cursor, field: Field, *, nullable: bool) -> str | None:
+def _read_sized(cursor: _Cursor, field: Field, *, nullable: bool) -> Value:
     size = cursor.varint() - 1
     if size < 0:
         return _checked_null(field, nullable=nullable)
@@ -141,7 +141,7 @@ def _read_sized(cursor: _Cursor, field: Field, *, nullable: bool) -> str | None:
     return content.decode(errors="replace") if field.kind is Kind.STRING else base64.b64encode(content).decode()
 
 
-def _checked_null(field: Field, *, nullable: bool) -> Literal[None]:
+def _checked_null(field: Field, *, nullable: bool) -> Value:
     if not nullable:
         raise MalformedError(f"{field.name} is null")
     return None
