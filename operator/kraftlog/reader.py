@@ -38,7 +38,7 @@ WINDOW_BYTES = 4 << 20
 MAX_BATCH_BYTES = 256 << 20
 """A length beyond this is damage. Kafka's own batches of metadata have 8 MiB at most."""
 _BLOCK_RECORDS = 1 << 17
-_SUM_WINDOWS = 16  # how often over a window's bytes may be summed up in looking for the next good batch
+SUM_WINDOWS = 16  # how often over a window's bytes may be summed up in looking for the next good batch
 
 UNKNOWN_TYPES = "UNKNOWN"
 """Stands among wanted types for whatever no schema has."""
@@ -107,7 +107,7 @@ class _Reading:
             yield self._fault(FaultKind.EMPTY, 0, 0, "the file is empty")
         want = self.options.window_bytes
         while self.position < self.size:
-            self.data = _read_fully(descriptor, self.position, min(want, self.size - self.position))
+            self.data = read_fully(descriptor, self.position, min(want, self.size - self.position))
             if self.data.size < min(want, self.size - self.position):
                 self.size = self.position + self.data.size  # truncated under us: what is left is a torn tail
             used = yield from self._window(last=self.position + self.data.size >= self.size)
@@ -195,7 +195,7 @@ class _Reading:
             raise NotALogError(self.path, 0, reason)
 
     def _next_batch(self, at: int) -> int:
-        return find_batch(self.data, at, self.data.size, _SUM_WINDOWS * self.data.size)
+        return find_batch(self.data, at, self.data.size, SUM_WINDOWS * self.data.size)
 
     def _batch_bytes(self, at: int) -> int:
         return int32(self.data, at + BATCH_LENGTH_AT) + BATCH_OVERHEAD_BYTES
@@ -252,7 +252,8 @@ class _Reading:
         return Fault(kind=kind, path=self.path, position=self.position + at, skipped_bytes=skipped, reason=reason)
 
 
-def _read_fully(descriptor: int, position: int, size: int) -> Bytes:
+def read_fully(descriptor: int, position: int, size: int) -> Bytes:
+    """So many bytes of a file, or what is left of it."""
     pieces, have = [], 0
     while have < size and (piece := os.pread(descriptor, size - have, position + have)):
         pieces.append(piece)
