@@ -1,24 +1,16 @@
 """Equality with Kafka's own code, record for record, on logs that hold all that a release can write."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.kraftlog import logs, oracle, synthetic
+from tests.kraftlog.test_samples import assert_same
 
 from kraftlog import Options, catalog, releases
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 
 _BATCHES = 1500
-
-
-def assert_same(mine: list[dict[str, Any]], theirs: list[oracle.Line]) -> None:
-    """All records equal, in order; what the tool does not print of a leader change cannot differ."""
-    assert len(mine) == len(theirs)
-    for ours, said in zip(mine, theirs, strict=True):
-        silent = said["data"] is None
-        assert (ours | {"data": None, "version": None} if silent else ours) == said
 
 
 @pytest.mark.parametrize("release", releases()[:-1])
