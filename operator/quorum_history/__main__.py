@@ -66,7 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     _format(_target(timeline, _timeline))
 
     observe = commands.add_parser("observe", help="availability, lag, recovery and the rest as tables")
-    observe.add_argument("--max-gap-s", type=int, default=MAX_GAP_S, help="what one look speaks for; default %(default)s")
+    observe.add_argument(
+        "--max-gap-s", type=int, default=MAX_GAP_S, help="what one look speaks for; default %(default)s"
+    )
     _format(_target(observe, _observe))
 
     downgrade = commands.add_parser("downgrade", help="what a lossy downgrade of metadata.version would lose")

@@ -5,7 +5,7 @@ Colours are told apart without colour vision as well (Okabe and Ito's), and stat
 
 import io
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,13 @@ def _time_axis(axes: Axes) -> None:
     axes.set_xlabel("time (UTC)")
 
 
+def _behind(times: Sequence[datetime]) -> datetime:
+    """Where a drawing ends: a little behind the last thing known, so that what began then can be seen."""
+    if not times:
+        return datetime.fromtimestamp(0, UTC)
+    return max(times) + max((max(times) - min(times)) / 20, timedelta(seconds=1))
+
+
 def _bar(axes: Axes, place: float, since: datetime, until: datetime, **style: Any) -> None:  # noqa: ANN401 -- matplotlib's
     axes.barh(place, max(date2num(until) - date2num(since), _MIN_S), left=date2num(since), **style)
 
@@ -49,8 +56,10 @@ def voters_and_leaders(sets: Sequence[Row], leaders: Sequence[Row]) -> Figure:
     keys = sorted({(voter["node_id"], voter["directory_id"]) for row in ordered for voter in row["voters"]})
     keys = keys or sorted({(row["leader_id"], "") for row in leaders})
     figure, axes = _figure(len(keys))
-    times = [row["timestamp"] for row in ordered] + [time for row in leaders for time in (row["since"], row["until"]) if time]
-    end = max(times, default=None)
+    times = [row["timestamp"] for row in ordered] + [
+        time for row in leaders for time in (row["since"], row["until"]) if time
+    ]
+    end = _behind(times)
     for row, following in zip_longest(ordered, ordered[1:]):
         until = following["timestamp"] if following else end
         for voter in row["voters"]:
@@ -61,7 +70,9 @@ def voters_and_leaders(sets: Sequence[Row], leaders: Sequence[Row]) -> Figure:
             if node_id == row["leader_id"] and _was_voter(ordered, keys[place], row["since"]):
                 _bar(axes, place, row["since"], row["until"] or end, height=0.3, color=_ORANGE)
                 axes.annotate(f"epoch {row['leader_epoch']}", (date2num(row["since"]), place + 0.2), fontsize=7)
-    axes.set_yticks(range(len(keys)), [f"{node} · {directory[:8]}" if directory else f"{node}" for node, directory in keys])
+    axes.set_yticks(
+        range(len(keys)), [f"{node} · {directory[:8]}" if directory else f"{node}" for node, directory in keys]
+    )
     axes.set_ylabel("controller · directory")
     axes.legend(handles=[Patch(color=_BLUE, alpha=0.3, label="voter"), Patch(color=_ORANGE, label="leader")],
                 loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)  # fmt: skip
@@ -79,10 +90,10 @@ def feature_steps(levels: Sequence[Row]) -> Figure:
     """The finalized level of each feature over time."""
     names = sorted({row["feature"] for row in levels})
     figure, axes = _figure(5)
-    end = max((row["timestamp"] for row in levels), default=None)
+    end = _behind([row["timestamp"] for row in levels])
     for name in names:
         rows = sorted((row for row in levels if row["feature"] == name), key=lambda row: row["timestamp"])
-        times = [date2num(row["timestamp"]) for row in rows] + ([date2num(end)] if end else [])
+        times = [date2num(row["timestamp"]) for row in rows] + [date2num(end)]
         axes.step(times, [row["level"] for row in rows] + [rows[-1]["level"]], where="post", label=name, marker=".")
     if names:
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
@@ -97,7 +108,17 @@ def states_over_time(spans: Sequence[Row], names: Sequence[str]) -> Figure:
     for row in spans:
         colour, hatch = _STATES[row["state"]]
         place = names.index(quorum_name(row))
-        _bar(axes, place, row["since"], row["until"], height=0.7, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
+        _bar(
+            axes,
+            place,
+            row["since"],
+            row["until"],
+            height=0.7,
+            color=colour,
+            hatch=hatch,
+            edgecolor="white",
+            linewidth=0,
+        )
     axes.set_yticks(range(len(names)), names)
     handles = [Patch(facecolor=colour, hatch=hatch, label=state) for state, (colour, hatch) in _STATES.items()]
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
@@ -109,15 +130,15 @@ def lag_bars(rows: Sequence[Row]) -> Figure:
     """Median, 95th and 99th percentile of each replica's lag."""
     figure, axes = _figure(len(rows))
     for place, row in enumerate(rows):
-        marks = zip(("p99", "p95", "p50"), (_RED, _ORANGE, _BLUE), strict=True)
-        for name, colour in marks:
+        for name, colour in (("p99", _RED), ("p95", _ORANGE), ("p50", _BLUE)):
             axes.barh(place, row[f"{name}_lag_records"], height=0.6, color=colour)
     axes.set_yticks(range(len(rows)), [f"{quorum_name(row)} · {row['node_id']} ({row['role']})" for row in rows])
     axes.set_xscale("symlog")
     axes.set_xlim(left=0)
     axes.set_xlabel("lag (records)")
-    axes.legend(handles=[Patch(color=_BLUE, label="50 %"), Patch(color=_ORANGE, label="95 %"), Patch(color=_RED, label="99 %")],
-                loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)  # fmt: skip
+    marks = (("50 %", _BLUE), ("95 %", _ORANGE), ("99 %", _RED))
+    handles = [Patch(color=colour, label=label) for label, colour in marks]
+    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     return figure
 
 

@@ -1,4 +1,4 @@
-"""The state that a metadata log amounts to, as far as a downgrade can lose it: brokers, controllers, partitions, secrets.
+"""The state that a metadata log amounts to, as far as a downgrade can lose it.
 
 Replays records in the order of their offsets, as Kafka's own `MetadataDelta` does, transactions included: what lies
 between the beginning of a transaction and its abort never happened. A value is kept in the shape of its JSON.
@@ -60,6 +60,9 @@ class Image:
             cordoned=_tuple(data.get("cordonedLogDirs")),
         )
 
+    def _unregister_broker(self, data: Data) -> None:
+        self.brokers.pop(data["brokerId"], None)
+
     def _change_broker(self, data: Data) -> None:
         old = self.brokers.get(data["brokerId"])
         if old is not None:
@@ -101,7 +104,7 @@ def _tuple(values: Any) -> tuple[str, ...] | None:  # noqa: ANN401 -- a JSON val
 _APPLY: Mapping[str, Callable[[Image, Data], None]] = {
     "REGISTER_BROKER_RECORD": Image._register_broker,  # noqa: SLF001 -- the table belongs to the class
     "BROKER_REGISTRATION_CHANGE_RECORD": Image._change_broker,  # noqa: SLF001
-    "UNREGISTER_BROKER_RECORD": lambda image, data: image.brokers.pop(data["brokerId"], None) and None,
+    "UNREGISTER_BROKER_RECORD": Image._unregister_broker,  # noqa: SLF001
     "REGISTER_CONTROLLER_RECORD": lambda image, data: image.controllers.add(data["controllerId"]),
     "UNREGISTER_CONTROLLER_RECORD": lambda image, data: image.controllers.discard(data["controllerId"]),
     "TOPIC_RECORD": lambda image, data: image.topics.update({data["topicId"]: data["name"]}),

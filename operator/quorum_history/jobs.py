@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from quorum_history import observations as looks
 from quorum_history.downgrade import LEVELS, all_losses, image_of
@@ -69,7 +69,9 @@ def _append(
         done(number)
 
     writer = stream.writeStream.foreachBatch(write).option("checkpointLocation", str(checkpoint))
-    trigger = writer.trigger(availableNow=True) if every_s is None else writer.trigger(processingTime=f"{every_s} seconds")
+    trigger = (
+        writer.trigger(availableNow=True) if every_s is None else writer.trigger(processingTime=f"{every_s} seconds")
+    )
     return trigger.start()
 
 

@@ -32,7 +32,7 @@ def distinct(observations: DataFrame) -> DataFrame:
 
 def rejected(observations: DataFrame) -> DataFrame:
     """Lines that are no observation of a version that is known here."""
-    bad = ~f.coalesce(f.col("schemaVersion") == SUPPORTED_VERSION, f.lit(value=False)) | f.col("observedAt").isNull()
+    bad = ~f.coalesce(f.col("schemaVersion"), f.lit(0)).eqNullSafe(SUPPORTED_VERSION) | f.col("observedAt").isNull()
     return observations.where(bad).select("schemaVersion", "observedAt", f.col("_corrupt").alias("line"))
 
 
@@ -60,8 +60,10 @@ def spans(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
     gaps = looks.where("held < next").select(
         *KEY, f.lit("unknown").alias("state"), f.col("held").alias("since"), f.col("next").alias("until")
     )
-    return known.unionByName(gaps).withColumn("seconds", _seconds("since", "until")).select(
-        *KEY, "state", "since", "until", "seconds"
+    return (
+        known.unionByName(gaps)
+        .withColumn("seconds", _seconds("since", "until"))
+        .select(*KEY, "state", "since", "until", "seconds")
     )
 
 
@@ -73,7 +75,10 @@ def availability(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFra
     """Per quorum and day (of the stretch's beginning): seconds in each state, and the share of the known time."""
     days = spans(observations, max_gap_s).withColumn("day", f.to_date("since"))
     totals = days.groupBy(*KEY, "day").agg(
-        *(f.sum(f.when(f.col("state") == state, f.col("seconds")).otherwise(0.0)).alias(f"{state}_s") for state in _STATES)
+        *(
+            f.sum(f.when(f.col("state") == state, f.col("seconds")).otherwise(0.0)).alias(f"{state}_s")
+            for state in _STATES
+        )
     )
     known = f.col("available_s") + f.col("unavailable_s")
     return totals.withColumn("availability", f.when(known > 0, f.col("available_s") / known)).select(
@@ -98,9 +103,7 @@ def leader_changes(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataF
     hours = known.agg((f.sum("seconds") / 3600).alias("known_hours"))
     joined = epochs.join(hours, on=list(KEY), how="left")
     rate = f.when(f.col("known_hours") > 0, f.col("leader_changes") / f.col("known_hours"))
-    return joined.withColumn("changes_per_hour", rate).select(
-        *KEY, "leader_changes", "known_hours", "changes_per_hour"
-    )
+    return joined.withColumn("changes_per_hour", rate).select(*KEY, "leader_changes", "known_hours", "changes_per_hour")
 
 
 def lag_percentiles(observations: DataFrame) -> DataFrame:
@@ -150,11 +153,15 @@ def recoveries(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame
         .withColumn("group", f.sum(f.when(f.col("state") == "available", 1).otherwise(0)).over(upto))
         .withColumn("end", f.lead("since").over(order))
     )
-    down = marked.where("state <> 'available'").groupBy(*KEY, "group").agg(
-        f.min(f.when(f.col("state") == "unavailable", f.col("since"))).alias("since"),
-        f.max("until").alias("last"),
-        f.max_by("end", "since").alias("until"),
-        f.sum(f.when(f.col("state") == "unknown", f.col("seconds")).otherwise(0.0)).alias("unknown_s"),
+    down = (
+        marked.where("state <> 'available'")
+        .groupBy(*KEY, "group")
+        .agg(
+            f.min(f.when(f.col("state") == "unavailable", f.col("since"))).alias("since"),
+            f.max("until").alias("last"),
+            f.max_by("end", "since").alias("until"),
+            f.sum(f.when(f.col("state") == "unknown", f.col("seconds")).otherwise(0.0)).alias("unknown_s"),
+        )
     )
     return (
         down.where("since is not null")

@@ -3,6 +3,7 @@
 import sys
 import time
 from types import TracebackType
+from typing import Self
 
 _WIDTH = 30
 _EVERY_S = 0.2
@@ -16,7 +17,7 @@ class Progress:
         self.title, self.total, self.done, self._shown_at = title, total, 0, 0.0
         self._terminal = sys.stderr.isatty()
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> Self:
         """Begin."""
         return self
 
@@ -37,7 +38,9 @@ class Progress:
                 sys.stderr.write(f"{self.title}: {self.done} {name}\n")
         elif last or now - self._shown_at > _EVERY_S:
             self._shown_at = now
-            sys.stderr.write(f"\r{self.title}: {self._bar()} {self.done}{f'/{self.total}' if self.total else ''} {name}\x1b[K")
+            sys.stderr.write(
+                f"\r{self.title}: {self._bar()} {self.done}{f'/{self.total}' if self.total else ''} {name}\x1b[K"
+            )
         sys.stderr.flush()
 
     def _bar(self) -> str:

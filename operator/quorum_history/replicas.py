@@ -168,7 +168,9 @@ class ClusterLog:
 
 def _by_offset(replica: Replica) -> dict[int, tuple[int, int]]:
     columns = (BatchColumn.BASE_OFFSET, BatchColumn.LEADER_EPOCH, BatchColumn.CRC)
-    rows = (zip(*(segment.batches.column(each).tolist() for each in columns), strict=True) for segment in replica.segments)
+    rows = (
+        zip(*(segment.batches.column(each).tolist() for each in columns), strict=True) for segment in replica.segments
+    )
     return {offset: (epoch, crc) for segment in rows for offset, epoch, crc in segment}
 
 

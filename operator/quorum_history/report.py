@@ -34,7 +34,8 @@ def warnings(tables: Tables) -> Iterator[str]:
     """What somebody should look at, worst first."""
     for row in tables.get("availability", ()):
         if row["availability"] is not None and row["availability"] < _LOW_AVAILABILITY:
-            yield f"{figures.quorum_name(row)} was available for {row['availability']:.3%} of the known time of {row['day']}"
+            share = f"{row['availability']:.3%}"
+            yield f"{figures.quorum_name(row)} was available for {share} of the known time of {row['day']}"
     for row in tables.get("recoveries", ()):
         if row["until"] is None:
             yield f"{figures.quorum_name(row)} has been unavailable since {_text(row['since'])}"
@@ -54,7 +55,7 @@ def warnings(tables: Tables) -> Iterator[str]:
 
 def _text(value: Any) -> str:  # noqa: ANN401 -- a table's value
     if value is None:
-        return "–"
+        return "-"
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, float):
@@ -97,7 +98,7 @@ class _Page:
 
 
 def write(tables: Tables, target: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> Path:
-    """Write `index.html` and the pictures into a folder; answers the page's path. Tables that are not there are left out."""
+    """Write `index.html` and the pictures into a folder; answers the page's path. Missing tables are left out."""
     target.mkdir(parents=True, exist_ok=True)
     page = _Page(target)
     page.heading(1, "History of Kafka quorums")
@@ -132,7 +133,9 @@ def _fleet(page: _Page, tables: Tables) -> None:
     page.heading(3, "Outages")
     page.table(tables.get("recoveries", ()), "namespace", "name", "since", "until", "recovery_s", "unknown_s")
     page.heading(3, "Leader changes")
-    page.table(tables.get("leader_changes", ()), "namespace", "name", "leader_changes", "known_hours", "changes_per_hour")
+    page.table(
+        tables.get("leader_changes", ()), "namespace", "name", "leader_changes", "known_hours", "changes_per_hour"
+    )
     page.heading(3, "Lag")
     if lags := tables.get("lag_percentiles", ()):
         page.figure("lag", "Lag of each replica", figures.lag_bars(lags))
@@ -143,6 +146,19 @@ def _fleet(page: _Page, tables: Tables) -> None:
     page.heading(3, "Upgrade readiness")
     page.table(tables.get("upgrade_readiness", ()), "namespace", "name", "feature", "finalized", "highest_common",
                "highest_anywhere", "held_back_by", "ready")  # fmt: skip
+
+
+def _grouped(losses: Sequence[Row]) -> list[Row]:
+    """The same loss at many targets as one row: a level that cannot hold a thing is a level that no lower one can."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in losses:
+        key = (row["record_type"], row["effect"], row["what"], row["count"], tuple(row["examples"]))
+        groups.setdefault(key, []).append(row)
+    shown: list[Row] = []
+    for rows in groups.values():
+        names = [row["target_name"] for row in sorted(rows, key=lambda row: row["target"])]
+        shown.append({**rows[0], "targets": names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"})
+    return shown
 
 
 def _cluster(page: _Page, number: int, cluster: str, tables: Tables) -> None:
@@ -160,4 +176,4 @@ def _cluster(page: _Page, number: int, cluster: str, tables: Tables) -> None:
     page.table(of("feature_levels"), "offset", "timestamp", "feature", "previous_level", "level")
     if losses := of("downgrade_losses"):
         page.heading(3, "What a downgrade would lose")
-        page.table(losses, "target_name", "record_type", "effect", "what", "count", "examples")
+        page.table(_grouped(losses), "targets", "record_type", "effect", "what", "count", "examples")

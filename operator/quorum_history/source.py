@@ -116,7 +116,7 @@ def _positive(name: str, written: str | None) -> int | None:
 
 
 @dataclass(frozen=True)
-class Task(InputPartition):  # type: ignore[misc] # untyped base
+class Task(InputPartition):
     """A part of a file to read; `stop` -1 means to its end, faults included."""
 
     file: LogFile
@@ -127,7 +127,7 @@ class Task(InputPartition):  # type: ignore[misc] # untyped base
 
 
 @dataclass(frozen=True)
-class Notice(InputPartition):  # type: ignore[misc] # untyped base
+class Notice(InputPartition):
     """A fault that was found while planning, such as replicas that disagree."""
 
     file: LogFile

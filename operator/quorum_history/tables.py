@@ -27,21 +27,21 @@ def settled(records: DataFrame) -> DataFrame:
     per_offset = Window.partitionBy("cluster", "kind", state, "offset").orderBy(
         f.col("leader_epoch").desc(), f.col("file"), f.col("position")
     )
-    behind = (
-        Window.partitionBy("cluster", "kind")
-        .orderBy("leader_epoch")
-        .rangeBetween(1, Window.unboundedFollowing)
-    )
+    behind = Window.partitionBy("cluster", "kind").orderBy("leader_epoch").rangeBetween(1, Window.unboundedFollowing)
     cut = f.min("offset").over(behind)
-    kept = rows.withColumn("_cut", cut).where((f.col("kind") == "checkpoint") | f.col("_cut").isNull() | (f.col("offset") < f.col("_cut")))
+    kept = rows.withColumn("_cut", cut).where(
+        (f.col("kind") == "checkpoint") | f.col("_cut").isNull() | (f.col("offset") < f.col("_cut"))
+    )
     return kept.withColumn("_place", f.row_number().over(per_offset)).where("_place = 1").select(*records.columns)
 
 
 def faults(records: DataFrame) -> DataFrame:
     """What was wrong with files, each thing once."""
     rows = records.where(f.col("fault").isNotNull())
-    return rows.groupBy("cluster", "file", "fault").agg(f.min("position").alias("position")).select(
-        "cluster", "file", "position", "fault"
+    return (
+        rows.groupBy("cluster", "file", "fault")
+        .agg(f.min("position").alias("position"))
+        .select("cluster", "file", "position", "fault")
     )
 
 
@@ -57,8 +57,17 @@ def log_files(records: DataFrame) -> DataFrame:
             f.min("timestamp").alias("first_timestamp"),
             f.max("timestamp").alias("last_timestamp"),
         )
-        .select("cluster", "node_id", "kind", "file", "first_offset", "last_offset", "records",
-                "first_timestamp", "last_timestamp")  # fmt: skip
+        .select(
+            "cluster",
+            "node_id",
+            "kind",
+            "file",
+            "first_offset",
+            "last_offset",
+            "records",
+            "first_timestamp",
+            "last_timestamp",
+        )
     )
 
 
@@ -119,9 +128,7 @@ def voter_changes(sets: DataFrame) -> DataFrame:
         f.col("c.key.node_id").alias("node_id"),
         f.col("c.key.directory_id").alias("directory_id"),
     )
-    of_node = (
-        Window.partitionBy("cluster", "node_id").orderBy(_in_order()).rowsBetween(Window.unboundedPreceding, -1)
-    )
+    of_node = Window.partitionBy("cluster", "node_id").orderBy(_in_order()).rowsBetween(Window.unboundedPreceding, -1)
     previous = f.when(f.col("change") == "added", f.last("directory_id", ignorenulls=True).over(of_node))
     return flat.withColumn("previous_directory_id", previous).select(
         "cluster", "offset", "leader_epoch", "timestamp", "change", "node_id", "directory_id", "previous_directory_id"
@@ -150,7 +157,7 @@ def leaders(records: DataFrame) -> DataFrame:
 
 
 def feature_levels(records: DataFrame) -> DataFrame:
-    """Every level that a feature was set to; kraft.version comes from its control record. Level 0: the feature is off."""
+    """Every level that a feature was set to, 0 being off; kraft.version comes from its control record."""
     plain = _decoded(records, ["FEATURE_LEVEL_RECORD"], _FEATURE).withColumn("level", f.col("d.featureLevel"))
     kraft = (
         _decoded(records, ["KRaftVersion"], "struct<kRaftVersion:int>")
