@@ -24,10 +24,10 @@ Line = dict[str, Any]
 
 
 def dump_log_command(kafka: Kafka, paths: Sequence[Path], *options: str) -> list[str]:
-    """The command line of the release's own tool, which moved to another package after 4.1."""
+    """The command line of the release's own tool, which moved to another package in 4.3."""
     tools = sorted((kafka.libs.parent / "tools-libs").glob("kafka-tools-*.jar"))
     release = tools[0].stem.removeprefix("kafka-tools-") if tools else kafka.version
-    moved = tuple(int(part) for part in release.split(".")[:2]) >= (4, 2)
+    moved = tuple(int(part) for part in release.split(".")[:2]) >= (4, 3)
     main = "org.apache.kafka.tools.DumpLogSegments" if moved else "kafka.tools.DumpLogSegments"
     return [
         kafka.java,

@@ -4,19 +4,21 @@ import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.kraftlog.record_samples import SAMPLES
 from tests.live.jars import ensure_kafka
 
 from kraftlog import catalog
-from kraftlog.values import Value
 from kraftlog.writer import NewBatch, batch_of, record_of
 from quorum_history.downgrade import LEVELS, all_losses, image_of, losses
 from quorum_history.files import find_files
 from quorum_history.image import MIGRATING, Image
 from quorum_history.replicas import cluster_logs
+
+if TYPE_CHECKING:
+    from kraftlog.values import Data
 
 _DIRECTORY = "1111111111111111111111"
 
@@ -155,20 +157,21 @@ def test_a_made_up_cluster_against_kafkas_image_writer(tmp_path: Path) -> None:
 
 def _everything() -> bytes:
     topic = "2222222222222222222222"
-    broker: dict[str, Value] = {
+    broker: Data = {
         "brokerId": 1, "isMigratingZkBroker": True, "incarnationId": topic, "brokerEpoch": 1, "endPoints": [],
         "features": [], "rack": None, "fenced": False, "inControlledShutdown": False, "logDirs": [_DIRECTORY],
         "cordonedLogDirs": [_DIRECTORY],
     }  # fmt: skip
-    partition: dict[str, Value] = {
+    partition: Data = {
         "partitionId": 0, "topicId": topic, "replicas": [1], "isr": [1], "removingReplicas": [], "addingReplicas": [],
         "leader": 1, "leaderEpoch": 0, "partitionEpoch": 0, "directories": [_DIRECTORY],
     }  # fmt: skip
-    rows: list[tuple[int, int, dict[str, Value]]] = [
+    rows: list[tuple[int, int, Data]] = [
         (12, 0, {"name": "metadata.version", "featureLevel": 33}),
         (0, 4, broker),
         (0, 4, {**broker, "brokerId": 2, "isMigratingZkBroker": False}),
-        (27, 0, {"controllerId": 9, "incarnationId": topic, "zkMigrationReady": False, "endPoints": [], "features": []}),
+        (27, 0, {"controllerId": 9, "incarnationId": topic, "zkMigrationReady": False, "endPoints": [],
+                 "features": []}),
         (2, 0, {"name": "orders", "topicId": topic}),
         (3, 2, partition),
         (3, 2, {**partition, "partitionId": 1}),

@@ -90,11 +90,7 @@ def test_all_answers(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("maximum", "ready", "held"), [(27, False, [2]), (None, None, [])])
 def test_a_node_that_lags_or_is_silent(
-    spark: SparkSession,
-    tmp_path: Path,
-    maximum: int | None,
-    ready: bool | None,
-    held: list[int],
+    spark: SparkSession, tmp_path: Path, maximum: int | None, *, ready: bool | None, held: list[int]
 ) -> None:
     """An old node holds the fleet back and is named; one that said nothing makes the answer unknown."""
     (row,) = observations.upgrade_readiness(_frame(spark, tmp_path, [look(0, maximum=maximum)])).collect()
