@@ -47,14 +47,14 @@ class Segment:
         return int(self.batches.column(BatchColumn.LAST_OFFSET)[-1]) + 1 if len(self.batches) else self.first
 
     def stretch(self, first: int, end: int) -> Stretch | None:
-        """The batches that begin in these offsets."""
-        bases = self.batches.column(BatchColumn.BASE_OFFSET)
-        low, high = np.searchsorted(bases, [first, end])
+        """The batches that lie in these offsets as a whole."""
+        bases, lasts = self.batches.column(BatchColumn.BASE_OFFSET), self.batches.column(BatchColumn.LAST_OFFSET)
+        low, high = np.searchsorted(bases, first), np.searchsorted(lasts, end)
         if low >= high:
             return None
         positions = self.batches.column(BatchColumn.POSITION)
         stop = int(positions[high]) if high < len(self.batches) else self.batches.end_position
-        last = int(self.batches.column(BatchColumn.LAST_OFFSET)[high - 1])
+        last = int(lasts[high - 1])
         return Stretch(file=self.file, first=int(bases[low]), end=last + 1, start=int(positions[low]), stop=stop)
 
 
@@ -141,10 +141,18 @@ class ClusterLog:
         yield from sorted(plan, key=lambda stretch: stretch.first)
 
     def first_checkpoint(self) -> LogFile | None:
-        """The state from which the log goes on: the latest checkpoint that is not behind the first offset to be had."""
-        start = min((replica.first for replica in self.replicas), default=None)
-        usable = [file for file in self.checkpoints if start is None or file.base_offset <= start]
-        return max(usable or self.checkpoints, key=lambda file: file.base_offset, default=None)
+        """The state from which the log goes on: the latest checkpoint that is not behind the first offset to be had.
+
+        Where every checkpoint is behind it, the earliest one is nearest, and one that is there from its
+        first record on needs none; without any log the latest checkpoint is all there is.
+        """
+        if not self.replicas:
+            return max(self.checkpoints, key=_key, default=None)
+        start = min(replica.first for replica in self.replicas)
+        usable = [file for file in self.checkpoints if file.base_offset <= start]
+        if usable or start == 0:
+            return max(usable, key=_key, default=None)
+        return min(self.checkpoints, key=_key, default=None)
 
     def disagreements(self) -> Iterator[Disagreement]:
         """For every other replica, the first batch that it has differently, below the end of the trusted one."""

@@ -65,6 +65,30 @@ def test_others_fill_in_what_was_deleted_or_damaged(tmp_path: Path) -> None:
     assert not list(log.disagreements())
 
 
+@pytest.mark.parametrize(
+    ("start", "ends", "chosen"),
+    [(0, [0, 7], 0), (0, [7], None), (9, [0, 7, 9, 12], 9), (9, [12, 20], 12), (None, [3, 8], 8), (5, [], None)],
+)
+def test_the_checkpoint_that_a_log_goes_on_from(
+    tmp_path: Path, start: int | None, ends: list[int], chosen: int | None
+) -> None:
+    """The latest at or before the log's first offset; none for a log that is there from its first record on."""
+    folder = clusters.replica(tmp_path, "c", 1)
+    for end in ends:
+        (folder / f"{end:020d}-0000000001.checkpoint").write_bytes(clusters.single(0, 0))
+    if start is not None:
+        clusters.segment(folder, start, clusters.run(start, start + 3, 1))
+    found = _log(tmp_path).first_checkpoint()
+    assert (found.base_offset if found else None) == chosen
+
+
+def test_no_batch_reaches_past_the_end(tmp_path: Path) -> None:
+    """A batch that lies across the end that was asked for is left for later."""
+    clusters.segment(clusters.replica(tmp_path, "c", 1), 0, clusters.batch(0, 1, "abc") + clusters.batch(3, 1, "def"))
+    log = _log(tmp_path)
+    assert [_offsets(log, end=end) for end in (2, 3, 5, 6)] == [[], [0, 1, 2], [0, 1, 2], list(range(6))]
+
+
 def test_batches_behind_damage_are_listed(tmp_path: Path) -> None:
     """The list goes on at the next batch whose checksum is right."""
     part = clusters.single(0, 1)
