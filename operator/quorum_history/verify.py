@@ -38,7 +38,7 @@ class Verdict:
 
 def verify(path: Path, kafka_home: Path, done: Callable[[int], None] = lambda _: None) -> Verdict:
     """Compare one file, record by record (VerifyError)."""
-    theirs = _dumped(path, kafka_home)
+    theirs = _parsed(_run(path, kafka_home))
     equal = silent = count = 0
     first = ""
     for mine in _ours(path):
@@ -67,9 +67,9 @@ def _ours(path: Path) -> Iterator[dict[str, Any]]:
         raise VerifyError(str(error)) from error
 
 
-def _dumped(path: Path, kafka_home: Path) -> Iterator[tuple[int, Any]]:
+def _parsed(output: str) -> Iterator[tuple[int, Any]]:
     """Offset and data as the tool prints them; None for the data of a record of which it prints only the type."""
-    for line in _run(path, kafka_home).split("\n"):
+    for line in output.split("\n"):
         if found := _RECORD.match(line):
             offset, rest = int(found[1]), found[2]
             if rest.startswith("{"):

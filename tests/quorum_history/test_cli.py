@@ -93,7 +93,7 @@ def test_verify_against_kafka(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.fixture
-def spark_master(tmp_path: Path) -> Iterator[str]:
+def spark_master(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A standalone master and two workers as processes of their own."""
     home = Path(pyspark.__file__).parent
     with socket.socket() as probe:
@@ -102,7 +102,8 @@ def spark_master(tmp_path: Path) -> Iterator[str]:
     java = ["java", "-Xmx512m", "-cp", f"{home}/jars/*"]
     deploy = "org.apache.spark.deploy"
     url = f"spark://127.0.0.1:{port}"
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    for name, value in {"LOCAL_IP": "127.0.0.1", "HOME": str(home), "SCALA_VERSION": "2.13"}.items():
+        monkeypatch.setenv(f"SPARK_{name}", value)  # what Spark's own start scripts would set
     started = [
         ServerProcess(
             [*java, f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"],
@@ -125,7 +126,6 @@ def spark_master(tmp_path: Path) -> Iterator[str]:
     yield url
     for process in started:
         process.kill()
-    del os.environ["SPARK_LOCAL_IP"]
 
 
 @pytest.mark.full
@@ -134,7 +134,6 @@ def test_under_spark_submit_on_a_cluster(spark_master: str, tmp_path: Path) -> N
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     environment = {
         **os.environ,
-        "SPARK_HOME": str(Path(pyspark.__file__).parent),
         "PYTHONPATH": str(_OPERATOR),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
