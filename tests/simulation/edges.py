@@ -18,7 +18,7 @@ from tests.simulation.world import World
 
 from kafka_quorum.errors import KafkaError, KubeError, KubeUnavailable
 from kafka_quorum.kube.protocol import CLAIMS, Json, ResourceType
-from kafka_quorum.model.quorum import AddVoter, ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer
+from kafka_quorum.model.quorum import AddVoter, ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer, RemoveVoter
 from kafka_quorum.wire import codec
 from kafka_quorum.wire.codec import Api
 
@@ -283,6 +283,17 @@ class KafkaEdge(Edge):
             lambda: self._model.add(endpoint, request),
             failure=lambda: unreachable(endpoint, api, "no answer"),
             stalled=lambda: self._model.add(endpoint, request, before_append=lambda: self._stall(endpoint)),
+        )
+
+    async def remove_voter(self, endpoint: Endpoint, request: RemoveVoter) -> None:
+        """RemoveRaftVoter."""
+        api = codec.REMOVE_RAFT_VOTER
+        call = Call(verb=api.name, what="controller", name=str(endpoint.node_id), writes=True)
+        self._course(
+            call,
+            lambda: self._model.remove(endpoint, request),
+            failure=lambda: unreachable(endpoint, api, "no answer"),
+            stalled=lambda: self._model.remove(endpoint, request, before_append=lambda: self._stall(endpoint)),
         )
 
     def _stall(self, leader: Endpoint) -> None:

@@ -157,12 +157,16 @@ class KraftModel:
         now_s = self._clock.elapsed_s
         top = max((one.disk.epoch for one in running), default=0)
         for one in running:
-            if one.leads and (one.disk.epoch < top or not self._has_majority(one)):
+            if one.leads and (one.disk.epoch < top or not self._has_majority(one) or self._is_removed(one)):
                 one.leads, one.high_watermark = False, -1
                 one.leaderless_since_s = now_s
             leader = one.leader
             if leader is not None and (leader not in self.processes or leader.frozen or not leader.leads):
                 one.leader, one.leaderless_since_s = None, now_s
+
+    def _is_removed(self, leader: Process) -> bool:
+        """A leader that is no voter any more leads until that is committed, and no longer."""
+        return leader.key not in leader.disk.voter_set and not self.uncommitted_change(leader)
 
     def _has_majority(self, leader: Process) -> bool:
         """Check-quorum: a majority has fetched within the timeout, or the leader is too young to know."""
