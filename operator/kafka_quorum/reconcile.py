@@ -16,9 +16,9 @@ from kafka_quorum.kube.protocol import QUORUMS, Json, KubeApi
 from kafka_quorum.model import actions
 from kafka_quorum.model.desired import Desired, FieldFault
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.observed import Memory
+from kafka_quorum.model.observed import Memory, Observed
 from kafka_quorum.model.plan import Outcome, Plan, Verdict
-from kafka_quorum.observe import gather
+from kafka_quorum.observe import gather, nodes
 from kafka_quorum.observe.gather import Look, Snapshot
 from kafka_quorum.observe.quorum import FETCH_TIMEOUT_MS
 from kafka_quorum.plan.planner import plan
@@ -129,8 +129,7 @@ class Reconciler:
         if judged.desired is None:
             return await self._refuse(taken, judged.faults)
         desired = judged.desired
-        looked = await self._look(key, taken, desired)
-        observed = gather.observed(taken, looked)
+        observed = await self._observe(key, taken, desired)
         now_s = self._clock.now().timestamp()
         planned = plan(desired, observed, now_s=now_s, repair_only=bool(judged.faults))
         if planned.actions and not may_act:
@@ -156,8 +155,16 @@ class Reconciler:
     def _idle(self) -> PassResult:
         return PassResult(plan=None, outcomes=(), requeue_s=self._settings.tick_s, again=False, gone=False)
 
+    async def _observe(self, key: QuorumKey, taken: Snapshot, desired: Desired) -> Observed:
+        """Look at the quorum, and at the nodes of what does not fetch."""
+        seen = gather.observed(taken, await self._look(key, taken, desired))
+        answers = await gather.kube_nodes(self._kube, nodes.suspects(seen))
+        seen = replace(seen, kube_nodes=answers)
+        self._memories[key] = nodes.agreed(seen, self._clock.monotonic())
+        return replace(seen, memory=self._memories[key])
+
     async def _look(self, key: QuorumKey, taken: Snapshot, desired: Desired) -> Look:
-        looked = await gather.look(
+        return await gather.look(
             self._controllers,
             taken,
             self._memories.get(key, Memory()),
@@ -165,8 +172,6 @@ class Reconciler:
             fetch_timeout_ms=_fetch_timeout_ms(desired),
             clock=self._clock,
         )
-        self._memories[key] = looked.memory
-        return looked
 
     async def _write_status(self, taken: Snapshot, done: Pass) -> Json:
         """One patch, if anything changed; the answer is the resource as it is now."""

@@ -98,7 +98,7 @@ class World:
         self.serial += 1
         self.observed = replace(self.observed, record=replace(record, resource_version=str(self.serial)))
 
-    def _apply(self, action: Action) -> None:  # noqa: C901, PLR0912 - one case an action, nothing else
+    def _apply(self, action: Action) -> None:  # noqa: C901, PLR0912, PLR0915 - one case an action, nothing else
         match action:
             case act.MintIdentity():
                 initial = [ReplicaKey(node_id=node_id, directory_id=directory(node_id)) for node_id in action.initial]
@@ -131,9 +131,15 @@ class World:
                 self.observed = replace(self.observed, claims=(*self.observed.claims, bare))
             case act.AnnotateClaim(claim=old, directory_id=directory_id):
                 record = self._record()
-                copied = replace(old, cluster_id=record.cluster_id, directory_id=directory_id, phase=record.phase.value)
+                phase = names.RETIRED if action.retired else record.phase.value
+                copied = replace(old, cluster_id=record.cluster_id, directory_id=directory_id, phase=phase)
                 claims = tuple(copied if one.uid == old.uid else one for one in self.observed.claims)
                 self.observed = replace(self.observed, claims=claims)
+            case act.DeleteClaim(claim=old):
+                assert not any(one.claim_name == old.name for one in self.observed.pods), "rule 6: in use"
+                assert old.directory_id not in {key.directory_id for key in self.voters}, "rule 6: a voter's"
+                kept_claims = tuple(one for one in self.observed.claims if one.uid != old.uid)
+                self.observed = replace(self.observed, claims=kept_claims)
             case act.CreateFormatter(node_id=node_id, revision=revision, config_name=config):
                 self._pod(node_id, PodRole.FORMATTER, revision, config)
             case act.CreatePod(node_id=node_id, revision=revision, config_name=config):
@@ -143,13 +149,15 @@ class World:
             case act.MarkPod(pod=old, voter=voter, gate=gate):
                 marked = replace(old, marked_voter=voter, gate=gate)
                 self._pods(marked if one.uid == old.uid else one for one in self.observed.pods)
-            case act.BeginOperation(target=target):
-                self.observed = replace(
-                    self.observed, status=replace(self.observed.status, operation=operation(target))
-                )
+            case act.BeginOperation(type=type_, target=target):
+                begun = replace(operation(target), type=type_)
+                self.observed = replace(self.observed, status=replace(self.observed.status, operation=begun))
             case act.AddRaftVoter(request=request):
                 assert len({key.node_id for key in self.voters}) == len(self.voters), "rule 4"
                 self.voters |= {request.voter}
+            case act.RemoveRaftVoter(request=removal):
+                assert removal.voter in self.voters, "no voter"
+                self.voters -= {removal.voter}
             case act.FinishOperation():
                 self.observed = replace(self.observed, status=replace(self.observed.status, operation=None))
 

@@ -118,8 +118,8 @@ class Executor:
                 | actions.FinishOperation()
             ):
                 await self._identity(action, context)
-            case actions.AddRaftVoter():
-                await self._add_voter(action)
+            case actions.AddRaftVoter() | actions.RemoveRaftVoter():
+                await self._change_voters(action)
             case actions.DeletePod() | actions.MarkPod() | actions.CreatePod() | actions.CreateFormatter():
                 await self._pod(action, context)
             case _:
@@ -176,14 +176,18 @@ class Executor:
             pass
         return uuid_from_bytes(raw)
 
-    async def _add_voter(self, action: actions.AddRaftVoter) -> None:
+    async def _change_voters(self, action: actions.AddRaftVoter | actions.RemoveRaftVoter) -> None:
         age_s = self._clock.monotonic() - action.judged_at_s
         if age_s > self._settings.look_max_age_s:
             text = (
                 f"the look is {age_s:.1f} s old, and may be {self._settings.look_max_age_s:.0f} s at most: look again"
             )
             raise StaleLook(text, fault=Fault.OURS, retry_safe=False, outcome_unknown=False)
-        await self._controllers.add_voter(action.leader, action.request)
+        match action:
+            case actions.AddRaftVoter(leader=leader, request=adding):
+                await self._controllers.add_voter(leader, adding)
+            case actions.RemoveRaftVoter(leader=leader, request=removing):
+                await self._controllers.remove_voter(leader, removing)
 
     async def _pod(
         self,
@@ -192,9 +196,9 @@ class Executor:
     ) -> None:
         desired = context.desired
         match action:
-            case actions.DeletePod(pod=pod):
+            case actions.DeletePod(pod=pod, force=force):
                 # A kubelet takes seconds to let go of a pod; of a formatter that has ended nothing runs ever again.
-                ended = pod.role is PodRole.FORMATTER and isinstance(pod.container, Terminated)
+                ended = force or (pod.role is PodRole.FORMATTER and isinstance(pod.container, Terminated))
                 version = pod.resource_version
                 await self._kube.delete(
                     PODS, desired.namespace, pod.name, uid=pod.uid, resource_version=version, ended=ended
@@ -234,7 +238,7 @@ class Executor:
             raise KubeRefused(text)
         await self._kube.apply(resource, metadata["namespace"], body)
 
-    async def _object(
+    async def _object(  # noqa: C901 - one case an action, nothing else
         self,
         action: actions.ApplyService
         | actions.ApplyBudget
@@ -242,7 +246,8 @@ class Executor:
         | actions.CreateConfig
         | actions.DeleteConfig
         | actions.CreateClaim
-        | actions.AnnotateClaim,
+        | actions.AnnotateClaim
+        | actions.DeleteClaim,
         context: Context,
     ) -> None:
         desired, namespace = context.desired, context.desired.namespace
@@ -266,11 +271,14 @@ class Executor:
             case actions.CreateClaim(node_id=node_id):
                 record, node = _node(context, node_id)
                 await self._kube.create(CLAIMS, namespace, objects.claim(desired, record, node))
-            case actions.AnnotateClaim(claim=claim, directory_id=directory_id, grow_to=grow_to):
+            case actions.DeleteClaim(claim=claim):
+                version = claim.resource_version
+                await self._kube.delete(CLAIMS, namespace, claim.name, uid=claim.uid, resource_version=version)
+            case actions.AnnotateClaim(claim=claim, directory_id=directory_id, grow_to=grow_to, retired=retired):
                 record = _record(context)
                 metadata = {
                     "uid": claim.uid,
-                    "annotations": objects.claim_annotations(record, directory_id),
+                    "annotations": objects.claim_annotations(record, directory_id, retired=retired),
                     "ownerReferences": objects.volume_owner(desired),
                 }
                 body = {"metadata": metadata}

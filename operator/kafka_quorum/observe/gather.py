@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kafka_quorum.errors import KafkaError, KafkaRefused
+from kafka_quorum.errors import KafkaError, KafkaRefused, KubeError
 from kafka_quorum.kube.protocol import (
     BUDGETS,
     CLAIMS,
     CONFIG_MAPS,
+    NODES,
     PODS,
     QUORUMS,
     REVISIONS,
@@ -25,10 +26,20 @@ from kafka_quorum.model import names
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.observed import Claim, Memory, Observed, Pod, PodRole, QuorumView, Revision, SupportObject
+from kafka_quorum.model.observed import (
+    Claim,
+    KubeNode,
+    Memory,
+    Observed,
+    Pod,
+    PodRole,
+    QuorumView,
+    Revision,
+    SupportObject,
+)
 from kafka_quorum.model.quorum import Endpoint, NodeVersions, QuorumAnswer
 from kafka_quorum.observe import quorum
-from kafka_quorum.observe.objects import claim_from, owner_uid, pod_from, status_from, support_from
+from kafka_quorum.observe.objects import claim_from, kube_node_from, owner_uid, pod_from, status_from, support_from
 from kafka_quorum.resources.stored import Unreadable, record_from, revision_from
 from kafka_quorum.settings import Clock
 from kafka_quorum.wire.protocol import Controllers
@@ -190,8 +201,23 @@ async def _same_cluster(
     return chosen
 
 
+async def kube_nodes(kube: KubeApi, names_: tuple[str, ...]) -> tuple[tuple[str, Knowable[KubeNode]], ...]:
+    """Ask for these nodes of Kubernetes; one that cannot be read is Unknown, one that is not there is not ready."""
+
+    async def one(name: str) -> Knowable[KubeNode]:
+        try:
+            item = await kube.get(NODES, "", name)
+        except KubeError as error:
+            return Unknown(reason=str(error))
+        found = KubeNode(name=name, present=False, ready=False) if item is None else kube_node_from(item)
+        return Known(value=found)
+
+    answers = await asyncio.gather(*(one(name) for name in names_))
+    return tuple(zip(names_, answers, strict=True))
+
+
 def observed(taken: Snapshot, looked: Look) -> Observed:
-    """One look at everything."""
+    """One look at everything but the nodes of Kubernetes."""
     return Observed(
         record=taken.record,
         record_owner_uid=taken.record_owner_uid,

@@ -7,10 +7,11 @@ else is left to do. With an invalid spec (`repair_only`) pods and disks are stil
 from kafka_quorum.model.actions import RecordChange, WriteRecord
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import IdentityRecord, with_nodes
+from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.nodes import wanted_node_ids
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan, Severity, Wait
-from kafka_quorum.plan import disks, membership, revisions, support
+from kafka_quorum.plan import disks, leaving, membership, revisions, support
 from kafka_quorum.plan.identity import assess
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.pods import marks, pods
@@ -36,8 +37,9 @@ def plan(desired: Desired, observed: Observed, *, now_s: float, repair_only: boo
 def _of_record(
     desired: Desired, observed: Observed, record: IdentityRecord, *, now_s: float, repair_only: bool
 ) -> Part:
+    wanted = record.node_ids if repair_only else wanted_node_ids(desired, record)
     changes = (
-        Part() if repair_only else merged((_nodes(desired, record), revisions.revisions(desired, observed, record)))
+        Part() if repair_only else merged((_nodes(record, wanted), revisions.revisions(desired, observed, record)))
     )
     held = () if repair_only else revisions.unsupported(desired, observed, record)
     revision = observed.revision(record.applied_revision)
@@ -48,15 +50,20 @@ def _of_record(
             changes,
             membership.first_leader(observed, record),
             disks.lost(desired, observed, record),
+            leaving.lost_nodes(desired, observed, record),
+            leaving.removed(observed, record, wanted),
             disks.claims(desired, observed, record),
             support.support(desired, observed, record),
             disks.formatting(desired, observed, record, revision, now_s=now_s, create=not reformat),
-            pods(desired, observed, record),
+            pods(desired, observed, record, wanted),
+            leaving.released(desired, observed, record),
             marks(observed, record),
             Part(waits=membership.stale_waits(record, observed)),
         )
     )
-    voters = membership.membership(desired, observed, record)
+    voters = membership.membership(desired, observed, record, wanted)
+    if membership.is_second_half(voters, observed):
+        return merged((Part(waits=upkeep.waits, verdicts=upkeep.verdicts), voters))
     if upkeep.exclusive is not None or upkeep.actions:
         quiet = Part(waits=voters.waits, verdicts=voters.verdicts)
         return merged((upkeep, quiet))
@@ -64,8 +71,8 @@ def _of_record(
     return merged((upkeep, voters, growth))
 
 
-def _nodes(desired: Desired, record: IdentityRecord) -> Part:
-    added = [node_id for node_id in wanted_node_ids(desired, record) if node_id not in record.node_ids]
+def _nodes(record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
+    added = [node_id for node_id in wanted if node_id not in record.node_ids]
     if not added:
         return Part()
     message = f"controllers {', '.join(map(str, added))} are wanted, and will join one by one"

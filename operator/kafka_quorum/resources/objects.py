@@ -34,12 +34,12 @@ def claim(desired: Desired, record: IdentityRecord, node: NodeIdentity) -> Json:
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
 
 
-def claim_annotations(record: IdentityRecord, directory_id: str | None) -> Json:
+def claim_annotations(record: IdentityRecord, directory_id: str | None, *, retired: bool = False) -> Json:
     """The identity as a claim carries it; None removes an annotation in a merge patch."""
     return {
         names.CLUSTER_ID: record.cluster_id,
         names.DIRECTORY_ID: directory_id,
-        names.PHASE: record.phase.value,
+        names.PHASE: names.RETIRED if retired else record.phase.value,
     }
 
 
