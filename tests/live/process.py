@@ -41,10 +41,14 @@ class ServerProcess:
             self._process.kill()
         self._process.wait(_EXIT_TIMEOUT_S)
 
-    def stop(self) -> None:
-        """End it as Kubernetes would: SIGTERM, and time to finish."""
+    def terminate(self) -> None:
+        """Ask it to end, as Kubernetes does first (SIGTERM), and do not wait for it."""
         if self._process.poll() is None:
             self._process.terminate()
+
+    def stop(self) -> None:
+        """End it as Kubernetes would: SIGTERM, and time to finish."""
+        self.terminate()
         self._process.wait(_EXIT_TIMEOUT_S)
 
     def freeze(self) -> None:

@@ -80,6 +80,8 @@ class ModelControllers:
             for key, row in leader.rows.items()
             if key not in voters and self._kraft.fresh_within(row.fetched_s, OBSERVER_FORGOTTEN_S)
         ]
+        if leader.key not in voters:  # its own removal is not committed yet: its row is an observer's until then
+            observers.append(leader.key)
         return QuorumAnswer(
             leader_id=leader.meta.node_id,
             leader_epoch=leader.disk.epoch,

@@ -183,3 +183,17 @@ def test_a_leader_that_was_removed_leads_no_longer() -> None:
     assert quorum.leader.disk.epoch > epoch
     assert not leader.leads
     assert quorum.kraft.is_caught_up(quorum.leader, leader.key, 1.0)
+
+
+def test_a_leader_whose_removal_is_uncommitted_stands_among_the_observers() -> None:
+    """It leads on, and its own row, which carries its clock, is an observer's, as real leaders show it."""
+    quorum, leader, followers, _ = removals_world(RemoveVoterCase(name="leader", refused=None))
+    for follower in followers:
+        follower.frozen = True
+    assert removal_answer(quorum, leader, RemoveVoter(cluster_id=CLUSTER, voter=leader.key)) == DURING_A_CHANGE
+    endpoint = Endpoint(node_id=NodeID(leader.meta.node_id), host=leader.address, port=leader.port)
+    shown = ModelControllers(quorum.kraft).quorum(endpoint)
+    assert {row.key for row in shown.voters} == {follower.key for follower in followers}
+    (own,) = (row for row in shown.observers if row.key == leader.key)
+    assert own.last_fetch_ms >= max(row.last_fetch_ms for row in shown.voters)
+    assert shown.high_watermark < own.log_end_offset
