@@ -2,8 +2,10 @@
 
 import json
 import shlex
+import sys
 
 from harness.shell import Json, get, run, succeed
+from testbed.config import SOURCE
 
 _CTR = ("ctr", "-n", "k8s.io")
 
@@ -32,6 +34,16 @@ def kill_sandbox(pod: Json) -> None:
     assert sandboxes, f"no sandbox of pod {pod['metadata']['name']} on {node}"
     for identity in sandboxes:
         run("docker", "exec", node, *_CTR, "tasks", "kill", "-a", "-s", "SIGKILL", identity)
+
+
+def power_off(node: str) -> None:
+    """Stop a node as a power failure does."""
+    succeed(sys.executable, str(SOURCE), "node-kill", node)
+
+
+def power_on(node: str) -> None:
+    """Start it again, and wait until it is ready."""
+    succeed(sys.executable, str(SOURCE), "node-start", node, timeout_s=180)
 
 
 def volume_of(namespace: str, claim: str) -> tuple[str, str]:
