@@ -49,6 +49,12 @@ class Loops:
             task = asyncio.create_task(self._run(key, event), name=f"quorum {key}")
             self._loops[key] = _Loop(task=task, wake=event)
 
+    def wake_all(self) -> None:
+        """This operator may act from now on: every quorum is looked at, and nothing that was remembered is used."""
+        for key, loop in self._loops.items():
+            self._reconciler.changed(key)
+            loop.wake.set()
+
     def keys(self) -> Iterable[QuorumKey]:
         """The quorums that have a loop."""
         return tuple(self._loops)

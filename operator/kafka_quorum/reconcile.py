@@ -5,13 +5,14 @@ to act is made again from objects that were listed for it. After an act the call
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_quorum.act.execute import Context, Executor
 from kafka_quorum.act.narrate import narrate
 from kafka_quorum.api.validation import accepted_before, validate
-from kafka_quorum.errors import KubeConflict, KubeError, KubeNotFound
+from kafka_quorum.errors import KubeConflict, KubeError, KubeNotFound, NotActing
 from kafka_quorum.kube.protocol import QUORUMS, Json, KubeApi
 from kafka_quorum.model import actions
 from kafka_quorum.model.desired import Desired, FieldFault
@@ -67,14 +68,22 @@ class Reconciler:
     """Runs passes. What it remembers between them (looks, objects) only saves requests, and may be lost at any time."""
 
     def __init__(
-        self, *, kube: KubeApi, controllers: Controllers, clock: Clock, ids: IdSource, settings: Settings
+        self,
+        *,
+        kube: KubeApi,
+        controllers: Controllers,
+        clock: Clock,
+        ids: IdSource,
+        settings: Settings,
+        may_act: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Take the edges and the settings."""
+        """Take the edges and the settings. `may_act` says whether this operator holds the lease."""
         self._kube = kube
         self._controllers = controllers
         self._clock = clock
         self._settings = settings
-        self._executor = Executor(kube, controllers, clock, ids, settings)
+        self._may_act = may_act
+        self._executor = Executor(kube, controllers, clock, ids, settings, may_act)
         self._memories: dict[QuorumKey, Memory] = {}
         self._snapshots: dict[QuorumKey, Snapshot] = {}
         self._changes: dict[QuorumKey, int] = {}
@@ -92,7 +101,12 @@ class Reconciler:
             store.pop(key, None)
 
     async def run_pass(self, key: QuorumKey) -> PassResult:
-        """One pass. Raises `KubeError` if the Kubernetes objects cannot be read: unknown is not empty."""
+        """One pass. Raises `KubeError` if the Kubernetes objects cannot be read: unknown is not empty.
+
+        Without the lease it looks at nothing; one that lapses within the pass ends it with `NotActing`.
+        """
+        if not self._may_act():
+            return self._idle()
         remembered, changes = self._remembered(key), self._changes.get(key, 0)
         taken = remembered or await self._snapshot(key)
         if taken is None:
@@ -192,6 +206,8 @@ class Reconciler:
     async def _patch_status(self, resource: Json, changed: Json) -> Json:
         if not changed:
             return resource
+        if not self._may_act():
+            raise NotActing("the lease has lapsed: the status is its next holder's")
         metadata = resource["metadata"]
         body: Json = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": changed}
         try:

@@ -5,10 +5,19 @@ resource version, deletions name uid and resource version, and an act on the quo
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafka_quorum.act.narrate import narrate
-from kafka_quorum.errors import Fault, KafkaError, KubeAlreadyExists, KubeError, KubeNotFound, KubeRefused
+from kafka_quorum.errors import (
+    Fault,
+    KafkaError,
+    KubeAlreadyExists,
+    KubeError,
+    KubeNotFound,
+    KubeRefused,
+    NotActing,
+)
 from kafka_quorum.kube.protocol import (
     BUDGETS,
     CLAIMS,
@@ -51,14 +60,21 @@ class Executor:
     """Executes actions through the two edges."""
 
     def __init__(
-        self, kube: KubeApi, controllers: Controllers, clock: Clock, ids: IdSource, settings: Settings
+        self,
+        kube: KubeApi,
+        controllers: Controllers,
+        clock: Clock,
+        ids: IdSource,
+        settings: Settings,
+        may_act: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Keep the edges; there is no other state."""
+        """Keep the edges; there is no other state. `may_act` says whether this operator holds the lease."""
         self._kube = kube
         self._controllers = controllers
         self._clock = clock
         self._ids = ids
         self._settings = settings
+        self._may_act = may_act
 
     async def execute(self, plan: Plan, context: Context) -> tuple[Outcome, ...]:
         """All actions of a plan, each with its outcome, in order."""
@@ -96,6 +112,8 @@ class Executor:
 
     async def _one(self, action: Action, context: Context) -> Outcome:
         reason, note = narrate(action)
+        if not self._may_act():
+            raise NotActing("the lease has lapsed: nothing is done until it is held again")
         try:
             await self._dispatch(action, context)
         except KubeAlreadyExists as error:
