@@ -25,7 +25,7 @@ from kafka_quorum.model.identity import (
     with_started,
     without_claim,
 )
-from kafka_quorum.model.ids import DirectoryID
+from kafka_quorum.model.ids import DirectoryID, NodeID
 from kafka_quorum.model.names import claim_name, config_name, format_config_name
 from kafka_quorum.model.nodes import initial_nodes
 from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, Revision, Running, Terminated, Waiting
@@ -44,8 +44,11 @@ from kafka_quorum.plan.safety import (
 _RETRY_FORMAT_AFTER_S = 20.0
 
 
-def claims(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
-    """Every node has its claim, the record knows its uid, and the claim carries a copy of the identity."""
+def claims(desired: Desired, observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
+    """Every node has its claim, the record knows its uid, and the claim carries a copy of the identity.
+
+    One that is on its way out gets no claim any more.
+    """
     unbound = [
         (node, claim)
         for node in record.nodes
@@ -57,9 +60,12 @@ def claims(desired: Desired, observed: Observed, record: IdentityRecord) -> Part
             bound = with_claim(bound, node.node_id, claim.uid)
         names = ", ".join(claim.name for _, claim in usable)
         return Part(exclusive=WriteRecord(record=bound, change=RecordChange.CLAIMS_BOUND, message=f"bound {names}"))
-    return merged(
-        (_owner(desired, observed, record), *(_claim_part(desired, observed, record, n) for n in record.nodes))
+    parts = (
+        _claim_part(desired, observed, record, node)
+        for node in record.nodes
+        if node.node_id in wanted or node.claim_uid is not None
     )
+    return merged((_owner(desired, observed, record), *parts))
 
 
 def _claim_part(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
@@ -259,15 +265,18 @@ def _remove_formatter(pod: Pod, reason: str, message: str) -> Part:
     return Part(actions=(DeletePod(pod=pod, reason=reason, message=message),), verdicts=(verdict,))
 
 
-def lost(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
-    """Behind the barrier: a claim that is gone, a volume without data. The directory id is retired, with evidence."""
+def lost(desired: Desired, observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
+    """Behind the barrier: a claim that is gone, a volume without data. The directory id is retired, with evidence.
+
+    The disk of a controller that is on its way out is not replaced: its voter is removed in any case.
+    """
     if record.phase is not BootstrapPhase.STARTED:
         return Part()
     suspects = [node for node in record.nodes if node.formatted and _looks_lost(desired, observed, node)]
     failed = _bootstrap_failed(record, suspects)
     if failed is not None:
         return Part(waits=(failed,))
-    return merged(_retire(desired, observed, record, node) for node in suspects)
+    return merged(_retire(desired, observed, record, node) for node in suspects if node.node_id in wanted)
 
 
 def _looks_lost(desired: Desired, observed: Observed, node: NodeIdentity) -> bool:

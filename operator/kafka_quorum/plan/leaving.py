@@ -40,14 +40,14 @@ def _drop(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Par
     return Part(exclusive=write, verdicts=(verdict,))
 
 
-def lost_nodes(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
-    """Controllers on a Kubernetes node that is down: waited for, and given up by the policy."""
+def lost_nodes(desired: Desired, observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
+    """Wanted controllers on a Kubernetes node that is down: waited for, and given up by the policy."""
     if record.phase is not BootstrapPhase.STARTED:
         return Part()
     return merged(
         _lost_node(desired, observed, record, node)
         for node in record.nodes
-        if is_down(observed, node_of(observed, node))
+        if node.node_id in wanted and is_down(observed, node_of(observed, node))
     )
 
 
