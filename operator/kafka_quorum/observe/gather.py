@@ -7,7 +7,7 @@ is about to be acted upon is always listed anew. A failed list raises, and ends 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from kafka_quorum.errors import KafkaError, KafkaRefused, KubeError
 from kafka_quorum.kube.protocol import (
@@ -46,6 +46,8 @@ from kafka_quorum.wire.protocol import Controllers
 
 T = TypeVar("T")
 _NOT_LEADER = "NOT_LEADER_OR_FOLLOWER"
+_SLOW_S: Final = 0.5
+"""A pod on a dead node answers nobody, for seconds: the leader's word is old by then, and is asked for anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +155,11 @@ async def look(
         _ask(endpoints, controllers.describe_quorum), _ask(endpoints, controllers.api_versions)
     )
     chosen = quorum.leader_of(answers, fetch_timeout_ms)
+    if isinstance(chosen, Known) and clock.monotonic() - taken_at_s > _SLOW_S:
+        taken_at_s = clock.monotonic()
+        leader_only = {node: at for node, at in endpoints.items() if node == chosen.value.leader_id}
+        answers |= await _ask(leader_only, controllers.describe_quorum)
+        chosen = quorum.leader_of(answers, fetch_timeout_ms)
     if isinstance(chosen, Known) and taken.record is not None:
         chosen = await _same_cluster(controllers, endpoints, chosen, taken.record)
     listed = tuple(sorted(versions.items()))
