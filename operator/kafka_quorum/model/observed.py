@@ -207,6 +207,19 @@ class VoterSetLook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LostNode:
+    """A replica on a Kubernetes node that is lost, as Kubernetes and the quorum agree, and for how long they have.
+
+    `for_s` are seconds looked at. `agreed_at_s` is when the last look agreed (monotonic); None if it could not tell.
+    """
+
+    key: ReplicaKey
+    kube_node: str
+    for_s: float
+    agreed_at_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """What must be seen over several looks. Lost with the process, which costs a few looks and nothing else.
 
@@ -219,13 +232,11 @@ class Memory:
     leader_now_ms: int = -1
     leader: tuple[NodeID, int] | None = None
     unknown_looks: int = 0
-    lost_nodes: tuple[tuple[ReplicaKey, float], ...] = ()
-    """For how long Kubernetes and the quorum have agreed that the node of a replica is lost, in seconds looked at."""
-    lost_nodes_at_s: float = 0.0
+    lost_nodes: tuple[LostNode, ...] = ()
 
     def lost_for_s(self, key: ReplicaKey) -> float:
-        """For how long the node of this replica has been lost; 0 while it is not."""
-        return dict(self.lost_nodes).get(key, 0.0)
+        """For how long the node of this replica has been lost, in seconds looked at; 0 while it is not."""
+        return next((lost.for_s for lost in self.lost_nodes if lost.key == key), 0.0)
 
     def looks(self, key: ReplicaKey) -> int:
         """How many looks in a row this replica was caught up in."""
