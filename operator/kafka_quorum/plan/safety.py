@@ -189,21 +189,32 @@ def may_replace_pod(pod: Pod) -> Verdict:
 
 
 def may_stop_retired(record: IdentityRecord, observed: Observed, pod: Pod) -> Verdict:
-    """Rule 3: a pod on a retired disk is stopped once it is no voter, or where the others carry the quorum alone."""
+    """Rules 3 and 4: a pod on a retired disk is stopped once it is no voter, or where the others carry the quorum.
+
+    Never while the voter set is on its way to another.
+    """
     rule = "3-stop-retired"
     key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)
     if pod.directory_id not in record.retired:
         return _no(rule, f"pod {pod.name} runs replica {key}, which this quorum never retired: it is left alone")
     if isinstance(observed.quorum, Unknown):
         return _no(rule, f"pod {pod.name} is stopped once the quorum has a leader: {observed.quorum.reason}")
-    view = observed.quorum.value
-    if key not in view.voters and view.committed:
-        return _yes(rule, f"{key} is retired and no voter")
+    view, operation = observed.quorum.value, observed.status.operation
+    votes = key in view.voters
+    other = operation is not None and operation.target.node_id != pod.node_id
     healthy, majority = len((view.voters & view.caught_up) - {key}), len(view.voters) // 2 + 1
-    if healthy < majority:
-        text = f"pod {pod.name} goes on: without it {healthy} of {len(view.voters)} voters would be caught up"
-        return _no(rule, f"{text}, and {majority} must be")
-    return _yes(rule, f"{key} is retired, and {healthy} of {len(view.voters)} voters are caught up without it")
+    without = f"without it {healthy} of {len(view.voters)} voters would be caught up, and {majority} must be"
+    return _unless(
+        rule,
+        (
+            (not view.committed, f"pod {pod.name} is stopped once the present voter set is committed"),
+            (votes and other, f"pod {pod.name} is stopped once the change that is open is closed"),
+            (votes and healthy < majority, f"pod {pod.name} goes on: {without}"),
+        ),
+        f"{key} is retired, and {healthy} of {len(view.voters)} voters are caught up without it"
+        if votes
+        else f"{key} is retired and no voter",
+    )
 
 
 def may_run_image(record: IdentityRecord, current: Revision | None, wanted_release: str) -> Verdict:
