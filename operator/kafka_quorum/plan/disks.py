@@ -27,7 +27,7 @@ from kafka_quorum.model.identity import (
 )
 from kafka_quorum.model.ids import DirectoryID, NodeID
 from kafka_quorum.model.names import claim_name, config_name, format_config_name
-from kafka_quorum.model.nodes import initial_nodes
+from kafka_quorum.model.nodes import initial_nodes, is_down
 from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, Revision, Running, Terminated, Waiting
 from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.plan.part import Part, merged
@@ -151,7 +151,8 @@ def formatting(
     if barrier.exclusive is not None:
         return barrier
     tended = (
-        _tend_formatter(
+        given_up_formatter(observed, record, pod)
+        or _tend_formatter(
             node, pod, now_s, outdated=not create or (revision is not None and pod.revision != revision.name)
         )
         for node in record.nodes
@@ -256,6 +257,31 @@ def _failed_formatter(node: NodeIdentity, pod: Pod, now_s: float, *, outdated: b
         return _remove_formatter(pod, "FormatterFailed", f"formatter {pod.name} failed and is made anew: {said}")
     text = f"formatter {pod.name} failed, and is tried again in {_RETRY_FORMAT_AFTER_S:.0f} s: {report.message}"
     return Part(waits=(Wait(severity=Severity.DEGRADED, reason="FormatFailed", message=text, node_id=node.node_id),))
+
+
+def given_up_formatter(observed: Observed, record: IdentityRecord, pod: Pod) -> Part | None:
+    """A formatter on a lost node, of a claim that nobody uses: nobody there can confirm its end, nor is it waited for.
+
+    None for any other. Whatever it still writes, it writes to a disk that no pod is ever made for.
+    """
+    if not is_down(observed, pod.node_name) or any(node.claim_uid == pod.claim_uid for node in record.nodes):
+        return None
+    message = f"formatter {pod.name} is given up with node {pod.node_name}, and its claim with it"
+    return Part(actions=(DeletePod(pod=pod, reason="PodGivenUp", message=message, force=True),))
+
+
+def leftover_formatter(observed: Observed, record: IdentityRecord, pod: Pod) -> Part:
+    """The formatter of a controller that was removed meanwhile: its claim is released once it is gone."""
+    if (given_up := given_up_formatter(observed, record, pod)) is not None:
+        return given_up
+    removed = _remove_formatter(pod, "FormatterDone", f"formatter {pod.name} is removed with its controller")
+    if not pod.deleting and removed.actions:
+        return removed
+    text = f"waits until formatter {pod.name} of a removed controller is gone"
+    return Part(
+        waits=(Wait(severity=Severity.PROGRESS, reason="PodEnds", message=text, node_id=pod.node_id),),
+        verdicts=removed.verdicts,
+    )
 
 
 def _remove_formatter(pod: Pod, reason: str, message: str) -> Part:

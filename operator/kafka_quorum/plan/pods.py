@@ -18,7 +18,7 @@ from kafka_quorum.model.observed import (
     Waiting,
 )
 from kafka_quorum.model.plan import Severity, Wait
-from kafka_quorum.plan.disks import is_mirrored
+from kafka_quorum.plan.disks import is_mirrored, leftover_formatter
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.podstate import waiting_pod
 from kafka_quorum.plan.safety import found_empty, may_replace_pod, may_run, may_stop_retired
@@ -36,15 +36,17 @@ def pods(desired: Desired, observed: Observed, record: IdentityRecord, wanted: t
         return Part()
     nodes = (_node(desired, observed, record, node, wanted) for node in record.nodes)
     leftovers = (
-        _leftover(observed, record, pod)
+        leftover_formatter(observed, record, pod) if pod.role is PodRole.FORMATTER else _leftover(observed, record, pod)
         for pod in observed.pods
-        if record.node(pod.node_id) is None and pod.role is PodRole.KAFKA
+        if record.node(pod.node_id) is None
     )
     return merged((*nodes, *leftovers))
 
 
 def _leftover(observed: Observed, record: IdentityRecord, pod: Pod) -> Part:
     """The pod of a controller that was removed."""
+    if is_down(observed, pod.node_name):
+        return _stranded(observed, record, pod)
     if pod.deleting:
         return Part(waits=(_ends(pod),))
     verdict = may_stop_retired(record, observed, pod)
@@ -110,7 +112,7 @@ def _present(
 
 
 def _stranded(observed: Observed, record: IdentityRecord, pod: Pod) -> Part:
-    """A pod on a lost node, whose disk was given up: nobody there can confirm its end, and nobody waits for it."""
+    """A pod on a lost node, on a retired disk: nobody there can confirm its end, and nobody waits for it."""
     verdict = may_stop_retired(record, observed, pod)
     if not verdict.allowed:
         wait = Wait(severity=Severity.DEGRADED, reason="LostNode", message=verdict.reason, node_id=pod.node_id)
