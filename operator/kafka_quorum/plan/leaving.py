@@ -62,22 +62,25 @@ def _lost_node(desired: Desired, observed: Observed, record: IdentityRecord, nod
     return Part(exclusive=write, verdicts=(verdict,))
 
 
-def released(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
-    """Claims that no controller of the record uses: marked as retired, and deleted where the policy says so."""
+def released(desired: Desired, observed: Observed, record: IdentityRecord, *, delete: bool) -> Part:
+    """Claims that no controller of the record uses: marked as retired, and deleted where the policy says so.
+
+    Without `delete` they are only marked: the policy is that of an earlier spec, and not this one's word.
+    """
     if record.phase is not BootstrapPhase.STARTED:
         return Part()
     present = {claim_name(desired.name, node) for node in record.nodes}
     left = (claim for claim in observed.claims if claim.name not in present and not claim.deleting)
-    return merged(_release(desired, observed, record, claim) for claim in left)
+    return merged(_release(desired, observed, record, claim, delete=delete) for claim in left)
 
 
-def _release(desired: Desired, observed: Observed, record: IdentityRecord, claim: Claim) -> Part:
+def _release(desired: Desired, observed: Observed, record: IdentityRecord, claim: Claim, *, delete: bool) -> Part:
     retired = claim.directory_id in record.retired
     if retired and claim.phase != RETIRED:
         directory_id = DirectoryID(claim.directory_id) if claim.directory_id else None
         mark = AnnotateClaim(claim=claim, directory_id=directory_id, grow_to=None, retired=True)
         return Part(actions=(mark,))
-    if desired.storage.when_scaled is VolumeFate.RETAIN:
+    if not delete or desired.storage.when_scaled is VolumeFate.RETAIN:
         return Part()
     verdict = may_delete_claim(record, observed, claim)
     if not verdict.allowed:

@@ -56,7 +56,7 @@ def _of_record(
             support.support(desired, observed, record),
             disks.formatting(desired, observed, record, revision, now_s=now_s, create=not reformat),
             pods(desired, observed, record, wanted),
-            leaving.released(desired, observed, record),
+            leaving.released(desired, observed, record, delete=not repair_only),
             marks(observed, record),
             Part(waits=membership.stale_waits(record, observed)),
         )
