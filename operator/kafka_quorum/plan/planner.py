@@ -4,7 +4,9 @@ An exclusive action stands alone; independent creations go together; an act on t
 else is left to do. With an invalid spec (`repair_only`) pods and disks are still kept, and nothing is changed.
 """
 
-from kafka_quorum.model.actions import RecordChange, WriteRecord
+from dataclasses import replace
+
+from kafka_quorum.model.actions import DeletePod, MarkPod, RecordChange, WriteRecord
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import IdentityRecord, with_nodes
 from kafka_quorum.model.ids import NodeID
@@ -61,14 +63,23 @@ def _of_record(
             Part(waits=membership.stale_waits(record, observed)),
         )
     )
+    upkeep = _without_marks_of_what_goes(upkeep)
     voters = membership.membership(desired, observed, record, wanted)
     if membership.is_second_half(voters, observed):
         return merged((Part(waits=upkeep.waits, verdicts=upkeep.verdicts), voters))
-    if upkeep.exclusive is not None or upkeep.actions:
-        quiet = Part(waits=voters.waits, verdicts=voters.verdicts)
-        return merged((upkeep, quiet))
     growth = Part() if repair_only or voters.exclusive else disks.growth(desired, observed, record)
-    return merged((upkeep, voters, growth))
+    if upkeep.exclusive is not None or upkeep.actions:
+        voters, growth = Part(waits=voters.waits, verdicts=voters.verdicts), Part()
+    # While a change is open, what it waits for is what a person should read first.
+    open_ = observed.status.operation is not None
+    return merged((voters, upkeep, growth) if open_ else (upkeep, voters, growth))
+
+
+def _without_marks_of_what_goes(part: Part) -> Part:
+    """A pod that is deleted is not marked beside it: the mark would change the version that the deletion names."""
+    going = {action.pod.uid for action in part.actions if isinstance(action, DeletePod)}
+    kept = (action for action in part.actions if not (isinstance(action, MarkPod) and action.pod.uid in going))
+    return replace(part, actions=tuple(kept))
 
 
 def _nodes(record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
