@@ -23,6 +23,8 @@ from kafka_quorum.wire.admin import KafkaControllers
 from testbed.config import SOURCE
 
 HEAP = "256Mi"
+CLUSTER_ID = "GxYTuLWqRhmb7dK0aQ2Ssw"
+"""The cluster id that the plain manifests format with."""
 _MANIFEST: Path = SOURCE / "examples" / "quorum.yaml"
 _CONTROLLERS = 3
 _POLL_S = 0.1
@@ -65,7 +67,7 @@ async def _until_done(namespace: str, selector: str, node_of: Callable[[Json], i
         while (passed_s := time.monotonic() - started_s) < _TIMEOUT_S:
             if len(endpoints) < _CONTROLLERS:
                 pods = await asyncio.to_thread(items, namespace, "pods", "-l", selector)
-                endpoints = _endpoints(pods, node_of)
+                endpoints = endpoints_of(pods, node_of)
             elif await _done(controllers, endpoints):
                 return passed_s
             await asyncio.sleep(_POLL_S)
@@ -74,7 +76,8 @@ async def _until_done(namespace: str, selector: str, node_of: Callable[[Json], i
         await controllers.close()
 
 
-def _endpoints(pods: list[Json], node_of: Callable[[Json], int]) -> list[Endpoint]:
+def endpoints_of(pods: list[Json], node_of: Callable[[Json], int]) -> list[Endpoint]:
+    """Where the controllers in these pods listen, as far as they have an address."""
     addresses = ((node_of(pod), pod["status"].get("podIP")) for pod in pods)
     return [Endpoint(node_id=NodeID(node), host=address, port=9093) for node, address in addresses if address]
 

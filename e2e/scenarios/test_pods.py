@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from harness import nodes, operator
+from harness import nodes
 from harness.quorum import Quorum
 from harness.shell import get, kubectl, run, wait_until
 from scenarios.expectations import assert_one_quorum
@@ -108,22 +108,4 @@ def test_a_drained_node_gives_its_voter_back_later(ready: Quorum) -> None:
     finally:
         kubectl("uncordon", node)
     ready.wait_ready()
-    assert_one_quorum(ready, initial=ALL, voters=ALL)
-
-
-def test_a_dead_node_takes_one_voter_until_it_is_back(ready: Quorum) -> None:
-    """The others go on with a leader, the loss is told, nothing is formatted; with the node the voter is back."""
-    serving = {pod["spec"].get("nodeName") for pod in operator.pods()}
-    node_id, pod = next((key, pod) for key, pod in ready.pods().items() if pod["spec"]["nodeName"] not in serving)
-    node, voters, record = pod["spec"]["nodeName"], ready.voters(), ready.record()
-    nodes.power_off(node)
-    try:
-        condition = ready.wait_condition("Degraded", "True")
-        assert ready.wait_condition("Available", "True")["status"] == "True"
-        assert str(node_id) in condition["message"] + ready.condition("Ready")["message"]
-        assert ready.record()["nodes"] == record["nodes"]
-    finally:
-        nodes.power_on(node)
-    ready.wait_ready(180)
-    assert ready.voters() == voters
     assert_one_quorum(ready, initial=ALL, voters=ALL)
