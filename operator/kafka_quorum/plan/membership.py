@@ -99,9 +99,10 @@ def is_second_half(part: Part, observed: Observed) -> bool:
 def _changes(scene: _Scene) -> tuple[_Change, ...]:
     """Every change that is wanted, in the order of rule 3; the first that all guards allow is the next one."""
     replacements, removals = _removals(scene)
-    dead = tuple(change for change in removals if change.target not in scene.view.caught_up)
+    dead = tuple(change for change in removals if _removes_dead(scene, change))
     adds = tuple(_add(scene, node.key) for node in _newcomers(scene))
-    alive = () if adds else tuple(change for change in removals if change.target in scene.view.caught_up)
+    joining = any(scene.view.voter_of(node_id) is None for node_id in scene.wanted)
+    alive = () if joining else tuple(change for change in removals if change.target in scene.view.caught_up)
     return (*replacements, *dead, *adds, *alive)
 
 
@@ -187,13 +188,30 @@ def _continue(scene: _Scene, operation: Operation) -> Part:
         return _ended(scene, operation)
     refused = change.refusal
     leader = _leader(scene)
+    if refused is not None and (cure := _cure(scene)) is not None:
+        text = f"the change of {target} gives way to that of {cure.target}: {refused.reason}"
+        gone = FinishOperation(id=operation.id, reason="GivenUp", message=text)
+        return Part(exclusive=gone, verdicts=(*change.verdicts, *cure.verdicts))
     if refused is not None or leader is None:
         text = refused.reason if refused else f"the pod of leader {scene.view.answer.leader_id} is not known"
-        return Part(waits=(_change_wait(replace(change, target=target), text),), verdicts=change.verdicts)
+        whole = replace(change, type=operation.type, target=target)
+        return Part(waits=(_change_wait(whole, text),), verdicts=change.verdicts)
     if change.type == ADD_VOTER:
         return Part(exclusive=_add_request(scene, target, leader), verdicts=change.verdicts)
     stale = scene.view.voter_of(target.node_id) or target
     return Part(exclusive=_remove_request(scene, stale, leader), verdicts=change.verdicts)
+
+
+def _cure(scene: _Scene) -> _Change | None:
+    """A lost disk's or dead voter's change that could be made now, were no other open: one that is held may wait."""
+    status = replace(scene.observed.status, operation=None)
+    free = replace(scene, observed=replace(scene.observed, status=status))
+    cures = (change for change in _changes(free) if change.type == REPLACE_VOTER or _removes_dead(scene, change))
+    return next((change for change in cures if change.refusal is None), None)
+
+
+def _removes_dead(scene: _Scene, change: _Change) -> bool:
+    return change.type == REMOVE_VOTER and change.target not in scene.view.caught_up
 
 
 def _left_to_do(scene: _Scene, operation: Operation) -> _Change | None:
@@ -219,14 +237,24 @@ def _ended(scene: _Scene, operation: Operation) -> Part:
     word = "removed" if removal else "added"
     if done and not view.committed:
         node = scene.record.node(target.node_id)
-        reason = "RemovingVoter" if removal else "AddingVoter"
-        return Part(waits=(_wait(reason, f"voter {target} is {word}, and waits to be committed", node),))
+        return Part(
+            waits=(_wait(_reason(operation.type), f"voter {target} is {word}, and waits to be committed", node),)
+        )
     if done:
         text = f"voter {target} is {word} and committed"
         return Part(exclusive=FinishOperation(id=operation.id, reason="Completed", message=text))
-    text = f"{target} is wanted again" if removal else f"{target} is not wanted any more"
-    gone = FinishOperation(id=operation.id, reason="GivenUp", message=f"{text}: the change is given up")
-    return Part(exclusive=gone)
+    text = f"{_why_given_up(scene, operation)}: the change is given up"
+    return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text))
+
+
+def _why_given_up(scene: _Scene, operation: Operation) -> str:
+    target = operation.target
+    if operation.type == REMOVE_VOTER:
+        return f"{target} is wanted again"
+    node = scene.record.node(target.node_id)
+    if node is not None and node.node_id in scene.wanted and node.key != target:
+        return f"controller {target.node_id} has another disk by now than {target}"
+    return f"{target} is not wanted any more"
 
 
 def _add_request(scene: _Scene, target: ReplicaKey, leader: Endpoint) -> AddRaftVoter:
@@ -284,8 +312,12 @@ def _stale(record: IdentityRecord, view: QuorumView, key: ReplicaKey) -> Wait:
 
 
 def _change_wait(change: _Change, text: str) -> Wait:
-    reason = {ADD_VOTER: "AddingVoter", REMOVE_VOTER: "RemovingVoter"}.get(change.type, "ReplacingVoter")
-    return Wait(severity=Severity.PROGRESS, reason=reason, message=text, node_id=change.target.node_id)
+    reason, node_id = _reason(change.type), change.target.node_id
+    return Wait(severity=Severity.PROGRESS, reason=reason, message=text, node_id=node_id)
+
+
+def _reason(type_: str) -> str:
+    return {ADD_VOTER: "AddingVoter", REMOVE_VOTER: "RemovingVoter"}.get(type_, "ReplacingVoter")
 
 
 def _wait(reason: str, message: str, node: NodeIdentity | None = None) -> Wait:

@@ -14,7 +14,7 @@ from kafka_quorum.model.desired import Cure, Desired
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.nodes import node_of
+from kafka_quorum.model.nodes import is_foreign, node_of
 from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, QuorumView, Revision
 from kafka_quorum.model.plan import Verdict
 
@@ -269,11 +269,12 @@ def may_add_voter(
 def may_remove_voter(view: QuorumView, desired: Desired, record: IdentityRecord, target: ReplicaKey) -> Verdict:
     """Rule 3: a voter is removed if those that stay keep a live, caught-up majority without it.
 
-    One that is stale is removed only where it does not fetch: else it runs somewhere.
+    A lost disk's voter is removed only where it does not fetch: else it runs somewhere. One whose controller was
+    removed goes all the same.
     """
     rule = "3-remove-voter"
     node = record.node(target.node_id)
-    stale = node is None or target != node.key
+    stale = node is not None and target != node.key
     unknown = stale and target.directory_id not in record.retired
     way_out = "set spec.controllers.replacement.lostDisk to Automatic, or remove it yourself"
     remaining = view.voters - {target}
@@ -283,6 +284,7 @@ def may_remove_voter(view: QuorumView, desired: Desired, record: IdentityRecord,
         rule,
         (
             (target not in view.voters, f"{target} is no voter"),
+            (is_foreign(record, target), f"voter {target} is no controller of this resource: it is left alone"),
             (
                 stale and target in view.live,
                 f"stale voter {target} still fetches: it runs somewhere, and is removed once it is stopped",
