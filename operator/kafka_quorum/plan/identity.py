@@ -178,7 +178,29 @@ def _rebuilt(desired: Desired, observed: Observed) -> IdentityRecord | str:
         resource_version="",
         former=tuple(each for each in _rebuilt_former(observed) if each.node_id not in ids),
     )
-    return _forced_start(record) if started else record
+    return _first_disks_retired(_forced_start(record)) if started else record
+
+
+def _first_disks_retired(record: IdentityRecord) -> IdentityRecord:
+    """Disks of first voters that nobody has any more: they were lost, or their controllers removed."""
+    present = {node.key for node in record.nodes}
+    for key in record.initial:
+        if key in present or key.directory_id is None or key.directory_id in record.retired:
+            continue
+        gone = FormerNode(node_id=key.node_id, generation=1, lost=(key.directory_id,))
+        known = [each for each in record.former if each.node_id == key.node_id]
+        others = tuple(each for each in record.former if each.node_id != key.node_id)
+        if record.node(key.node_id) is not None:
+            nodes = (
+                replace(of, lost=(*gone.lost, *of.lost)) if of.node_id == key.node_id else of for of in record.nodes
+            )
+            record = replace(record, nodes=tuple(nodes))
+        elif known:
+            merged = replace(known[0], lost=(*gone.lost, *known[0].lost))
+            record = replace(record, former=(*others, merged))
+        else:
+            record = replace(record, former=(*others, gone))
+    return record
 
 
 def _rebuilt_nodes(observed: Observed) -> tuple[NodeIdentity, ...] | str:
@@ -187,7 +209,8 @@ def _rebuilt_nodes(observed: Observed) -> tuple[NodeIdentity, ...] | str:
         if known.phase != RETIRED:
             newest[known.node_id] = known
     former = {each.node_id: each for each in _rebuilt_former(observed)}
-    status = {entry.node_id: entry for entry in (*observed.status.initial, *observed.status.controllers)}
+    # The list of the first voters stays when one of them is removed: it names controllers only where no other does.
+    status = {entry.node_id: entry for entry in observed.status.controllers or observed.status.initial}
     found: list[NodeIdentity] = []
     for node_id in sorted({*newest, *status}):
         entry = status.get(node_id)
