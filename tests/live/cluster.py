@@ -6,6 +6,7 @@ server is the model; a scheduler and a claim controller stand beside it, as litt
 
 import asyncio
 import contextlib
+import logging
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -18,15 +19,18 @@ from tests.live.jars import Kafka
 from tests.live.kubelet import LiveKubelet, empty
 from tests.live.process import ServerProcess
 from tests.live.recorder import Recorder
-from tests.live.waiting import wait_for
+from tests.live.storage import read_properties
+from tests.live.waiting import NeverHappenedError, wait_for
 from tests.simulation.clock import VirtualClock
 from tests.simulation.kube_model import KubeModel, Written, claims_of
 
 from kafka_quorum.kube.protocol import CLAIMS, NODES, PODS, QUORUMS, Json, ResourceType
 from kafka_quorum.loops import Loops
-from kafka_quorum.model.names import LABEL_QUORUM
+from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.names import LABEL_NODE, LABEL_QUORUM
 from kafka_quorum.model.quorum import QuorumAnswer
 from kafka_quorum.reconcile import QuorumKey, Reconciler
+from kafka_quorum.resources.properties import DATA_PATH, LOG_DIR
 from kafka_quorum.settings import Settings, SystemClock, SystemIds
 from kafka_quorum.wire.admin import KafkaControllers
 
@@ -36,6 +40,7 @@ KEY: Final = QuorumKey(namespace=NAMESPACE, name=NAME)
 NODE_NAMES: Final = ("node-a", "node-b", "node-c", "node-d", "node-e")
 SETTLED_S: Final = 90.0
 """Generous: a change takes seconds on an idle machine, and every server that starts takes a share of it."""
+_LOOPS: Final = "kafka_quorum.loops"
 _TICK_S: Final = 0.05
 T = TypeVar("T")
 
@@ -120,6 +125,17 @@ class LiveKube:
             self._kube.operator_writes = False
 
 
+class _Faults(logging.Handler):
+    """What the operator itself calls its own faults: passes that ended in an exception nobody expected."""
+
+    def __init__(self) -> None:
+        super().__init__(level=logging.ERROR)
+        self.told: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.told.append(self.format(record))
+
+
 class LiveCluster:
     """One quorum, its operator, and everything around them. `close` ends every process."""
 
@@ -132,6 +148,7 @@ class LiveCluster:
         self._controllers = KafkaControllers()
         self._loops: Loops | None = None
         self._moving: asyncio.Task[None] | None = None
+        self._faults = _Faults()
         for name in NODE_NAMES:
             ready = {"conditions": [{"type": "Ready", "status": "True"}]}
             self.kube.create(NODES, "", {"metadata": {"name": name}, "status": ready})
@@ -139,6 +156,7 @@ class LiveCluster:
 
     async def open(self) -> None:
         """Let it move, and start the operator."""
+        logging.getLogger(_LOOPS).addHandler(self._faults)
         self.recorder.start()
         self._moving = asyncio.create_task(self._move())
         self.start_operator()
@@ -152,6 +170,7 @@ class LiveCluster:
                 await self._moving
         self.recorder.stop()
         self.kubelet.close()
+        logging.getLogger(_LOOPS).removeHandler(self._faults)
         await self._controllers.close()
 
     # The operator
@@ -223,6 +242,17 @@ class LiveCluster:
         """The voter change that is open, empty if there is none."""
         return dict((self.resource.get("status") or {}).get("operation") or {})
 
+    @property
+    def claimed(self) -> set[int]:
+        """The controllers that have a claim."""
+        return {int(claim["metadata"]["labels"][LABEL_NODE]) for claim in self.kube.all(CLAIMS)}
+
+    def key(self, node_id: int) -> ReplicaKey:
+        """The replica that lies on a controller's disk."""
+        volume = self.kubelet.of_node(node_id).volume
+        meta = read_properties(volume / LOG_DIR.removeprefix(f"{DATA_PATH}/") / "meta.properties")
+        return ReplicaKey(node_id=NodeID(int(meta["node.id"])), directory_id=DirectoryID(meta["directory.id"]))
+
     async def look(self) -> QuorumAnswer | None:
         """What the leader says, if there is one."""
         return await self.recorder.look()
@@ -231,6 +261,7 @@ class LiveCluster:
         """Wait until the resource is Ready with exactly these controllers, and Kafka says the same."""
 
         async def settled() -> QuorumAnswer | None:
+            assert not self._faults.told, self._faults.told[0]
             row, generation = self.condition("Ready"), self.resource["metadata"]["generation"]
             if row.get("status") != "True" or row.get("observedGeneration") != generation or self.operation:
                 return None
@@ -240,8 +271,8 @@ class LiveCluster:
 
         try:
             return await wait_for(f"Ready with {sorted(node_ids)}", settled, deadline_s=SETTLED_S)
-        except AssertionError as error:
-            raise AssertionError(f"{error}; {self.told()}") from error
+        except NeverHappenedError as error:
+            raise NeverHappenedError(f"{error}; {self.told()}") from error
 
     def told(self) -> str:
         """What the resource and the pods say, for whoever has to find out why."""

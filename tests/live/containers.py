@@ -138,9 +138,8 @@ class Runtime:
         return text
 
     def _program(self, name: str, main: str) -> None:
-        options = (f"-Djdk.net.hosts.file={self._hosts_file}", "-Dsun.net.inetaddr.ttl=1")
-        java, *rest = self.kafka.command(main, options=(*options, "-Dsun.net.inetaddr.negative.ttl=1"))
-        self._script(name, f'exec {shlex.quote(java)} $KAFKA_LOG4J_OPTS {shlex.join(rest)} "$@"')
+        java, *rest = self.kafka.command(main, options=(f"-Djdk.net.hosts.file={self._hosts_file}",))
+        self._script(name, f'exec {shlex.quote(java)} $KAFKA_LOG4J_OPTS $KAFKA_OPTS {shlex.join(rest)} "$@"')
 
     def _script(self, name: str, line: str) -> None:
         program = self._bin / name

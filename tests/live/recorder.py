@@ -7,6 +7,7 @@ a step that was too quick to be seen has to be found in a log, where every set s
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,10 +26,11 @@ _QUICK: Final = Limits(connect_timeout_s=0.3, request_timeout_s=0.3)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A voter set, and the leader's epoch in which it was first seen."""
+    """A voter set, the leader's epoch in which it was first seen, and when that was (monotonic seconds)."""
 
     epoch: int
     voters: VoterSet
+    at_s: float
 
 
 class Recorder:
@@ -52,6 +54,10 @@ class Recorder:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
+
+    def gap_s(self) -> float:
+        """How long the last but one voter set was what a leader showed: in a replacement, the one without the lost."""
+        return self.seen[-1].at_s - self.seen[-2].at_s if len(self.seen) > 1 else 0.0
 
     async def look(self) -> QuorumAnswer | None:
         """What the leader of the highest epoch says now."""
@@ -78,7 +84,7 @@ class Recorder:
         voters = frozenset(row.key for row in answer.voters)
         last = self.seen[-1] if self.seen else None
         if last is None or (answer.leader_epoch >= last.epoch and voters != last.voters):
-            self.seen.append(Seen(epoch=answer.leader_epoch, voters=voters))
+            self.seen.append(Seen(epoch=answer.leader_epoch, voters=voters, at_s=time.monotonic()))
 
 
 async def _best(
