@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from tests.simulation.faults import DELAY_STEPS, Call, Injection, Strike
-from tests.simulation.happened import AddSent, ClaimDeleted, Created
+from tests.simulation.faults import DELAY_STEPS, LONG_STEPS, Call, Injection, Strike
+from tests.simulation.happened import AddSent, ClaimDeleted, Created, Happened, PodDeleted, RemoveSent
 from tests.simulation.kraft_api import ModelControllers, unreachable
 from tests.simulation.kraft_model import Process
 from tests.simulation.world import World
 
 from kafka_quorum.errors import KafkaError, KubeError, KubeUnavailable
-from kafka_quorum.kube.protocol import CLAIMS, Json, ResourceType
+from kafka_quorum.kube.protocol import CLAIMS, PODS, Json, ResourceType
 from kafka_quorum.model.quorum import AddVoter, ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer, RemoveVoter
 from kafka_quorum.wire import codec
 from kafka_quorum.wire.codec import Api
@@ -96,14 +96,6 @@ class Edge:
             case Strike.CRASH_AFTER:
                 _attempt(act)
                 raise self._life.crash()
-            case Strike.ERROR:
-                raise failure()
-            case Strike.LOST_ANSWER:
-                _attempt(act)
-                raise failure()
-            case Strike.LATE_EFFECT:
-                self._world.later(DELAY_STEPS, lambda: _attempt(act))
-                raise failure()
             case Strike.SLOW:
                 return self._slowly(act)
             case Strike.STALE if stale is not None:
@@ -112,7 +104,26 @@ class Edge:
                 touch()
             case Strike.APPENDED if stalled is not None:
                 return stalled()
+            case Strike.DOUBLED:
+                self._world.later(DELAY_STEPS, lambda: _attempt(act))
+            case None:
+                pass
+            case strike:
+                self._without_answer(strike, act)
+                raise failure()
         return act()
+
+    def _without_answer(self, strike: Strike, act: Callable[[], object]) -> None:
+        """The operator hears that the call failed; it has its effect now, later, or never."""
+        match strike:
+            case Strike.LOST_ANSWER:
+                _attempt(act)
+            case Strike.LATE_EFFECT:
+                self._world.later(DELAY_STEPS, lambda: _attempt(act))
+            case Strike.LONG_AFTER:
+                self._world.later(LONG_STEPS, lambda: _attempt(act))
+            case _:
+                pass
 
     def _marked(self, act: Callable[[], T]) -> T:
         """Do it in the operator's name, whenever it is done."""
@@ -226,12 +237,25 @@ class KubeEdge(Edge):
         kube = self._world.kube
 
         def act() -> None:
-            if resource == CLAIMS:
-                self._world.tell(ClaimDeleted(name=name))
+            gone = self._what_goes(resource, namespace, name)
             kube.delete(resource, namespace, name, uid=uid, resource_version=resource_version, ended=ended)
+            if gone is not None:
+                self._world.tell(gone)
 
         touch = (lambda: kube.touch(resource, namespace, name)) if resource_version else None
         self._kube("delete", resource, name, act, writes=True, touch=touch)
+
+    def _what_goes(self, resource: ResourceType, namespace: str, name: str) -> Happened | None:
+        """What a deletion of this object takes away, as it is just before."""
+        world = self._world
+        if resource == CLAIMS:
+            volume = world.volumes.by_claim.get(world.volumes.claim_uid(namespace, name) or "")
+            return ClaimDeleted(name=name, disk=volume.disk if volume else None)
+        if resource == PODS:
+            sandbox = world.kubelet.of_pod(namespace, name)
+            quorum, process = (sandbox.quorum, sandbox.process) if sandbox else ("", None)
+            return PodDeleted(namespace=namespace, quorum=quorum, name=name, process=process)
+        return None
 
     def _kube(
         self,
@@ -288,6 +312,8 @@ class KafkaEdge(Edge):
     async def remove_voter(self, endpoint: Endpoint, request: RemoveVoter) -> None:
         """RemoveRaftVoter."""
         api = codec.REMOVE_RAFT_VOTER
+        self._life.check()
+        self._world.tell(RemoveSent(endpoint=endpoint, request=request))
         call = Call(verb=api.name, what="controller", name=str(endpoint.node_id), writes=True)
         self._course(
             call,

@@ -9,13 +9,15 @@ import gc
 import logging
 import multiprocessing
 import os
+import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tests.simulation.driver import Driver, Make, Moment, Run, real
 from tests.simulation.faults import Accident, Fault, Injection, parse_fault
-from tests.simulation.scenarios import EXHAUSTIVE, FURTHER, Scenario
+from tests.simulation.scenarios import ALL
+from tests.simulation.scenes import Scenario
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,7 +85,7 @@ def _told(counts: Counter[str]) -> str:
 
 def scenario(name: str) -> Scenario:
     """The scenario of this name."""
-    return next(one for one in (*EXHAUSTIVE, *FURTHER) if one.name == name)
+    return next(one for one in ALL if one.name == name)
 
 
 def faults_of(plain: Run) -> Iterator[Fault]:
@@ -109,14 +111,16 @@ def _alike(plain: Run, one: Moment, other: Moment) -> bool:
     return one.digest == other.digest and asked == asks and not one.acted and not other.acted
 
 
-def runs_of(names: Iterable[str]) -> list[str]:
-    """What replays every run of these scenarios: `scenario/fault`."""
+def runs_of(names: Iterable[str], *, one_in: int = 1, seed: int = 0) -> list[str]:
+    """What replays every run of these scenarios: `scenario/fault`; of the faults a seeded share."""
     found = []
     for name in names:
         one = scenario(name)
         found.append(f"{name}/no-fault")
         if one.exhaustive:
-            found.extend(f"{name}/{fault}" for fault in faults_of(Driver(one).run()))
+            faults = [f"{name}/{fault}" for fault in faults_of(Driver(one).run())]
+            share = random.Random(f"{seed} {name}").sample(faults, len(faults) // one_in)
+            found.extend(share)
     return found
 
 
@@ -126,14 +130,15 @@ def replay(text: str, make: Make = real) -> Run:
     return Driver(scenario(name), None if fault in {"", "no-fault"} else parse_fault(fault), make=make).run()
 
 
-def explore(names: Iterable[str]) -> Tally:
-    """Every run of these scenarios, on every core."""
-    texts = runs_of(names)
+def explore(names: Iterable[str], *, one_in: int = 1, seed: int = 0) -> Tally:
+    """Every run of these scenarios, or a seeded share of them, on every core."""
+    texts = runs_of(names, one_in=one_in, seed=seed)
     workers = min(len(texts), os.cpu_count() or 1)
     if workers < 2:
         return _share(texts)
     tally = Tally()
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
+        random.Random(seed).shuffle(texts)  # so that no core is left with the longest scenario
         chunks = [texts[start : start + 50] for start in range(0, len(texts), 50)]
         for part in pool.imap_unordered(_share, chunks):
             tally.join(part)

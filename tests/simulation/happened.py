@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tests.simulation.disk import Disk
+from tests.simulation.kraft_model import Process
+
 from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.ids import ClusterID, ReplicaKey
-from kafka_quorum.model.quorum import AddVoter, Endpoint
+from kafka_quorum.model.quorum import AddVoter, Endpoint, RemoveVoter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +57,28 @@ class DiskLost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimDeleted:
-    """The operator asked for the deletion of a claim."""
+    """The operator deleted a claim; the disk that was behind it."""
 
     name: str
+    disk: Disk | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodDeleted:
+    """The operator deleted a pod; the process that ran in it."""
+
+    namespace: str
+    quorum: str
+    name: str
+    process: Process | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveSent:
+    """The operator sends RemoveRaftVoter."""
+
+    endpoint: Endpoint
+    request: RemoveVoter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,4 +97,6 @@ class Created:
     body: Json
 
 
-Happened: TypeAlias = Formatted | Started | Shared | DiskLost | ClaimDeleted | AddSent | Created
+Happened: TypeAlias = (
+    Formatted | Started | Shared | DiskLost | ClaimDeleted | PodDeleted | AddSent | RemoveSent | Created
+)

@@ -106,7 +106,7 @@ class ModelControllers:
         if any(voter.node_id == request.voter.node_id for voter in leader.disk.voter_set):
             self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.duplicate_voter)
         newcomer = self._kraft.named(listener.host, listener.port)
-        if newcomer is None or newcomer.frozen:
+        if newcomer is None or newcomer.frozen or not self._kraft.connected(leader, newcomer):
             self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.request_timed_out)
         if not self._kraft.is_caught_up(leader, request.voter, CAUGHT_UP_WITHIN_S):
             self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.request_timed_out)
@@ -140,7 +140,7 @@ class ModelControllers:
         process = self._kraft.at(endpoint.host, endpoint.port)
         if process is None:
             raise unreachable(endpoint, api, "connection refused")
-        if process.frozen:
+        if process.frozen or process.node in self._kraft.unseen:
             raise unreachable(endpoint, api, "the deadline passed")
         return process
 
@@ -155,6 +155,6 @@ class ModelControllers:
         return Replica(
             key=key,
             log_end_offset=row.end,
-            last_fetch_ms=self._kraft.stamp_ms(leader, row.fetched_s),
-            last_caught_up_ms=self._kraft.stamp_ms(leader, row.caught_up_s),
+            last_fetch_ms=row.fetched_ms,
+            last_caught_up_ms=row.caught_up_ms,
         )

@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 from tests.simulation.explore import Tally, explore
-from tests.simulation.scenarios import EXHAUSTIVE, FURTHER
+from tests.simulation.scenarios import ALL
 
 from kafka_quorum.model.actions import Action
 from kafka_quorum.plan.safety import GUARDS
@@ -22,7 +22,7 @@ _REPLAY = "PYTHONPATH=operator:. python -m tests.simulation --replay"
 @pytest.fixture(scope="module")
 def tally(request: pytest.FixtureRequest) -> Tally:
     """Every run of every scenario, counted once."""
-    found = explore([one.name for one in (*EXHAUSTIVE, *FURTHER)])
+    found = explore([one.name for one in ALL])
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
         sys.stdout.write(f"\n{found.report()}\n")
@@ -49,7 +49,7 @@ def test_every_guard_has_said_yes_and_no(tally: Tally) -> None:
 
 def test_every_kind_of_ending_is_reached(tally: Tally) -> None:
     """Ready is the rule; the honest exceptions were seen, too."""
-    assert {"Ready", "BootstrapFailed", "LostDisk", "StaleVoter"} <= set(tally.endings)
+    assert {"Ready", "BootstrapFailed", "LostDisk", "LostNode"} <= set(tally.endings)
 
 
 def test_every_fault_struck_something(tally: Tally) -> None:

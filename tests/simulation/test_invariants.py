@@ -84,7 +84,7 @@ def test_an_honest_bootstrap_breaks_no_rule() -> None:
         ("1", [formatted(key(3002, "n"), serial=9, cluster_id=OTHER, initial=False)]),
         ("2", [started(key(3000), serial=1), formatted(key(3000), serial=9), started(key(3000), serial=9)]),
         ("2", [started(key(3000), serial=9)]),
-        ("6", [ClaimDeleted(name="demo-3000-g1")]),
+        ("6", [ClaimDeleted(name="demo-3000-g1", disk=disk(key(3000), KEYS))]),
         ("one user of a claim", [Shared(claim="demo-3000-g1", pods=("a", "b"))]),
     ],
     ids=[
@@ -92,7 +92,7 @@ def test_an_honest_bootstrap_breaks_no_rule() -> None:
         "a second cluster id",
         "a directory id on a second disk",
         "a directory id on a disk that was not formatted as it",
-        "a deleted claim",
+        "a deleted claim of a voter",
         "two users of a claim",
     ],
 )
