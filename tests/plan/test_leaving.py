@@ -185,6 +185,7 @@ def test_pod_that_was_never_ours() -> None:
     said = planned(paired(RETIRED_CLAIM, stranger), PAIR)
     assert every(said, DeletePod) == []
     assert "never retired: it is left alone" in wait(said, "RemovingPod").message
+    assert degraded(said) == {"RemovingPod"}
 
 
 def test_without_a_leader_pods_run_on() -> None:

@@ -51,7 +51,9 @@ def _leftover(observed: Observed, record: IdentityRecord, pod: Pod) -> Part:
         return Part(waits=(_ends(pod),))
     verdict = may_stop_retired(record, observed, pod)
     if not verdict.allowed:
-        wait = Wait(severity=Severity.PROGRESS, reason="RemovingPod", message=verdict.reason, node_id=pod.node_id)
+        known = pod.directory_id in record.retired
+        severity = Severity.PROGRESS if known else Severity.DEGRADED  # time alone makes no stranger ours
+        wait = Wait(severity=severity, reason="RemovingPod", message=verdict.reason, node_id=pod.node_id)
         return Part(verdicts=(verdict,), waits=(wait,))
     message = f"pod {pod.name} is removed with its controller: {verdict.reason}"
     return Part(actions=(DeletePod(pod=pod, reason="PodRemoved", message=message),), verdicts=(verdict,))
