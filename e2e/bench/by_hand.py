@@ -6,7 +6,6 @@ disk in the same way, and both are done when a leader names the new replica as a
 """
 
 import asyncio
-import contextlib
 import json
 import time
 from collections.abc import Callable, Iterable
@@ -23,6 +22,8 @@ from kafka_quorum.wire.admin import KafkaControllers
 
 _POLL_S = 0.1
 _TIMEOUT_S = 180.0
+_ADD_TIMEOUT_MS = 1_000
+"""Short, for the next attempt may succeed: the leader's process remembers for ten seconds that a name was unknown."""
 _SELECTOR = "app=quorum"
 
 Endpoints = Callable[[], Iterable[Endpoint]]
@@ -114,11 +115,13 @@ async def _exchange(
             continue
         host = f"quorum-{key.node_id}.quorum"
         listeners = (Listener(name="CONTROLLER", host=host, port=9093),)
-        with contextlib.suppress(KafkaError):
+        try:
             if (stale := seen.voter_of(key.node_id)) is not None:
                 await controllers.remove_voter(where, RemoveVoter(cluster_id=cluster_id, voter=stale))
-            request = AddVoter(cluster_id=cluster_id, voter=key, listeners=listeners, timeout_ms=5000)
+            request = AddVoter(cluster_id=cluster_id, voter=key, listeners=listeners, timeout_ms=_ADD_TIMEOUT_MS)
             await controllers.add_voter(where, request)
+        except KafkaError as error:
+            print(f"by hand: {error}", flush=True)
 
 
 async def _look(controllers: KafkaControllers, endpoints: Iterable[Endpoint]) -> tuple[Endpoint, QuorumView] | None:
