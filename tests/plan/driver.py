@@ -98,6 +98,12 @@ class World:
             self._move()
         raise AssertionError(f"no rest after {limit} passes: {planned(self.observed, self.desired)}")
 
+    def pass_once(self) -> None:
+        """Plan, act and move on by one step."""
+        for action in planned(self.observed, self.desired).actions:
+            self._apply(action)
+        self._move()
+
     def _still(self) -> bool:
         before = self.observed
         self._move()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.model.values import NAME, desired, directory, runtime, storage
+from tests.model.values import NAME, desired, directory, key, operation, runtime, storage
 from tests.plan.driver import World
 from tests.plan.reading import planned, reasons
 
@@ -79,6 +79,25 @@ def lost_node(lost_node: Cure, replicas: int = 3, of: int = 3) -> World:
     return world
 
 
+def lost_node_again() -> World:
+    """The successor of a controller on a lost node is lost with its node too, before it is a voter."""
+    world = lost_node(Cure.AUTOMATIC)
+    while not any(one.node_name == "worker-3002-2" and one.running for one in world.observed.pods):
+        world.pass_once()
+    world.down = frozenset({"worker-3002-2"})
+    world._move()
+    return world
+
+
+def lost_node_while_held() -> World:
+    """A node is lost and given up while a removal is open that waits for the controller there."""
+    world = lost_node(Cure.AUTOMATIC)
+    world.desired = replace(world.desired, replicas=2, node_ids=(NodeID(3000), NodeID(3002)))
+    held = replace(operation(key(3001)), type="RemoveVoter")
+    world.observed = replace(world.observed, status=replace(world.observed.status, operation=held))
+    return world
+
+
 def smaller_without_a_disk() -> World:
     """One of three lost its disk, while the spec goes down to two."""
     world = lost(claim_too=False)
@@ -122,6 +141,8 @@ SCENES: dict[str, tuple[Callable[[], World], int, set[str]]] = {
     "node lost, by hand": (lambda: lost_node(Cure.MANUAL), 3, {"LostNode"}),
     "node lost, by hand, and not wanted": (lambda: lost_node(Cure.MANUAL, 3, 4), 3, set()),
     "node lost, and five wanted": (lambda: lost_node(Cure.AUTOMATIC, 5), 5, set()),
+    "node lost, and its successor's too": (lost_node_again, 3, set()),
+    "node lost while a removal is held": (lost_node_while_held, 2, set()),
     "record deleted": (recordless, 3, set()),
     "image corrected": (lambda: corrected(before=True), 3, set()),
     "image of a running quorum": (lambda: corrected(before=False), 3, {"NotSupportedYet"}),

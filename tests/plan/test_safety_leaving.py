@@ -215,9 +215,14 @@ def test_retire_node_no(verdict: Verdict, reason: str) -> None:
     says(verdict, reason, allowed=False)
 
 
-def test_retire_node_yes() -> None:
+@pytest.mark.parametrize(
+    "look",
+    [LOST, quorum((*VOTERS[:2], key(3002, 9)), behind=(key(3002, 9),)), quorum(VOTERS[:2], behind=VOTERS[1:2])],
+    ids=["a voter", "its own stale vote waits for it", "no voter, majority or not"],
+)
+def test_retire_node_yes(look: Observed) -> None:
     """A node on whose loss Kubernetes and the quorum agreed for long enough is given up."""
-    says(retire(LOST), f"{HERE} for 600 s, and its replica does not fetch", allowed=True)
+    says(retire(look), f"{HERE} for 600 s, and its replica does not fetch", allowed=True)
 
 
 # 3-stop-retired
@@ -270,6 +275,10 @@ def test_stop_retired_no(verdict: Verdict, reason: str) -> None:
             stop(quorum(behind=VOTERS[2:], status=doing(key(3002, 2))), AGAIN),
             f"{key(3002)} is retired, and 2 of 3 voters are caught up without it",
         ),
+        (
+            stop(quorum(behind=VOTERS[2:], status=doing(key(3003)))),
+            f"{key(3002)} is retired, and 2 of 3 voters are caught up without it",
+        ),
     ],
     ids=[
         "no voter",
@@ -277,6 +286,7 @@ def test_stop_retired_no(verdict: Verdict, reason: str) -> None:
         "voter of a removed controller",
         "lost disk",
         "its own change is open",
+        "dead, another change",
     ],
 )
 def test_stop_retired_yes(verdict: Verdict, reason: str) -> None:

@@ -146,7 +146,8 @@ def may_retire_disk(desired: Desired, observed: Observed, node: NodeIdentity, cl
 def may_retire_node(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Verdict:
     """Rule 2: the disk on a lost node is given up where Kubernetes and the quorum have agreed on it long enough.
 
-    One node at a time, and only while all others carry the quorum: a node that is given up needs nobody's return.
+    One voter at a time, and only while the others carry the quorum: a node that is given up needs nobody's return. A
+    disk whose replica is no voter takes nothing away, and a stale vote of its own waits for its successor.
     """
     rule = "2-retire-node"
     down = f"node {node_of(observed, node)} of controller {node.node_id} is down"
@@ -155,6 +156,7 @@ def may_retire_node(desired: Desired, observed: Observed, record: IdentityRecord
     view, after_s = observed.quorum.value, desired.replacement.lost_node_after_s
     stale = ", ".join(sorted(str(key) for key in view.voters - {other.key for other in record.nodes}))
     healthy, majority = len((view.voters & view.caught_up) - {node.key}), len(view.voters) // 2 + 1
+    votes = node.key in view.voters
     way_out = "set spec.controllers.replacement.lostNode to Automatic, or bring the node back"
     return _unless(
         rule,
@@ -165,9 +167,9 @@ def may_retire_node(desired: Desired, observed: Observed, record: IdentityRecord
                 observed.memory.lost_for_s(node.key) < after_s,
                 f"{down} and its replica does not fetch: after {after_s} s of both it is replaced on another node",
             ),
-            (bool(stale), f"{down}, and it is replaced once the stale voters {stale} are removed"),
+            (votes and bool(stale), f"{down}, and it is replaced once the stale voters {stale} are removed"),
             (
-                healthy < majority,
+                votes and healthy < majority,
                 f"{down}, and it is not replaced now: {healthy} other voters are caught up, and {majority} must be",
             ),
         ),
@@ -191,7 +193,8 @@ def may_replace_pod(pod: Pod) -> Verdict:
 def may_stop_retired(record: IdentityRecord, observed: Observed, pod: Pod) -> Verdict:
     """Rules 3 and 4: a pod on a retired disk is stopped once it is no voter, or where the others carry the quorum.
 
-    Never while the voter set is on its way to another.
+    Never one that fetches while the voter set is on its way to another: the change may wait for the very cure that
+    the pod holds up.
     """
     rule = "3-stop-retired"
     key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)
@@ -208,7 +211,10 @@ def may_stop_retired(record: IdentityRecord, observed: Observed, pod: Pod) -> Ve
         rule,
         (
             (not view.committed, f"pod {pod.name} is stopped once the present voter set is committed"),
-            (votes and other, f"pod {pod.name} is stopped once the change that is open is closed"),
+            (
+                votes and other and key in view.live,
+                f"pod {pod.name} is stopped once the change that is open is closed",
+            ),
             (votes and healthy < majority, f"pod {pod.name} goes on: {without}"),
         ),
         f"{key} is retired, and {healthy} of {len(view.voters)} voters are caught up without it"
