@@ -304,6 +304,16 @@ def test_retained_claim_is_not_taken_up() -> None:
     assert [(made.node_id, made.generation) for made in every(said, CreateClaim)] == [(3002, 2)]
 
 
+def test_retired_claim_is_never_bound() -> None:
+    """A record that forgot that the id was here before, as one from a backup, takes up no retired claim either."""
+    record = with_nodes(replace(PAIRED, former=()), [IDS[2]])
+    assert node(record, 3002).generation == 1
+    look = paired(RETIRED_CLAIM, record=record, status=mirrored(record), quorum=Known(value=view(VOTERS[:2])))
+    write = only(planned(look), WriteRecord)
+    assert write.message == "claim alpha-3002-g1 is retired: controller 3002 gets the next one"
+    assert (node(write.record, 3002).generation, node(write.record, 3002).claim_uid) == (2, None)
+
+
 # Lost nodes
 
 

@@ -26,7 +26,7 @@ from kafka_quorum.model.identity import (
     without_claim,
 )
 from kafka_quorum.model.ids import DirectoryID, NodeID
-from kafka_quorum.model.names import claim_name, config_name, format_config_name
+from kafka_quorum.model.names import RETIRED, claim_name, config_name, format_config_name
 from kafka_quorum.model.nodes import initial_nodes, is_down
 from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, Revision, Running, Terminated, Waiting
 from kafka_quorum.model.plan import Severity, Verdict, Wait
@@ -54,6 +54,11 @@ def claims(desired: Desired, observed: Observed, record: IdentityRecord, wanted:
         for node in record.nodes
         if node.claim_uid is None and (claim := _claim(desired, observed, node)) is not None
     ]
+    for node, claim in unbound:
+        if claim.phase == RETIRED and not node.formatted:
+            message = f"claim {claim.name} is retired: controller {node.node_id} gets the next one"
+            skipped = without_claim(record, node.node_id)
+            return Part(exclusive=WriteRecord(record=skipped, change=RecordChange.CLAIM_LOST, message=message))
     if usable := [(node, claim) for node, claim in unbound if not claim.deleting]:
         bound = record
         for node, claim in usable:
