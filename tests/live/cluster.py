@@ -41,6 +41,7 @@ NODE_NAMES: Final = ("node-a", "node-b", "node-c", "node-d", "node-e")
 SETTLED_S: Final = 90.0
 """Generous: a change takes seconds on an idle machine, and every server that starts takes a share of it."""
 _LOOPS: Final = "kafka_quorum.loops"
+_STOP_S: Final = 20.0
 _TICK_S: Final = 0.05
 T = TypeVar("T")
 
@@ -163,15 +164,17 @@ class LiveCluster:
 
     async def close(self) -> None:
         """End everything."""
-        await self.stop_operator()
-        if self._moving is not None:
-            self._moving.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._moving
-        self.recorder.stop()
-        self.kubelet.close()
-        logging.getLogger(_LOOPS).removeHandler(self._faults)
-        await self._controllers.close()
+        try:
+            await self.stop_operator()
+        finally:
+            if self._moving is not None:
+                self._moving.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await self._moving
+            self.recorder.stop()
+            self.kubelet.close()
+            logging.getLogger(_LOOPS).removeHandler(self._faults)
+            await self._controllers.close()
 
     # The operator
 
@@ -191,8 +194,11 @@ class LiveCluster:
     async def stop_operator(self) -> None:
         """End the operator wherever it stands: a request that it waits for may be carried out all the same."""
         if self._loops is not None:
-            await self._loops.stop()
+            stopping = asyncio.create_task(self._loops.stop())
             self._loops = None
+            ended, _ = await asyncio.wait({stopping}, timeout=_STOP_S)
+            stopping.cancel()
+            assert ended, f"the operator was told to stop, and still ran {_STOP_S:g} s later"
 
     def _watch(self, written: Written) -> None:
         ours = written.key[0] == QUORUMS.plural
