@@ -63,6 +63,17 @@ def happen(world: World, accident: Accident) -> bool:
     return True
 
 
+def heal(world: World) -> None:
+    """Whatever passes has passed: only what is lost for good stays lost."""
+    for process in world.kraft.processes:
+        process.frozen = process.slow = False
+    world.kraft.cut.clear()
+    world.kraft.unseen.clear()
+    for machine in world.machines.by_name.values():
+        machine.cut_off = False
+        world.switch_on(machine.name)
+
+
 def _lose_disk(world: World, accident: Accident, uids: list[str], names: list[str]) -> None:
     sandbox = _sandbox(world, accident.node_id)
     match accident.loss:

@@ -27,7 +27,11 @@ class VirtualClock:
 
     def stamp(self) -> str:
         """Wall time as Kubernetes writes it."""
-        return self.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        return self.stamp_of(self.elapsed_s)
+
+    def stamp_of(self, elapsed_s: float) -> str:
+        """A moment of the run as Kubernetes writes it."""
+        return (_BEGINNING + timedelta(seconds=elapsed_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def advance(self, seconds: float) -> None:
         """Let time pass."""

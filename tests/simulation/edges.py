@@ -5,7 +5,7 @@ still on the stack: `CrashedError` is no `Exception`, so that nothing in the ope
 """
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -53,9 +53,17 @@ class Wire:
 
 @dataclass(slots=True, kw_only=True)
 class Life:
-    """Whether an incarnation still lives."""
+    """Whether an incarnation still lives, and what it reaches. `gate` is what each of its calls has to pass first."""
 
     crashed: bool = False
+    gate: Callable[[], Awaitable[None]] | None = None
+    unreached: set[str] = field(default_factory=set)
+    """`kube`, `kafka` or both, where it is cut off."""
+
+    async def turn(self) -> None:
+        """Wait until it is this incarnation's turn."""
+        if self.gate is not None:
+            await self.gate()
 
     def check(self) -> None:
         """End whatever a dead operator still tries."""
@@ -70,6 +78,8 @@ class Life:
 
 class Edge:
     """What both edges have in common: the course of one call."""
+
+    side = ""
 
     def __init__(self, wire: Wire, life: Life) -> None:
         """One incarnation's edge."""
@@ -89,6 +99,9 @@ class Edge:
     ) -> T:
         """Make the call, or let happen to it what is injected there."""
         self._life.check()
+        if self.side in self._life.unreached:
+            self._wire.strike(call)
+            raise failure()
         act = partial(self._marked, act)
         match self._wire.strike(call):
             case Strike.CRASH_BEFORE:
@@ -150,8 +163,11 @@ def _attempt(act: Callable[[], Any]) -> None:
 class KubeEdge(Edge):
     """`KubeApi` over the model."""
 
+    side = "kube"
+
     async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
         """One object or None."""
+        await self._life.turn()
         kube = self._world.kube
         return self._kube(
             "get",
@@ -164,6 +180,7 @@ class KubeEdge(Edge):
 
     async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
         """Every object with these labels."""
+        await self._life.turn()
         kube = self._world.kube
         return self._kube(
             "list",
@@ -176,16 +193,20 @@ class KubeEdge(Edge):
 
     async def create(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Create."""
+        asked = self._world.steps
+        await self._life.turn()
 
         def act() -> Json:
             created = self._world.kube.create(resource, namespace, body)
-            self._world.tell(Created(plural=resource.plural, body=created))
+            late = self._world.steps > asked
+            self._world.tell(Created(plural=resource.plural, body=created, late=late))
             return created
 
         return self._kube("create", resource, _name(body), act, writes=True)
 
     async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Replace."""
+        await self._life.turn()
         kube, name = self._world.kube, _name(body)
         return self._kube(
             "replace",
@@ -198,6 +219,7 @@ class KubeEdge(Edge):
 
     async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Server-side apply."""
+        await self._life.turn()
         kube = self._world.kube
         return self._kube("apply", resource, _name(body), lambda: kube.apply(resource, namespace, body), writes=True)
 
@@ -212,6 +234,7 @@ class KubeEdge(Edge):
         strategic: bool = False,
     ) -> Json:
         """Merge patch."""
+        await self._life.turn()
         kube = self._world.kube
         conditional = "resourceVersion" in body.get("metadata", {})
         return self._kube(
@@ -234,6 +257,7 @@ class KubeEdge(Edge):
         ended: bool = False,
     ) -> None:
         """Delete exactly this object."""
+        await self._life.turn()
         kube = self._world.kube
 
         def act() -> None:
@@ -278,6 +302,8 @@ class KubeEdge(Edge):
 class KafkaEdge(Edge):
     """`Controllers` over the model. A stale answer is the one that the same question had the last time."""
 
+    side = "kafka"
+
     def __init__(self, wire: Wire, life: Life) -> None:
         """One incarnation's edge."""
         super().__init__(wire, life)
@@ -286,14 +312,17 @@ class KafkaEdge(Edge):
 
     async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
         """ApiVersions."""
+        await self._life.turn()
         return self._read(codec.API_VERSIONS, endpoint, lambda: self._model.versions(endpoint))
 
     async def describe_cluster(self, endpoint: Endpoint) -> ClusterAnswer:
         """DescribeCluster."""
+        await self._life.turn()
         return self._read(codec.DESCRIBE_CLUSTER, endpoint, lambda: self._model.cluster(endpoint))
 
     async def describe_quorum(self, endpoint: Endpoint) -> QuorumAnswer:
         """DescribeQuorum."""
+        await self._life.turn()
         return self._read(codec.DESCRIBE_QUORUM, endpoint, lambda: self._model.quorum(endpoint))
 
     async def add_voter(self, endpoint: Endpoint, request: AddVoter) -> None:
@@ -301,6 +330,7 @@ class KafkaEdge(Edge):
         api = codec.ADD_RAFT_VOTER
         self._life.check()
         self._world.tell(AddSent(endpoint=endpoint, request=request))
+        await self._life.turn()
         call = Call(verb=api.name, what="controller", name=str(endpoint.node_id), writes=True)
         self._course(
             call,
@@ -314,6 +344,7 @@ class KafkaEdge(Edge):
         api = codec.REMOVE_RAFT_VOTER
         self._life.check()
         self._world.tell(RemoveSent(endpoint=endpoint, request=request))
+        await self._life.turn()
         call = Call(verb=api.name, what="controller", name=str(endpoint.node_id), writes=True)
         self._course(
             call,

@@ -4,6 +4,7 @@
 then may the quorum end `Degraded`, with a lost replica named; before its first leader, as `BootstrapFailed`.
 """
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +16,7 @@ from tests.simulation.scenes import Scenario, condition, is_ready, resource
 from tests.simulation.world import World
 
 from kafka_quorum.kube.protocol import CLAIMS, PODS, Json
-from kafka_quorum.model.ids import ClusterID, ReplicaKey
+from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey
 
 _SEEN_S: Final = 1.5
 """How long a leader must have been there for the operator to know."""
@@ -46,15 +47,15 @@ def judge(world: World, checker: Checker, scenario: Scenario, *, settled: bool) 
         return Ending(says=said, honest=False, why=f"neither Ready nor Degraded by a lost disk: {_story(world)}")
     if said == "BootstrapFailed":
         why = _why_not_failed(world, checker, lost)
-    elif not is_doomed(world):
+    elif not is_doomed(world, checker.lineage(NAMESPACE, NAME).retired.keys()):
         why = f"a majority of the voters has its disks: {_story(world)}"
     else:
         why = _why_not_named(world, degraded, lost)
     return Ending(says=said, honest=not why, why=why)
 
 
-def is_doomed(world: World) -> bool:
-    """Whether no majority of the voters can ever come together again: too many of their disks are gone.
+def is_doomed(world: World, retired: AbstractSet[DirectoryID]) -> bool:
+    """Whether no majority of the voters can ever come together again: too many of their disks are gone, or retired.
 
     The newest voter set of the best log that is left counts, committed or not.
     """
@@ -65,7 +66,8 @@ def is_doomed(world: World) -> bool:
     best = max(ran, key=lambda disk: (disk.last_epoch, disk.end), default=None)
     if best is None:
         return True
-    left = {disk.key for disk in ran} & best.voter_set
+    left = {disk.key for disk in ran if disk.key and disk.key.directory_id not in retired} & best.voter_set
+    left |= {process.key for process in world.kraft.processes} & best.voter_set
     return len(left) <= len(best.voter_set) // 2
 
 
@@ -119,20 +121,17 @@ def _why_not_failed(world: World, checker: Checker, lost: list[DiskLost]) -> str
 
 
 def _why_not_named(world: World, degraded: Json, lost: list[DiskLost]) -> str:
-    """Every lost replica that is still a voter is in the status, or its controller in the message."""
+    """Without a leader nobody knows who votes: one lost replica is named, in the status or in the message."""
     status = (resource(world) or {}).get("status") or {}
-    stale = {(row["nodeID"], row.get("directoryID")) for row in status.get("staleReplicas") or []}
+    stale = {row["nodeID"] for row in status.get("staleReplicas") or []}
     message = str(degraded.get("message", ""))
-    for key in {one.key for one in lost if one.key is not None and _counts(world, one.key)}:
-        if (key.node_id, key.directory_id) not in stale and f"controller {key.node_id} lost its disk" not in message:
-            return f"{key} is lost, and not named: {_story(world)}"
-    return ""
-
-
-def _counts(world: World, key: ReplicaKey) -> bool:
-    """Whether a lost replica is a voter for anybody who is left."""
-    disks = [volume.disk for volume in world.volumes.of_quorum(NAMESPACE, NAME) if not volume.dead]
-    return not disks or any(key in disk.voter_set for disk in disks if disk.meta is not None)
+    if degraded.get("reason") == "NoLeader" and len(lost) > 1:
+        return ""  # the first of them was cured, or being cured, when the last one broke the majority
+    told = ("controller {} lost its disk", "of controller {} is down", "pod demo-{}-")
+    for node_id in {one.key.node_id for one in lost if one.key is not None}:
+        if node_id in stale or any(text.format(node_id) in message for text in told):
+            return ""
+    return f"nothing that is lost is named: {_story(world)}"
 
 
 def _leader(world: World, cluster_id: str) -> Process | None:

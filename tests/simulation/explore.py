@@ -1,4 +1,4 @@
-"""Every single fault of every scenario, in as many processes as there are cores, and what came of it, counted.
+"""Every single fault of every scenario, and storms, in as many processes as there are cores, and what came of it.
 
 The fault-free run of a scenario says which calls there are; each of them is struck by everything that can happen to it.
 Calls that come only after a fault are not struck again: that would be two faults. Runs are independent and
@@ -18,6 +18,7 @@ from tests.simulation.driver import Driver, Make, Moment, Run, real
 from tests.simulation.faults import Accident, Fault, Injection, parse_fault
 from tests.simulation.scenarios import ALL
 from tests.simulation.scenes import Scenario
+from tests.simulation.storm import Storm, Weathered
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,10 +35,18 @@ class Tally:
     actions: Counter[str] = field(default_factory=Counter)
     verdicts: Counter[str] = field(default_factory=Counter)
     endings: Counter[str] = field(default_factory=Counter)
+    storms: int = 0
+    events: int = 0
+    """What was drawn at random: who goes on, with which fault."""
+    tolerated: Counter[str] = field(default_factory=Counter)
+    """Rules by knowledge, broken where two operators or late requests excuse it."""
     failures: list[str] = field(default_factory=list)
 
-    def add(self, run: Run) -> None:
+    def add(self, run: Run | Weathered) -> None:
         """Count one run."""
+        if isinstance(run, Weathered):
+            self._add_storm(run)
+            return
         self.runs += 1
         self.steps += run.steps
         self.passes += run.passes
@@ -45,6 +54,18 @@ class Tally:
         if run.fault is not None:
             self.faults[_kind(run.fault)] += 1
             self.idle += not run.struck
+        self._add_end(run)
+
+    def _add_storm(self, storm: Weathered) -> None:
+        self.storms += 1
+        self.events += storm.events
+        self.steps += storm.steps
+        self.passes += storm.passes
+        self.faults.update(storm.faults)
+        self.tolerated.update(storm.tolerated)
+        self._add_end(storm)
+
+    def _add_end(self, run: Run | Weathered) -> None:
         self.actions.update(run.actions)
         self.verdicts.update(run.verdicts)
         self.endings[run.ending.says] += 1
@@ -54,9 +75,9 @@ class Tally:
 
     def join(self, other: "Tally") -> None:
         """Add another tally's counts."""
-        for name in ("runs", "steps", "passes", "calls", "idle"):
+        for name in ("runs", "steps", "passes", "calls", "idle", "storms", "events"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in ("faults", "actions", "verdicts", "endings"):
+        for name in ("faults", "actions", "verdicts", "endings", "tolerated"):
             getattr(self, name).update(getattr(other, name))
         self.failures.extend(other.failures)
 
@@ -64,6 +85,7 @@ class Tally:
         """Every count, in lines."""
         return "\n".join(
             (
+                f"storms {self.storms}, random events {self.events}, excused: {_told(self.tolerated)}",
                 f"runs {self.runs}, steps {self.steps}, passes {self.passes}, calls {self.calls}",
                 f"faults {sum(self.faults.values())} ({self.idle} struck nothing): {_told(self.faults)}",
                 f"actions: {_told(self.actions)}",
@@ -125,14 +147,21 @@ def runs_of(names: Iterable[str], *, one_in: int = 1, seed: int = 0) -> list[str
 
 
 def replay(text: str, make: Make = real) -> Run:
-    """One run by its name."""
+    """One run by its name: a scenario and a fault."""
     name, _, fault = text.partition("/")
     return Driver(scenario(name), None if fault in {"", "no-fault"} else parse_fault(fault), make=make).run()
 
 
-def explore(names: Iterable[str], *, one_in: int = 1, seed: int = 0) -> Tally:
-    """Every run of these scenarios, or a seeded share of them, on every core."""
+def any_replay(text: str, make: Make = real) -> Run | Weathered:
+    """One run or one storm by its name."""
+    name, _, seed = text.partition("/")
+    return Storm(int(seed), make=make).run() if name == "storm" else replay(text, make)
+
+
+def explore(names: Iterable[str], *, one_in: int = 1, seed: int = 0, storms: int = 0) -> Tally:
+    """Every run of these scenarios, or a seeded share of them, and so many storms, on every core."""
     texts = runs_of(names, one_in=one_in, seed=seed)
+    texts += [f"storm/{number}" for number in range(seed * storms, seed * storms + storms)]
     workers = min(len(texts), os.cpu_count() or 1)
     if workers < 2:
         return _share(texts)
@@ -151,6 +180,6 @@ def _share(texts: list[str]) -> Tally:
     gc.disable()  # every run is thrown away as a whole
     tally = Tally()
     for text in texts:
-        tally.add(replay(text))
+        tally.add(any_replay(text))
     gc.collect()
     return tally

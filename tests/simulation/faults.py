@@ -139,7 +139,7 @@ class Loss(Enum):
     """For ten seconds the machine's controller does not reach the others, nor they it; all else works."""
     UNSEEN = "unseen"
     """For ten seconds the operator does not reach the controller; all others do."""
-    SLOW = "slow"
+    SLOW = "slow-fetches"
     """For ten seconds the controller fetches, and what it fetches is next to nothing."""
     CLOCK_BACK = "clock-back"
     """The machine's clock is set back by an hour."""

@@ -26,13 +26,14 @@ class Formatted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """Kafka started on a disk."""
+    """Kafka started on a disk, in a pod that was created at `pod_made` (RFC 3339)."""
 
     namespace: str
     quorum: str
     serial: int
     cluster_id: ClusterID
     key: ReplicaKey
+    pod_made: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,10 +92,11 @@ class AddSent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Created:
-    """The operator created an object."""
+    """The operator created an object; `late` if it asked for that before the world's present step."""
 
     plural: str
     body: Json
+    late: bool = False
 
 
 Happened: TypeAlias = (

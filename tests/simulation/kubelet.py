@@ -299,6 +299,7 @@ class Kubelet:
                 serial=disk.serial,
                 cluster_id=process.cluster_id,
                 key=process.key,
+                pod_made=pod["metadata"]["creationTimestamp"],
             )
         )
         self._row(pod, sandbox, {"running": {"startedAt": self._clock.stamp()}}, phase="Running")

@@ -20,10 +20,11 @@ EVICT_S: Final = 8.0
 
 @dataclass(slots=True, kw_only=True)
 class Machine:
-    """One machine. `cut_off`: its kubelet does not reach the API server, while everything on it runs on."""
+    """One machine. `gone`: for good. `cut_off`: its kubelet does not reach the API server; what is on it runs on."""
 
     name: str
     alive: bool = True
+    gone: bool = False
     cut_off: bool = False
     heard_s: float = 0.0
 

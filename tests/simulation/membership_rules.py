@@ -63,12 +63,25 @@ class MembershipRules:
         count, majority = len(self._caught_up(leader, staying)), len(staying) // 2 + 1
         if count < majority:
             self._fail("3", f"{target} is removed, and {count} of the {len(staying)} that stay are caught up")
-        others = self._caught_up(leader, voters) - {target}
-        wanted = self._wanted_ids(leader)
-        if target == leader.key and target in self._caught_up(leader, voters):
-            unwanted = {key for key in others if key.node_id not in wanted} if wanted else set()
-            if unwanted and target.node_id not in wanted:
-                self._fail("3", f"the active controller {target} is removed before {', '.join(map(str, unwanted))}")
+        if target == leader.key and not self._elected_since_begun(leader):
+            self._in_order(leader, self._caught_up(leader, staying))
+
+    def _in_order(self, leader: Process, others: set[ReplicaKey]) -> None:
+        """The active controller is removed when no other is left to remove."""
+        wanted = self._controllers(leader).get("nodeIDs") or ()
+        unwanted = sorted(str(key) for key in others if wanted and key.node_id not in wanted)
+        if unwanted and leader.meta.node_id not in wanted:
+            self._fail("3", f"the active controller {leader.key} is removed before {', '.join(unwanted)}")
+
+    def _elected_since_begun(self, leader: Process) -> bool:
+        """Whether the removal was begun when another one led, or for another spec."""
+        for body in self._world.kube.all(QUORUMS):
+            begun = ((body.get("status") or {}).get("operation") or {}).get("startedAt", "")
+            if body["metadata"]["name"] == _quorum(leader) and begun:
+                if body["status"].get("observedGeneration") != body["metadata"]["generation"]:
+                    return True
+                return str(begun) <= self._world.clock.stamp_of(leader.elected_s)
+        return True
 
     def pod_deleted(self, event: PodDeleted, retired: AbstractSet[DirectoryID]) -> None:
         """The operator stopped a pod in which a voter may run: a restart, or the end of one of the `retired`."""
@@ -98,7 +111,7 @@ class MembershipRules:
                 continue
             row = leader.row(process.key)
             if process is leader or self._world.kraft.fresh_within(row.fetched_s, _JUST_NOW_S):
-                self._fail("2", f"the disk of {process.key} is given up, and its Kafka runs and fetches")
+                self._fail("given up", f"the disk of {process.key} is given up, and its Kafka runs and fetches")
 
     def claim_deleted(self, event: ClaimDeleted) -> None:
         """The operator deleted a claim: its replica must be no voter, and not the last that has what is committed."""
@@ -158,10 +171,6 @@ class MembershipRules:
 
     def _wanted(self, leader: Process) -> int:
         return int(self._controllers(leader).get("replicas", 0))
-
-    def _wanted_ids(self, leader: Process) -> frozenset[int]:
-        """The node ids that the spec names; empty where it only counts."""
-        return frozenset(self._controllers(leader).get("nodeIDs") or ())
 
 
 def _quorum(leader: Process) -> str:

@@ -83,7 +83,8 @@ class World:
 
     def lose_machine(self, name: str) -> None:
         """A machine is gone for good: its processes, and the disks on it."""
-        self.machines.by_name[name].alive = False
+        machine = self.machines.by_name[name]
+        machine.alive, machine.gone = False, True
         self.kubelet.lose_machine(name)
         self.volumes.lose_machine(name)
 
@@ -94,8 +95,8 @@ class World:
 
     def switch_on(self, name: str) -> None:
         """A machine has power again, unless it is gone for good."""
-        if not any(volume.dead for volume in self.volumes.by_claim.values() if volume.node == name):
-            self.machines.by_name[name].alive = True
+        machine = self.machines.by_name[name]
+        machine.alive = not machine.gone
 
     def later(self, steps: int, act: Callable[[], None]) -> None:
         """Do something so many steps from now: a request that is under way."""
