@@ -6,6 +6,7 @@ disk in the same way, and both are done when a leader names the new replica as a
 """
 
 import asyncio
+import contextlib
 import json
 import time
 from collections.abc import Callable, Iterable
@@ -115,13 +116,11 @@ async def _exchange(
             continue
         host = f"quorum-{key.node_id}.quorum"
         listeners = (Listener(name="CONTROLLER", host=host, port=9093),)
-        try:
+        with contextlib.suppress(KafkaError):
             if (stale := seen.voter_of(key.node_id)) is not None:
                 await controllers.remove_voter(where, RemoveVoter(cluster_id=cluster_id, voter=stale))
             request = AddVoter(cluster_id=cluster_id, voter=key, listeners=listeners, timeout_ms=_ADD_TIMEOUT_MS)
             await controllers.add_voter(where, request)
-        except KafkaError as error:
-            print(f"by hand: {error}", flush=True)
 
 
 async def _look(controllers: KafkaControllers, endpoints: Iterable[Endpoint]) -> tuple[Endpoint, QuorumView] | None:
