@@ -9,6 +9,8 @@ PYTHON ?= python3
 UV_VERSION := 0.13.8
 KAFKA_VERSION ?= 4.4.0
 WORKERS ?= 3
+STORMS ?= 2000
+SEED ?= 1
 
 VENV := .venv/bin
 PYTEST := $(VENV)/python -m pytest
@@ -90,6 +92,14 @@ test-fast: check test-unit ## lint, types, import contracts and unit tests; unde
 .PHONY: test-simulation
 test-simulation: setup ## the reconcile code against models of KRaft and Kubernetes, with faults
 	$(PYTEST) -m "simulation and not bench"
+
+.PHONY: soak
+soak: setup ## every scenario under every single fault, and a storm for each of 2000 seeds; prints counts
+	PYTHONPATH=operator:. $(VENV)/python -m tests.simulation --storms $(STORMS) --seed $(SEED)
+
+.PHONY: mutants
+mutants: setup ## deliberate faults of the source, each noticed by a share of the simulation
+	PYTHONPATH=operator:. $(VENV)/python -m tests.simulation.mutants
 
 .PHONY: test-live
 test-live: setup ## real Kafka processes on loopback

@@ -43,6 +43,8 @@ def judge(world: World, checker: Checker, scenario: Scenario, *, settled: bool) 
         why = _why_not_ready(world, checker)
         return Ending(says="Ready", honest=not why, why=why)
     lost = [gone for gone in checker.lineage(NAMESPACE, NAME).lost if gone.key is not None]
+    if degraded.get("status") == "True" and _is_stranded(world, checker):
+        return Ending(says=said, honest=f"pod {NAME}-" in str(degraded.get("message")), why=_story(world))
     if degraded.get("status") != "True" or not lost:
         return Ending(says=said, honest=False, why=f"neither Ready nor Degraded by a lost disk: {_story(world)}")
     if said == "BootstrapFailed":
@@ -52,6 +54,12 @@ def judge(world: World, checker: Checker, scenario: Scenario, *, settled: bool) 
     else:
         why = _why_not_named(world, degraded, lost)
     return Ending(says=said, honest=not why, why=why)
+
+
+def _is_stranded(world: World, checker: Checker) -> bool:
+    """Before the barrier there is no quorum that could agree on a lost machine: a person deletes the claim there."""
+    gone = any(machine.gone for machine in world.machines.by_name.values())
+    return gone and not checker.lineage(NAMESPACE, NAME).phase_started
 
 
 def is_doomed(world: World, retired: AbstractSet[DirectoryID]) -> bool:
