@@ -50,13 +50,17 @@ class QuorumKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassResult:
-    """What a pass came to. `gone`: there is no such resource any more. `again`: look again at once."""
+    """What a pass came to. `gone`: there is no such resource any more. `again`: look again at once.
+
+    `urgent`: a change of the voters is open, so that no failure is waited out for long.
+    """
 
     plan: Plan | None
     outcomes: tuple[Outcome, ...]
     requeue_s: float
     again: bool
     gone: bool
+    urgent: bool = False
 
     @property
     def failed(self) -> bool:
@@ -164,6 +168,7 @@ class Reconciler:
             requeue_s=_FAILED_REQUEUE_S if failed else min(planned.requeue_s, self._settings.tick_s),
             again=bool(planned.actions) and not failed,
             gone=False,
+            urgent=observed.status.operation is not None,
         )
 
     def _idle(self) -> PassResult:

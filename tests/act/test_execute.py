@@ -374,7 +374,7 @@ async def test_create_config() -> None:
     call = await one_call(act.CreateConfig(name="alpha-config-1", revision=revision(), node_ids=IDS))
     assert (call.verb, call.name) == ("create", "alpha-config-1")
     assert call.body is not None
-    assert len(call.body["data"]) == 5
+    assert len(call.body["data"]) == 6
 
 
 async def test_delete_config() -> None:

@@ -1,5 +1,6 @@
 """One look: what the API server and the controllers say, put together, with unknown kept apart from empty."""
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -41,7 +42,7 @@ from kafka_quorum.model import names
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import KubeNode, Memory
-from kafka_quorum.model.quorum import ClusterAnswer, NodeVersions
+from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer
 from kafka_quorum.observe import gather
 from kafka_quorum.observe.gather import Look, Snapshot
 from kafka_quorum.resources import objects
@@ -406,6 +407,32 @@ async def test_slow_look_is_made_fresh(step_s: float, asked: int, taken_at_s: fl
     assert looked.quorum.value.taken_at_s == taken_at_s
     assert [question for question, at in controllers.asked if at.node_id == 3000].count("DescribeQuorum") == asked
     assert [question for question, at in controllers.asked if at.node_id == 3001].count("DescribeQuorum") == 1
+
+
+class FrozenFollower(AnsweringControllers):
+    """Controllers of which 3001 accepts connections and answers nothing."""
+
+    cancelled = 0
+
+    async def describe_quorum(self, endpoint: Endpoint) -> QuorumAnswer:
+        """Hang, if it is the frozen one."""
+        if endpoint.node_id == 3001:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                type(self).cancelled += 1
+        return await super().describe_quorum(endpoint)
+
+
+async def test_a_frozen_controller_holds_no_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a leader has answered, nobody is waited for long; who was silent is Unknown, and no request is left."""
+    monkeypatch.setattr(gather, "_PATIENCE_S", 0.05)
+    well = healthy()
+    frozen = FrozenFollower(quorums=well.quorums, versions=well.versions, clusters=well.clusters)
+    async with asyncio.timeout(10):
+        looked = await look(await snapshot(api_server()), frozen)
+    assert isinstance(looked.quorum, Known)
+    assert FrozenFollower.cancelled == 1
 
 
 def kube_node_item(name: str, *, ready: str | None) -> Json:

@@ -173,7 +173,7 @@ def _mark(observed: Observed, record: IdentityRecord, pod: Pod) -> MarkPod | Non
         case Unknown(reason=reason):
             if observed.memory.unknown_looks < UNKNOWN_AFTER_LOOKS or pod.gate in ("", "Unknown"):
                 return None
-            return MarkPod(pod=pod, voter=pod.marked_voter, gate="Unknown", message=reason)
+            return MarkPod(pod=pod, voter=pod.marked_voter, gate="Unknown", message=f"of unknown state: {reason}")
         case Known(value=view):
             voter = key in view.voters and node is not None and node.key == key
             gate = "True" if voter and key in view.caught_up and pod.running else "False"
