@@ -30,7 +30,15 @@ from tests.model.values import (
 )
 from tests.plan.reading import degraded, every, only, planned, reasons, verdict, wait
 
-from kafka_quorum.model.actions import AnnotateClaim, CreateClaim, DeleteClaim, DeletePod, RecordChange, WriteRecord
+from kafka_quorum.model.actions import (
+    AnnotateClaim,
+    CreateClaim,
+    CreatePod,
+    DeleteClaim,
+    DeletePod,
+    RecordChange,
+    WriteRecord,
+)
 from kafka_quorum.model.desired import Cure, Desired, Replacement, VolumeFate
 from kafka_quorum.model.identity import IdentityRecord, with_disk_lost, with_nodes, without_node
 from kafka_quorum.model.ids import NodeID, ReplicaKey
@@ -149,6 +157,23 @@ def test_on_its_way_out_nothing_is_made_for_it(how: str) -> None:
     assert not any(action.change is RecordChange.DISK_LOST for action in every(said, WriteRecord))
 
 
+@pytest.mark.parametrize(
+    ("voters", "made"), [(VOTERS, [3002]), (VOTERS[:2], [])], ids=["a voter still", "no voter any more"]
+)
+def test_pod_of_a_controller_on_its_way_out(voters: tuple[ReplicaKey, ...], made: list[int]) -> None:
+    """Its pod comes back only while it has a vote: without it nothing is started that is about to be stopped."""
+    status = mirrored(running(), operation=replace(operation(VOTERS[2]), type="RemoveVoter"))
+    look = without_vote(quorum=Known(value=view(voters, behind=voters[2:])), status=status)
+    said = planned(without_pod(look, 3002), PAIR)
+    assert [action.node_id for action in every(said, CreatePod)] == made
+
+
+def test_without_a_leader_every_controller_comes_back() -> None:
+    """Without a leader nobody knows who has a vote: the pod of a controller that is not wanted comes back."""
+    look = without_vote(quorum=SILENT, memory=Memory())
+    assert [action.node_id for action in every(planned(without_pod(look, 3002), PAIR), CreatePod)] == [3002]
+
+
 # Its pod
 
 
@@ -237,6 +262,14 @@ def test_formatter_on_a_lost_node() -> None:
     look = at_rest(record, quorum=Known(value=seen), kube_nodes=DOWN)
     (gone,) = every(planned(replace(look, pods=(*look.pods, left))), DeletePod)
     assert (gone.pod.name, gone.reason, gone.force) == (left.name, "PodGivenUp", True)
+
+
+def test_formatter_of_a_claim_in_use_on_a_lost_node() -> None:
+    """The formatter of a claim that is still its controller's is waited for, node or no node."""
+    record = with_disk_lost(running(), IDS[2], new_claim=False)
+    left = formatter(record, node(record, 3002), deleting=True)
+    look = at_rest(record, quorum=Known(value=view(VOTERS[:2])), kube_nodes=DOWN)
+    assert every(planned(replace(look, pods=(*look.pods, left))), DeletePod) == []
 
 
 # Its volume
@@ -400,6 +433,13 @@ def test_pod_of_a_lost_node(*, deleting: bool) -> None:
 def test_pod_of_a_lost_node_that_came_back() -> None:
     """On a node that is up again the pod on the retired disk is stopped the usual way."""
     look = replace(given_up(), kube_nodes=())
+    (gone,) = every(planned(look, automatic()), DeletePod)
+    assert (gone.reason, gone.force) == ("PodOutdated", False)
+
+
+def test_pod_on_a_retired_disk_that_does_not_run() -> None:
+    """A pod on a retired disk whose Kafka does not run goes whoever leads: that takes nothing away."""
+    look = replace(given_up(container=WAITING), kube_nodes=(), quorum=SILENT)
     (gone,) = every(planned(look, automatic()), DeletePod)
     assert (gone.reason, gone.force) == ("PodOutdated", False)
 

@@ -11,6 +11,7 @@ from tests.model.values import (
     at_rest,
     desired,
     directory,
+    formatter,
     key,
     looks,
     manual,
@@ -142,6 +143,13 @@ def test_replacement_before_all() -> None:
     assert begun(planned(look, of(3))) == (REPLACE, key(3001, 2))
 
 
+def test_replacement_before_the_dead() -> None:
+    """A lost disk comes before a dead voter that nobody wants, too."""
+    record = lost_disk(running(5), 3001)
+    look = scene(record, FIVE, (key(3001, 2),), behind=(key(3001), key(3004)))
+    assert begun(planned(look, of(4))) == (REPLACE, key(3001, 2))
+
+
 def test_replacement_that_lags_holds_nobody_up() -> None:
     """A lost disk whose successor still catches up lets a removal that is safe go first."""
     record = lost_disk(running(5), 3001)
@@ -157,9 +165,13 @@ def test_live_removals_wait_for_newcomers(*, formatted: bool) -> None:
     if formatted:
         record = with_report(with_claim(record, NodeID(3009), "claim-3009-1"), NodeID(3009), directory(3009))
         newcomers = (key(3009),)
+    else:
+        record = with_claim(record, NodeID(3009), "claim-3009-1")
     look = scene(record, FIVE[:3], newcomers, behind=newcomers)
+    if not formatted:
+        look = replace(look, pods=(*look.pods, formatter(record, node(record, 3009))))
     said = planned(look, of(3, 3000, 3001, 3009))
-    assert every(said, BeginOperation) == []
+    assert said.actions == ()
     assert "goes once voter" in wait(said, "RemovingController").message
 
 
@@ -287,6 +299,26 @@ def test_replacement_begins_when_the_newcomer_is_ready() -> None:
     assert begun(planned(scene(REPLACED, FIVE[:3], (NEW,), behind=(STALE,)))) == (REPLACE, NEW)
 
 
+def test_replacement_waits_for_the_format() -> None:
+    """While the new disk is being formatted there is nothing to replace the stale voter with, nor a word of it."""
+    record = with_disk_lost(running(), IDS[1], new_claim=False)
+    look = scene(record, FIVE[:3], behind=(STALE,))
+    look = replace(look, pods=(*look.pods, formatter(record, node(record, 3001))))
+    said = planned(look)
+    assert said.actions == ()
+    assert "StaleVoter" in reasons(said)
+    assert "ReplacingVoter" not in reasons(said)
+
+
+def test_addition_waits_for_other_work() -> None:
+    """A plain addition is no second half of anything: it is sent only when nothing else is left to do."""
+    record = with_nodes(running(), [NodeID(3003)])
+    record = with_report(with_claim(record, NodeID(3003), "claim-3003-1"), NodeID(3003), directory(3003))
+    look = scene(record, FIVE[:3], (key(3003),), doing=("AddVoter", key(3003)))
+    assert only(planned(look, of(4)), AddRaftVoter).request.voter == key(3003)
+    assert every(planned(replace(look, support=()), of(4)), AddRaftVoter) == []
+
+
 def test_replacement_first_half() -> None:
     """With the intent written the stale key is removed: no other disk of that node id is touched."""
     look = scene(REPLACED, FIVE[:3], (NEW,), behind=(STALE,), doing=(REPLACE, NEW))
@@ -372,6 +404,7 @@ def test_foreign_voter_is_never_removed() -> None:
         said = planned(scene(running(), (*FIVE[:3], key(7)), behind=behind))
         assert every(said, BeginOperation) == []
         assert "ForeignVoter" in reasons(said)
+        assert "RemovingVoter" not in reasons(said)
 
 
 @pytest.mark.parametrize("policy", ["Automatic", "Manual"])
