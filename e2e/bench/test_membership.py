@@ -129,7 +129,7 @@ def test_longest_gap_between_writes(figures: Figures, spaces: list[str], pytestc
     figures.add(
         "gaps",
         f"Longest time without an acknowledged write, in seconds (goal: ratio at most 1.5)\n  {account}",
-        ("", "graceful stop of the active one", "3→5", "5→3 without the active one", "ratio"),
+        ("", "active one stopped", "3→5", "5→3, active one removed", "ratio"),
         [*rows, ("median", *medians, ratio)],
         graceful_stop_s=stops,
         change_s=changes,
