@@ -31,6 +31,8 @@ def _mutant(name: str, rule: str, shares: tuple[str, ...], *edits: tuple[str, st
 
 _SAFETY: Final = "plan/safety.py"
 _LOST_DISKS: Final = ("lost-disk-of-follower", "emptied-disk-of-leader", "lost-disk-of-bootstrap-node")
+_SLOW_FORMAT: Final = tuple(f"initial-3/step:{step}:node-off:3001" for step in (6, 7, 8, 9))
+"""The machine of one formatter is without power for a while."""
 _STORMS: Final = "storms:0-60"
 
 MUTANTS: Final = (
@@ -38,7 +40,7 @@ MUTANTS: Final = (
     _mutant(
         "kafka-before-the-barrier",
         "1",
-        ("initial-3",),
+        _SLOW_FORMAT,
         (
             _SAFETY,
             '    rule = "2-run"\n    if record.phase is not BootstrapPhase.STARTED:',
@@ -53,7 +55,7 @@ MUTANTS: Final = (
     _mutant(
         "barrier-falls-early",
         "1",
-        ("initial-3", "initial-3%20"),
+        _SLOW_FORMAT,
         (
             _SAFETY,
             "for node in initial if not node.formatted]",
