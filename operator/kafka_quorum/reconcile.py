@@ -7,7 +7,7 @@ to act is made again from objects that were listed for it. After an act the call
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Final
 
 from kafka_quorum.act.execute import Context, Executor
 from kafka_quorum.act.narrate import narrate
@@ -278,9 +278,40 @@ def _judge(taken: Snapshot) -> _Judged:
     applied = taken.spec_of(record.applied_revision if record else None)
     if applied is None:
         return _Judged(desired=None, faults=valid)
-    paused: Any = taken.resource.get("spec", {}).get("paused")
-    earlier = accepted_before({**taken.resource, "spec": {**applied, "paused": paused is True}})
+    present = taken.resource.get("spec") or {}
+    earlier = accepted_before({**taken.resource, "spec": _with_policies(applied, present)})
+    if earlier is None:  # the fault is in the policies: nothing is given up or deleted until they are understood
+        earlier = accepted_before({**taken.resource, "spec": _with_policies(applied, _CAUTIOUS | _paused(present))})
     return _Judged(desired=earlier, faults=valid)
+
+
+_CAUTIOUS: Final[Json] = {
+    "controllers": {
+        "replacement": {"lostDisk": "Manual", "lostNode": "Manual"},
+        "storage": {"retentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"}},
+    }
+}
+
+
+def _paused(spec: Json) -> Json:
+    return {"paused": spec.get("paused") is True}
+
+
+def _with_policies(applied: Json, present: Json) -> Json:
+    """The spec that was valid last, under what is said now of pausing, replacing and keeping: those bind at once."""
+    earlier, now = applied.get("controllers") or {}, _object(present, "controllers")
+    storage = {**(earlier.get("storage") or {}), **_only(_object(now, "storage"), "retentionPolicy")}
+    controllers = {**earlier, **_only(now, "replacement"), "storage": storage}
+    return {**applied, **_paused(present), "controllers": controllers}
+
+
+def _object(parent: Json, name: str) -> Json:
+    value = parent.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _only(parent: Json, name: str) -> Json:
+    return {name: parent[name]} if name in parent else {}
 
 
 def _at_rest(done: Pass) -> bool:
