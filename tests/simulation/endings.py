@@ -108,7 +108,8 @@ def _left_behind(world: World, body: Json, voters: frozenset[ReplicaKey]) -> str
     """What a Ready quorum must not have beside its voters: pods, and volumes that the policy does not retain."""
     pods = [pod["metadata"]["name"] for pod in world.kube.all(PODS)]
     retention = (body["spec"]["controllers"].get("storage") or {}).get("retentionPolicy") or {}
-    claims = [claim["metadata"]["name"] for claim in world.kube.all(CLAIMS)]
+    volumes = world.volumes.by_claim  # a claim that has lost its volume before anything ran there is no loss
+    claims = [claim["metadata"]["name"] for claim in world.kube.all(CLAIMS) if claim["metadata"]["uid"] in volumes]
     if len(pods) != len(voters):
         return f"there are pods {', '.join(pods)} for {len(voters)} voters"
     if retention.get("whenScaled", "Delete") == "Delete" and len(claims) != len(voters):
@@ -133,8 +134,9 @@ def _why_not_named(world: World, degraded: Json, lost: list[DiskLost]) -> str:
     status = (resource(world) or {}).get("status") or {}
     stale = {row["nodeID"] for row in status.get("staleReplicas") or []}
     message = str(degraded.get("message", ""))
-    if degraded.get("reason") == "NoLeader" and len(lost) > 1:
-        return ""  # the first of them was cured, or being cured, when the last one broke the majority
+    hidden = any(machine.gone for machine in world.machines.by_name.values())
+    if degraded.get("reason") == "NoLeader" and (hidden or len(lost) > 1):
+        return ""  # nobody tells of a machine; the first of several was being cured when the last broke the majority
     told = ("controller {} lost its disk", "of controller {} is down", "pod demo-{}-")
     for node_id in {one.key.node_id for one in lost if one.key is not None}:
         if node_id in stale or any(text.format(node_id) in message for text in told):

@@ -61,6 +61,7 @@ MUTANTS: Final = (
             "for node in initial if not node.formatted]",
             "for node in initial[:1] if not node.formatted]",
         ),
+        (_SAFETY, 'item.name.startswith(f"{quorum}-format-")', 'item.name.startswith("nothing-")'),
         ("model/identity.py", "    if missing:\n        raise", "    if missing and not record.nodes:\n        raise"),
     ),
     _mutant(

@@ -121,7 +121,9 @@ class World:
             problem = self._bind(pod)
             if problem:
                 condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": problem}
-                self.kube.put_status(PODS, pod, {"conditions": [condition]})
+                rows = pod["status"].get("conditions") or []
+                others = [row for row in rows if row["type"] != condition["type"]]
+                self.kube.put_status(PODS, pod, {"conditions": [condition, *others]})
 
     def _bind(self, pod: Json) -> str:
         """Give a pod its node, and its claims theirs; else say what stands against it."""
