@@ -40,10 +40,10 @@ def ready_quorum(spaces: list[str]) -> Quorum:
     return quorum
 
 
-def plain_quorum(spaces: list[str]) -> str:
+def plain_quorum(spaces: list[str], *, fresh_names: bool = False) -> str:
     """The namespace of the same quorum from plain manifests."""
     namespace = space(spaces)
-    floor.apply_floor(namespace)
+    floor.apply_floor(namespace, fresh_names=fresh_names)
     floor.seconds_until_done(namespace, "app=quorum", floor.ordinal, time.monotonic())
     by_hand.prepare(namespace)
     return namespace
@@ -82,31 +82,39 @@ def cured_by_hand(namespace: str, round_: int) -> dict[str, float]:
 
 
 def test_lost_disk_to_full_voter(figures: Figures, spaces: list[str], pytestconfig: pytest.Config) -> None:
-    """Alternated pairs on two standing quorums: the operator, unattended, and the script, each losing the same disk."""
-    quorum, plain = ready_quorum(spaces), plain_quorum(spaces)
-    rows: list[tuple[int, float, float, float, float, float]] = []
+    """Alternated on three standing quorums that lose the same disk: the operator, unattended, and the script, twice.
+
+    Once on the manifests as they are, where Java remembers for ten or thirty seconds how a controller could not be
+    reached; once with the operator's own setting for that, so that nothing but the work is compared.
+    """
+    quorum, plain, fresh = ready_quorum(spaces), plain_quorum(spaces), plain_quorum(spaces, fresh_names=True)
+    sides = ("hand", "fresh", "operator")
+    rows: list[tuple[float, ...]] = []
     for number in range(int(pytestconfig.getoption("cures"))):
-        hand = unattended = dict[str, float]()
-        for side in ("hand", "operator") if number % 2 == 0 else ("operator", "hand"):
-            if side == "hand":
-                hand = cured_by_hand(plain, number)
-            else:
-                unattended = cured_unattended(quorum, number)
-        columns = (hand["observer"], hand["done"], unattended["observer"], unattended["done"])
-        rows.append((number + 1, *columns, columns[3] / columns[1]))
+        marks: dict[str, dict[str, float]] = {}
+        for side in (*sides[number % 3 :], *sides[: number % 3]):
+            namespace = plain if side == "hand" else fresh
+            by_operator = side == "operator"
+            marks[side] = cured_unattended(quorum, number) if by_operator else cured_by_hand(namespace, number)
+        done_s = [marks[side]["done"] for side in sides]
+        rows.append((number + 1, *done_s, done_s[2] / done_s[0], done_s[2] / done_s[1]))
         print(f"lost disk {rows[-1]}", flush=True)
-    hand_s, done_s = [row[2] for row in rows], [row[4] for row in rows]
-    ratio = statistics.median(done_s) / statistics.median(hand_s)
-    medians = [statistics.median(column) for column in zip(*(row[1:5] for row in rows), strict=True)]
-    worst = [max(column) for column in zip(*(row[1:5] for row in rows), strict=True)]
+    columns = list(zip(*(row[1:4] for row in rows), strict=True))
+    medians, worst = [statistics.median(column) for column in columns], [max(column) for column in columns]
     figures.add(
         "lost_disk",
         "From a lost disk to a full voter again, in seconds (goal: ratio at most 1.3, and under 60)",
-        ("", "by hand: observer", "voter", "operator: observer", "voter", "ratio"),
-        [*rows, ("median", *medians, ratio), ("worst", *worst, worst[3] / worst[1])],
-        by_hand_s=hand_s,
-        operator_s=done_s,
-        ratio=ratio,
+        ("", "by hand", "by hand, names looked up anew", "operator", "ratio", "ratio to the second"),
+        [
+            *rows,
+            ("median", *medians, medians[2] / medians[0], medians[2] / medians[1]),
+            ("worst", *worst, worst[2] / worst[0], worst[2] / worst[1]),
+        ],
+        by_hand_s=columns[0],
+        by_hand_fresh_names_s=columns[1],
+        operator_s=columns[2],
+        ratio=medians[2] / medians[0],
+        ratio_fresh_names=medians[2] / medians[1],
     )
 
 
