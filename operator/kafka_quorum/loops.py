@@ -116,7 +116,5 @@ async def _pause(wake: asyncio.Event, seconds: float, *, deaf_s: float = 0.0) ->
     """Wait so long, or until somebody wakes us; for the first `deaf_s` nobody does, for our own writes would."""
     await asyncio.sleep(deaf_s)
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(
-            seconds - deaf_s
-        ):  # `wait_for` of 3.11 can lose a cancel
+        async with asyncio.timeout(seconds - deaf_s):  # `wait_for` of 3.11 can lose a cancel
             await wake.wait()

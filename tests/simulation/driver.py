@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from tests.simulation.accidents import can_lose, happen
-from tests.simulation.clock import SeededIds
+from tests.simulation.clock import SeededIds, VirtualLoop
 from tests.simulation.edges import CrashedError, KafkaEdge, KubeEdge, Life, Wire
 from tests.simulation.endings import Ending, judge
 from tests.simulation.faults import Accident, Call, Fault, Injection, Loss
@@ -113,7 +113,7 @@ class Driver:
         self._wire = Wire(world=self.world, injection=fault if isinstance(fault, Injection) else None)
         self._turns = list(scenario.turns)
         self._life, self._operator = self._begin()
-        self._loop = asyncio.new_event_loop()
+        self._loop = VirtualLoop(self.world.clock)
         self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end unheard
         self._due_s, self._woken = 0.0, True
         self._passes, self._ready_steps, self._quiet_steps = 0, 0, 0

@@ -61,15 +61,12 @@ def main() -> int:
 
 
 def texts_of(share: str) -> Iterator[str]:
-    """The runs of a share: `NAME` without a fault, `NAME%N` with one in N of its faults besides, `storms:FROM-TO`."""
-    if share.startswith("storms:"):
-        first, _, last = share.removeprefix("storms:").partition("-")
-        yield from (f"storm/{seed}" for seed in range(int(first), int(last)))
-    elif "/" in share:
+    """The runs of a share: a scenario `NAME` with no fault, `NAME~WORD` with every fault of that word, `storm/SEED`."""
+    name, found, word = share.partition("~")
+    if "/" in share or not found:
         yield share
     else:
-        name, _, one_in = share.partition("%")
-        yield from runs_of([name], one_in=int(one_in) if one_in else sys.maxsize)
+        yield from (text for text in runs_of([name]) if f":{word}" in text)
 
 
 def _judge(shares: list[str]) -> int:

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tests.simulation.accidents import can_lose, happen, heal
-from tests.simulation.clock import SeededIds, VirtualClock
+from tests.simulation.clock import SeededIds, VirtualClock, VirtualLoop
 from tests.simulation.driver import KEY, NODE_IDS, NOTICED_STEPS, QUIET_STEPS, Make, Operator, real
 from tests.simulation.edges import CrashedError, KafkaEdge, KubeEdge, Life, Wire
 from tests.simulation.endings import Ending, is_doomed, judge
@@ -151,7 +151,7 @@ class Storm:
         self._spec = self._first_spec()
         self._wire = StormWire(world=self.world)
         self._wire.draw, self._wire.chance, self._wire.strikes = self._draw, self._weather.strike, Counter()
-        self._loop = asyncio.new_event_loop()
+        self._loop = VirtualLoop(self.world.clock)
         self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end unheard
         self._ids = SeededIds(seed + 1000)  # never the sequence of the kubelet
         self._hands = [self._hand() for _ in range(self._weather.operators)]
@@ -264,6 +264,7 @@ class Storm:
             return
         hand = self._draw.choice(ready)
         await self._hop()
+        hand.waiting = [turn for turn in hand.waiting if not turn.done()]  # without calls that were given up
         if hand.waiting:
             hand.waiting.pop(self._draw.randrange(len(hand.waiting))).set_result(None)
             await self._hop()
@@ -322,6 +323,8 @@ class Storm:
         """Let every call that waits run into the dead edges, or beside a pass that has failed."""
         while hand.waiting:
             turn = hand.waiting.pop()
+            if turn.done():  # its call was given up
+                continue
             if hand.life.crashed:
                 turn.set_exception(CrashedError())
             else:
