@@ -26,7 +26,14 @@ from tests.model.values import (
 )
 from tests.plan.reading import every, only, planned, reasons, verdict, wait
 
-from kafka_quorum.model.actions import AddRaftVoter, BeginOperation, FinishOperation, RemoveRaftVoter, WriteRecord
+from kafka_quorum.model.actions import (
+    AddRaftVoter,
+    BeginOperation,
+    DeletePod,
+    FinishOperation,
+    RemoveRaftVoter,
+    WriteRecord,
+)
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import (
     IdentityRecord,
@@ -38,11 +45,14 @@ from kafka_quorum.model.identity import (
 )
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import Memory, Observed
-from kafka_quorum.model.plan import Plan
+from kafka_quorum.model.observed import Memory, Observed, Waiting
+from kafka_quorum.model.plan import Plan, Severity
+from kafka_quorum.plan.safety import may_hand_over
 
 FIVE = tuple(key(3000 + index) for index in range(5))
 REMOVE, REPLACE = "RemoveVoter", "ReplaceVoter"
+DOWN = Waiting(reason="CrashLoopBackOff", message="", last_exit=None)
+ONE = desired(replicas=1, allow_interruption=True)
 
 
 def lost_disk(record: IdentityRecord, node_id: int) -> IdentityRecord:
@@ -59,16 +69,16 @@ def scene(
     committed: bool = True,
     seen: int = 3,
     doing: tuple[str, ReplicaKey] | None = None,
+    kept: int | None = None,
 ) -> Observed:
-    """A quorum with nothing else to do; the first voter leads, `doing` is the open change."""
+    """A quorum with nothing else to do; the first voter leads, `doing` is the open change, the budget keeps `kept`."""
     judged = view(voters, observers, behind=behind, committed=committed)
     if not committed:
         judged = replace(judged, committed_voters=frozenset(FIVE[:3]))
     open_ = replace(operation(doing[1]), type=doing[0]) if doing else None
     settled = len(judged.committed_voters or ())
-    kept = settled if doing or not committed else len(voters) // 2 + 1
-    if not doing and len(voters) <= 2:
-        kept = len(voters)
+    if kept is None:
+        kept = settled if doing or not committed or len(voters) <= 2 else len(voters) // 2 + 1
     look = at_rest(
         record,
         quorum=Known(value=judged),
@@ -114,12 +124,14 @@ def test_leader_goes_when_it_is_the_last_to_go() -> None:
 
 
 def test_only_voter_hands_over() -> None:
-    """One controller is exchanged for another: the new one is added first, then the old leader goes."""
+    """One controller is exchanged for another: the new one is added, the old leader restarts, and then it goes."""
     record = with_nodes(running(1), [NodeID(3007)])
     record = with_report(with_claim(record, NodeID(3007), "claim-3007-1"), NodeID(3007), directory(3007))
-    wanted = of(1, 3007)
-    assert begun(planned(scene(record, (key(3000),), (key(3007),)), wanted)) == ("AddVoter", key(3007))
-    assert begun(planned(scene(record, (key(3000), key(3007))), wanted)) == (REMOVE, key(3000))
+    wanted = of(1, 3007, allow_interruption=True)
+    assert begun(planned(scene(record, (key(3000),), (key(3007),), kept=0), wanted)) == ("AddVoter", key(3007))
+    handed = only(planned(scene(record, (key(3000), key(3007)), kept=1), wanted), DeletePod)
+    assert (handed.pod.node_id, handed.reason, handed.force) == (3000, "LeaderHandsOver", False)
+    assert begun(planned(scene(record, (key(3007), key(3000)), kept=1), wanted)) == (REMOVE, key(3000))
 
 
 def test_dead_before_live() -> None:
@@ -176,17 +188,77 @@ def test_live_removals_wait_for_newcomers(*, formatted: bool) -> None:
 
 
 def test_removed_one_by_one() -> None:
-    """From five to one in four changes, each of which keeps a caught-up majority, the leader last of those that go."""
+    """From five to one in four changes, each of which keeps a caught-up majority, the leader last of those that go.
+
+    It hands over before: nobody removes itself from a pair.
+    """
     voters: tuple[ReplicaKey, ...] = (key(3002), key(3000), key(3001), key(3003), key(3004))
     gone: list[int] = []
     record = running(5)
+    wanted = of(1, allow_interruption=True)
     while len(voters) > 1:
-        type_, target = begun(planned(scene(record, voters), of(1)))
+        kept = 1 if len(voters) == 2 else None
+        said = planned(scene(record, voters, kept=kept), wanted)
+        if every(said, DeletePod):
+            assert (only(said, DeletePod).pod.node_id, gone) == (3002, [3004, 3003, 3001])
+            voters = voters[::-1]
+            said = planned(scene(record, voters, kept=kept), wanted)
+        type_, target = begun(said)
         assert type_ == REMOVE
         gone.append(target.node_id)
         voters = tuple(each for each in voters if each != target)
         record = without_node(record, target.node_id)
     assert gone == [3004, 3003, 3001, 3002]
+
+
+# The leader of a pair
+
+
+@pytest.mark.parametrize("doing", [None, (REMOVE, key(3001))], ids=["not begun", "begun when another led"])
+def test_leader_of_a_pair_hands_over(doing: tuple[str, ReplicaKey] | None) -> None:
+    """It is never asked to remove itself: its pod restarts, and nothing else happens to it."""
+    pair = (key(3001), key(3000))
+    look = scene(running(2), pair, doing=doing, kept=2 if doing else 1)
+    handed = only(planned(look, of(1, allow_interruption=True)), DeletePod)
+    assert (handed.pod.node_id, handed.reason) == (3001, "LeaderHandsOver")
+    assert "caught up, and leads once" in handed.message
+
+
+def test_leader_of_a_pair_needs_leave_to_hand_over() -> None:
+    """Where a quorum of two must not be interrupted it stays, and the wait names the field that decides."""
+    said = planned(scene(running(2), (key(3001), key(3000))), of(1, allow_interruption=False))
+    assert said.actions == ()
+    held = wait(said, "RemovingVoter")
+    assert held.severity is Severity.HELD
+    assert "once spec.controllers.allowInterruption is true" in held.message
+
+
+@pytest.mark.parametrize("of_whom", [3000, 3001], ids=["the other's pod", "its own pod"])
+@pytest.mark.parametrize("how", ["goes", "does not run"])
+def test_leader_of_a_pair_hands_over_to_a_pod_that_runs(of_whom: int, how: str) -> None:
+    """While a pod of either is on its way out, or not up, nothing more is taken away."""
+    look = scene(running(2), (key(3001), key(3000)), kept=1)
+    changes: dict[str, Any] = {"deleting": True} if how == "goes" else {"container": DOWN}
+    look = with_pod(look, of_whom, **changes)
+    assert not any(action.reason == "LeaderHandsOver" for action in every(planned(look, ONE), DeletePod))
+
+
+def test_hand_over_is_judged_on_its_own() -> None:
+    """Its guard holds for an uncommitted set and a follower that lags, whatever other guards have said before."""
+    pair = (key(3001), key(3000))
+    for look, said in (
+        (scene(running(2), pair, committed=False), "once the present voter set is committed"),
+        (scene(running(2), pair, behind=(key(3000),)), "once that is caught up"),
+    ):
+        assert isinstance(look.quorum, Known)
+        judged = may_hand_over(ONE, look, look.quorum.value, key(3001))
+        assert (judged.allowed, said in judged.reason) == (False, True)
+
+
+def test_follower_of_a_pair_is_removed_at_once() -> None:
+    """The leader commits that alone: nobody hands over."""
+    look = scene(running(2), (key(3000), key(3001)), kept=1)
+    assert begun(planned(look, ONE)) == (REMOVE, key(3001))
 
 
 # What holds a removal

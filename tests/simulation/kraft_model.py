@@ -123,6 +123,18 @@ class KraftModel:
         self.processes.remove(process)
         process.leads = False
 
+    def resign(self, process: Process) -> None:
+        """SIGTERM: a leader lets its followers fetch what it has, and the one that wins leads before it is gone."""
+        if not process.leads or process.frozen:
+            return
+        self.replicate(process.cluster_id)
+        process.leads, process.high_watermark = False, -1
+        now_s = self._clock.elapsed_s
+        others = [one for one in self._running(process.cluster_id) if self.connected(one, process)]
+        for one in others:
+            one.leader, one.leaderless_since_s = None, now_s if one is process else now_s - ELECTION_S
+        self._elect(others)
+
     def at(self, address: str, port: int) -> Process | None:
         """The process that listens there."""
         return next((one for one in self.processes if (one.address, one.port) == (address, port)), None)
@@ -200,7 +212,9 @@ class KraftModel:
         now_s = self._clock.elapsed_s
         voters = leader.disk.voter_set
         since_s = now_s - 1.5 * FETCH_TIMEOUT_S
-        if leader.elected_s > since_s:
+        if (
+            leader.elected_s > since_s or len(voters) == 1
+        ):  # of a single voter no leader waits to hear, not even another
             return leader in self.processes
         alive = {key for key in voters if key == leader.key or leader.row(key).fetched_s >= since_s}
         return len(alive) > len(voters) // 2

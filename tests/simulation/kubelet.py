@@ -140,6 +140,8 @@ class Kubelet:
     def _end(self, pod: Json, sandbox: Sandbox | None) -> None:
         """Containers end in one step, the object goes in the next."""
         if sandbox is not None and not sandbox.ending:
+            if sandbox.process is not None:
+                self._kraft.resign(sandbox.process)
             self.kill(sandbox)
             sandbox.done = sandbox.ending = True
             return

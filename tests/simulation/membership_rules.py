@@ -17,6 +17,7 @@ from kafka_quorum.model.ids import DirectoryID, ReplicaKey
 
 RECENT_S: Final = 5.0
 """How old the operator's knowledge of who is caught up may be: a look of two seconds, and the fetch timeout."""
+_PAIR: Final = 2
 _JUST_NOW_S: Final = 1.0
 FORMATTER: Final = "formatter"
 _ROLE, _NODE_ID = "kafkaquorum.io/role", "kafkaquorum.io/node-id"
@@ -63,6 +64,8 @@ class MembershipRules:
         count, majority = len(self._caught_up(leader, staying)), len(staying) // 2 + 1
         if count < majority:
             self._fail("3", f"{target} is removed, and {count} of the {len(staying)} that stay are caught up")
+        if target == leader.key and len(voters) == _PAIR:
+            self._fail("3", f"{target} leads a pair, and is removed: should it crash now, nobody can lead")
         if target == leader.key and not self._elected_since_begun(leader):
             self._in_order(leader, self._caught_up(leader, staying))
 
@@ -96,6 +99,10 @@ class MembershipRules:
             self._fail("3", f"pod {event.name} is stopped, a voter, and there is no leader")
             return
         others = self._caught_up(leader, voters - {process.key})
+        if process is leader and len(voters) == _PAIR and self._may_interrupt(leader):
+            if not others:
+                self._fail("3", f"pod {event.name} is to hand over, and the other voter is not caught up")
+            return
         if len(others) <= len(voters) // 2:
             self._fail("3", f"pod {event.name} is stopped, and {len(others)} of {len(voters)} voters are caught up")
         if process.key.directory_id not in retired:
@@ -168,6 +175,13 @@ class MembershipRules:
             if body["metadata"]["name"] == _quorum(leader):
                 return dict(body["spec"]["controllers"])
         return {}
+
+    def _may_interrupt(self, leader: Process) -> bool:
+        """Whether the leader of a pair may be restarted, for it is to be removed."""
+        spec = self._controllers(leader)
+        wanted = set(spec.get("nodeIDs") or ()) - {leader.meta.node_id}
+        allowed = spec.get("allowInterruption")
+        return len(wanted or ("any",)) == self._wanted(leader) == 1 and allowed is not False
 
     def _wanted(self, leader: Process) -> int:
         return int(self._controllers(leader).get("replicas", 0))

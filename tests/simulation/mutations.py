@@ -145,6 +145,18 @@ MUTANTS: Final = (
         ),
     ),
     _mutant(
+        "the-leader-of-a-pair-removes-itself",
+        "3",
+        ("scale-3-to-1",),
+        (_SAFETY, "    if leads_a_pair(view, target):", "    if False:"),
+    ),
+    _mutant(
+        "a-pair-is-interrupted-without-leave",
+        "3",
+        ("pair-not-to-be-interrupted",),
+        (_SAFETY, "                not desired.allow_interruption,", "                False,"),
+    ),
+    _mutant(
         "everybody-is-caught-up",
         "3",
         ("scale-3-to-5~emptied-and-killed",),

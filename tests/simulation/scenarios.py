@@ -178,6 +178,12 @@ MEMBERSHIP: Final = (
         exhaustive=True,
     ),
     Scenario(
+        name="pair-not-to-be-interrupted",
+        spec=spec_of("InitialControllers", 3, controllers={"allowInterruption": False}),
+        turns=(_turn("asks for one", is_ready, _replicas(1)),),
+        ends="RemovingController",
+    ),
+    Scenario(
         name="lost-disk-manual",
         spec=spec_of("InitialControllers", 3, controllers=_MANUAL),
         turns=(_turn("loses a disk", is_ready, loses(Loss.CLAIM_DELETED, "follower")),),

@@ -145,7 +145,9 @@ class CreatePod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletePod:
-    """Delete exactly this pod (uid and resource version). Its Kafka does not run, or its replica is retired.
+    """Delete exactly this pod (uid and resource version).
+
+    Its Kafka does not run, or its replica is retired, or it is the leader of a pair that is to be removed.
 
     `force` does not wait for the pod's node, which is lost.
     """

@@ -2,8 +2,8 @@
 
 In this order: a lost disk is replaced (the stale key removed and the new one added with nothing in between), a dead
 voter that nobody wants is removed, wanted controllers are added, and live ones that nobody wants are removed, the
-active controller last. The intent is written to the status before a request is sent; whatever becomes of the request,
-the next look decides.
+active controller last; the leader of a pair hands over before it is removed. The intent is written to the status before
+a request is sent; whatever becomes of the request, the next look decides.
 """
 
 from dataclasses import dataclass, replace
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from kafka_quorum.model.actions import (
     AddRaftVoter,
     BeginOperation,
+    DeletePod,
     FinishOperation,
     RecordChange,
     RemoveRaftVoter,
@@ -25,8 +26,15 @@ from kafka_quorum.model.nodes import is_foreign, revision_of, stale_voters
 from kafka_quorum.model.observed import Observed, Operation, PodRole, QuorumView
 from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.model.quorum import AddVoter, Endpoint, RemoveVoter
-from kafka_quorum.plan.part import Part
-from kafka_quorum.plan.safety import may_add_voter, may_change_voters, may_remove_voter
+from kafka_quorum.plan.part import Part, merged
+from kafka_quorum.plan.safety import (
+    leads_a_pair,
+    may_add_voter,
+    may_change_voters,
+    may_hand_over,
+    may_remove_leader,
+    may_remove_voter,
+)
 
 ADD_VOTER = "AddVoter"
 REMOVE_VOTER = "RemoveVoter"
@@ -141,7 +149,8 @@ def _add(scene: _Scene, target: ReplicaKey) -> _Change:
 
 def _remove(scene: _Scene, target: ReplicaKey) -> _Change:
     removal = may_remove_voter(scene.view, scene.desired, scene.record, target)
-    return _Change(type=REMOVE_VOTER, target=target, verdicts=(_one_change(scene, target), removal))
+    leader = may_remove_leader(scene.view, target)
+    return _Change(type=REMOVE_VOTER, target=target, verdicts=(_one_change(scene, target), removal, leader))
 
 
 def _replace(scene: _Scene, stale: ReplicaKey, node: NodeIdentity) -> _Change:
@@ -174,6 +183,8 @@ def _begin(scene: _Scene) -> Part:
         if refused is None:
             begin = BeginOperation(type=change.type, target=change.target)
             return Part(exclusive=begin, waits=tuple(waits), verdicts=tuple(verdicts))
+        if _leads_only(change) and leads_a_pair(scene.view, change.target):
+            return merged((Part(waits=tuple(waits), verdicts=tuple(verdicts)), _hand_over(scene, change)))
         waits.append(_change_wait(change, refused.reason))
     if not scene.view.committed and not waits:
         waits.append(_wait("VoterSetUncommitted", "waits until the present voter set is committed"))
@@ -192,6 +203,8 @@ def _continue(scene: _Scene, operation: Operation) -> Part:
         text = f"the change of {target} gives way to that of {cure.target}: {refused.reason}"
         gone = FinishOperation(id=operation.id, reason="GivenUp", message=text)
         return Part(exclusive=gone, verdicts=(*change.verdicts, *cure.verdicts))
+    if _leads_only(change) and leads_a_pair(scene.view, change.target):
+        return merged((Part(verdicts=change.verdicts), _hand_over(scene, change)))
     if refused is not None or leader is None:
         text = refused.reason if refused else f"the pod of leader {scene.view.answer.leader_id} is not known"
         whole = replace(change, type=operation.type, target=target)
@@ -200,6 +213,25 @@ def _continue(scene: _Scene, operation: Operation) -> Part:
         return Part(exclusive=_add_request(scene, target, leader), verdicts=change.verdicts)
     stale = scene.view.voter_of(target.node_id) or target
     return Part(exclusive=_remove_request(scene, stale, leader), verdicts=change.verdicts)
+
+
+def _leads_only(change: _Change) -> bool:
+    """Whether a removal could be made now, were its target not the leader."""
+    *others, last = change.verdicts
+    return change.type == REMOVE_VOTER and not last.allowed and all(verdict.allowed for verdict in others)
+
+
+def _hand_over(scene: _Scene, change: _Change) -> Part:
+    """Restart the leader of a pair: the other one leads from the moment it stops, and then it can be removed."""
+    verdict = may_hand_over(scene.desired, scene.observed, scene.view, change.target)
+    if not verdict.allowed:
+        wait = _change_wait(change, verdict.reason)
+        held = wait if scene.desired.allow_interruption else replace(wait, severity=Severity.HELD)
+        return Part(waits=(held,), verdicts=(verdict,))
+    pods = scene.observed.pods_of(change.target.node_id, PodRole.KAFKA)
+    pod = next(pod for pod in pods if pod.running and not pod.deleting)
+    message = f"pod {pod.name} restarts, so that it can be removed: {verdict.reason}"
+    return Part(exclusive=DeletePod(pod=pod, reason="LeaderHandsOver", message=message), verdicts=(verdict,))
 
 
 def _cure(scene: _Scene) -> _Change | None:

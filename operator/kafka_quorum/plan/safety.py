@@ -27,6 +27,8 @@ GUARDS: Final = (
     "2-retire-node",
     "3-add-voter",
     "3-remove-voter",
+    "3-remove-leader",
+    "3-hand-over",
     "3-replace-pod",
     "3-stop-retired",
     "4-drop-node",
@@ -303,6 +305,52 @@ def may_remove_voter(view: QuorumView, desired: Desired, record: IdentityRecord,
             (healthy < majority, f"{target} is not removed now: {needs}"),
         ),
         f"{healthy} of the {len(remaining)} voters that stay are caught up",
+    )
+
+
+def leads_a_pair(view: QuorumView, key: ReplicaKey) -> bool:
+    """Whether this voter is the leader and has one other voter."""
+    return key in view.voters and key.node_id == view.answer.leader_id and len(view.voters) == 2  # noqa: PLR2004
+
+
+def may_remove_leader(view: QuorumView, target: ReplicaKey) -> Verdict:
+    """Rule 3: the leader of a pair does not remove itself.
+
+    Should it fail before the other has fetched the change, its own log would be the longer one and say that it is no
+    voter, and the other would lack its vote: no leader ever again (measured, tests/live/test_pair.py).
+    """
+    rule = "3-remove-leader"
+    if leads_a_pair(view, target):
+        (other,) = view.voters - {target}
+        text = f"{target} leads, and {other} is the only other voter: a crash now could leave neither able to lead"
+        return _no(rule, f"{text}, so {target} hands over first")
+    return _yes(rule, f"{target} is not the leader of a pair")
+
+
+def may_hand_over(desired: Desired, observed: Observed, view: QuorumView, target: ReplicaKey) -> Verdict:
+    """Rules 3 to 5: the leader of a pair that is to be removed is restarted, so that the other one leads.
+
+    Nothing covers a restart in a pair: it interrupts the quorum until the pod is back, which takes leave to do so.
+    """
+    rule = "3-hand-over"
+    (other,) = view.voters - {target}
+    running = all(
+        any(pod.running and not pod.deleting for pod in observed.pods_of(key.node_id, PodRole.KAFKA))
+        for key in (target, other)
+    )
+    first = f"{target} hands over to {other} once"
+    return _unless(
+        rule,
+        (
+            (not view.committed, f"{first} the present voter set is committed"),
+            (other not in view.caught_up, f"{first} that is caught up"),
+            (not running, f"{first} the pods of both run, and none is on its way out"),
+            (
+                not desired.allow_interruption,
+                f"{first} spec.controllers.allowInterruption is true: its restart interrupts a quorum of two",
+            ),
+        ),
+        f"{other} is caught up, and leads once {target} stops",
     )
 
 
