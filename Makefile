@@ -9,6 +9,8 @@ PYTHON ?= python3
 UV_VERSION := 0.13.8
 KAFKA_VERSION ?= 4.4.0
 WORKERS ?= 3
+STORMS ?= 2000
+SEED ?= 1
 
 VENV := .venv/bin
 PYTEST := $(VENV)/python -m pytest
@@ -51,10 +53,10 @@ testbed: setup ## a Kubernetes cluster with Kafka's and the operator's image on 
 
 .PHONY: lock
 lock: setup ## resolve the dependencies anew into both requirement locks
-	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --generate-hashes --no-emit-index-url \
+	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --extra observations --generate-hashes --no-emit-index-url \
 	  --python-version 3.11 --universal -o requirements.lock
-	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --extra history --group dev --generate-hashes --no-emit-index-url \
-	  --python-version 3.11 --universal -o requirements-dev.lock
+	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --extra observations --extra history --group dev \
+	  --generate-hashes --no-emit-index-url --python-version 3.11 --universal -o requirements-dev.lock
 
 .PHONY: crds
 crds: setup ## generate the CRD from the models, into crds/ and the chart
@@ -90,6 +92,14 @@ test-fast: check test-unit ## lint, types, import contracts and unit tests; unde
 .PHONY: test-simulation
 test-simulation: setup ## the reconcile code against models of KRaft and Kubernetes, with faults
 	$(PYTEST) -m "simulation and not bench"
+
+.PHONY: soak
+soak: setup ## every scenario under every single fault, and a storm for each of 2000 seeds; prints counts
+	PYTHONPATH=operator:. $(VENV)/python -m tests.simulation --storms $(STORMS) --seed $(SEED)
+
+.PHONY: mutants
+mutants: setup ## deliberate faults of the source, each noticed by a share of the simulation
+	PYTHONPATH=operator:. $(VENV)/python -m tests.simulation.mutants
 
 .PHONY: test-live
 test-live: setup ## real Kafka processes on loopback

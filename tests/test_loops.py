@@ -180,7 +180,8 @@ async def test_failures_back_off(way: str, monkeypatch: pytest.MonkeyPatch) -> N
     """The pause after a failure doubles, up to half a minute; a pass that went well starts it over."""
     pauses: list[float] = []
 
-    async def noted(_: asyncio.Event, seconds: float) -> None:
+    async def noted(_: asyncio.Event, seconds: float, *, deaf_s: float = 0.0) -> None:
+        assert deaf_s <= seconds
         pauses.append(seconds)
 
     async def answer(number: int) -> PassResult:
@@ -201,11 +202,69 @@ async def test_failures_back_off(way: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 0.5]
 
 
+async def test_an_open_change_is_tried_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a change of the voters is open, the pause after a failure stays at a second."""
+    pauses: list[float] = []
+
+    async def noted(_: asyncio.Event, seconds: float, *, deaf_s: float = 0.0) -> None:
+        pauses.append(seconds + 0 * deaf_s)
+
+    async def answer(number: int) -> PassResult:
+        if number == 6:
+            await asyncio.Event().wait()
+        return PassResult(plan=None, outcomes=(FAILED,), requeue_s=1.0, again=False, gone=False, urgent=True)
+
+    monkeypatch.setattr(module, "_pause", noted)
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    loops.wake(KEY, create=True)
+    await passes.reach(6)
+    await loops.stop()
+    assert pauses == [0.5, 1.0, 1.0, 1.0, 1.0]
+
+
+async def test_a_wake_up_does_not_shorten_the_first_part_of_a_failures_pause() -> None:
+    """What we write wakes us: a failed act is not repeated as fast as its own traces are seen."""
+    begun: list[float] = []
+    clock = asyncio.get_running_loop().time
+
+    async def answer(_: int) -> PassResult:
+        begun.append(clock())
+        loops.wake(KEY, create=False)
+        return PassResult(plan=None, outcomes=(FAILED,), requeue_s=1.0, again=False, gone=False)
+
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    loops.wake(KEY, create=True)
+    await passes.reach(2)
+    await loops.stop()
+    assert begun[1] - begun[0] >= 0.5
+
+
+async def test_stopping_is_not_lost_to_a_wake_up() -> None:
+    """A loop that is woken and told to stop at the same moment stops."""
+    for turns in range(6):
+        passes = Passes(lambda _: _done())
+        loops = loops_of(passes)
+        loops.wake(KEY, create=True)
+        await passes.reach(1)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        loops.wake(KEY, create=False)
+        async with asyncio.timeout(DEADLINE_S):
+            await loops.stop()
+
+
+async def _done() -> PassResult:
+    return result()
+
+
 async def test_a_pass_with_nothing_to_do_sets_its_own_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a wake-up the next pass comes when the plan said."""
     pauses: list[float] = []
 
-    async def noted(_: asyncio.Event, seconds: float) -> None:
+    async def noted(_: asyncio.Event, seconds: float, *, deaf_s: float = 0.0) -> None:
+        assert deaf_s <= seconds
         pauses.append(seconds)
 
     async def answer(number: int) -> PassResult:

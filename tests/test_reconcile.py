@@ -1,18 +1,20 @@
 """One pass over one quorum, between an API server and controllers that answer as the test says."""
 
+import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from tests.kube.recording import Call, RecordingKube
-from tests.model.values import CLUSTER, IDS, NAME, NAMESPACE, UID, answer, key
+from tests.model.values import CLUSTER, IDS, NAME, NAMESPACE, UID, answer, directory, key
 from tests.observe import kubernetes as k8s
 from tests.observe.test_gather import api_server, healthy
 from tests.wire.answering import AnsweringControllers
 
 from kafka_quorum.errors import KubeConflict, KubeUnavailable
-from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS
-from kafka_quorum.model.quorum import ClusterAnswer, Endpoint
+from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS, Json
+from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, QuorumAnswer
 from kafka_quorum.reconcile import PassResult, QuorumKey, Reconciler
 from kafka_quorum.settings import Settings
 
@@ -55,10 +57,11 @@ class Bench:
     def __init__(self, kube: RecordingKube | None = None, controllers: AnsweringControllers | None = None) -> None:
         """A resource with nothing, unless the test brings more."""
         self.kube = kube or RecordingKube()
+        self.controllers = controllers or AnsweringControllers()
         self.clock = TickingClock()
         self.reconciler = Reconciler(
             kube=self.kube,
-            controllers=controllers or AnsweringControllers(),
+            controllers=self.controllers,
             clock=self.clock,
             ids=Ids(),
             settings=Settings(),
@@ -172,6 +175,49 @@ async def test_invalid_now() -> None:
     assert result.plan is not None
     assert bench.condition("SpecAccepted") == ("False", "InvalidSpec")
     assert ("create", "pods") in [(call.verb, call.plural) for call in bench.acts()]
+
+
+@pytest.mark.parametrize(
+    ("controllers", "retired"),
+    [
+        ({"replacement": {"lostDisk": "Automatic"}}, True),
+        ({"replacement": {"lostDisk": "Manual"}}, False),
+        ({"replacement": {"lostDisk": "perhaps"}}, False),
+        ({"replacement": "perhaps"}, False),
+        ("no object", True),
+    ],
+    ids=["Automatic", "Manual", "not understood", "no object", "no controllers"],
+)
+async def test_policies_of_an_invalid_spec_bind_at_once(controllers: Any, *, retired: bool) -> None:  # noqa: ANN401
+    """What is said of replacing counts although the rest is invalid; not understood, nothing is given up."""
+    bench = at_work()
+    revision = next(item for (plural, _), item in bench.kube.objects.items() if plural == "controllerrevisions")
+    revision["data"]["spec"] = SPEC
+    for _ in range(3):
+        await bench.run()
+    for plural, name in ((PODS.plural, "alpha-3001-g1"), (CLAIMS.plural, "alpha-3001-g1")):
+        del bench.kube.objects[plural, name]
+    bench.controllers.quorums = {3000: without_live(3001)}
+    bench.resource({"kafka": {"version": "four"}, "controllers": controllers})
+    bench.reconciler.changed(KEY)
+    await bench.run()
+    record = bench.kube.objects[CONFIG_MAPS.plural, "alpha-identity"]
+    assert (directory(3001) in lost_of(record, 3001)) is retired
+
+
+def without_live(node_id: int) -> QuorumAnswer:
+    """The leader's answer where this one's last fetch is long ago."""
+    said = answer([key(each) for each in IDS])
+    old = tuple(
+        replace(row, last_fetch_ms=1, last_caught_up_ms=1) if row.key.node_id == node_id else row for row in said.voters
+    )
+    return replace(said, voters=old)
+
+
+def lost_of(record: Json, node_id: int) -> list[str]:
+    """The directory ids that the stored record calls lost."""
+    nodes = json.loads(record["data"]["record.json"])["nodes"]
+    return next(list(node["lost"]) for node in nodes if node["node_id"] == node_id)
 
 
 async def test_earlier_resource_binds_nobody() -> None:

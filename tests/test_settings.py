@@ -23,6 +23,8 @@ def test_everything_set_is_taken() -> None:
             "KQ_TICK_S": "2.5",
             "KQ_RESYNC_S": "60",
             "KQ_PROBE_PORT": "9000",
+            "KQ_LEASE_NAMESPACE": "operators",
+            "KQ_LEASE_NAME": "mine",
             "HOSTNAME": "operator-0",
         }
     )
@@ -36,6 +38,8 @@ def test_everything_set_is_taken() -> None:
         resync_s=60.0,
         probe_port=9000,
         holder="operator-0",
+        lease_namespace="operators",
+        lease_name="mine",
     )
 
 

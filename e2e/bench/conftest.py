@@ -13,6 +13,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """`--figures json` prints JSON in place of tables."""
     parser.addoption("--figures", choices=("table", "json"), default="table", help="how figures are printed")
     parser.addoption("--pairs", type=int, default=5, help="how many alternated pairs of bootstraps")
+    parser.addoption("--cures", type=int, default=10, help="how many pairs of lost disks")
+    parser.addoption("--changes", type=int, default=5, help="how many changes of controllers under writes")
     parser.addoption("--rest-seconds", type=int, default=300, help="how long quorums at rest are measured")
 
 

@@ -27,7 +27,7 @@ def table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> 
     """A title and aligned columns: the first to the left, numbers to the right."""
     cells = [list(head), *([_cell(value) for value in row] for row in rows)]
     widths = [max(len(row[index]) for row in cells) for index in range(len(head))]
-    lines = [title]
+    lines = title.splitlines()
     for first, *rest in cells:
         right = (text.rjust(width) for text, width in zip(rest, widths[1:], strict=True))
         lines.append("  " + "  ".join((first.ljust(widths[0]), *right)).rstrip())

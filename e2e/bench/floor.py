@@ -19,29 +19,40 @@ from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.observed import Memory
 from kafka_quorum.model.quorum import Endpoint, QuorumAnswer
 from kafka_quorum.observe.quorum import FETCH_TIMEOUT_MS, leader_of, view
+from kafka_quorum.resources.properties import JAVA_SECURITY
 from kafka_quorum.wire.admin import KafkaControllers
 from testbed.config import SOURCE
 
 HEAP = "256Mi"
+CLUSTER_ID = "GxYTuLWqRhmb7dK0aQ2Ssw"
+"""The cluster id that the plain manifests format with."""
 _MANIFEST: Path = SOURCE / "examples" / "quorum.yaml"
 _CONTROLLERS = 3
 _POLL_S = 0.1
 _TIMEOUT_S = 120.0
 
 
-def manifests() -> str:
-    """The test-bed's example with the heap that the operator's quorum has, and no other change."""
+def manifests(*, fresh_names: bool = False) -> str:
+    """The test-bed's example with the heap that the operator's quorum has, and no other change.
+
+    With `fresh_names` Java remembers addresses no longer than in the operator's pods.
+    """
     documents: list[Json] = list(yaml.safe_load_all(_MANIFEST.read_text()))
     for document in documents:
+        if document["kind"] == "ConfigMap":
+            document["data"]["java.security"] = JAVA_SECURITY
         if document["kind"] == "StatefulSet":
             (container,) = document["spec"]["template"]["spec"]["containers"]
             container["env"] = [{"name": "KAFKA_HEAP_OPTS", "value": "-Xms256m -Xmx256m"}]
+            if fresh_names:
+                option = "-Djava.security.properties=/settings/java.security"
+                container["env"].append({"name": "KAFKA_OPTS", "value": option})
     return yaml.safe_dump_all(documents)
 
 
-def apply_floor(namespace: str) -> None:
+def apply_floor(namespace: str, *, fresh_names: bool = False) -> None:
     """Apply the plain manifests."""
-    kubectl("-n", namespace, "apply", "-f", "-", stdin=manifests())
+    kubectl("-n", namespace, "apply", "-f", "-", stdin=manifests(fresh_names=fresh_names))
 
 
 def seconds_until_done(namespace: str, selector: str, node_of: Callable[[Json], int], started_s: float) -> float:
@@ -65,7 +76,7 @@ async def _until_done(namespace: str, selector: str, node_of: Callable[[Json], i
         while (passed_s := time.monotonic() - started_s) < _TIMEOUT_S:
             if len(endpoints) < _CONTROLLERS:
                 pods = await asyncio.to_thread(items, namespace, "pods", "-l", selector)
-                endpoints = _endpoints(pods, node_of)
+                endpoints = endpoints_of(pods, node_of)
             elif await _done(controllers, endpoints):
                 return passed_s
             await asyncio.sleep(_POLL_S)
@@ -74,7 +85,8 @@ async def _until_done(namespace: str, selector: str, node_of: Callable[[Json], i
         await controllers.close()
 
 
-def _endpoints(pods: list[Json], node_of: Callable[[Json], int]) -> list[Endpoint]:
+def endpoints_of(pods: list[Json], node_of: Callable[[Json], int]) -> list[Endpoint]:
+    """Where the controllers in these pods listen, as far as they have an address."""
     addresses = ((node_of(pod), pod["status"].get("podIP")) for pod in pods)
     return [Endpoint(node_id=NodeID(node), host=address, port=9093) for node, address in addresses if address]
 

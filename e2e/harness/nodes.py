@@ -2,8 +2,12 @@
 
 import json
 import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from harness.shell import Json, get, run, succeed
+from testbed.config import SOURCE
 
 _CTR = ("ctr", "-n", "k8s.io")
 
@@ -13,13 +17,28 @@ def on_node(node: str, *command: str) -> str:
     return succeed("docker", "exec", node, *command)
 
 
-def kill_container(pod: Json, name: str | None = None) -> None:
-    """SIGKILL to the process of a container (the first one), if it runs."""
+def signal_container(pod: Json, signal: str, name: str | None = None) -> None:
+    """A signal to the process of a container (the first one), if it runs: `SIGKILL`, `SIGSTOP`, `SIGCONT`."""
     rows = pod.get("status", {}).get("containerStatuses", [])
     row: Json = next((row for row in rows if name in (None, row["name"])), {})
     identity = row.get("containerID", "").removeprefix("containerd://")
     if identity and "running" in row.get("state", {}):
-        run("docker", "exec", pod["spec"]["nodeName"], *_CTR, "tasks", "kill", "-s", "SIGKILL", identity)
+        run("docker", "exec", pod["spec"]["nodeName"], *_CTR, "tasks", "kill", "-s", signal, identity)
+
+
+def kill_container(pod: Json, name: str | None = None) -> None:
+    """SIGKILL to the process of a container (the first one), if it runs."""
+    signal_container(pod, "SIGKILL", name)
+
+
+@contextmanager
+def frozen(pod: Json) -> Iterator[None]:
+    """While this lasts the process of a pod's first container does nothing, and keeps its connections."""
+    signal_container(pod, "SIGSTOP")
+    try:
+        yield
+    finally:
+        signal_container(pod, "SIGCONT")
 
 
 def kill_sandbox(pod: Json) -> None:
@@ -32,6 +51,38 @@ def kill_sandbox(pod: Json) -> None:
     assert sandboxes, f"no sandbox of pod {pod['metadata']['name']} on {node}"
     for identity in sandboxes:
         run("docker", "exec", node, *_CTR, "tasks", "kill", "-a", "-s", "SIGKILL", identity)
+
+
+def is_ready(node: str) -> bool:
+    """Whether Kubernetes calls a node ready."""
+    conditions = get("default", "node", node)["status"]["conditions"]
+    return any(row["type"] == "Ready" and row["status"] == "True" for row in conditions)
+
+
+def power_on(node: str) -> None:
+    """Start it again, and wait until it is ready."""
+    succeed(sys.executable, str(SOURCE), "node-start", node, timeout_s=180)
+
+
+@contextmanager
+def powered_off(node: str) -> Iterator[None]:
+    """While this lasts a node has no power."""
+    succeed(sys.executable, str(SOURCE), "node-kill", node)
+    try:
+        yield
+    finally:
+        power_on(node)
+
+
+@contextmanager
+def partitioned(node: str, *peers: str) -> Iterator[None]:
+    """While this lasts a node and its pods are cut off from everything, or from these nodes only."""
+    chosen = [argument for peer in peers for argument in ("--peer", peer)]
+    succeed(sys.executable, str(SOURCE), "node-partition", node, *chosen)
+    try:
+        yield
+    finally:
+        succeed(sys.executable, str(SOURCE), "node-heal", node)
 
 
 def volume_of(namespace: str, claim: str) -> tuple[str, str]:

@@ -2,10 +2,12 @@
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from demo import NAMESPACE, RELEASE, helm_upgrade
 from harness.nodes import kill_container
-from harness.shell import Json, items, kubectl, run, succeed, wait_until
+from harness.shell import Json, get, items, kubectl, run, succeed, wait_until
 from testbed.config import SOURCE
 
 DEPLOYMENT = f"deployment/{RELEASE}"
@@ -31,6 +33,54 @@ def uninstall() -> None:
 def pods() -> list[Json]:
     """The operator's pods, those on their way out included."""
     return items(NAMESPACE, "pods", "-l", _SELECTOR)
+
+
+def holder() -> str:
+    """The pod that holds the lease; empty if none does."""
+    found = get(NAMESPACE, "lease", RELEASE)
+    return str(found.get("spec", {}).get("holderIdentity") or "")
+
+
+def wait_acting() -> Json:
+    """Wait until one of the present pods holds the lease: it is the one that acts, and is returned."""
+
+    def acting() -> Json | None:
+        name = holder()
+        return next((pod for pod in pods() if pod["metadata"]["name"] == name), None)
+
+    return wait_until("an operator holds the lease", acting, _START_TIMEOUT_S)
+
+
+@contextmanager
+def second(image_: str) -> Iterator[None]:
+    """While this lasts another operator acts beside the installed one, under a lease of its own."""
+    name = f"{RELEASE}-second"
+    deployment = get(NAMESPACE, DEPLOYMENT)
+    spec = deployment["spec"]
+    labels = {"app": name}
+    spec["selector"]["matchLabels"] = labels
+    spec["template"]["metadata"]["labels"] = labels
+    (container,) = spec["template"]["spec"]["containers"]
+    container["image"] = image_
+    (lease,) = (entry for entry in container["env"] if entry["name"] == "KQ_LEASE_NAME")
+    lease["value"] = name
+    role, where = f"{name}-lease", ("-n", NAMESPACE)
+    account = spec["template"]["spec"]["serviceAccountName"]
+    made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": NAMESPACE}}
+    kubectl(*where, "create", "role", role, "--verb=get,update", "--resource=leases", f"--resource-name={name}")
+    try:
+        kubectl(*where, "create", "rolebinding", role, f"--role={role}", f"--serviceaccount={NAMESPACE}:{account}")
+        kubectl("create", "-f", "-", stdin=json.dumps(made | {"spec": spec}))
+        kubectl(*where, "rollout", "status", f"deployment/{name}", f"--timeout={_START_TIMEOUT_S:.0f}s")
+
+        def held() -> object:
+            return get(NAMESPACE, "lease", name).get("spec", {}).get("holderIdentity")
+
+        wait_until("the second operator holds its lease", held, _START_TIMEOUT_S)
+        yield
+    finally:
+        for kind, leftover in (("deployment", name), ("rolebinding", role), ("role", role), ("lease", name)):
+            run("kubectl", *where, "delete", kind, leftover, "--ignore-not-found", "--timeout=60s")
 
 
 def stop() -> None:

@@ -167,14 +167,6 @@ class Quorum:
         """The cluster ids that the running controllers answer with."""
         return asyncio.run(_cluster_ids(self._endpoints()))
 
-    def remove_voter(self, key: str) -> None:
-        """What a person does about a stale voter, with Kafka's own tool in one of the pods."""
-        node_id, _, directory = key.partition("-")
-        pod = next(pod for number, pod in self.pods().items() if number != int(node_id))
-        tool = ("/opt/kafka/bin/kafka-metadata-quorum.sh", "--bootstrap-controller", f"localhost:{_PORT}")
-        ids = ("--controller-id", node_id, "--controller-directory-id", directory)
-        self._kubectl("exec", pod["metadata"]["name"], "-c", "kafka", "--", *tool, "remove-controller", *ids)
-
     def _endpoints(self) -> tuple[Endpoint, ...]:
         with_address = ((node_id, pod["status"].get("podIP")) for node_id, pod in self.pods().items())
         return tuple(Endpoint(node_id=NodeID(n), host=address, port=_PORT) for n, address in with_address if address)

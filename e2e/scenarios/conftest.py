@@ -1,17 +1,25 @@
 """Every scenario: the installed operator, namespaces under the restricted standard, a report if it fails."""
 
 import json
+import sys
 import uuid
 from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 
 import pytest
 
 from harness import operator
+from harness.broker import KAFKA_IMAGE
 from harness.quorum import Quorum
-from harness.shell import kubectl, run
+from harness.shell import kubectl, run, succeed
+from harness.writer import Writer
+from testbed.config import SOURCE
 
 Make = Callable[[str], Quorum]
+Write = Callable[[Quorum], Writer]
 
+WAYS_IN = range(3000, 3008)
+"""The node ids at which a writer's broker looks for the quorum: all that any scenario uses."""
 _QUORUMS = pytest.StashKey[list[Quorum]]()
 
 
@@ -87,6 +95,19 @@ def ready(quorum: Quorum) -> Quorum:
     quorum.apply()
     quorum.wait_ready()
     return quorum
+
+
+@pytest.fixture(scope="session")
+def kafka_everywhere() -> None:
+    """Kafka's image is on the control plane too, where the writers' brokers run."""
+    succeed(sys.executable, str(SOURCE), "load", KAFKA_IMAGE, "--all-nodes", timeout_s=240)
+
+
+@pytest.fixture
+def writing(namespaces: Callable[[], str], kafka_everywhere: None) -> Iterator[Write]:  # noqa: ARG001 - an order
+    """Starts clients that write metadata until the scenario ends, or until they are told to finish."""
+    with ExitStack() as stack:
+        yield lambda quorum: stack.enter_context(Writer(quorum, WAYS_IN))
 
 
 @pytest.hookimpl(wrapper=True)

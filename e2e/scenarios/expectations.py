@@ -2,6 +2,8 @@
 
 from harness import nodes
 from harness.quorum import Quorum
+from harness.shell import wait_until
+from harness.writer import Writer
 
 
 def assert_one_quorum(quorum: Quorum, *, initial: set[int], voters: set[int]) -> None:
@@ -32,3 +34,30 @@ def formatted_with_voters(quorum: Quorum) -> set[str]:
 def restarts(quorum: Quorum) -> int:
     """How often Kafka's containers were restarted."""
     return sum(count for _, count, _ in quorum.running().values())
+
+
+def assert_untouched(quorum: Quorum, before: dict[int, tuple[str, int, str]], staying: set[int]) -> None:
+    """The pods of these controllers are the ones that they were, and never restarted."""
+    now = quorum.running()
+    assert {node: now.get(node) for node in staying} == {node: before[node] for node in staying}
+
+
+def assert_nothing_lost(writer: Writer, since_s: float | None = None) -> None:
+    """The quorum as it is now takes writes, and every write that was ever acknowledged is there."""
+    writer.wait_acknowledged()
+    account = writer.finish()
+    if since_s is not None:
+        print(f"longest time without an acknowledgement: {account.longest_gap_s(since_s, account.last_s):.2f} s")
+    assert account.acknowledged
+    assert not account.lost
+
+
+def assert_removed(quorum: Quorum, node_ids: set[int]) -> None:
+    """Of removed controllers neither pods nor claims are left, nor a place in the record."""
+
+    def gone() -> bool:
+        left = {int(claim["metadata"]["labels"]["kafkaquorum.io/node-id"]) for claim in quorum.claims().values()}
+        return not node_ids & (left | set(quorum.pods()) | set(quorum.pods("formatter")))
+
+    wait_until(f"nothing is left of {sorted(node_ids)}", gone, 90)
+    assert not node_ids & {row["node_id"] for row in quorum.record()["nodes"]}

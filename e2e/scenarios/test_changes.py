@@ -89,7 +89,6 @@ def test_a_paused_quorum_is_left_alone(ready: Quorum) -> None:
         pytest.param({"kafka": {"image": "testbed/kafka:other"}}, "spec.kafka.image", id="image"),
         pytest.param({"kafka": {"config": {"num.io.threads": "9"}}}, "spec.kafka.config", id="config"),
         pytest.param({"controllers": {"jvm": {"heap": "160Mi"}}}, "spec.controllers.jvm", id="jvm"),
-        pytest.param({"controllers": {"replicas": 1}}, "spec.controllers", id="fewer"),
     ],
 )
 def test_what_is_not_supported_yet_touches_nothing(change: Json, field: str, ready: Quorum) -> None:

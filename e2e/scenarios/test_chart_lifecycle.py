@@ -132,13 +132,23 @@ def test_the_operators_pod_is_admitted_where_only_restricted_pods_are(chart: Cha
 
 
 def test_the_operator_may_do_what_it_needs_and_no_more(chart: Chart) -> None:
-    """The API server's own answer about its account: pods yes, secrets and other namespaces no."""
+    """The API server's own answer about its account: pods and its lease yes, secrets and other namespaces no."""
     installed(chart, "one")
     account = f"--as=system:serviceaccount:{chart.namespace}:one-kafka-quorum-operator"
-    allowed = (("create", "pods"), ("patch", "pods/status"), ("update", "configmaps"), ("watch", chart.definition))
+    allowed = (
+        ("create", "pods"),
+        ("patch", "pods/status"),
+        ("update", "configmaps"),
+        ("delete", "persistentvolumeclaims"),
+        ("watch", chart.definition),
+        ("get", "nodes"),
+        ("update", "leases.coordination.k8s.io/one-kafka-quorum-operator"),
+    )
     denied = (
         ("get", "secrets"),
-        ("delete", "persistentvolumeclaims"),
+        ("list", "nodes"),
+        ("update", "leases.coordination.k8s.io/another"),
+        ("update", "persistentvolumeclaims"),
         ("update", chart.definition),
         ("patch", chart.definition),
         ("create", "pods/exec"),
@@ -152,9 +162,11 @@ def test_the_operator_may_do_what_it_needs_and_no_more(chart: Chart) -> None:
 
 
 def may(chart: Chart, account: str, verb: str, kind: str) -> bool:
-    """The API server's answer for the chart's namespace; `kind` may have a subresource behind a slash."""
-    name, _, subresource = kind.partition("/")
-    detail = (f"--subresource={subresource}",) if subresource else ()
-    answer = run("kubectl", "auth", "can-i", verb, name, *detail, account, "-n", chart.namespace)
+    """The API server's answer for the chart's namespace; behind a slash is a subresource, or the name of a lease."""
+    name, _, rest = kind.partition("/")
+    if rest and not name.startswith("leases"):
+        answer = run("kubectl", "auth", "can-i", verb, name, f"--subresource={rest}", account, "-n", chart.namespace)
+    else:
+        answer = run("kubectl", "auth", "can-i", verb, kind, account, "-n", chart.namespace)
     assert answer.stdout.strip() in {"yes", "no"}, answer.stderr
     return answer.stdout.strip() == "yes"

@@ -1,16 +1,20 @@
-"""A disk that is emptied behind the barrier: never an initial format, never a second quorum, the stale voter named."""
+"""A disk that is emptied behind the barrier: never an initial format or a second quorum; cured by itself, or named."""
+
+import time
 
 import pytest
 
 from harness import nodes
 from harness.quorum import Quorum
 from harness.shell import holds_for, wait_until
-from scenarios.expectations import assert_one_quorum, formatted_with_voters
+from scenarios.conftest import Write
+from scenarios.expectations import assert_nothing_lost, assert_one_quorum, assert_untouched, formatted_with_voters
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
+ALL = {3000, 3001, 3002}
 STANDALONE = {"bootstrap": {"mode": "Standalone"}}
-_OBSERVER_TIMEOUT_S = 90.0
+_CURED_TIMEOUT_S = 90.0
 
 
 def lose_disk(quorum: Quorum, node_id: int) -> str:
@@ -21,98 +25,114 @@ def lose_disk(quorum: Quorum, node_id: int) -> str:
     return f"{node_id}-{row['directoryID']}"
 
 
-def assert_comes_back_as_observer(quorum: Quorum, lost: str) -> str:
-    """The lost replica is named as a stale voter, its node is an observer on a new directory id: returns its key."""
+def wait_cured(quorum: Quorum, lost: str) -> str:
+    """Unattended, the node is a voter with a new directory id and the lost one is none; returns the new replica key."""
     node_id = int(lost.partition("-")[0])
 
-    def observer() -> str | None:
-        return next((key for key in quorum.observers() if key.startswith(f"{node_id}-") and key != lost), None)
+    def cured() -> str | None:
+        own = [key for key in quorum.voters() if key.startswith(f"{node_id}-")]
+        return own[0] if own and own != [lost] else None
 
-    key = wait_until(f"controller {node_id} is an observer", observer, _OBSERVER_TIMEOUT_S)
-    condition = quorum.wait_condition("Degraded", "True", "StaleVoter")
-    assert lost in condition["message"]
-    assert "remove-controller" in condition["message"]
-    stale = quorum.status()["staleReplicas"]
-    assert [(f"{row['nodeID']}-{row['directoryID']}", row["kind"]) for row in stale] == [(lost, "Voter")]
+    key = wait_until(f"controller {node_id} is a voter on another disk", cured, _CURED_TIMEOUT_S)
+    quorum.wait_ready()
+    assert lost not in quorum.voters()
     claim = quorum.controller(node_id)["claimName"]
     assert claim not in formatted_with_voters(quorum)
     assert nodes.meta_properties(quorum.namespace, claim)["cluster.id"] == quorum.record()["cluster_id"]
-    assert lost in quorum.voters()
+    # As an observer the lost key may be named for five minutes more: so long the leader remembers it.
+    assert "Voter" not in {row["kind"] for row in quorum.status().get("staleReplicas", [])}
     return key
 
 
-def assert_ready_once_removed(quorum: Quorum, lost: str, newcomer: str) -> None:
-    """A person removes the stale voter with Kafka's own tool; the operator adds the new key by itself."""
-    quorum.remove_voter(lost)
-    quorum.wait_ready()
-    voters = quorum.voters()
-    assert newcomer in voters
-    assert lost not in voters
-    # As an observer the lost key may be named for five minutes more: so long the leader remembers it.
-    assert "Voter" not in {row["kind"] for row in quorum.status().get("staleReplicas", [])}
-
-
 @pytest.mark.parametrize(
-    ("spec", "initial"),
+    ("spec", "initial", "which"),
     [
-        pytest.param(STANDALONE, {3000}, id="standalone"),
-        pytest.param({}, {3000, 3001, 3002}, id="initial", marks=pytest.mark.full),
+        pytest.param(STANDALONE, {3000}, "bootstrap", id="standalone-bootstrap", marks=pytest.mark.full),
+        pytest.param({}, ALL, "bootstrap", id="bootstrap", marks=pytest.mark.full),
+        pytest.param({}, ALL, "follower", id="follower", marks=pytest.mark.full),
+        pytest.param({}, ALL, "leader", id="leader"),
     ],
 )
-def test_the_wiped_bootstrap_node_comes_back_as_an_observer(
-    spec: dict[str, object], initial: set[int], quorum: Quorum
+def test_an_emptied_volume_is_cured(
+    spec: dict[str, object], initial: set[int], which: str, quorum: Quorum, writing: Write
 ) -> None:
-    """Its empty disk never gets initial voters again: it is an observer until its stale voter is removed."""
+    """Unattended, whoever it is: never formatted with voters again, caught up as an observer, then in its key's place.
+
+    Nobody else restarts, the cluster id stays, and no acknowledged write is lost.
+    """
     quorum.apply(spec)
     quorum.wait_ready()
-    cluster, others = quorum.record()["cluster_id"], quorum.voters()
-    lost = lose_disk(quorum, 3000)
-    newcomer = assert_comes_back_as_observer(quorum, lost)
-    assert quorum.voters() == others
-    assert_ready_once_removed(quorum, lost, newcomer)
+    cluster, before, running = quorum.record()["cluster_id"], quorum.voters(), quorum.running()
+    writer, active = writing(quorum), wait_until("a leader answers", quorum.describe, 60).leader_id
+    node_id = {"bootstrap": 3000, "leader": int(active), "follower": min(ALL - {active})}[which]
+    began_s = time.monotonic()
+    lost = lose_disk(quorum, node_id)
+    newcomer = wait_cured(quorum, lost)
+    print(f"{time.monotonic() - began_s:.1f} s from the lost disk to Ready")
+    assert quorum.voters() == before - {lost} | {newcomer}
     assert quorum.record()["cluster_id"] == cluster
-    assert_one_quorum(quorum, initial=initial, voters={3000, 3001, 3002})
+    assert_untouched(quorum, running, ALL - {node_id})
+    changes = [reason for reason, _ in quorum.events() if reason.endswith("RaftVoter")]
+    assert changes[-2:] == ["RemoveRaftVoter", "AddRaftVoter"]
+    assert changes.count("RemoveRaftVoter") == 1
+    assert_one_quorum(quorum, initial=initial, voters=ALL)
+    assert_nothing_lost(writer, began_s)
 
 
 @pytest.mark.full
 def test_a_disk_emptied_under_a_running_pod_is_not_run_on(quorum: Quorum) -> None:
-    """After its sandbox is killed the pod finds the disk empty and refuses; it comes back as an observer."""
+    """After its sandbox is killed the pod finds the disk empty and refuses; then the disk is replaced."""
     quorum.apply()
     quorum.wait_ready()
     pod = quorum.pods()[3001]
     row = quorum.controller(3001)
     quorum.wipe(row["claimName"])
     nodes.kill_sandbox(pod)
-    lost = f"3001-{row['directoryID']}"
-    newcomer = assert_comes_back_as_observer(quorum, lost)
-    assert_ready_once_removed(quorum, lost, newcomer)
+    wait_cured(quorum, f"3001-{row['directoryID']}")
+    assert_one_quorum(quorum, initial=ALL, voters=ALL)
+
+
+@pytest.mark.full
+def test_a_lost_disk_is_left_alone_where_the_policy_is_manual(quorum: Quorum) -> None:
+    """The pod refuses the empty disk, nothing is formatted, and the way out is named; set to Automatic, it is cured."""
+    quorum.apply({"controllers": {"replacement": {"lostDisk": "Manual"}}})
+    quorum.wait_ready()
+    voters = quorum.voters()
+    lost = lose_disk(quorum, 3001)
+    condition = quorum.wait_condition("Degraded", "True", "LostDisk")
+    assert "spec.controllers.replacement.lostDisk" in condition["message"]
+    holds_for("the voter set is left alone", lambda: quorum.voters() == voters and not quorum.pods("formatter"), 8)
+    quorum.patch({"controllers": {"replacement": {"lostDisk": "Automatic"}}})
+    wait_cured(quorum, lost)
 
 
 @pytest.mark.full
 def test_the_only_voters_empty_disk_is_left_alone(quorum: Quorum) -> None:
-    """With one voter there is no quorum to come back to: nothing is formatted, and the loss is named."""
-    quorum.apply({"controllers": {"replicas": 1}})
+    """With nobody else there is no quorum to come back to: no disk is formatted, not even for more controllers."""
+    quorum.apply(STANDALONE | {"controllers": {"replicas": 1}})
     quorum.wait_ready()
-    claim = quorum.controller(3000)["claimName"]
+    cluster = quorum.record()["cluster_id"]
     lose_disk(quorum, 3000)
     quorum.wait_condition("Degraded", "True", "LostDisk")
+    quorum.patch({"controllers": {"replicas": 3}})
+    wait_until("the others have claims", lambda: len(quorum.claims()) == 3, 30)
 
     def untouched() -> bool:
-        return not nodes.meta_properties(quorum.namespace, claim) and not quorum.pods("formatter")
+        return not quorum.pods("formatter") and not quorum.pods()
 
-    holds_for("nobody formats the disk", untouched, 8)
+    holds_for("nothing is formatted, nothing starts", untouched, 8)
     assert quorum.record()["phase"] == "Started"
+    assert quorum.record()["cluster_id"] == cluster
 
 
 @pytest.mark.full
 def test_a_claim_deleted_behind_the_barrier_is_a_lost_disk(quorum: Quorum) -> None:
-    """A claim that goes with its pod is replaced by one of the next generation, which joins as an observer."""
+    """A claim that goes with its pod is replaced by one of the next generation, whose replica takes its place."""
     quorum.apply()
     quorum.wait_ready()
     row = quorum.controller(3002)
     quorum.delete_claim(row["claimName"])
     quorum.delete_pod(row["podName"])
-    lost = f"3002-{row['directoryID']}"
-    newcomer = assert_comes_back_as_observer(quorum, lost)
+    wait_cured(quorum, f"3002-{row['directoryID']}")
     assert quorum.controller(3002)["claimName"] == "q-3002-g2"
-    assert_ready_once_removed(quorum, lost, newcomer)
+    assert_one_quorum(quorum, initial=ALL, voters=ALL)

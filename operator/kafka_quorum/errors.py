@@ -22,6 +22,10 @@ class OperatorError(Exception):
     """Base of every error that this operator raises on purpose."""
 
 
+class NotActing(OperatorError):
+    """Another operator holds the lease, or may hold it: nothing was sent."""
+
+
 class KubeError(OperatorError):
     """A request to the Kubernetes API server failed.
 

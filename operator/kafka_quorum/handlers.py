@@ -4,12 +4,14 @@
 """
 
 import asyncio
+import contextlib
 import logging
 from typing import Any
 
 import kopf
 
 from kafka_quorum.kube.client import KubeClient, connect
+from kafka_quorum.lease import Lease
 from kafka_quorum.loops import Loops
 from kafka_quorum.model.names import GROUP, LABEL_QUORUM
 from kafka_quorum.reconcile import QuorumKey, Reconciler
@@ -29,25 +31,36 @@ class Edge:
         self._kube: KubeClient | None = None
         self._controllers: KafkaControllers | None = None
         self._loops: Loops | None = None
+        self._lease: Lease | None = None
+        self._keeping: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Open the edges."""
         self._kube = await connect()
         self._controllers = KafkaControllers()
+        self._lease = Lease(self._kube, SystemClock(), self.settings)
         reconciler = Reconciler(
             kube=self._kube,
             controllers=self._controllers,
             clock=SystemClock(),
             ids=SystemIds(),
             settings=self.settings,
+            may_act=self._lease.held,
         )
         self._loops = Loops(reconciler)
+        self._keeping = asyncio.create_task(self._lease.keep(self._loops.wake_all), name="lease")
         logger.info("watching %s", ", ".join(self.settings.namespaces) or "all namespaces")
 
     async def stop(self) -> None:
-        """Stop the loops, then close the edges."""
+        """Stop the loops, give up the lease, then close the edges."""
         if self._loops is not None:
             await self._loops.stop()
+        if self._keeping is not None:
+            self._keeping.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._keeping
+        if self._lease is not None:
+            await self._lease.release()
         if self._controllers is not None:
             await self._controllers.close()
         if self._kube is not None:

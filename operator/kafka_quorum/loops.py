@@ -15,6 +15,8 @@ from kafka_quorum.reconcile import PassResult, QuorumKey, Reconciler
 
 _BACKOFF_FIRST_S = 0.5
 _BACKOFF_LAST_S = 30.0
+_BACKOFF_OPEN_S = 1.0
+"""While a voter change is open: the quorum may be one voter short until it is done."""
 _AT_ONCE_MAX = 50
 """So many passes in a row without a pause; then a breath, whatever there is to do."""
 _BREATH_S = 1.0
@@ -49,6 +51,12 @@ class Loops:
             task = asyncio.create_task(self._run(key, event), name=f"quorum {key}")
             self._loops[key] = _Loop(task=task, wake=event)
 
+    def wake_all(self) -> None:
+        """This operator may act from now on: every quorum is looked at, and nothing that was remembered is used."""
+        for key, loop in self._loops.items():
+            self._reconciler.changed(key)
+            loop.wake.set()
+
     def keys(self) -> Iterable[QuorumKey]:
         """The quorums that have a loop."""
         return tuple(self._loops)
@@ -78,8 +86,8 @@ class Loops:
                     self._loops.pop(key, None)
                     return
             if result.failed:
-                await _pause(wake, backoff_s)
-                backoff_s = min(backoff_s * 2, _BACKOFF_LAST_S)
+                await _pause(wake, backoff_s, deaf_s=_BACKOFF_FIRST_S)
+                backoff_s = min(backoff_s * 2, _BACKOFF_OPEN_S if result.urgent else _BACKOFF_LAST_S)
                 continue
             backoff_s = _BACKOFF_FIRST_S
             at_once = at_once + 1 if result.again else 0
@@ -104,6 +112,9 @@ class Loops:
         return result
 
 
-async def _pause(wake: asyncio.Event, seconds: float) -> None:
+async def _pause(wake: asyncio.Event, seconds: float, *, deaf_s: float = 0.0) -> None:
+    """Wait so long, or until somebody wakes us; for the first `deaf_s` nobody does, for our own writes would."""
+    await asyncio.sleep(deaf_s)
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(wake.wait(), seconds)
+        async with asyncio.timeout(seconds - deaf_s):  # `wait_for` of 3.11 can lose a cancel
+            await wake.wait()

@@ -5,20 +5,21 @@ to act is made again from objects that were listed for it. After an act the call
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Final
 
 from kafka_quorum.act.execute import Context, Executor
 from kafka_quorum.act.narrate import narrate
 from kafka_quorum.api.validation import accepted_before, validate
-from kafka_quorum.errors import KubeConflict, KubeError, KubeNotFound
+from kafka_quorum.errors import KubeConflict, KubeError, KubeNotFound, NotActing
 from kafka_quorum.kube.protocol import QUORUMS, Json, KubeApi
 from kafka_quorum.model import actions
 from kafka_quorum.model.desired import Desired, FieldFault
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.observed import Memory
+from kafka_quorum.model.observed import Memory, Observed
 from kafka_quorum.model.plan import Outcome, Plan, Verdict
-from kafka_quorum.observe import gather
+from kafka_quorum.observe import gather, nodes
 from kafka_quorum.observe.gather import Look, Snapshot
 from kafka_quorum.observe.quorum import FETCH_TIMEOUT_MS
 from kafka_quorum.plan.planner import plan
@@ -49,13 +50,17 @@ class QuorumKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassResult:
-    """What a pass came to. `gone`: there is no such resource any more. `again`: look again at once."""
+    """What a pass came to. `gone`: there is no such resource any more. `again`: look again at once.
+
+    `urgent`: a change of the voters is open, so that no failure is waited out for long.
+    """
 
     plan: Plan | None
     outcomes: tuple[Outcome, ...]
     requeue_s: float
     again: bool
     gone: bool
+    urgent: bool = False
 
     @property
     def failed(self) -> bool:
@@ -67,14 +72,22 @@ class Reconciler:
     """Runs passes. What it remembers between them (looks, objects) only saves requests, and may be lost at any time."""
 
     def __init__(
-        self, *, kube: KubeApi, controllers: Controllers, clock: Clock, ids: IdSource, settings: Settings
+        self,
+        *,
+        kube: KubeApi,
+        controllers: Controllers,
+        clock: Clock,
+        ids: IdSource,
+        settings: Settings,
+        may_act: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Take the edges and the settings."""
+        """Take the edges and the settings. `may_act` says whether this operator holds the lease."""
         self._kube = kube
         self._controllers = controllers
         self._clock = clock
         self._settings = settings
-        self._executor = Executor(kube, controllers, clock, ids, settings)
+        self._may_act = may_act
+        self._executor = Executor(kube, controllers, clock, ids, settings, may_act)
         self._memories: dict[QuorumKey, Memory] = {}
         self._snapshots: dict[QuorumKey, Snapshot] = {}
         self._changes: dict[QuorumKey, int] = {}
@@ -92,7 +105,12 @@ class Reconciler:
             store.pop(key, None)
 
     async def run_pass(self, key: QuorumKey) -> PassResult:
-        """One pass. Raises `KubeError` if the Kubernetes objects cannot be read: unknown is not empty."""
+        """One pass. Raises `KubeError` if the Kubernetes objects cannot be read: unknown is not empty.
+
+        Without the lease it looks at nothing; one that lapses within the pass ends it with `NotActing`.
+        """
+        if not self._may_act():
+            return self._idle()
         remembered, changes = self._remembered(key), self._changes.get(key, 0)
         taken = remembered or await self._snapshot(key)
         if taken is None:
@@ -129,8 +147,7 @@ class Reconciler:
         if judged.desired is None:
             return await self._refuse(taken, judged.faults)
         desired = judged.desired
-        looked = await self._look(key, taken, desired)
-        observed = gather.observed(taken, looked)
+        observed = await self._observe(key, taken, desired)
         now_s = self._clock.now().timestamp()
         planned = plan(desired, observed, now_s=now_s, repair_only=bool(judged.faults))
         if planned.actions and not may_act:
@@ -151,13 +168,22 @@ class Reconciler:
             requeue_s=_FAILED_REQUEUE_S if failed else min(planned.requeue_s, self._settings.tick_s),
             again=bool(planned.actions) and not failed,
             gone=False,
+            urgent=observed.status.operation is not None,
         )
 
     def _idle(self) -> PassResult:
         return PassResult(plan=None, outcomes=(), requeue_s=self._settings.tick_s, again=False, gone=False)
 
+    async def _observe(self, key: QuorumKey, taken: Snapshot, desired: Desired) -> Observed:
+        """Look at the quorum, and at the nodes of what does not fetch."""
+        seen = gather.observed(taken, await self._look(key, taken, desired))
+        answers = await gather.kube_nodes(self._kube, nodes.suspects(seen))
+        seen = replace(seen, kube_nodes=answers)
+        self._memories[key] = nodes.agreed(seen, self._clock.monotonic())
+        return replace(seen, memory=self._memories[key])
+
     async def _look(self, key: QuorumKey, taken: Snapshot, desired: Desired) -> Look:
-        looked = await gather.look(
+        return await gather.look(
             self._controllers,
             taken,
             self._memories.get(key, Memory()),
@@ -165,8 +191,6 @@ class Reconciler:
             fetch_timeout_ms=_fetch_timeout_ms(desired),
             clock=self._clock,
         )
-        self._memories[key] = looked.memory
-        return looked
 
     async def _write_status(self, taken: Snapshot, done: Pass) -> Json:
         """One patch, if anything changed; the answer is the resource as it is now."""
@@ -187,6 +211,8 @@ class Reconciler:
     async def _patch_status(self, resource: Json, changed: Json) -> Json:
         if not changed:
             return resource
+        if not self._may_act():
+            raise NotActing("the lease has lapsed: the status is its next holder's")
         metadata = resource["metadata"]
         body: Json = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": changed}
         try:
@@ -252,9 +278,40 @@ def _judge(taken: Snapshot) -> _Judged:
     applied = taken.spec_of(record.applied_revision if record else None)
     if applied is None:
         return _Judged(desired=None, faults=valid)
-    paused: Any = taken.resource.get("spec", {}).get("paused")
-    earlier = accepted_before({**taken.resource, "spec": {**applied, "paused": paused is True}})
+    present = taken.resource.get("spec") or {}
+    earlier = accepted_before({**taken.resource, "spec": _with_policies(applied, present)})
+    if earlier is None:  # the fault is in the policies: nothing is given up or deleted until they are understood
+        earlier = accepted_before({**taken.resource, "spec": _with_policies(applied, _CAUTIOUS | _paused(present))})
     return _Judged(desired=earlier, faults=valid)
+
+
+_CAUTIOUS: Final[Json] = {
+    "controllers": {
+        "replacement": {"lostDisk": "Manual", "lostNode": "Manual"},
+        "storage": {"retentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"}},
+    }
+}
+
+
+def _paused(spec: Json) -> Json:
+    return {"paused": spec.get("paused") is True}
+
+
+def _with_policies(applied: Json, present: Json) -> Json:
+    """The spec that was valid last, under what is said now of pausing, replacing and keeping: those bind at once."""
+    earlier, now = applied.get("controllers") or {}, _object(present, "controllers")
+    storage = {**(earlier.get("storage") or {}), **_only(_object(now, "storage"), "retentionPolicy")}
+    controllers = {**earlier, **_only(now, "replacement"), "storage": storage}
+    return {**applied, **_paused(present), "controllers": controllers}
+
+
+def _object(parent: Json, name: str) -> Json:
+    value = parent.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _only(parent: Json, name: str) -> Json:
+    return {name: parent[name]} if name in parent else {}
 
 
 def _at_rest(done: Pass) -> bool:

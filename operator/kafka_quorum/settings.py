@@ -59,6 +59,7 @@ class Settings:
     """The operator's settings. `namespaces` is empty for all; `image_template` has a `{version}` in it.
 
     `look_max_age_s` is how old the look may be that an act on the quorum is judged by (`docs/safety.md`).
+    `holder` is the name under which this process holds the lease, which must be no other process's.
     `resync_s` is how long remembered Kubernetes objects are trusted when no watch spoke.
     """
 
@@ -71,6 +72,8 @@ class Settings:
     resync_s: float = 120.0
     look_max_age_s: float = 2.0
     holder: str = "kafka-quorum-operator"
+    lease_namespace: str = "default"
+    lease_name: str = "kafka-quorum-operator"
     probe_port: int = 8080
 
 
@@ -101,6 +104,8 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         tick_s=_seconds(environment, "KQ_TICK_S", defaults.tick_s),
         resync_s=_seconds(environment, "KQ_RESYNC_S", defaults.resync_s),
         holder=environment.get("HOSTNAME") or defaults.holder,
+        lease_namespace=environment.get("KQ_LEASE_NAMESPACE") or defaults.lease_namespace,
+        lease_name=environment.get("KQ_LEASE_NAME") or defaults.lease_name,
         probe_port=int(_seconds(environment, "KQ_PROBE_PORT", defaults.probe_port)),
     )
 

@@ -52,7 +52,7 @@ from kafka_quorum.model.ids import ClusterID
 from kafka_quorum.model.names import inputs_hash
 from kafka_quorum.model.observed import PodRole, Terminated, Waiting
 from kafka_quorum.model.plan import Outcome, Plan
-from kafka_quorum.model.quorum import AddVoter, Endpoint, Listener
+from kafka_quorum.model.quorum import AddVoter, Endpoint, Listener, RemoveVoter
 from kafka_quorum.resources import objects
 from kafka_quorum.resources.stored import record_from
 from kafka_quorum.settings import Settings
@@ -212,6 +212,17 @@ async def test_stale_look_sends_nothing(age_s: float, *, sent: bool) -> None:
     assert sent or "look again" in outcome.message
 
 
+@pytest.mark.parametrize(("age_s", "sent"), [(2.0, True), (2.1, False)])
+async def test_stale_look_removes_nobody(age_s: float, *, sent: bool) -> None:
+    """A removal is sent to the leader under the same condition."""
+    controllers = AnsweringControllers()
+    removal = RemoveVoter(cluster_id=CLUSTER, voter=key(3002))
+    action = act.RemoveRaftVoter(leader=LEADER, request=removal, judged_at_s=ADD.judged_at_s)
+    _, (outcome,) = await carried_out(action, controllers=controllers, age_s=age_s)
+    assert controllers.removed == ([(LEADER, removal)] if sent else [])
+    assert (outcome.done, outcome.unknown) == (sent, False)
+
+
 @pytest.mark.parametrize(
     ("error", "unknown"),
     [
@@ -249,6 +260,32 @@ async def test_delete_pod() -> None:
     call = await one_call(act.DeletePod(pod=POD, reason="PodFinished", message="m"))
     assert (call.verb, call.plural, call.name) == ("delete", "pods", POD.name)
     assert (call.option("uid"), call.option("resource_version")) == (POD.uid, POD.resource_version)
+
+
+async def test_delete_pod_of_a_lost_node() -> None:
+    """A pod that is given up with its node goes at once, and is still named by uid and version."""
+    call = await one_call(act.DeletePod(pod=POD, reason="PodGivenUp", message="m", force=True))
+    assert call.option("ended") is True
+    assert (call.option("uid"), call.option("resource_version")) == (POD.uid, POD.resource_version)
+
+
+async def test_delete_claim() -> None:
+    """A claim is deleted by uid and by the version that was judged: one that changed since is not."""
+    old = claim(running(), node(running(), 3001))
+    call = await one_call(act.DeleteClaim(claim=old, message="m"))
+    assert (call.verb, call.plural, call.name) == ("delete", "persistentvolumeclaims", old.name)
+    assert (call.option("uid"), call.option("resource_version")) == (old.uid, old.resource_version)
+
+
+async def test_retire_claim() -> None:
+    """A retired claim keeps its directory id, and says in place of the phase that nobody uses it."""
+    old = claim(running(), node(running(), 3001))
+    retire = act.AnnotateClaim(claim=old, directory_id=directory(3001), grow_to=None, retired=True)
+    call = await one_call(retire)
+    assert call.body is not None
+    assert call.body["metadata"]["uid"] == old.uid
+    marks = call.body["metadata"]["annotations"]
+    assert (marks[names.PHASE], marks[names.DIRECTORY_ID]) == (names.RETIRED, directory(3001))
 
 
 async def test_delete_formatter() -> None:
@@ -337,7 +374,7 @@ async def test_create_config() -> None:
     call = await one_call(act.CreateConfig(name="alpha-config-1", revision=revision(), node_ids=IDS))
     assert (call.verb, call.name) == ("create", "alpha-config-1")
     assert call.body is not None
-    assert len(call.body["data"]) == 5
+    assert len(call.body["data"]) == 6
 
 
 async def test_delete_config() -> None:

@@ -10,7 +10,7 @@ from kafka_quorum.act.narrate import narrate
 from kafka_quorum.model import actions as act
 from kafka_quorum.model.actions import Action, RecordChange
 from kafka_quorum.model.ids import DirectoryID
-from kafka_quorum.model.quorum import AddVoter, Endpoint
+from kafka_quorum.model.quorum import AddVoter, Endpoint, RemoveVoter
 
 POD = pod(running(), node(running(), 3001))
 CLAIM = claim(running(), node(running(), 3001))
@@ -33,6 +33,12 @@ EVERY: list[tuple[Action, str, str]] = [
         "alpha-3001-g1",
     ),
     (act.AnnotateClaim(claim=CLAIM, directory_id=None, grow_to="20Gi"), "ClaimGrown", "20Gi"),
+    (
+        act.AnnotateClaim(claim=CLAIM, directory_id=None, grow_to=None, retired=True),
+        "ClaimRetired",
+        f"{directory(3001)} never runs again",
+    ),
+    (act.DeleteClaim(claim=CLAIM, message="holds no voter"), "ClaimReleased", "holds no voter"),
     (act.SetRecordOwner(resource_version="1"), "RetentionApplied", "retention"),
     (
         act.CreateFormatter(node_id=IDS[1], revision=revision(), config_name="cfg", avoid_nodes=()),
@@ -44,7 +50,9 @@ EVERY: list[tuple[Action, str, str]] = [
     (act.MarkPod(pod=POD, voter=True, gate="True", message="a caught-up voter"), "ControllerReady", "alpha-3001-g1"),
     (act.MarkPod(pod=POD, voter=True, gate="False", message="a voter that lags"), "ControllerNotReady", "lags"),
     (act.MarkPod(pod=POD, voter=True, gate="Unknown", message="silent"), "ControllerNotReady", "silent"),
-    (act.BeginOperation(type="AddVoter", target=key(3003)), "AddVoterBegun", str(key(3003))),
+    (act.BeginOperation(type="AddVoter", target=key(3003)), "AddVoterBegun", f"{key(3003)} will be added"),
+    (act.BeginOperation(type="RemoveVoter", target=key(3003)), "RemoveVoterBegun", f"{key(3003)} will be removed"),
+    (act.BeginOperation(type="ReplaceVoter", target=key(3003)), "ReplaceVoterBegun", "added in place of a stale one"),
     (
         act.AddRaftVoter(
             leader=Endpoint(node_id=IDS[0], host="h", port=1),
@@ -53,6 +61,15 @@ EVERY: list[tuple[Action, str, str]] = [
         ),
         "AddRaftVoter",
         "3000",
+    ),
+    (
+        act.RemoveRaftVoter(
+            leader=Endpoint(node_id=IDS[0], host="h", port=1),
+            request=RemoveVoter(cluster_id=bound().cluster_id, voter=key(3003)),
+            judged_at_s=0.0,
+        ),
+        "RemoveRaftVoter",
+        f"{key(3003)} was removed at controller 3000",
     ),
     (act.FinishOperation(id="x", reason="Completed", message="is added"), "OperationCompleted", "is added"),
 ]

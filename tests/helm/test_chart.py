@@ -18,14 +18,14 @@ QUORUM_RULES: dict[str, set[str]] = {
     "kafkaquorum.io/kafkaquorums/status": {"patch"},
     "/pods": {"list", "watch", "create", "patch", "delete"},
     "/pods/status": {"patch"},
-    "/persistentvolumeclaims": {"get", "list", "watch", "create", "patch"},
+    "/persistentvolumeclaims": {"get", "list", "watch", "create", "patch", "delete"},
     "/configmaps": {"get", "list", "create", "update", "patch", "delete"},
     "/services": {"get", "list", "create", "patch"},
     "policy/poddisruptionbudgets": {"get", "list", "create", "patch"},
     "apps/controllerrevisions": {"list", "create"},
     "/events": {"create"},
 }
-"""Everything that the operator may do in a namespace. No secrets, no deleting of claims, no evictions."""
+"""Everything that the operator may do in a namespace. No secrets, no evictions."""
 
 
 def rendered(*options: str) -> list[Json]:
@@ -87,7 +87,7 @@ def test_the_values_schema_covers_exactly_the_values() -> None:
         ("tickSeconds=0", "tickSeconds"),
         ("watchNamespaces={Not_A_Name}", "watchNamespaces"),
         ("watchNamespaces={a,a}", "watchNamespaces"),
-        ("replicas=2", "replicas"),
+        ("replicas=0", "replicas"),
         ("crds.instal=true", "instal"),
     ],
 )
@@ -101,7 +101,13 @@ def test_the_operator_may_do_what_it_does_and_nothing_else() -> None:
     items = rendered()
     assert verbs(only(items, "ClusterRole")) == QUORUM_RULES
     discovery = only(items, "ClusterRole", "kafka-quorum-operator-discovery")
-    assert verbs(discovery) == {"apiextensions.k8s.io/customresourcedefinitions": {"list", "watch"}}
+    assert verbs(discovery) == {"apiextensions.k8s.io/customresourcedefinitions": {"list", "watch"}, "/nodes": {"get"}}
+    lease = only(items, "Role", "kafka-quorum-operator-lease")
+    assert lease["metadata"]["namespace"] == "kafka-quorum-system"
+    assert [(set(rule["verbs"]), rule.get("resourceNames")) for rule in lease["rules"]] == [
+        ({"create"}, None),
+        ({"get", "update"}, ["kafka-quorum-operator"]),
+    ]
     binding = only(items, "ClusterRoleBinding")
     assert binding["subjects"] == [
         {"kind": "ServiceAccount", "name": "kafka-quorum-operator", "namespace": "kafka-quorum-system"}
@@ -117,12 +123,13 @@ def test_every_verb_says_what_it_is_for() -> None:
 
 
 def test_named_namespaces_bound_the_rights() -> None:
-    """With watchNamespaces, the rights are roles in these namespaces; cluster-wide, only definitions may be read."""
+    """With watchNamespaces, the rights are roles there; cluster-wide, only definitions and nodes may be read."""
     items = rendered("--set", "watchNamespaces={a,b}")
-    roles = [item for item in items if item["kind"] == "Role"]
+    roles = [item for item in items if item["kind"] == "Role" and not item["metadata"]["name"].endswith("-lease")]
     assert {role["metadata"]["namespace"] for role in roles} == {"a", "b"}
     assert all(verbs(role) == QUORUM_RULES for role in roles)
-    bindings = [item for item in items if item["kind"] == "RoleBinding"]
+    listed = [item for item in items if item["kind"] == "RoleBinding"]
+    bindings = [item for item in listed if not item["metadata"]["name"].endswith("-lease")]
     assert {item["metadata"]["namespace"] for item in bindings} == {"a", "b"}
     cluster = [item["metadata"]["name"] for item in items if item["kind"] == "ClusterRoleBinding"]
     assert cluster == ["kafka-quorum-operator-discovery"]
@@ -155,9 +162,20 @@ def test_the_pod_meets_the_restricted_standard() -> None:
 
 
 def test_one_operator_at_a_time() -> None:
-    """The old pod is gone before the new one starts."""
+    """The old pod is gone before the new one starts; with replicas that stand by, one is replaced at a time."""
     spec = only(rendered(), "Deployment")["spec"]
     assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+    pair = only(rendered("--set", "replicas=2"), "Deployment")["spec"]
+    assert pair["replicas"] == 2
+    assert pair["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+
+
+def test_every_release_has_a_lease_of_its_own() -> None:
+    """The lease is named after the release, in the release's namespace."""
+    (container,) = only(rendered(), "Deployment")["spec"]["template"]["spec"]["containers"]
+    env = {row["name"]: row for row in container["env"]}
+    assert env["KQ_LEASE_NAME"]["value"] == "kafka-quorum-operator"
+    assert env["KQ_LEASE_NAMESPACE"]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.namespace"
 
 
 def test_probes_ask_the_operator_alone() -> None:
@@ -193,6 +211,8 @@ def test_values_reach_the_operator() -> None:
         "KQ_LOG_LEVEL": "DEBUG",
         "KQ_LOG_FORMAT": "json",
         "KQ_TICK_S": "2.5",
+        "KQ_LEASE_NAME": "kafka-quorum-operator",
+        "KQ_LEASE_NAMESPACE": None,  # from the pod's own namespace
         "KQ_EXTRA": "x",
     }
     assert container["image"] == "kafka-quorum-operator:1.2.3"

@@ -68,7 +68,7 @@ class RecordingKube:
 
     async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
         """Find an object by name."""
-        assert namespace
+        assert bool(namespace) is resource.namespaced
         self._called(Call(verb="get", plural=resource.plural, name=name))
         return self.objects.get((resource.plural, name))
 

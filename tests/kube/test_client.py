@@ -20,7 +20,7 @@ from kafka_quorum.errors import (
 )
 from kafka_quorum.kube import client as module
 from kafka_quorum.kube.client import KubeClient
-from kafka_quorum.kube.protocol import BUDGETS, PODS, QUORUMS, Json
+from kafka_quorum.kube.protocol import BUDGETS, NODES, PODS, QUORUMS, Json
 
 
 @dataclass
@@ -85,6 +85,15 @@ async def test_paths_follow_group_and_namespace() -> None:
         "/apis/policy/v1/namespaces/ns/poddisruptionbudgets",
     ]
     assert server.sent[0].query == {"labelSelector": "a=1,b=2"}
+
+
+async def test_paths_of_what_belongs_to_the_cluster() -> None:
+    """A node of Kubernetes lies in no namespace."""
+    server = Server(body={"metadata": {"name": "worker-1"}})
+    async with connected(server) as client:
+        found = await client.get(NODES, "", "worker-1")
+    assert found == {"metadata": {"name": "worker-1"}}
+    assert [(sent.method, sent.path) for sent in server.sent] == [("GET", "/api/v1/nodes/worker-1")]
 
 
 async def test_items_of_a_list_get_their_type() -> None:

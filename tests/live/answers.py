@@ -1,8 +1,9 @@
-"""What Kafka 4.4.0 answers to AddRaftVoter, as data: held against real servers here, and against the model elsewhere.
+"""What Kafka 4.4.0 answers to AddRaftVoter and RemoveRaftVoter, as data: held against real servers and the model.
 
-The world of every case: a dynamic quorum with two voters, both up, and one controller that was formatted without
-initial controllers, the newcomer, which has caught up as an observer. A case says what is different, what is sent, to
-whom, and what has to come back. The order of Kafka's own checks shows in the cases that are wrong in two ways.
+The world of every add: a dynamic quorum with two voters, both up, and one controller that was formatted without
+initial controllers, the newcomer, which has caught up as an observer. That of every removal: three voters, all up, and
+such an observer. A case says what is different, what is sent, to whom, and what has to come back. The order of Kafka's
+own checks shows in the cases that are wrong in two ways.
 """
 
 from dataclasses import dataclass
@@ -118,3 +119,103 @@ ADD_VOTER = (
 
 CONCURRENT_ADDS = (None, "REQUEST_TIMED_OUT")
 """Two adds at once, of two caught-up observers: one succeeds, the other is refused."""
+
+
+class Removed(Enum):
+    """The replica key in a removal. Of the two followers one is the first, the other the second."""
+
+    LEADER = auto()
+    FIRST = auto()
+    FIRST_OTHER_DIRECTORY = auto()
+    FIRST_ZERO_DIRECTORY = auto()
+    SECOND = auto()
+    OBSERVER = auto()
+    STRANGER = auto()
+    """An id that nobody has."""
+
+
+class Second(Enum):
+    """What the second follower's process does meanwhile."""
+
+    RUNS = auto()
+    DEAD = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveVoterCase:
+    """One request and its answer; `refused` is Kafka's name of the error, None is success.
+
+    `appended`: refused or not, the leader's own log has the smaller voter set afterwards. `alone`: the leader is the
+    only voter. The answer comes within `at_most_s`, and not before `at_least_s`.
+    """
+
+    name: str
+    asked: Asked = Asked.LEADER
+    removed: Removed = Removed.FIRST
+    cluster: Cluster = Cluster.OWN
+    second: Second = Second.RUNS
+    alone: bool = False
+    refused: str | None
+    appended: bool = False
+    at_least_s: float = 0.0
+    at_most_s: float = 1.5
+
+
+REMOVE_VOTER = (
+    RemoveVoterCase(name="a live follower", refused=None, appended=True),
+    RemoveVoterCase(name="the leader itself", removed=Removed.LEADER, refused=None, appended=True),
+    RemoveVoterCase(name="a dead follower", removed=Removed.SECOND, second=Second.DEAD, refused=None, appended=True),
+    RemoveVoterCase(
+        name="a live follower while the other one is dead",
+        second=Second.DEAD,
+        refused="REQUEST_TIMED_OUT",
+        appended=True,
+        at_least_s=1.5,
+        at_most_s=4.0,
+    ),
+    RemoveVoterCase(
+        name="the leader itself while a follower is dead",
+        removed=Removed.LEADER,
+        second=Second.DEAD,
+        refused="REQUEST_TIMED_OUT",
+        appended=True,
+        at_least_s=1.5,
+        at_most_s=4.0,
+    ),
+    RemoveVoterCase(name="the last voter", removed=Removed.LEADER, alone=True, refused="VOTER_NOT_FOUND"),
+    RemoveVoterCase(
+        name="a voter's id with another directory", removed=Removed.FIRST_OTHER_DIRECTORY, refused="VOTER_NOT_FOUND"
+    ),
+    RemoveVoterCase(name="an observer", removed=Removed.OBSERVER, refused="VOTER_NOT_FOUND"),
+    RemoveVoterCase(name="an id that nobody has", removed=Removed.STRANGER, refused="VOTER_NOT_FOUND"),
+    RemoveVoterCase(name="the zero directory id", removed=Removed.FIRST_ZERO_DIRECTORY, refused="INVALID_REQUEST"),
+    RemoveVoterCase(name="a foreign cluster id", cluster=Cluster.FOREIGN, refused="INCONSISTENT_CLUSTER_ID"),
+    RemoveVoterCase(name="asked of a follower", asked=Asked.FOLLOWER, refused="NOT_LEADER_OR_FOLLOWER"),
+    RemoveVoterCase(
+        name="a foreign cluster id, asked of a follower",
+        asked=Asked.FOLLOWER,
+        cluster=Cluster.FOREIGN,
+        refused="INCONSISTENT_CLUSTER_ID",
+    ),
+    RemoveVoterCase(
+        name="the zero directory id, asked of a follower",
+        asked=Asked.FOLLOWER,
+        removed=Removed.FIRST_ZERO_DIRECTORY,
+        refused="NOT_LEADER_OR_FOLLOWER",
+    ),
+    RemoveVoterCase(
+        name="the zero directory id, and a foreign cluster id",
+        cluster=Cluster.FOREIGN,
+        removed=Removed.FIRST_ZERO_DIRECTORY,
+        refused="INCONSISTENT_CLUSTER_ID",
+    ),
+    RemoveVoterCase(
+        name="an id that nobody has, asked of a follower",
+        asked=Asked.FOLLOWER,
+        removed=Removed.STRANGER,
+        refused="NOT_LEADER_OR_FOLLOWER",
+    ),
+)
+
+DURING_A_CHANGE = "REQUEST_TIMED_OUT"
+"""Add or removal, even one that names no voter: while an earlier change is uncommitted it is refused, at once."""

@@ -3,18 +3,21 @@
 `setpriv --pdeathsig` lets the kernel end a server when the test process ends, however that happens.
 """
 
+import contextlib
+import os
 import signal
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 _EXIT_TIMEOUT_S = 30.0
 
 
 class ServerProcess:
-    """One running server; its output goes to the end of `log`."""
+    """One running server, and what it has started; its output goes to the end of `log`."""
 
-    def __init__(self, command: list[str], log: Path) -> None:
-        """Start it."""
+    def __init__(self, command: list[str], log: Path, environment: Mapping[str, str] | None = None) -> None:
+        """Start it; with its own environment, if one is given."""
         self.log = log
         self.frozen = False
         with log.open("ab") as output:
@@ -24,6 +27,7 @@ class ServerProcess:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                env=environment,
             )
 
     @property
@@ -38,13 +42,18 @@ class ServerProcess:
     def kill(self) -> None:
         """End it as a crash would, and see it gone."""
         if self._process.poll() is None:
-            self._process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(_EXIT_TIMEOUT_S)
+
+    def terminate(self) -> None:
+        """Ask it to end, as Kubernetes does first (SIGTERM), and do not wait for it."""
+        if self._process.poll() is None:
+            self._process.terminate()
 
     def stop(self) -> None:
         """End it as Kubernetes would: SIGTERM, and time to finish."""
-        if self._process.poll() is None:
-            self._process.terminate()
+        self.terminate()
         self._process.wait(_EXIT_TIMEOUT_S)
 
     def freeze(self) -> None:

@@ -1,5 +1,6 @@
 """Record the captures of tests/wire from real controllers: `PYTHONPATH=operator python -m tests.live.record_captures`.
 
+Words behind that are beginnings of names: only those captures are written, all others stay as they are.
 Each capture has the bytes of one request and its answer, and what was true of the quorum by its own disks: the tests
 of `wire` decode the bytes and compare with that, not with what this same code made of them.
 """
@@ -7,6 +8,7 @@ of `wire` decode the bytes and compare with that, not with what this same code m
 import asyncio
 import json
 import struct
+import sys
 import tempfile
 from pathlib import Path
 
@@ -16,8 +18,8 @@ from tests.live.quorum import LiveNode, LiveQuorum, new_uuid
 from tests.live.storage import NoInitialControllers
 from tests.live.waiting import wait_for
 
-from kafka_quorum.model.ids import ClusterID, ReplicaKey
-from kafka_quorum.model.quorum import AddVoter
+from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey
+from kafka_quorum.model.quorum import AddVoter, RemoveVoter
 from kafka_quorum.wire import codec, messages
 from kafka_quorum.wire.admin import KafkaControllers
 from kafka_quorum.wire.channel import Channel, open_channel
@@ -29,9 +31,10 @@ Truth = dict[str, object]
 class Recorder:
     """Sends requests, and keeps them with their answers."""
 
-    def __init__(self, quorum: LiveQuorum) -> None:
-        """Begin without a connection."""
+    def __init__(self, quorum: LiveQuorum, wanted: tuple[str, ...]) -> None:
+        """Begin without a connection; `wanted` are beginnings of names, none of them is all."""
         self._quorum = quorum
+        self._wanted = wanted or ("",)
         self._channels: dict[int, Channel] = {}
 
     async def record(
@@ -57,6 +60,8 @@ class Recorder:
             "request": sent[0].hex(),
             "answer": answer.hex(),
         }
+        if not name.startswith(self._wanted):
+            return
         CAPTURES.mkdir(exist_ok=True)
         (CAPTURES / f"{name}.json").write_text(json.dumps(capture, indent=2) + "\n")
 
@@ -71,7 +76,7 @@ def row(key: ReplicaKey) -> list[object]:
     return [int(key.node_id), key.directory_id]
 
 
-async def record_all(quorum: LiveQuorum, controllers: KafkaControllers) -> None:
+async def record_all(quorum: LiveQuorum, controllers: KafkaControllers, wanted: tuple[str, ...]) -> None:
     """Two voters and an observer: every request that the operator sends, and the answers that matter."""
     voters, newcomer = [quorum.add_node(3000), quorum.add_node(3001)], quorum.add_node(3002)
     quorum.must_format(voters, quorum.initial_controllers(voters))
@@ -85,9 +90,10 @@ async def record_all(quorum: LiveQuorum, controllers: KafkaControllers) -> None:
         return (await controllers.describe_cluster(leader.endpoint)).controller_ids == (3000, 3001, 3002) or None
 
     await wait_for("three registered controllers", registered)
-    recorder = Recorder(quorum)
+    recorder = Recorder(quorum, wanted)
     await record_reads(recorder, leader, follower, newcomer)
     await record_adds(recorder, quorum.cluster_id, leader, newcomer)
+    await record_removals(recorder, quorum.cluster_id, leader, newcomer)
     recorder.close()
 
 
@@ -126,12 +132,23 @@ async def record_adds(recorder: Recorder, cluster_id: ClusterID, leader: LiveNod
     await recorder.record("add_voter_v0_duplicate", what, leader, messages.add_voter_request(own, 0), truth)
 
 
+async def record_removals(recorder: Recorder, cluster_id: ClusterID, leader: LiveNode, voter: LiveNode) -> None:
+    """A refusal first, then the success."""
+    other = ReplicaKey(node_id=voter.node_id, directory_id=DirectoryID(new_uuid()))
+    request = messages.remove_voter_request(RemoveVoter(cluster_id=cluster_id, voter=other))
+    what = "RemoveRaftVoter v0 of a voter's id with another directory id: VOTER_NOT_FOUND"
+    await recorder.record("remove_voter_v0_other_directory", what, leader, request, {"voter": row(other)})
+    request = messages.remove_voter_request(RemoveVoter(cluster_id=cluster_id, voter=voter.key))
+    truth: Truth = {"voter": row(voter.key)}
+    await recorder.record("remove_voter_v0", "RemoveRaftVoter v0, success", leader, request, truth)
+
+
 async def main() -> None:
     """Bring up a quorum, record, take it down."""
     with tempfile.TemporaryDirectory() as directory:
         quorum, controllers = LiveQuorum(kafka=ensure_kafka(), directory=Path(directory)), KafkaControllers()
         try:
-            await record_all(quorum, controllers)
+            await record_all(quorum, controllers, tuple(sys.argv[1:]))
         finally:
             await controllers.close()
             quorum.close()

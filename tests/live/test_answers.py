@@ -9,14 +9,13 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 from tests.live.answers import ADD_VOTER, CONCURRENT_ADDS, AddVoterCase, Asked, Cluster, Listeners, Newcomer, Voter
-from tests.live.membership import remove_voter
 from tests.live.quorum import HOST, LISTENER, LiveNode, LiveQuorum, free_port, new_uuid
 from tests.live.storage import NoInitialControllers
 from tests.live.waiting import wait_for
 
 from kafka_quorum.errors import KafkaRefused
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
-from kafka_quorum.model.quorum import AddVoter, Listener, QuorumAnswer
+from kafka_quorum.model.quorum import AddVoter, Listener, QuorumAnswer, RemoveVoter
 from kafka_quorum.wire.admin import KafkaControllers
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(180), pytest.mark.asyncio(loop_scope="module")]
@@ -60,7 +59,8 @@ class World:
             leader, answer = await self.quorum.leader(self.controllers)
             if node.key not in {row.key for row in answer.voters}:
                 return True
-            await remove_voter(leader.endpoint, self.quorum.cluster_id, node.key)
+            removal = RemoveVoter(cluster_id=self.quorum.cluster_id, voter=node.key)
+            await self.controllers.remove_voter(leader.endpoint, removal)
             return None
 
         await wait_for(f"{node.key} removed from the voters", removed)

@@ -11,6 +11,7 @@ from kafka_quorum.model.desired import BootstrapMode
 from kafka_quorum.model.identity import (
     BootstrapPhase,
     FormatMode,
+    FormerNode,
     IdentityRecord,
     with_claim,
     with_disk_lost,
@@ -19,6 +20,7 @@ from kafka_quorum.model.identity import (
     with_revision,
     with_started,
     without_claim,
+    without_node,
 )
 from kafka_quorum.model.ids import NodeID
 
@@ -98,6 +100,34 @@ def test_barrier_asks_initial_controllers_alone() -> None:
     assert not node(record, 3001).formatted
 
 
+def test_without_node() -> None:
+    """A removed node is remembered by its id, its last generation, and every directory id that it ever had."""
+    twice = with_report(with_disk_lost(running(), IDS[1], new_claim=True), IDS[1], directory(3001, 2))
+    record = without_node(twice, IDS[1])
+    assert record.node_ids == (IDS[0], IDS[2])
+    assert record.former == (FormerNode(node_id=IDS[1], generation=2, lost=(directory(3001), directory(3001, 2))),)
+    assert record.retired == {directory(3001), directory(3001, 2)}
+    assert record.initial == running().initial
+
+
+def test_node_that_comes_back() -> None:
+    """A node id that comes back continues its generations and its lost disks, and is formatted to join."""
+    record = with_nodes(without_node(running(), IDS[1]), [IDS[1]])
+    again = node(record, 3001)
+    assert (again.generation, again.claim_uid, again.directory_id, again.formatted) == (2, None, None, False)
+    assert (again.mode, again.lost) == (FormatMode.NO_INITIAL_CONTROLLERS, (directory(3001),))
+    assert record.former == ()
+    assert record.retired == {directory(3001)}
+    thrice = with_nodes(without_node(record, IDS[1]), [IDS[1]])
+    assert (node(thrice, 3001).generation, node(thrice, 3001).lost) == (3, (directory(3001),))
+
+
+def test_removed_before_it_was_formatted() -> None:
+    """A node without a directory id leaves none behind."""
+    record = without_node(with_nodes(running(), [NodeID(3003)]), NodeID(3003))
+    assert record.former == (FormerNode(node_id=NodeID(3003), generation=1, lost=()),)
+
+
 def test_with_revision() -> None:
     """Only the named nodes get the revision."""
     record = with_revision(running(), "alpha-abc", [IDS[1]])
@@ -111,7 +141,7 @@ def test_unknown_node() -> None:
     assert minted().node(NodeID(9)) is None
 
 
-def _step(record: IdentityRecord, choice: int, node_id: NodeID) -> IdentityRecord:
+def _step(record: IdentityRecord, choice: int, node_id: NodeID) -> IdentityRecord:  # noqa: PLR0911 - one case a step
     of = node(record, node_id)
     match choice:
         case 0:
@@ -125,11 +155,13 @@ def _step(record: IdentityRecord, choice: int, node_id: NodeID) -> IdentityRecor
             return with_disk_lost(record, node_id, new_claim=True)
         case 4:
             return with_started(record)
+        case 5:
+            return with_nodes(without_node(record, node_id), [node_id])
         case _:
             return with_revision(record, "alpha-x", [node_id])
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(IDS)), max_size=30))
+@given(st.lists(st.tuples(st.integers(0, 6), st.sampled_from(IDS)), max_size=30))
 def test_no_way_back(steps: list[tuple[int, NodeID]]) -> None:
     """In whatever order: Started stays, generations never fall, initial keys stay, a retired id never comes back."""
     record = minted()
@@ -141,6 +173,7 @@ def test_no_way_back(steps: list[tuple[int, NodeID]]) -> None:
             continue
         assert before.phase is BootstrapPhase.FORMATTING or record.phase is BootstrapPhase.STARTED
         assert record.initial == before.initial
+        assert record.retired >= before.retired
         for old, new in zip(before.nodes, record.nodes, strict=True):
             assert new.generation >= old.generation
             assert new.lost[: len(old.lost)] == old.lost

@@ -17,19 +17,34 @@ from tests.model.values import (
     runtime,
     started,
     view,
+    with_pod,
+    without_claim,
+    without_pod,
 )
 
 from kafka_quorum.model.desired import BootstrapMode
-from kafka_quorum.model.identity import BootstrapPhase, with_disk_lost, with_nodes, with_report, with_revision
+from kafka_quorum.model.identity import (
+    BootstrapPhase,
+    with_disk_lost,
+    with_nodes,
+    with_report,
+    with_revision,
+    without_node,
+)
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.nodes import (
     all_initial_formatted,
     initial_node_ids,
     initial_nodes,
+    is_down,
+    is_foreign,
+    node_of,
     revision_of,
     stale_voters,
     wanted_node_ids,
 )
+from kafka_quorum.model.observed import KubeNode
 
 
 def ids(*numbers: int) -> tuple[NodeID, ...]:
@@ -48,8 +63,25 @@ def ids(*numbers: int) -> tuple[NodeID, ...]:
         ((1, 2, 3), 4, (), (1, 2, 3, 3000)),
         ((3000, 3001, 3002), 3, (5, 3, 4), (3, 4, 5)),
         ((), 3, (9, 7, 8), (7, 8, 9)),
+        ((3000, 3001, 3004), 2, (), (3000, 3001)),
+        ((3000, 3001, 3004), 4, (), (3000, 3001, 3002, 3004)),
+        ((3000, 3004, 3005), 4, (), (3000, 3001, 3004, 3005)),
+        ((1, 2, 3000), 2, (), (1, 2)),
     ],
-    ids=["first", "same", "gap", "grow", "shrink", "other ids", "exact set", "exact first"],
+    ids=[
+        "first",
+        "same",
+        "gap",
+        "grow",
+        "shrink",
+        "other ids",
+        "exact set",
+        "exact first",
+        "highest goes",
+        "lowest free comes",
+        "lowest free comes again",
+        "ids of mine shrink",
+    ],
 )
 def test_wanted(present: tuple[int, ...], replicas: int, exact: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     """Lowest free ids are added, highest removed; an exact set decides alone."""
@@ -92,3 +124,42 @@ def test_stale_voters() -> None:
     record = with_report(with_disk_lost(running(), IDS[1], new_claim=False), IDS[1], directory(3001, 2))
     assert stale_voters(record, view([key(3000), key(3001), key(3002), key(7)])) == (key(3001), key(7))
     assert stale_voters(running(), view([key(node_id) for node_id in IDS])) == ()
+
+
+def test_is_foreign() -> None:
+    """Foreign is a replica of a node id that is none of ours, on a disk that we never retired."""
+    smaller = without_node(running(), IDS[2])
+    assert is_foreign(running(), key(7))
+    assert not is_foreign(running(), key(3001, 9))
+    assert not is_foreign(smaller, key(3002))
+    assert is_foreign(smaller, key(3002, 9))
+
+
+@pytest.mark.parametrize(
+    ("said", "down"),
+    [
+        ((), False),
+        ((("w", Unknown(reason="forbidden")),), False),
+        ((("w", Known(value=KubeNode(name="w", present=True, ready=True))),), False),
+        ((("w", Known(value=KubeNode(name="w", present=True, ready=False))),), True),
+        ((("w", Known(value=KubeNode(name="w", present=False, ready=False))),), True),
+    ],
+    ids=["not asked", "not known", "ready", "not ready", "gone"],
+)
+def test_is_down(said: tuple[tuple[str, Knowable[KubeNode]], ...], *, down: bool) -> None:
+    """A node is down where Kubernetes says so; not knowing is not a yes."""
+    assert is_down(at_rest(kube_nodes=said), "w") is down
+    assert not is_down(at_rest(kube_nodes=said), "")
+
+
+def test_node_of() -> None:
+    """Where a controller is: where its pod is, else where its volume is bound; nowhere before it has a claim."""
+    record = running()
+    of = node(record, 3001)
+    look = at_rest(record)
+    assert node_of(look, of) == "worker-3001"
+    assert node_of(with_pod(look, 3001, node_name="elsewhere"), of) == "elsewhere"
+    assert node_of(with_pod(look, 3001, node_name="elsewhere", claim_uid="another"), of) == "worker-3001"
+    assert node_of(without_pod(look, 3001), of) == "worker-3001"
+    assert node_of(without_claim(without_pod(look, 3001), 3001), of) == ""
+    assert node_of(look, replace(of, claim_uid=None)) == ""

@@ -1,5 +1,6 @@
 """One look: what the API server and the controllers say, put together, with unknown kept apart from empty."""
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -25,11 +26,12 @@ from tests.model.values import (
 from tests.observe import kubernetes as k8s
 from tests.wire.answering import AnsweringControllers
 
-from kafka_quorum.errors import Fault, KafkaProtocolError, KafkaRefused, KubeUnavailable
+from kafka_quorum.errors import Fault, KafkaProtocolError, KafkaRefused, KubeRefused, KubeUnavailable
 from kafka_quorum.kube.protocol import (
     BUDGETS,
     CLAIMS,
     CONFIG_MAPS,
+    NODES,
     PODS,
     QUORUMS,
     REVISIONS,
@@ -39,8 +41,8 @@ from kafka_quorum.kube.protocol import (
 from kafka_quorum.model import names
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.observed import Memory
-from kafka_quorum.model.quorum import ClusterAnswer, NodeVersions
+from kafka_quorum.model.observed import KubeNode, Memory
+from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer
 from kafka_quorum.observe import gather
 from kafka_quorum.observe.gather import Look, Snapshot
 from kafka_quorum.resources import objects
@@ -374,3 +376,101 @@ async def test_observed() -> None:
     )
     assert (seen.quorum, seen.versions, seen.memory) == (looked.quorum, looked.versions, looked.memory)
     assert seen.claim(names.claim_name(NAME, node(running(), 3001))) is not None
+
+
+class SteppingClock(StillClock):
+    """A clock that has moved on by so many seconds whenever it is read."""
+
+    def __init__(self, step_s: float) -> None:
+        """Begin at zero."""
+        self._now_s, self._step_s = -step_s, step_s
+
+    def monotonic(self) -> float:
+        """The next moment."""
+        self._now_s += self._step_s
+        return self._now_s
+
+
+@pytest.mark.parametrize(("step_s", "asked", "taken_at_s"), [(0.1, 1, 0.0), (4.0, 2, 8.0)], ids=["quick", "slow"])
+async def test_slow_look_is_made_fresh(step_s: float, asked: int, taken_at_s: float) -> None:
+    """A controller on a dead node holds up every look: the leader is asked again, or no act would ever be allowed."""
+    controllers = healthy()
+    looked = await gather.look(
+        controllers,
+        await snapshot(api_server()),
+        Memory(),
+        port=9093,
+        fetch_timeout_ms=2000,
+        clock=SteppingClock(step_s),
+    )
+    assert isinstance(looked.quorum, Known)
+    assert looked.quorum.value.taken_at_s == taken_at_s
+    assert [question for question, at in controllers.asked if at.node_id == 3000].count("DescribeQuorum") == asked
+    assert [question for question, at in controllers.asked if at.node_id == 3001].count("DescribeQuorum") == 1
+
+
+class FrozenFollower(AnsweringControllers):
+    """Controllers of which 3001 accepts connections and answers nothing."""
+
+    cancelled = 0
+
+    async def describe_quorum(self, endpoint: Endpoint) -> QuorumAnswer:
+        """Hang, if it is the frozen one."""
+        if endpoint.node_id == 3001:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                type(self).cancelled += 1
+        return await super().describe_quorum(endpoint)
+
+
+async def test_a_frozen_controller_holds_no_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a leader has answered, nobody is waited for long; who was silent is Unknown, and no request is left."""
+    monkeypatch.setattr(gather, "_PATIENCE_S", 0.05)
+    well = healthy()
+    frozen = FrozenFollower(quorums=well.quorums, versions=well.versions, clusters=well.clusters)
+    async with asyncio.timeout(10):
+        looked = await look(await snapshot(api_server()), frozen)
+    assert isinstance(looked.quorum, Known)
+    assert FrozenFollower.cancelled == 1
+
+
+def kube_node_item(name: str, *, ready: str | None) -> Json:
+    """A node of Kubernetes with this status of its Ready condition, or without the condition."""
+    conditions = [] if ready is None else [{"type": "Ready", "status": ready}]
+    more = [{"type": "MemoryPressure", "status": "False"}]
+    return {"metadata": {"name": name}, "status": {"conditions": [*more, *conditions]}}
+
+
+@pytest.mark.parametrize(
+    ("ready", "well"),
+    [("True", True), ("False", False), ("Unknown", False), (None, False)],
+    ids=["ready", "not ready", "kubelet silent", "no condition"],
+)
+async def test_kube_node(ready: str | None, *, well: bool) -> None:
+    """A node is ready where its condition says so; one whose kubelet is silent is not."""
+    kube = RecordingKube()
+    kube.put(NODES, kube_node_item("worker-1", ready=ready))
+    ((name, found),) = await gather.kube_nodes(kube, ("worker-1",))
+    assert (name, found) == ("worker-1", Known(value=KubeNode(name="worker-1", present=True, ready=well)))
+
+
+async def test_kube_node_that_is_gone() -> None:
+    """A node that the API server does not have is known to be absent, and not ready."""
+    ((_, found),) = await gather.kube_nodes(RecordingKube(), ("worker-1",))
+    assert found == Known(value=KubeNode(name="worker-1", present=False, ready=False))
+
+
+@pytest.mark.parametrize("error", [KubeRefused("403: nodes is forbidden"), KubeUnavailable("no answer")])
+async def test_kube_node_that_cannot_be_read(error: Exception) -> None:
+    """A node that may not, or cannot, be read is Unknown, with the server's words: never lost."""
+    kube = RecordingKube(errors={("get", "nodes"): error})
+    ((_, found),) = await gather.kube_nodes(kube, ("worker-1",))
+    assert found == Unknown(reason=str(error))
+
+
+async def test_no_node_is_asked_for_nothing() -> None:
+    """Without suspects nothing is requested."""
+    kube = RecordingKube()
+    assert await gather.kube_nodes(kube, ()) == ()
+    assert kube.calls == []

@@ -107,6 +107,12 @@ def test_never_fetched() -> None:
     assert live_voters(said, FETCH_TIMEOUT_MS) == {key(3000), key(3002)}
 
 
+def test_stamps_from_the_future() -> None:
+    """A leader whose clock was set back by an hour does not take the dead for live until that hour is over."""
+    view_, _ = judged(with_rows(row(THREE[0]), ago(THREE[1], -3_600_000), ago(THREE[2], -500)))
+    assert view_.live == view_.caught_up == {THREE[0], THREE[2]}
+
+
 def test_fetch_timeout_of_the_spec() -> None:
     """A longer fetch timeout makes a slower voter live."""
     said = with_rows(row(key(3000)), ago(key(3001), 5000), row(key(3002)))

@@ -30,33 +30,57 @@ from kafka_quorum.model import actions as act
 from kafka_quorum.model import names
 from kafka_quorum.model.actions import EXCLUSIVE, Action
 from kafka_quorum.model.desired import Desired
-from kafka_quorum.model.identity import FormatMode, IdentityRecord, mint
+from kafka_quorum.model.identity import FormatMode, IdentityRecord, NodeIdentity, mint
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import Observed, Pod, PodRole, Revision, Running, SupportObject, Terminated, Waiting
+from kafka_quorum.model.nodes import node_of
+from kafka_quorum.model.observed import (
+    KubeNode,
+    LostNode,
+    Observed,
+    Pod,
+    PodRole,
+    Revision,
+    Running,
+    SupportObject,
+    Terminated,
+    Waiting,
+)
 from kafka_quorum.model.plan import Plan
 
 _CREATING = Waiting(reason="ContainerCreating", message="", last_exit=None)
 _DONE = Terminated(exit_code=0, reason="Completed", message="", finished_at="")
+_LONG_S = 100_000.0
 _REFUSED = Terminated(exit_code=1, reason="Error", message="", finished_at="")
 
 
 @dataclass(slots=True, kw_only=True)
 class World:
-    """What is observed, and behind it the disks by claim uid and the voter set. `bad_images` never start."""
+    """What is observed, and behind it the disks by claim uid and the voter set.
+
+    `bad_images` never start. On a node that is `down` nothing runs and nothing ends; it has been down for long enough.
+    """
 
     desired: Desired
     observed: Observed = field(default_factory=nothing)
     disks: dict[str, DirectoryID] = field(default_factory=dict)
     voters: frozenset[ReplicaKey] = frozenset()
     bad_images: frozenset[str] = frozenset()
+    down: frozenset[str] = frozenset()
+    ran: dict[DirectoryID, str] = field(default_factory=dict)
+    """On which claim each directory id ran: never on another (rule 2)."""
     ever_ran: bool = False
     serial: int = 100
 
-    def run(self, *, drop: int = -1, limit: int = 60) -> int:
+    def fork(self) -> "World":
+        """The same world, to go its own way."""
+        return replace(self, disks=dict(self.disks), ran=dict(self.ran))
+
+    def run(self, *, drop: int = -1, limit: int = 60, forks: "list[tuple[World, int]] | None" = None) -> int:
         """Plan, act and move on until nothing is planned; how many actions were carried out.
 
-        The action number `drop` gets lost, and everything that its plan would have done after it.
+        The action number `drop` gets lost, and everything that its plan would have done after it. `forks` gets, for
+        each action, the world as its plan found it, and the action's number in that plan.
         """
         done = 0
         for _ in range(limit):
@@ -64,6 +88,8 @@ class World:
             if not plan.actions and self._still():
                 return done
             self._check(plan)
+            if forks is not None:
+                forks.extend((self.fork(), number) for number in range(len(plan.actions)))
             for action in plan.actions:
                 done += 1
                 if done - 1 == drop:
@@ -71,6 +97,12 @@ class World:
                 self._apply(action)
             self._move()
         raise AssertionError(f"no rest after {limit} passes: {planned(self.observed, self.desired)}")
+
+    def pass_once(self) -> None:
+        """Plan, act and move on by one step."""
+        for action in planned(self.observed, self.desired).actions:
+            self._apply(action)
+        self._move()
 
     def _still(self) -> bool:
         before = self.observed
@@ -87,7 +119,7 @@ class World:
                 assert of.claim_uid not in self.disks, "rule 2: a formatted disk"
             if isinstance(action, act.CreatePod):
                 of = node(self._record(), action.node_id)
-                assert all(of.directory_id not in other.lost for other in self._record().nodes), "rule 2: retired"
+                assert of.directory_id not in self._record().retired, "rule 2: retired"
                 assert not any(one.claim_uid == of.claim_uid for one in self.observed.pods), "rule 2: two on one disk"
 
     def _record(self) -> IdentityRecord:
@@ -98,7 +130,7 @@ class World:
         self.serial += 1
         self.observed = replace(self.observed, record=replace(record, resource_version=str(self.serial)))
 
-    def _apply(self, action: Action) -> None:  # noqa: C901, PLR0912 - one case an action, nothing else
+    def _apply(self, action: Action) -> None:  # noqa: C901, PLR0912, PLR0915 - one case an action, nothing else
         match action:
             case act.MintIdentity():
                 initial = [ReplicaKey(node_id=node_id, directory_id=directory(node_id)) for node_id in action.initial]
@@ -127,29 +159,42 @@ class World:
                 self.observed = replace(self.observed, revisions=(*self.observed.revisions, made))
             case act.CreateClaim(node_id=node_id):
                 self.serial += 1
-                bare = claim(self._record(), node(self._record(), node_id), uid=f"claim-{self.serial}")
+                of = node(self._record(), node_id)
+                bare = claim(self._record(), of, uid=f"claim-{self.serial}", bound_to=_place(of))
                 self.observed = replace(self.observed, claims=(*self.observed.claims, bare))
             case act.AnnotateClaim(claim=old, directory_id=directory_id):
                 record = self._record()
-                copied = replace(old, cluster_id=record.cluster_id, directory_id=directory_id, phase=record.phase.value)
+                phase = names.RETIRED if action.retired else record.phase.value
+                copied = replace(old, cluster_id=record.cluster_id, directory_id=directory_id, phase=phase)
                 claims = tuple(copied if one.uid == old.uid else one for one in self.observed.claims)
                 self.observed = replace(self.observed, claims=claims)
+            case act.DeleteClaim(claim=old):
+                assert not any(one.claim_name == old.name for one in self.observed.pods), "rule 6: in use"
+                assert old.directory_id not in {key.directory_id for key in self.voters}, "rule 6: a voter's"
+                kept_claims = tuple(one for one in self.observed.claims if one.uid != old.uid)
+                self.observed = replace(self.observed, claims=kept_claims)
             case act.CreateFormatter(node_id=node_id, revision=revision, config_name=config):
                 self._pod(node_id, PodRole.FORMATTER, revision, config)
             case act.CreatePod(node_id=node_id, revision=revision, config_name=config):
                 self._pod(node_id, PodRole.KAFKA, revision, config)
+            case act.DeletePod(pod=old) if old.node_name in self.down and not action.force:
+                self._pods(replace(one, deleting=one.deleting or one.uid == old.uid) for one in self.observed.pods)
             case act.DeletePod(pod=old):
                 self._pods(one for one in self.observed.pods if one.uid != old.uid)
             case act.MarkPod(pod=old, voter=voter, gate=gate):
                 marked = replace(old, marked_voter=voter, gate=gate)
                 self._pods(marked if one.uid == old.uid else one for one in self.observed.pods)
-            case act.BeginOperation(target=target):
-                self.observed = replace(
-                    self.observed, status=replace(self.observed.status, operation=operation(target))
-                )
+            case act.BeginOperation(type=type_, target=target):
+                begun = replace(operation(target), type=type_)
+                self.observed = replace(self.observed, status=replace(self.observed.status, operation=begun))
             case act.AddRaftVoter(request=request):
                 assert len({key.node_id for key in self.voters}) == len(self.voters), "rule 4"
                 self.voters |= {request.voter}
+                self._majority()
+            case act.RemoveRaftVoter(request=removal):
+                assert removal.voter in self.voters, "no voter"
+                self.voters -= {removal.voter}
+                self._majority()
             case act.FinishOperation():
                 self.observed = replace(self.observed, status=replace(self.observed.status, operation=None))
 
@@ -175,6 +220,7 @@ class World:
             report=None,
             marked_voter=False,
             gate="",
+            node_name=_place(of),
         )
         self._pods((*self.observed.pods, made))
 
@@ -191,11 +237,13 @@ class World:
         self._elect(record)
 
     def _ran(self, one: Pod) -> Pod:
+        of = self._record().node(one.node_id)
+        if one.node_name in self.down or of is None:
+            return one
         image = next(revision.image for revision in self.observed.revisions if revision.name == one.revision)
         configs = {item.name for item in self.observed.support if item.kind == "ConfigMap"}
         if image in self.bad_images or one.config_name not in configs:
             return replace(one, container=replace(_CREATING, reason="ImagePullBackOff"))
-        of = node(self._record(), one.node_id)
         if one.role is PodRole.FORMATTER:
             if one.report is not None:
                 return one
@@ -206,14 +254,23 @@ class World:
         if self.disks.get(one.claim_uid) != one.directory_id:
             return replace(one, container=_REFUSED, report=empty_report())
         self.ever_ran = True
+        assert one.directory_id is not None
+        assert self.ran.setdefault(one.directory_id, one.claim_uid) == one.claim_uid, "rule 2: on another disk"
         return replace(one, container=Running(started_at=""), report=report(self._record(), of))
 
-    def _elect(self, record: IdentityRecord) -> None:
-        run = frozenset(
+    def _majority(self) -> None:
+        assert len(self.voters & self._run()) > len(self.voters) // 2, "rule 3"
+
+    def _run(self) -> frozenset[ReplicaKey]:
+        """What runs, and fetches."""
+        return frozenset(
             ReplicaKey(node_id=one.node_id, directory_id=one.directory_id)
             for one in self.observed.pods
-            if one.role is PodRole.KAFKA and one.running
+            if one.role is PodRole.KAFKA and one.running and one.node_name not in self.down
         )
+
+    def _elect(self, record: IdentityRecord) -> None:
+        run = self._run()
         initial = frozenset(record.initial)
         if not self.voters and len(initial & run) > len(initial) // 2:
             self.voters = initial
@@ -222,4 +279,22 @@ class World:
             return
         led = sorted(self.voters, key=lambda key: (key not in run, key.node_id))
         seen = view(led, sorted(run - self.voters, key=str), behind=self.voters - run)
-        self.observed = replace(self.observed, quorum=Known(value=seen), memory=looks(seen))
+        self.observed = replace(
+            self.observed,
+            quorum=Known(value=seen),
+            memory=replace(looks(seen), lost_nodes=self._lost(record)),
+            kube_nodes=tuple(
+                (name, Known(value=KubeNode(name=name, present=True, ready=False))) for name in sorted(self.down)
+            ),
+        )
+
+    def _lost(self, record: IdentityRecord) -> tuple[LostNode, ...]:
+        rows = ((of.key, node_of(self.observed, of)) for of in record.nodes)
+        return tuple(
+            LostNode(key=of, kube_node=name, for_s=_LONG_S, agreed_at_s=None) for of, name in rows if name in self.down
+        )
+
+
+def _place(of: NodeIdentity) -> str:
+    """The Kubernetes node of a claim's first generation; another one for each later claim."""
+    return f"worker-{of.node_id}" if of.generation == 1 else f"worker-{of.node_id}-{of.generation}"

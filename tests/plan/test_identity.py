@@ -29,8 +29,18 @@ from tests.plan.reading import degraded, only, planned, reasons, verdict, wait
 
 from kafka_quorum.model.actions import MintIdentity, RecordChange, WriteRecord
 from kafka_quorum.model.desired import BootstrapMode, FeatureLevel
-from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, with_disk_lost, with_report
+from kafka_quorum.model.identity import (
+    BootstrapPhase,
+    FormatMode,
+    IdentityRecord,
+    with_claim,
+    with_disk_lost,
+    with_nodes,
+    with_report,
+    without_node,
+)
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.names import RETIRED
 from kafka_quorum.model.observed import Observed, RecordedController
 
 FORMATTING, STARTED = BootstrapPhase.FORMATTING, BootstrapPhase.STARTED
@@ -361,3 +371,68 @@ def test_more_nodes_than_claims() -> None:
     record = rebuilt(without_record(at_rest(status=status)))
     assert record.node_ids == (*IDS, 3003)
     assert not node(record, 3003).formatted
+
+
+def test_rebuilt_after_a_lost_disk_remembers_it() -> None:
+    """The directory id of a first voter's lost disk is known from the list of first voters: it never runs again."""
+    lost = with_disk_lost(running(), IDS[1], new_claim=False)
+    assert rebuilt(without_record(at_rest(lost))).nodes == lost.nodes
+    again = with_report(lost, IDS[1], directory(3001, 2))
+    assert rebuilt(without_record(at_rest(again))).nodes == again.nodes
+
+
+SMALLER = without_node(running(), IDS[2])
+
+
+@pytest.mark.parametrize("retained", [True, False])
+def test_rebuilt_after_a_removal(*, retained: bool) -> None:
+    """A controller that was removed stays removed, its claim kept or not, and its directory id stays retired."""
+    look = at_rest(SMALLER)
+    if retained:
+        left = claim(running(), node(running(), 3002), phase=RETIRED)
+        look = replace(look, claims=(*look.claims, left))
+    record = rebuilt(without_record(look))
+    assert record.node_ids == IDS[:2]
+    assert record.nodes == SMALLER.nodes
+    assert record.former == SMALLER.former
+
+
+def test_rebuilt_after_a_removal_and_a_return() -> None:
+    """A controller that came back has its present claim, and the retired one tells what it must never run again."""
+    again = with_report(with_claim(with_nodes(SMALLER, [IDS[2]]), IDS[2], "claim-3002-2"), IDS[2], directory(3002, 2))
+    look = at_rest(again)
+    left = claim(running(), node(running(), 3002), phase=RETIRED)
+    record = rebuilt(without_record(replace(look, claims=(left, *look.claims))))
+    of = node(record, 3002)
+    assert (of.generation, of.directory_id, of.lost) == (2, directory(3002, 2), (directory(3002),))
+    assert record.former == ()
+
+
+def test_rebuilt_from_retired_claims_and_several_losses() -> None:
+    """Every retired claim of a removed controller counts: the highest generation, and all directory ids."""
+    of = node(running(), 3002)
+    first = claim(running(), of, phase=RETIRED)
+    second = claim(running(), replace(of, generation=2, directory_id=directory(3002, 2)), phase=RETIRED)
+    look = at_rest(SMALLER)
+    (former,) = rebuilt(without_record(replace(look, claims=(*look.claims, second, first)))).former
+    assert (former.node_id, former.generation) == (3002, 2)
+    assert set(former.lost) == {directory(3002), directory(3002, 2)}
+
+
+def test_retired_claim_of_a_lost_node_is_not_taken_up() -> None:
+    """While the new claim of a controller on a lost node is not there yet, its retired one is not its disk again."""
+    lost = with_disk_lost(running(), IDS[2], new_claim=True)
+    left = claim(running(), node(running(), 3002), phase=RETIRED)
+    look = at_rest(lost)
+    of = node(rebuilt(without_record(replace(look, claims=(*look.claims, left)))), 3002)
+    assert (of.generation, of.claim_uid, of.directory_id) == (2, None, None)
+    assert of.lost == (directory(3002),)
+
+
+def test_copies_that_name_what_the_id_had_before_only_lag() -> None:
+    """A controller that comes back finds copies of its earlier self: none of them is a contradiction."""
+    again = with_report(with_claim(with_nodes(SMALLER, [IDS[2]]), IDS[2], "claim-3002-2"), IDS[2], directory(3002, 2))
+    look = at_rest(again, status=mirrored(running()))
+    left = claim(running(), node(running(), 3002), phase=RETIRED)
+    said = planned(replace(look, claims=(*look.claims, left)))
+    assert "IdentityConflict" not in degraded(said)

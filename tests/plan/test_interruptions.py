@@ -2,18 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from tests.model.values import NAME, desired, runtime
+from tests.model.values import NAME, desired, directory, key, operation, runtime, storage
 from tests.plan.driver import World
 from tests.plan.reading import planned, reasons
 
 from kafka_quorum.model import names
-from kafka_quorum.model.desired import BootstrapMode
+from kafka_quorum.model.desired import BootstrapMode, Cure, Replacement, VolumeFate
 from kafka_quorum.model.identity import BootstrapPhase
 from kafka_quorum.model.ids import ClusterID, NodeID
 
 BAD_IMAGE = "registry/kafka:no-such-tag"
+KEPT = storage(when_scaled=VolumeFate.RETAIN)
 
 
 def bootstrap(replicas: int = 3, mode: BootstrapMode = BootstrapMode.INITIAL_CONTROLLERS) -> World:
@@ -51,6 +53,58 @@ def scaled() -> World:
     return world
 
 
+def smaller(replicas: int, of: int = 5, **changes: Any) -> World:  # noqa: ANN401 - whatever the field holds
+    """A quorum of which fewer controllers are wanted."""
+    world = bootstrap(of)
+    world.run()
+    world.desired = desired(replicas=replicas, **changes)
+    return world
+
+
+def exchanged() -> World:
+    """A quorum of which every controller is to be another one."""
+    world = at_work()
+    world.desired = desired(node_ids=(NodeID(3007), NodeID(3008), NodeID(3009)))
+    return world
+
+
+def lost_node(lost_node: Cure, replicas: int = 3, of: int = 3) -> World:
+    """The Kubernetes node of the controller with the highest id is lost, and so many are wanted."""
+    world = bootstrap(of)
+    world.run()
+    policy = Replacement(lost_disk=Cure.AUTOMATIC, lost_node=lost_node, lost_node_after_s=600)
+    world.desired = desired(replicas=replicas, replacement=policy)
+    world.down = frozenset({f"worker-{3000 + of - 1}"})
+    world._move()
+    return world
+
+
+def lost_node_again() -> World:
+    """The successor of a controller on a lost node is lost with its node too, before it is a voter."""
+    world = lost_node(Cure.AUTOMATIC)
+    while not any(one.node_name == "worker-3002-2" and one.running for one in world.observed.pods):
+        world.pass_once()
+    world.down = frozenset({"worker-3002-2"})
+    world._move()
+    return world
+
+
+def lost_node_while_held() -> World:
+    """A node is lost and given up while a removal is open that waits for the controller there."""
+    world = lost_node(Cure.AUTOMATIC)
+    world.desired = replace(world.desired, replicas=2, node_ids=(NodeID(3000), NodeID(3002)))
+    held = replace(operation(key(3001)), type="RemoveVoter")
+    world.observed = replace(world.observed, status=replace(world.observed.status, operation=held))
+    return world
+
+
+def smaller_without_a_disk() -> World:
+    """One of three lost its disk, while the spec goes down to two."""
+    world = lost(claim_too=False)
+    world.desired = desired(replicas=2)
+    return world
+
+
 def recordless() -> World:
     """A quorum at rest whose identity ConfigMap was deleted."""
     world = at_work()
@@ -75,9 +129,20 @@ SCENES: dict[str, tuple[Callable[[], World], int, set[str]]] = {
     "bootstrap of one": (lambda: bootstrap(1), 1, set()),
     "bootstrap of five": (lambda: bootstrap(5), 5, set()),
     "standalone": (lambda: bootstrap(3, BootstrapMode.STANDALONE), 3, set()),
-    "disk lost": (lambda: lost(claim_too=False), 3, {"StaleVoter"}),
-    "claim lost": (lambda: lost(claim_too=True), 3, {"StaleVoter"}),
+    "disk lost": (lambda: lost(claim_too=False), 3, set()),
+    "claim lost": (lambda: lost(claim_too=True), 3, set()),
     "scaled to five": (scaled, 5, set()),
+    "five to three": (lambda: smaller(3), 3, set()),
+    "five to one": (lambda: smaller(1, allow_interruption=True), 1, set()),
+    "five to three, volumes kept": (lambda: smaller(3, storage=KEPT), 3, set()),
+    "three others": (exchanged, 3, set()),
+    "three to two, a disk lost": (smaller_without_a_disk, 2, set()),
+    "node lost": (lambda: lost_node(Cure.AUTOMATIC), 3, set()),
+    "node lost, by hand": (lambda: lost_node(Cure.MANUAL), 3, {"LostNode"}),
+    "node lost, by hand, and not wanted": (lambda: lost_node(Cure.MANUAL, 3, 4), 3, set()),
+    "node lost, and five wanted": (lambda: lost_node(Cure.AUTOMATIC, 5), 5, set()),
+    "node lost, and its successor's too": (lost_node_again, 3, set()),
+    "node lost while a removal is held": (lost_node_while_held, 2, set()),
     "record deleted": (recordless, 3, set()),
     "image corrected": (lambda: corrected(before=True), 3, set()),
     "image of a running quorum": (lambda: corrected(before=False), 3, {"NotSupportedYet"}),
@@ -110,11 +175,55 @@ def test_interrupted_anywhere(scene: str) -> None:
     """Whichever action gets lost, and the rest of its plan with it, the end is the same."""
     begin, _, _ = SCENES[scene]
     straight = begin()
-    count = straight.run()
-    for drop in range(count):
-        world = begin()
+    forks: list[tuple[World, int]] = []
+    straight.run(forks=forks)
+    for number, (world, drop) in enumerate(forks):
         world.run(drop=drop)
-        assert end_of(world) == end_of(straight), f"{scene}, without action {drop}"
+        assert end_of(world) == end_of(straight), f"{scene}, without action {number}"
+
+
+@pytest.mark.parametrize(
+    ("begin", "other", "voters"),
+    [(scaled, 3, 3), (lambda: smaller(3, of=4), 4, 4), (lambda: lost(claim_too=False), 2, 2), (exchanged, 4, 4)],
+    ids=["five wanted, then three again", "four to three and back", "disk lost, then two", "others, then four"],
+)
+def test_target_changed_anywhere(begin: Callable[[], World], other: int, voters: int) -> None:
+    """Whenever the target changes on the way, the quorum comes to the new one, and nothing is left open."""
+    straight = begin()
+    forks: list[tuple[World, int]] = []
+    straight.run(forks=forks)
+    for number, (world, drop) in enumerate(forks):
+        if drop == 0:
+            world.desired = desired(replicas=other)
+            world.run()
+            _, seen, running, waits = end_of(world)
+            assert (seen, running, waits) == (voters, voters, frozenset()), f"changed before action {number}"
+            assert world.observed.status.operation is None
+
+
+def test_volumes_of_a_smaller_quorum() -> None:
+    """With whenScaled Delete no claim is left of those that went; with Retain each is, marked as retired."""
+    for policy, left in ((storage(), 0), (KEPT, 2)):
+        world = smaller(3, storage=policy)
+        world.run()
+        kept = [one for one in world.observed.claims if one.node_id >= 3003]
+        assert [one.phase for one in kept] == [names.RETIRED] * left
+        assert len(world.observed.claims) == 3 + left
+
+
+def test_id_that_comes_back_has_another_disk() -> None:
+    """Scaled down and up again, a node id never runs on the directory id that it had, its volume kept or not."""
+    for policy in (storage(), KEPT):
+        world = smaller(2, of=3, storage=policy)
+        world.run()
+        world.desired = desired(storage=policy)
+        world.run()
+        record = world.observed.record
+        assert record is not None
+        again = record.nodes[2]
+        assert (again.generation, again.lost) == (2, (directory(3002),))
+        assert again.directory_id != directory(3002)
+        assert again.key in world.voters
 
 
 def test_lost_disk_has_another_identity() -> None:

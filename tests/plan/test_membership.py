@@ -1,4 +1,4 @@
-"""Voters: one is added at a time, the intent first, and a look decides what became of it."""
+"""Voters are added one at a time, the intent first, and a look decides what became of it."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ from tests.model.values import (
     view,
     with_pod,
 )
-from tests.plan.reading import degraded, every, only, planned, reasons, verdict, wait
+from tests.plan.reading import degraded, every, only, planned, reasons, wait
 
 from kafka_quorum.model.actions import (
     AddRaftVoter,
@@ -147,8 +147,10 @@ def test_second_candidate_if_the_first_lags() -> None:
 
 
 def test_not_wanted() -> None:
-    """A controller above the wanted replicas is not added."""
-    assert planned(scene(), desired(replicas=3)).actions == ()
+    """A controller above the wanted replicas is not added: it leaves the record instead."""
+    write = only(planned(scene(), desired(replicas=3)), WriteRecord)
+    assert write.change is RecordChange.NODES_REMOVED
+    assert write.record.node_ids == IDS
 
 
 def test_unformatted_is_no_candidate() -> None:
@@ -161,16 +163,15 @@ def test_unformatted_is_no_candidate() -> None:
 
 
 def test_stale_voter_is_named() -> None:
-    """After a lost disk the stale voter is named with the command that removes it, and the new key waits."""
+    """After a lost disk the stale voter is named, with how many carry the quorum meanwhile."""
     record = with_report(with_disk_lost(running(), IDS[1], new_claim=False), IDS[1], directory(3001, 2))
-    look = scene(record=record, observers=(key(3001, 2),), behind=(key(3001),))
+    look = scene(record=record, observers=(key(3001, 2),), behind=(key(3001), key(3001, 2)))
     said = planned(look)
     assert every(said, BeginOperation) == []
-    message = wait(said, "StaleVoter").message
-    assert str(key(3001)) in message
-    assert f"--controller-directory-id {directory(3001)}" in message
-    assert "2 of 3" in message
-    assert not verdict(said, "3-add-voter").allowed
+    stale = wait(said, "StaleVoter")
+    assert str(key(3001)) in stale.message
+    assert "2 of 3 voters are caught up" in stale.message
+    assert "catches up" in wait(said, "ReplacingVoter").message
 
 
 def test_after_the_stale_voter_is_removed() -> None:
@@ -181,10 +182,13 @@ def test_after_the_stale_voter_is_removed() -> None:
 
 
 def test_foreign_voter_is_named() -> None:
-    """A voter that is no controller of the record is named, and nothing is done to it."""
+    """A voter that is no controller of the record is named with a person's command, and nothing is done to it."""
     seen = view([*VOTERS, key(7)])
     said = planned(at_rest(quorum=Known(value=seen), support=support(running(), 3)))
-    assert degraded(said) == {"StaleVoter"}
+    assert degraded(said) == {"ForeignVoter"}
+    message = wait(said, "ForeignVoter").message
+    assert str(key(7)) in message
+    assert f"--controller-id 7 --controller-directory-id {directory(7)}" in message
     assert said.actions == ()
 
 

@@ -223,9 +223,17 @@ def test_voter_that_does_not_run_is_not_ready() -> None:
     assert marked(with_pod(at_rest(), 3001, container=STARTS))[3001] == (True, "False")
 
 
+def test_pod_that_goes_is_not_marked() -> None:
+    """A pod is not marked in the plan that deletes it: the deletion names the version that it has now."""
+    look = with_pod(at_rest(), 3001, directory_id=directory(3001, 9), container=STARTS)
+    said = planned(look)
+    assert [action.pod.node_id for action in every(said, DeletePod)] == [3001]
+    assert every(said, MarkPod) == []
+
+
 def test_mark_needs_the_same_disk() -> None:
     """A pod of a retired disk is no voter, though a voter of that key is still in the set."""
-    look = with_pod(at_rest(), 3001, directory_id=directory(3001, 9), container=STARTS)
+    look = with_pod(at_rest(), 3001, directory_id=directory(3001, 9))
     (mark,) = [action for action in every(planned(look), MarkPod) if action.pod.node_id == 3001]
     assert (mark.voter, mark.gate) == (False, "False")
 

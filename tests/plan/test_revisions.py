@@ -203,13 +203,6 @@ def test_running_controllers_are_not_touched(changes: dict[str, Any], field: str
     assert field in held.message
 
 
-def test_fewer_replicas_are_not_supported_yet() -> None:
-    """Fewer replicas remove nobody, and the controllers that would go are named."""
-    said = planned(at_rest(), desired(replicas=2))
-    assert said.actions == ()
-    assert "controllers 3002" in wait(said, "NotSupportedYet").message
-
-
 def test_levels_of_a_running_quorum_are_not_changed() -> None:
     """Feature levels of a running quorum stay."""
     said = planned(at_rest(), desired(features=LEVELS))

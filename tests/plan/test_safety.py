@@ -495,6 +495,13 @@ def test_every_guard_is_listed() -> None:
         safety.may_run_image(record, None, "4.4.0"),
         safety.may_change_voters(seen, key(3001), None),
         safety.may_add_voter(seen, at_rest(), key(3001), 3, ()),
+        safety.may_remove_voter(seen, desired(), record, key(3001)),
+        safety.may_remove_leader(seen, key(3001)),
+        safety.may_hand_over(desired(), at_rest(), view([key(3000), key(3001)]), key(3000)),
+        safety.may_retire_node(desired(), at_rest(), record, node(record, 3000)),
+        safety.may_stop_retired(record, at_rest(), pod(record, node(record, 3000))),
+        safety.may_drop_node(at_rest(), record, node(record, 3000)),
+        safety.may_delete_claim(record, at_rest(), claim(record, node(record, 3000))),
     )
     assert {verdict.rule for verdict in said} == set(safety.GUARDS)
     guards = {name for name in vars(safety) if name.startswith("may_")}

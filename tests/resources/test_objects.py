@@ -104,6 +104,7 @@ def test_config() -> None:
         "3002.properties",
         "log4j2.properties",
         "log4j.properties",
+        "java.security",
     }
     assert "node.id=3001\n" in body["data"]["3001.properties"]
     assert body["metadata"]["labels"][names.LABEL_ROLE] == "config"

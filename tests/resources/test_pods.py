@@ -304,6 +304,8 @@ def test_logging_of_both_generations(release: str, option: str) -> None:
 
 
 def test_jvm_options() -> None:
-    """Options of the JVM are passed as they are."""
+    """Options of the JVM are passed as they are, behind our own: names of pods are looked up anew each time."""
     (main,) = kafka(of=revision(runtime(jvm_options=("-XX:+UseZGC", "-Da=b"))))["spec"]["containers"]
-    assert environment(main)["KAFKA_OPTS"] == "-XX:+UseZGC -Da=b"
+    assert environment(main)["KAFKA_OPTS"] == (
+        "-Djava.security.properties=/etc/kafka-quorum/java.security -XX:+UseZGC -Da=b"
+    )

@@ -18,11 +18,13 @@ from tests.model.values import (
 )
 
 from kafka_quorum.model.desired import BootstrapMode, ControllerListener, FeatureLevel, VolumeFate
-from kafka_quorum.model.identity import IdentityRecord, with_disk_lost
+from kafka_quorum.model.identity import IdentityRecord, with_disk_lost, with_nodes, without_node
 from kafka_quorum.resources.stored import Unreadable, record_from, record_object, revision_from, revision_object
 
 Json = dict[str, Any]
 LOST = with_disk_lost(running(), IDS[1], new_claim=True)
+SMALLER = without_node(LOST, IDS[1])
+AGAIN = with_nodes(without_node(SMALLER, IDS[2]), [IDS[1]])
 WITH_LEVELS = replace(
     minted(), format=replace(minted().format, features=(FeatureLevel(name="metadata.version", level=27),))
 )
@@ -38,12 +40,21 @@ def as_stored(record: IdentityRecord, version: str = "9") -> Json:
 
 @pytest.mark.parametrize(
     "record",
-    [minted(), minted(mode=BootstrapMode.STANDALONE), bound(), started(), running(), LOST, WITH_LEVELS],
-    ids=["minted", "standalone", "bound", "started", "running", "disk lost", "levels"],
+    [minted(), minted(mode=BootstrapMode.STANDALONE), bound(), started(), running(), LOST, WITH_LEVELS, SMALLER, AGAIN],
+    ids=["minted", "standalone", "bound", "started", "running", "disk lost", "levels", "removed", "removed and back"],
 )
 def test_round_trip(record: IdentityRecord) -> None:
     """Every record reads back as it was written, at the version that the API server gave it."""
     assert record_from(as_stored(record)) == replace(record, resource_version="9")
+
+
+def test_record_of_an_earlier_version() -> None:
+    """A record that was written before controllers could be removed has none that were."""
+    item = as_stored(running())
+    body = json.loads(item["data"]["record.json"])
+    del body["former"]
+    item["data"]["record.json"] = json.dumps(body)
+    assert record_from(item) == replace(running(), resource_version="9")
 
 
 def test_compare_and_swap() -> None:

@@ -1,31 +1,39 @@
-"""`python -m tests.simulation [SCENARIO …]` explores; `--replay SCENARIO/FAULT` runs one and tells its story."""
+"""`python -m tests.simulation [SCENARIO …]` explores; `--replay SCENARIO/FAULT` or `storm/SEED` tells one story."""
 
 import argparse
 import logging
 import sys
 import time
 
-from tests.simulation.explore import explore, replay
-from tests.simulation.scenarios import EXHAUSTIVE, FURTHER
+from tests.simulation.explore import any_replay, explore
+from tests.simulation.scenarios import ALL
 
 
 def main() -> int:
     """Explore or replay; 1 if anything went wrong."""
-    names = [one.name for one in (*EXHAUSTIVE, *FURTHER)]
+    names = [one.name for one in ALL]
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("scenario", nargs="*", choices=[*names, []], help="all of them by default")
-    parser.add_argument("--replay", metavar="SCENARIO/FAULT", help="as a failure prints it")
+    parser.add_argument("--replay", metavar="NAME", help="SCENARIO/FAULT or storm/SEED, as a failure prints it")
+    parser.add_argument("--one-in", type=int, default=1, metavar="N", help="a seeded share of the faults only")
+    parser.add_argument("--storms", type=int, default=0, metavar="N", help="so many storms besides")
+    parser.add_argument("--seed", type=int, default=0, help="which share, and which storms")
     arguments = parser.parse_args()
     if arguments.replay:
-        logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
-        run = replay(arguments.replay)
-        lines = [f"ends as {run.ending.says} after {run.steps} steps", run.ending.why, *map(str, run.violations)]
-        sys.stdout.write("\n".join(filter(None, lines)) + "\n")
-        return 0 if run.ok else 1
+        return _tell(arguments.replay)
     began_s = time.monotonic()
-    tally = explore(arguments.scenario or names)
-    sys.stdout.write(f"{tally.report()}\n{time.monotonic() - began_s:.0f} s\n")
+    one_in, storms, seed = arguments.one_in, arguments.storms, arguments.seed
+    tally = explore(arguments.scenario or names, one_in=one_in, seed=seed, storms=storms)
+    sys.stdout.write(f"{tally.report()}\nseed {seed}, {time.monotonic() - began_s:.0f} s\n")
     return 1 if tally.failures else 0
+
+
+def _tell(name: str) -> int:
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+    run = any_replay(name)
+    lines = [f"ends as {run.ending.says} after {run.steps} steps", run.ending.why, *map(str, run.violations)]
+    sys.stdout.write("\n".join(filter(None, lines)) + "\n")
+    return 0 if run.ok else 1
 
 
 if __name__ == "__main__":

@@ -1,13 +1,21 @@
-"""Accidents, as the world has them."""
+"""Accidents, as the world has them. One that passes heals itself after a while; `heal` ends what is left of all."""
 
-from tests.simulation.faults import DISK_LOSSES, Accident, Loss
+from functools import partial
+
+from tests.simulation.faults import DISK_LOSSES, MACHINE_LOSSES, Accident, Loss
 from tests.simulation.kubelet import Sandbox
-from tests.simulation.scenarios import NAME, NAMESPACE
+from tests.simulation.place import NAME, NAMESPACE
 from tests.simulation.world import World
 
 from kafka_quorum.kube.protocol import CLAIMS
+from kafka_quorum.model.ids import NodeID
 
 _FROZEN_STEPS = 10
+_SHORT_STEPS = 20
+_OFF_STEPS = 40
+_CUT_STEPS = 60
+_FLAP_STEPS = 6
+_HOUR_MS = 3_600_000
 
 
 def can_lose(world: World, loss: Loss, node_id: int) -> bool:
@@ -16,8 +24,11 @@ def can_lose(world: World, loss: Loss, node_id: int) -> bool:
         return any(True for _ in world.claims(NAMESPACE, NAME, node_id))
     if loss in (Loss.POD_DELETED, Loss.POD_FORGOTTEN):
         return world.has_pods(NAMESPACE, NAME, node_id)
+    if loss in MACHINE_LOSSES:
+        name = world.machine_of(NAMESPACE, NAME, node_id)
+        return bool(name) and world.machines.by_name[name].heard
     sandbox = _sandbox(world, node_id)
-    if loss in (Loss.PROCESS, Loss.FROZEN):
+    if loss not in (Loss.POD_EVICTED, Loss.SANDBOX):
         return sandbox is not None and sandbox.process is not None
     return sandbox is not None
 
@@ -27,6 +38,9 @@ def happen(world: World, accident: Accident) -> bool:
     node_id = accident.node_id
     if not can_lose(world, accident.loss, node_id):
         return False
+    if accident.loss in MACHINE_LOSSES:
+        _lose_machine(world, accident.loss, world.machine_of(NAMESPACE, NAME, node_id))
+        return True
     sandbox = _sandbox(world, node_id)
     match accident.loss:
         case Loss.POD_DELETED | Loss.POD_FORGOTTEN:
@@ -37,12 +51,27 @@ def happen(world: World, accident: Accident) -> bool:
             world.kubelet.restart_sandbox(sandbox)
         case Loss.PROCESS if sandbox is not None:
             world.kubelet.kill_process(sandbox)
-        case Loss.FROZEN if sandbox is not None:
-            _freeze(world, sandbox)
+        case Loss.FROZEN | Loss.SLOW | Loss.PEERS_CUT | Loss.UNSEEN if sandbox is not None:
+            _hamper(world, accident.loss, sandbox)
+        case Loss.CLOCK_BACK | Loss.CLOCK_AHEAD:
+            jumped = world.kraft.jumped_ms
+            jump_ms = _HOUR_MS if accident.loss is Loss.CLOCK_AHEAD else -_HOUR_MS
+            jumped[NodeID(node_id)] = jumped.get(NodeID(node_id), 0) + jump_ms
         case _:
             claims = [claim["metadata"] for claim in world.claims(NAMESPACE, NAME, node_id)]
             _lose_disk(world, accident, [str(claim["uid"]) for claim in claims], [str(c["name"]) for c in claims])
     return True
+
+
+def heal(world: World) -> None:
+    """Whatever passes has passed: only what is lost for good stays lost."""
+    for process in world.kraft.processes:
+        process.frozen = process.slow = False
+    world.kraft.cut.clear()
+    world.kraft.unseen.clear()
+    for machine in world.machines.by_name.values():
+        machine.cut_off = False
+        world.switch_on(machine.name)
 
 
 def _lose_disk(world: World, accident: Accident, uids: list[str], names: list[str]) -> None:
@@ -74,8 +103,44 @@ def _sandbox(world: World, node_id: int) -> Sandbox | None:
     return None
 
 
-def _freeze(world: World, sandbox: Sandbox) -> None:
-    process = sandbox.process
-    if process is not None:
-        process.frozen = True
-        world.later(_FROZEN_STEPS, lambda: setattr(process, "frozen", False))
+def _hamper(world: World, loss: Loss, sandbox: Sandbox) -> None:
+    """What a process suffers for a while."""
+    process, kraft, node = sandbox.process, world.kraft, sandbox.node
+    if process is None:
+        return
+    match loss:
+        case Loss.FROZEN:
+            process.frozen = True
+            world.later(_FROZEN_STEPS, lambda: setattr(process, "frozen", False))
+        case Loss.SLOW:
+            process.slow = True
+            world.later(_SHORT_STEPS, lambda: setattr(process, "slow", False))
+        case Loss.PEERS_CUT:
+            kraft.cut.add(node)
+            world.later(_SHORT_STEPS, partial(kraft.cut.discard, node))
+        case _:
+            kraft.unseen.add(node)
+            world.later(_SHORT_STEPS, partial(kraft.unseen.discard, node))
+
+
+def _lose_machine(world: World, loss: Loss, name: str) -> None:
+    machine, kraft = world.machines.by_name[name], world.kraft
+    match loss:
+        case Loss.NODE_KILLED | Loss.NODE_DELETED:
+            world.lose_machine(name)
+            if loss is Loss.NODE_DELETED:
+                world.machines.delete(name)
+        case Loss.NODE_OFF:
+            world.switch_off(name)
+            world.later(_OFF_STEPS, partial(world.switch_on, name))
+        case Loss.NODE_FLAPS:
+            for round_ in range(3):
+                world.later(4 * _FLAP_STEPS * round_ + 1, partial(world.switch_off, name))
+                world.later(4 * _FLAP_STEPS * round_ + 1 + _FLAP_STEPS, partial(world.switch_on, name))
+        case _:
+            machine.cut_off = True
+            world.later(_CUT_STEPS, lambda: setattr(machine, "cut_off", False))
+            if loss is Loss.NODE_CUT:
+                for places in (kraft.cut, kraft.unseen):
+                    places.add(name)
+                    world.later(_CUT_STEPS, partial(places.discard, name))

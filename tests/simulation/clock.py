@@ -1,5 +1,6 @@
 """Time and randomness of a simulated run: both are values of the run, so that a run can be replayed exactly."""
 
+import asyncio
 import hashlib
 from datetime import UTC, datetime, timedelta
 
@@ -27,11 +28,31 @@ class VirtualClock:
 
     def stamp(self) -> str:
         """Wall time as Kubernetes writes it."""
-        return self.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        return self.stamp_of(self.elapsed_s)
+
+    def stamp_of(self, elapsed_s: float) -> str:
+        """A moment of the run as Kubernetes writes it."""
+        return (_BEGINNING + timedelta(seconds=elapsed_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def advance(self, seconds: float) -> None:
         """Let time pass."""
         self.elapsed_s += seconds
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop whose timers go by the run's clock: what times out does so in every replay, on any machine.
+
+    Nobody may wait for a timer alone: time does not pass while the loop has nothing to do.
+    """
+
+    def __init__(self, clock: VirtualClock) -> None:
+        """A loop of this run."""
+        self._virtual = clock
+        super().__init__()
+
+    def time(self) -> float:
+        """The run's monotonic seconds."""
+        return self._virtual.monotonic()
 
 
 class SeededIds:

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from tests.simulation.accidents import can_lose, happen
-from tests.simulation.clock import SeededIds
+from tests.simulation.clock import SeededIds, VirtualLoop
 from tests.simulation.edges import CrashedError, KafkaEdge, KubeEdge, Life, Wire
 from tests.simulation.endings import Ending, judge
 from tests.simulation.faults import Accident, Call, Fault, Injection, Loss
 from tests.simulation.invariants import Checker, Violation
 from tests.simulation.kube_model import Written
-from tests.simulation.scenarios import NAME, NAMESPACE, Scenario, applies, condition, is_ready
+from tests.simulation.place import NAME, NAMESPACE
+from tests.simulation.scenes import Scenario, applies, condition, is_ready
 from tests.simulation.world import World
 
 from kafka_quorum.errors import OperatorError
@@ -28,9 +29,11 @@ from kafka_quorum.settings import Clock, IdSource, Settings
 from kafka_quorum.wire.protocol import Controllers
 
 KEY: Final = QuorumKey(namespace=NAMESPACE, name=NAME)
-NODE_IDS: Final = (3000, 3001, 3002)
+NODE_IDS: Final = (3000, 3001, 3002, 3003, 3004, 3005)
 BOUND_STEPS: Final = 700
 READY_FOR_STEPS: Final = 6
+NOTICED_STEPS: Final = 24
+"""Longer than the operator's own tick and a kubelet's silence: a machine that is lost is told by no watch."""
 QUIET_STEPS: Final = 60
 """Longer than the operator's own tick, its waits before it tries again, and the kubelet's back-off."""
 _RESTART_S: Final = 1.0
@@ -110,7 +113,7 @@ class Driver:
         self._wire = Wire(world=self.world, injection=fault if isinstance(fault, Injection) else None)
         self._turns = list(scenario.turns)
         self._life, self._operator = self._begin()
-        self._loop = asyncio.new_event_loop()
+        self._loop = VirtualLoop(self.world.clock)
         self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end unheard
         self._due_s, self._woken = 0.0, True
         self._passes, self._ready_steps, self._quiet_steps = 0, 0, 0
@@ -177,7 +180,7 @@ class Driver:
             self.checker.look()
         whole = is_ready(self.world) and condition(self.world, "Degraded").get("status") == "False"
         self._ready_steps = self._ready_steps + 1 if whole else 0
-        self._quiet_steps += 1
+        self._quiet_steps = 0 if self.world.pending else self._quiet_steps + 1
 
     def _pass(self) -> None:
         self._passes += 1
@@ -222,9 +225,10 @@ class Driver:
     def _settled(self) -> bool:
         if self._turns or self._accident is not None or self.world.pending:
             return False
-        return (
-            self._ready_steps >= READY_FOR_STEPS and self._quiet_steps >= READY_FOR_STEPS
-        ) or self._quiet_steps >= QUIET_STEPS
+        hidden = self._scenario.turns or isinstance(self._fault, Accident)
+        enough = NOTICED_STEPS if hidden else READY_FOR_STEPS
+        whole = self._ready_steps >= enough and self._quiet_steps >= READY_FOR_STEPS
+        return whole or self._quiet_steps >= QUIET_STEPS
 
     def _result(self) -> Run:
         struck = self._wire.struck if isinstance(self._fault, Injection) else self._accident_hit

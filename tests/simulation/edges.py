@@ -5,20 +5,20 @@ still on the stack: `CrashedError` is no `Exception`, so that nothing in the ope
 """
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from tests.simulation.faults import DELAY_STEPS, Call, Injection, Strike
-from tests.simulation.happened import AddSent, ClaimDeleted, Created
+from tests.simulation.faults import DELAY_STEPS, LONG_STEPS, Call, Injection, Strike
+from tests.simulation.happened import AddSent, ClaimDeleted, Created, Happened, PodDeleted, RemoveSent
 from tests.simulation.kraft_api import ModelControllers, unreachable
 from tests.simulation.kraft_model import Process
 from tests.simulation.world import World
 
 from kafka_quorum.errors import KafkaError, KubeError, KubeUnavailable
-from kafka_quorum.kube.protocol import CLAIMS, Json, ResourceType
-from kafka_quorum.model.quorum import AddVoter, ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer
+from kafka_quorum.kube.protocol import CLAIMS, PODS, Json, ResourceType
+from kafka_quorum.model.quorum import AddVoter, ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer, RemoveVoter
 from kafka_quorum.wire import codec
 from kafka_quorum.wire.codec import Api
 
@@ -53,9 +53,17 @@ class Wire:
 
 @dataclass(slots=True, kw_only=True)
 class Life:
-    """Whether an incarnation still lives."""
+    """Whether an incarnation still lives, and what it reaches. `gate` is what each of its calls has to pass first."""
 
     crashed: bool = False
+    gate: Callable[[], Awaitable[None]] | None = None
+    unreached: set[str] = field(default_factory=set)
+    """`kube`, `kafka` or both, where it is cut off."""
+
+    async def turn(self) -> None:
+        """Wait until it is this incarnation's turn."""
+        if self.gate is not None:
+            await self.gate()
 
     def check(self) -> None:
         """End whatever a dead operator still tries."""
@@ -70,6 +78,8 @@ class Life:
 
 class Edge:
     """What both edges have in common: the course of one call."""
+
+    side = ""
 
     def __init__(self, wire: Wire, life: Life) -> None:
         """One incarnation's edge."""
@@ -89,6 +99,9 @@ class Edge:
     ) -> T:
         """Make the call, or let happen to it what is injected there."""
         self._life.check()
+        if self.side in self._life.unreached:
+            self._wire.strike(call)
+            raise failure()
         act = partial(self._marked, act)
         match self._wire.strike(call):
             case Strike.CRASH_BEFORE:
@@ -96,14 +109,6 @@ class Edge:
             case Strike.CRASH_AFTER:
                 _attempt(act)
                 raise self._life.crash()
-            case Strike.ERROR:
-                raise failure()
-            case Strike.LOST_ANSWER:
-                _attempt(act)
-                raise failure()
-            case Strike.LATE_EFFECT:
-                self._world.later(DELAY_STEPS, lambda: _attempt(act))
-                raise failure()
             case Strike.SLOW:
                 return self._slowly(act)
             case Strike.STALE if stale is not None:
@@ -112,7 +117,26 @@ class Edge:
                 touch()
             case Strike.APPENDED if stalled is not None:
                 return stalled()
+            case Strike.DOUBLED:
+                self._world.later(DELAY_STEPS, lambda: _attempt(act))
+            case None:
+                pass
+            case strike:
+                self._without_answer(strike, act)
+                raise failure()
         return act()
+
+    def _without_answer(self, strike: Strike, act: Callable[[], object]) -> None:
+        """The operator hears that the call failed; it has its effect now, later, or never."""
+        match strike:
+            case Strike.LOST_ANSWER:
+                _attempt(act)
+            case Strike.LATE_EFFECT:
+                self._world.later(DELAY_STEPS, lambda: _attempt(act))
+            case Strike.LONG_AFTER:
+                self._world.later(LONG_STEPS, lambda: _attempt(act))
+            case _:
+                pass
 
     def _marked(self, act: Callable[[], T]) -> T:
         """Do it in the operator's name, whenever it is done."""
@@ -139,8 +163,11 @@ def _attempt(act: Callable[[], Any]) -> None:
 class KubeEdge(Edge):
     """`KubeApi` over the model."""
 
+    side = "kube"
+
     async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
         """One object or None."""
+        await self._life.turn()
         kube = self._world.kube
         return self._kube(
             "get",
@@ -153,6 +180,7 @@ class KubeEdge(Edge):
 
     async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
         """Every object with these labels."""
+        await self._life.turn()
         kube = self._world.kube
         return self._kube(
             "list",
@@ -165,16 +193,20 @@ class KubeEdge(Edge):
 
     async def create(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Create."""
+        asked = self._world.steps
+        await self._life.turn()
 
         def act() -> Json:
             created = self._world.kube.create(resource, namespace, body)
-            self._world.tell(Created(plural=resource.plural, body=created))
+            late = self._world.steps > asked
+            self._world.tell(Created(plural=resource.plural, body=created, late=late))
             return created
 
         return self._kube("create", resource, _name(body), act, writes=True)
 
     async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Replace."""
+        await self._life.turn()
         kube, name = self._world.kube, _name(body)
         return self._kube(
             "replace",
@@ -187,6 +219,7 @@ class KubeEdge(Edge):
 
     async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Server-side apply."""
+        await self._life.turn()
         kube = self._world.kube
         return self._kube("apply", resource, _name(body), lambda: kube.apply(resource, namespace, body), writes=True)
 
@@ -201,6 +234,7 @@ class KubeEdge(Edge):
         strategic: bool = False,
     ) -> Json:
         """Merge patch."""
+        await self._life.turn()
         kube = self._world.kube
         conditional = "resourceVersion" in body.get("metadata", {})
         return self._kube(
@@ -223,15 +257,29 @@ class KubeEdge(Edge):
         ended: bool = False,
     ) -> None:
         """Delete exactly this object."""
+        await self._life.turn()
         kube = self._world.kube
 
         def act() -> None:
-            if resource == CLAIMS:
-                self._world.tell(ClaimDeleted(name=name))
+            gone = self._what_goes(resource, namespace, name)
             kube.delete(resource, namespace, name, uid=uid, resource_version=resource_version, ended=ended)
+            if gone is not None:
+                self._world.tell(gone)
 
         touch = (lambda: kube.touch(resource, namespace, name)) if resource_version else None
         self._kube("delete", resource, name, act, writes=True, touch=touch)
+
+    def _what_goes(self, resource: ResourceType, namespace: str, name: str) -> Happened | None:
+        """What a deletion of this object takes away, as it is just before."""
+        world = self._world
+        if resource == CLAIMS:
+            volume = world.volumes.by_claim.get(world.volumes.claim_uid(namespace, name) or "")
+            return ClaimDeleted(name=name, disk=volume.disk if volume else None)
+        if resource == PODS:
+            sandbox = world.kubelet.of_pod(namespace, name)
+            quorum, process = (sandbox.quorum, sandbox.process) if sandbox else ("", None)
+            return PodDeleted(namespace=namespace, quorum=quorum, name=name, process=process)
+        return None
 
     def _kube(
         self,
@@ -254,6 +302,8 @@ class KubeEdge(Edge):
 class KafkaEdge(Edge):
     """`Controllers` over the model. A stale answer is the one that the same question had the last time."""
 
+    side = "kafka"
+
     def __init__(self, wire: Wire, life: Life) -> None:
         """One incarnation's edge."""
         super().__init__(wire, life)
@@ -262,14 +312,17 @@ class KafkaEdge(Edge):
 
     async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
         """ApiVersions."""
+        await self._life.turn()
         return self._read(codec.API_VERSIONS, endpoint, lambda: self._model.versions(endpoint))
 
     async def describe_cluster(self, endpoint: Endpoint) -> ClusterAnswer:
         """DescribeCluster."""
+        await self._life.turn()
         return self._read(codec.DESCRIBE_CLUSTER, endpoint, lambda: self._model.cluster(endpoint))
 
     async def describe_quorum(self, endpoint: Endpoint) -> QuorumAnswer:
         """DescribeQuorum."""
+        await self._life.turn()
         return self._read(codec.DESCRIBE_QUORUM, endpoint, lambda: self._model.quorum(endpoint))
 
     async def add_voter(self, endpoint: Endpoint, request: AddVoter) -> None:
@@ -277,12 +330,27 @@ class KafkaEdge(Edge):
         api = codec.ADD_RAFT_VOTER
         self._life.check()
         self._world.tell(AddSent(endpoint=endpoint, request=request))
+        await self._life.turn()
         call = Call(verb=api.name, what="controller", name=str(endpoint.node_id), writes=True)
         self._course(
             call,
             lambda: self._model.add(endpoint, request),
             failure=lambda: unreachable(endpoint, api, "no answer"),
             stalled=lambda: self._model.add(endpoint, request, before_append=lambda: self._stall(endpoint)),
+        )
+
+    async def remove_voter(self, endpoint: Endpoint, request: RemoveVoter) -> None:
+        """RemoveRaftVoter."""
+        api = codec.REMOVE_RAFT_VOTER
+        self._life.check()
+        self._world.tell(RemoveSent(endpoint=endpoint, request=request))
+        await self._life.turn()
+        call = Call(verb=api.name, what="controller", name=str(endpoint.node_id), writes=True)
+        self._course(
+            call,
+            lambda: self._model.remove(endpoint, request),
+            failure=lambda: unreachable(endpoint, api, "no answer"),
+            stalled=lambda: self._model.remove(endpoint, request, before_append=lambda: self._stall(endpoint)),
         )
 
     def _stall(self, leader: Endpoint) -> None:

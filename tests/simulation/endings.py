@@ -1,20 +1,22 @@
 """How a run may end, held against ground truth: Ready, or what is honest where nothing else is.
 
-`Ready` must be true. Without a lost disk nothing else will do. A disk that was lost behind the barrier may leave the
-quorum `Degraded` with the lost replica named; the majority of the initial disks, `BootstrapFailed`.
+`Ready` must be true. A lost disk is cured, so nothing else will do while a majority of the voters has its disks: only
+then may the quorum end `Degraded`, with a lost replica named; before its first leader, as `BootstrapFailed`.
 """
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
 from tests.simulation.happened import DiskLost
 from tests.simulation.invariants import Checker
 from tests.simulation.kraft_model import Process
-from tests.simulation.scenarios import NAME, NAMESPACE, Scenario, condition, is_ready, resource
+from tests.simulation.place import NAME, NAMESPACE
+from tests.simulation.scenes import Scenario, condition, is_ready, resource
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import Json
-from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.kube.protocol import CLAIMS, PODS, Json
+from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey
 
 _SEEN_S: Final = 1.5
 """How long a leader must have been there for the operator to know."""
@@ -41,11 +43,40 @@ def judge(world: World, checker: Checker, scenario: Scenario, *, settled: bool) 
         why = _why_not_ready(world, checker)
         return Ending(says="Ready", honest=not why, why=why)
     lost = [gone for gone in checker.lineage(NAMESPACE, NAME).lost if gone.key is not None]
+    if degraded.get("status") == "True" and _is_stranded(world, checker):
+        return Ending(says=said, honest=f"pod {NAME}-" in str(degraded.get("message")), why=_story(world))
     if degraded.get("status") != "True" or not lost:
         return Ending(says=said, honest=False, why=f"neither Ready nor Degraded by a lost disk: {_story(world)}")
-    failed = said == "BootstrapFailed"
-    why = _why_not_failed(world, checker, lost) if failed else _why_not_named(world, degraded, lost)
+    if said == "BootstrapFailed":
+        why = _why_not_failed(world, checker, lost)
+    elif not is_doomed(world, checker.lineage(NAMESPACE, NAME).retired.keys()):
+        why = f"a majority of the voters has its disks: {_story(world)}"
+    else:
+        why = _why_not_named(world, degraded, lost)
     return Ending(says=said, honest=not why, why=why)
+
+
+def _is_stranded(world: World, checker: Checker) -> bool:
+    """Before the barrier there is no quorum that could agree on a lost machine: a person deletes the claim there."""
+    gone = any(machine.gone for machine in world.machines.by_name.values())
+    return gone and not checker.lineage(NAMESPACE, NAME).phase_started
+
+
+def is_doomed(world: World, retired: AbstractSet[DirectoryID]) -> bool:
+    """Whether no majority of the voters can ever come together again: too many of their disks are gone, or retired.
+
+    The newest voter set of the best log that is left counts, committed or not.
+    """
+    present = (volume for volume in world.volumes.of_quorum(NAMESPACE, NAME) if not volume.dead)
+    disks = {id(volume.disk): volume.disk for volume in present}
+    disks |= {id(process.disk): process.disk for process in world.kraft.processes}
+    ran = [disk for disk in disks.values() if disk.key is not None and disk.voter_set]
+    best = max(ran, key=lambda disk: (disk.last_epoch, disk.end), default=None)
+    if best is None:
+        return True
+    left = {disk.key for disk in ran if disk.key and disk.key.directory_id not in retired} & best.voter_set
+    left |= {process.key for process in world.kraft.processes} & best.voter_set
+    return len(left) <= len(best.voter_set) // 2
 
 
 def _why_not_ready(world: World, checker: Checker) -> str:
@@ -59,16 +90,31 @@ def _why_not_ready(world: World, checker: Checker) -> str:
     if leader is None:
         return "there is no leader"
     voters, wanted = leader.disk.voter_set, int(body["spec"]["controllers"]["replicas"])
+    exact = set(body["spec"]["controllers"].get("nodeIDs") or {key.node_id for key in voters})
     running = {process.key for process in world.kraft.processes if not process.frozen}
     late = [str(key) for key in voters if not world.kraft.is_caught_up(leader, key, 5.0)]
     rows = (
         (len(voters) != wanted, f"there are {len(voters)} voters, {wanted} are wanted"),
+        ({key.node_id for key in voters} != exact, f"the voters are {', '.join(map(str, voters))}"),
         (bool(voters - running), f"voters {', '.join(map(str, voters - running))} do not run"),
         (world.kraft.uncommitted_change(leader), "the voter set is not committed"),
         (bool(late), f"voters {', '.join(late)} lag"),
         (bool(status.get("operation")), "an operation is open"),
     )
-    return next((text for holds, text in rows if holds), "")
+    return next((text for holds, text in rows if holds), "") or _left_behind(world, body, voters)
+
+
+def _left_behind(world: World, body: Json, voters: frozenset[ReplicaKey]) -> str:
+    """What a Ready quorum must not have beside its voters: pods, and volumes that the policy does not retain."""
+    pods = [pod["metadata"]["name"] for pod in world.kube.all(PODS)]
+    retention = (body["spec"]["controllers"].get("storage") or {}).get("retentionPolicy") or {}
+    volumes = world.volumes.by_claim  # a claim that has lost its volume before anything ran there is no loss
+    claims = [claim["metadata"]["name"] for claim in world.kube.all(CLAIMS) if claim["metadata"]["uid"] in volumes]
+    if len(pods) != len(voters):
+        return f"there are pods {', '.join(pods)} for {len(voters)} voters"
+    if retention.get("whenScaled", "Delete") == "Delete" and len(claims) != len(voters):
+        return f"there are claims {', '.join(claims)} for {len(voters)} voters"
+    return ""
 
 
 def _why_not_failed(world: World, checker: Checker, lost: list[DiskLost]) -> str:
@@ -84,25 +130,22 @@ def _why_not_failed(world: World, checker: Checker, lost: list[DiskLost]) -> str
 
 
 def _why_not_named(world: World, degraded: Json, lost: list[DiskLost]) -> str:
-    """Every lost replica that is still a voter is in the status, or its controller in the message."""
+    """Without a leader nobody knows who votes: one lost replica is named, in the status or in the message."""
     status = (resource(world) or {}).get("status") or {}
-    stale = {(row["nodeID"], row.get("directoryID")) for row in status.get("staleReplicas") or []}
+    stale = {row["nodeID"] for row in status.get("staleReplicas") or []}
     message = str(degraded.get("message", ""))
-    for key in {one.key for one in lost if one.key is not None and _counts(world, one.key)}:
-        if (key.node_id, key.directory_id) not in stale and f"controller {key.node_id} lost its disk" not in message:
-            return f"{key} is lost, and not named: {_story(world)}"
-    return ""
-
-
-def _counts(world: World, key: ReplicaKey) -> bool:
-    """Whether a lost replica is a voter for anybody who is left."""
-    disks = [volume.disk for volume in world.volumes.of_quorum(NAMESPACE, NAME)]
-    return not disks or any(key in disk.voter_set for disk in disks if disk.meta is not None)
+    hidden = any(machine.gone for machine in world.machines.by_name.values())
+    if degraded.get("reason") == "NoLeader" and (hidden or len(lost) > 1):
+        return ""  # nobody tells of a machine; the first of several was being cured when the last broke the majority
+    told = ("controller {} lost its disk", "of controller {} is down", "pod demo-{}-")
+    for node_id in {one.key.node_id for one in lost if one.key is not None}:
+        if node_id in stale or any(text.format(node_id) in message for text in told):
+            return ""
+    return f"nothing that is lost is named: {_story(world)}"
 
 
 def _leader(world: World, cluster_id: str) -> Process | None:
-    leaders = (world.kraft.leader_of(process.cluster_id) for process in world.kraft.processes)
-    return next((one for one in leaders if one is not None and one.cluster_id == cluster_id), None)
+    return world.kraft.leader_of(ClusterID(cluster_id))
 
 
 def _story(world: World) -> str:

@@ -1,4 +1,4 @@
-"""Every single fault of every scenario, in as many processes as there are cores, and what came of it, counted.
+"""Every single fault of every scenario, and storms, in as many processes as there are cores, and what came of it.
 
 The fault-free run of a scenario says which calls there are; each of them is struck by everything that can happen to it.
 Calls that come only after a fault are not struck again: that would be two faults. Runs are independent and
@@ -9,13 +9,16 @@ import gc
 import logging
 import multiprocessing
 import os
+import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tests.simulation.driver import Driver, Make, Moment, Run, real
 from tests.simulation.faults import Accident, Fault, Injection, parse_fault
-from tests.simulation.scenarios import EXHAUSTIVE, FURTHER, Scenario
+from tests.simulation.scenarios import ALL
+from tests.simulation.scenes import Scenario
+from tests.simulation.storm import Storm, Weathered
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,10 +35,18 @@ class Tally:
     actions: Counter[str] = field(default_factory=Counter)
     verdicts: Counter[str] = field(default_factory=Counter)
     endings: Counter[str] = field(default_factory=Counter)
+    storms: int = 0
+    events: int = 0
+    """What was drawn at random: who goes on, with which fault."""
+    tolerated: Counter[str] = field(default_factory=Counter)
+    """Rules by knowledge, broken where two operators or late requests excuse it."""
     failures: list[str] = field(default_factory=list)
 
-    def add(self, run: Run) -> None:
+    def add(self, run: Run | Weathered) -> None:
         """Count one run."""
+        if isinstance(run, Weathered):
+            self._add_storm(run)
+            return
         self.runs += 1
         self.steps += run.steps
         self.passes += run.passes
@@ -43,6 +54,18 @@ class Tally:
         if run.fault is not None:
             self.faults[_kind(run.fault)] += 1
             self.idle += not run.struck
+        self._add_end(run)
+
+    def _add_storm(self, storm: Weathered) -> None:
+        self.storms += 1
+        self.events += storm.events
+        self.steps += storm.steps
+        self.passes += storm.passes
+        self.faults.update(storm.faults)
+        self.tolerated.update(storm.tolerated)
+        self._add_end(storm)
+
+    def _add_end(self, run: Run | Weathered) -> None:
         self.actions.update(run.actions)
         self.verdicts.update(run.verdicts)
         self.endings[run.ending.says] += 1
@@ -52,9 +75,9 @@ class Tally:
 
     def join(self, other: "Tally") -> None:
         """Add another tally's counts."""
-        for name in ("runs", "steps", "passes", "calls", "idle"):
+        for name in ("runs", "steps", "passes", "calls", "idle", "storms", "events"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in ("faults", "actions", "verdicts", "endings"):
+        for name in ("faults", "actions", "verdicts", "endings", "tolerated"):
             getattr(self, name).update(getattr(other, name))
         self.failures.extend(other.failures)
 
@@ -62,6 +85,7 @@ class Tally:
         """Every count, in lines."""
         return "\n".join(
             (
+                f"storms {self.storms}, random events {self.events}, excused: {_told(self.tolerated)}",
                 f"runs {self.runs}, steps {self.steps}, passes {self.passes}, calls {self.calls}",
                 f"faults {sum(self.faults.values())} ({self.idle} struck nothing): {_told(self.faults)}",
                 f"actions: {_told(self.actions)}",
@@ -83,7 +107,7 @@ def _told(counts: Counter[str]) -> str:
 
 def scenario(name: str) -> Scenario:
     """The scenario of this name."""
-    return next(one for one in (*EXHAUSTIVE, *FURTHER) if one.name == name)
+    return next(one for one in ALL if one.name == name)
 
 
 def faults_of(plain: Run) -> Iterator[Fault]:
@@ -109,31 +133,41 @@ def _alike(plain: Run, one: Moment, other: Moment) -> bool:
     return one.digest == other.digest and asked == asks and not one.acted and not other.acted
 
 
-def runs_of(names: Iterable[str]) -> list[str]:
-    """What replays every run of these scenarios: `scenario/fault`."""
+def runs_of(names: Iterable[str], *, one_in: int = 1, seed: int = 0) -> list[str]:
+    """What replays every run of these scenarios: `scenario/fault`; of the faults a seeded share."""
     found = []
     for name in names:
         one = scenario(name)
         found.append(f"{name}/no-fault")
         if one.exhaustive:
-            found.extend(f"{name}/{fault}" for fault in faults_of(Driver(one).run()))
+            faults = [f"{name}/{fault}" for fault in faults_of(Driver(one).run())]
+            share = random.Random(f"{seed} {name}").sample(faults, len(faults) // one_in)
+            found.extend(share)
     return found
 
 
 def replay(text: str, make: Make = real) -> Run:
-    """One run by its name."""
+    """One run by its name: a scenario and a fault."""
     name, _, fault = text.partition("/")
     return Driver(scenario(name), None if fault in {"", "no-fault"} else parse_fault(fault), make=make).run()
 
 
-def explore(names: Iterable[str]) -> Tally:
-    """Every run of these scenarios, on every core."""
-    texts = runs_of(names)
+def any_replay(text: str, make: Make = real) -> Run | Weathered:
+    """One run or one storm by its name."""
+    name, _, seed = text.partition("/")
+    return Storm(int(seed), make=make).run() if name == "storm" else replay(text, make)
+
+
+def explore(names: Iterable[str], *, one_in: int = 1, seed: int = 0, storms: int = 0) -> Tally:
+    """Every run of these scenarios, or a seeded share of them, and so many storms, on every core."""
+    texts = runs_of(names, one_in=one_in, seed=seed)
+    texts += [f"storm/{number}" for number in range(seed * storms, seed * storms + storms)]
     workers = min(len(texts), os.cpu_count() or 1)
     if workers < 2:
         return _share(texts)
     tally = Tally()
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
+        random.Random(seed).shuffle(texts)  # so that no core is left with the longest scenario
         chunks = [texts[start : start + 50] for start in range(0, len(texts), 50)]
         for part in pool.imap_unordered(_share, chunks):
             tally.join(part)
@@ -146,6 +180,6 @@ def _share(texts: list[str]) -> Tally:
     gc.disable()  # every run is thrown away as a whole
     tally = Tally()
     for text in texts:
-        tally.add(replay(text))
+        tally.add(any_replay(text))
     gc.collect()
     return tally

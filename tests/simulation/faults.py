@@ -22,6 +22,10 @@ class Strike(Enum):
     """The call has its effect; the operator hears that it failed."""
     LATE_EFFECT = "late-effect"
     """The operator hears that the call failed; three seconds later it has its effect all the same."""
+    DOUBLED = "doubled"
+    """The call has its effect and its answer; three seconds later it arrives once more."""
+    LONG_AFTER = "long-after"
+    """The operator hears that the call failed; twenty seconds later it has its effect all the same."""
     SLOW = "slow"
     """The call has its effect, and its answer takes three seconds."""
     CONFLICT = "conflict"
@@ -29,7 +33,7 @@ class Strike(Enum):
     STALE = "stale"
     """The answer is that of one write, or one question, ago."""
     APPENDED = "appended"
-    """AddRaftVoter: the leader appends the change and answers REQUEST_TIMED_OUT, for everybody else stands still."""
+    """A voter change: the leader appends the change and answers REQUEST_TIMED_OUT, for everybody else stands still."""
 
 
 READ_STRIKES = (Strike.ERROR, Strike.SLOW)
@@ -38,11 +42,14 @@ WRITE_STRIKES = (
     Strike.ERROR,
     Strike.LOST_ANSWER,
     Strike.LATE_EFFECT,
+    Strike.LONG_AFTER,
+    Strike.DOUBLED,
     Strike.SLOW,
 )
 EVENT_STRIKES = (Strike.CRASH_AFTER, Strike.ERROR, Strike.SLOW)
 """Nobody reads what was written there: when it takes effect makes no difference."""
 DELAY_STEPS = 6
+LONG_STEPS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +77,7 @@ class Call:
             (self.first, Strike.CRASH_BEFORE),
             (self.conditional, Strike.CONFLICT),
             (self.fickle, Strike.STALE),
-            (self.verb == "AddRaftVoter", Strike.APPENDED),
+            (self.verb in ("AddRaftVoter", "RemoveRaftVoter"), Strike.APPENDED),
         )
         return (*found, *(strike for holds, strike in rows if holds))
 
@@ -116,6 +123,28 @@ class Loss(Enum):
     """The claim and the pods are deleted: disk and claim are gone."""
     VOLUME_LOST = "volume-lost"
     """The volume is gone behind its claim, which says `Lost`, and the pods end."""
+    NODE_KILLED = "node-killed"
+    """The machine is gone for good, with the disks that are on it."""
+    NODE_DELETED = "node-deleted"
+    """The same, and its node object is deleted, too."""
+    NODE_OFF = "node-off"
+    """The machine is without power for twenty seconds."""
+    NODE_FLAPS = "node-flaps"
+    """The machine loses power three times, for three seconds each."""
+    NODE_CUT = "node-cut"
+    """For thirty seconds the machine reaches nobody, and nobody reaches it; its processes run on."""
+    NODE_SILENT = "node-silent"
+    """For thirty seconds the machine's kubelet does not reach the API server; its controller still fetches."""
+    PEERS_CUT = "peers-cut"
+    """For ten seconds the machine's controller does not reach the others, nor they it; all else works."""
+    UNSEEN = "unseen"
+    """For ten seconds the operator does not reach the controller; all others do."""
+    SLOW = "slow-fetches"
+    """For ten seconds the controller fetches, and what it fetches is next to nothing."""
+    CLOCK_BACK = "clock-back"
+    """The machine's clock is set back by an hour."""
+    CLOCK_AHEAD = "clock-ahead"
+    """The machine's clock is set ahead by an hour."""
 
 
 DISK_LOSSES = frozenset(
@@ -127,6 +156,18 @@ DISK_LOSSES = frozenset(
         Loss.VOLUME_LOST,
     }
 )
+MACHINE_LOSSES = frozenset(
+    {
+        Loss.NODE_KILLED,
+        Loss.NODE_DELETED,
+        Loss.NODE_OFF,
+        Loss.NODE_FLAPS,
+        Loss.NODE_CUT,
+        Loss.NODE_SILENT,
+    }
+)
+FINAL_LOSSES = DISK_LOSSES | {Loss.NODE_KILLED, Loss.NODE_DELETED}
+"""After these a disk is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tests.simulation.disk import Disk
+from tests.simulation.kraft_model import Process
+
 from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.ids import ClusterID, ReplicaKey
-from kafka_quorum.model.quorum import AddVoter, Endpoint
+from kafka_quorum.model.quorum import AddVoter, Endpoint, RemoveVoter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,13 +26,14 @@ class Formatted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """Kafka started on a disk."""
+    """Kafka started on a disk, in a pod that was created at `pod_made` (RFC 3339)."""
 
     namespace: str
     quorum: str
     serial: int
     cluster_id: ClusterID
     key: ReplicaKey
+    pod_made: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +58,28 @@ class DiskLost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimDeleted:
-    """The operator asked for the deletion of a claim."""
+    """The operator deleted a claim; the disk that was behind it."""
 
     name: str
+    disk: Disk | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodDeleted:
+    """The operator deleted a pod; the process that ran in it."""
+
+    namespace: str
+    quorum: str
+    name: str
+    process: Process | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveSent:
+    """The operator sends RemoveRaftVoter."""
+
+    endpoint: Endpoint
+    request: RemoveVoter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +92,13 @@ class AddSent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Created:
-    """The operator created an object."""
+    """The operator created an object; `late` if it asked for that before the world's present step."""
 
     plural: str
     body: Json
+    late: bool = False
 
 
-Happened: TypeAlias = Formatted | Started | Shared | DiskLost | ClaimDeleted | AddSent | Created
+Happened: TypeAlias = (
+    Formatted | Started | Shared | DiskLost | ClaimDeleted | PodDeleted | AddSent | RemoveSent | Created
+)

@@ -6,6 +6,7 @@ the API server's store says what was written. The record's JSON is read on its o
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,20 +17,21 @@ from tests.simulation.happened import (
     DiskLost,
     Formatted,
     Happened,
+    PodDeleted,
+    RemoveSent,
     Shared,
     Started,
 )
-from tests.simulation.kraft_model import Process
 from tests.simulation.kube_model import Written, loaded
+from tests.simulation.membership_rules import FORMATTER, MembershipRules, retired_in
 from tests.simulation.world import World
 
 from kafka_quorum.kube.protocol import PODS as _PODS
 from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey
 
-RECENT_S: Final = 5.0
-"""How old the operator's knowledge of who is caught up may be: a look of two seconds, and the fetch timeout."""
-_FORMATTER: Final = "formatter"
+BY_KNOWLEDGE: Final = frozenset({"3", "4", "5", "given up"})
+"""Rules that nobody can keep for two operators that do not know of each other, for Kafka has no compare-and-swap."""
 _RECORD_SUFFIX: Final = "-identity"
 
 
@@ -60,6 +62,10 @@ class Lineage:
     """Disks that were lost once the record said Started, or so shortly before that nobody can know."""
     lost_at_s: float = 0.0
     """When the last of them was lost."""
+    retired: dict[DirectoryID, str] = field(default_factory=dict)
+    """Directory ids that the record retires, and since when: no pod that is made later ever runs one."""
+    images: set[tuple[int, ...]] = field(default_factory=set)
+    """The releases that ever formatted a disk, or ran on one."""
 
 
 class Checker:
@@ -72,7 +78,15 @@ class Checker:
         self._ended: list[Lineage] = []
         self._formatted_on: dict[DirectoryID, int] = {}
         self._ran_on: dict[DirectoryID, int] = {}
+        self.tolerated: Counter[str] = Counter()
+        """Rules by knowledge that were broken where two operators, or late requests, excuse it."""
+        self.excused = _never
+        self._late_pods: set[str] = set()
+        """Formatters whose creation arrived late."""
+        self._released: set[int] = set()
+        """Serial numbers of disks whose claims the operator itself deleted."""
         self.violations: list[Violation] = []
+        self._membership = MembershipRules(world, self.fail)
         world.listeners.append(self.hear)
         world.kube.watchers.append(self._written)
 
@@ -89,11 +103,11 @@ class Checker:
         for text in self._world.kraft.broken:
             self.fail("committed records", text)
         self._world.kraft.broken.clear()
-        running: dict[ReplicaKey, Process] = {}
+        running: set[ReplicaKey] = set()
         for process in self._world.kraft.processes:
             if process.key in running:
                 self.fail("2", f"replica {process.key} runs twice")
-            running[process.key] = process
+            running.add(process.key)
 
     def hear(self, event: Happened) -> None:
         """Judge one thing that happened."""
@@ -102,22 +116,42 @@ class Checker:
                 self._formatted(event)
             case Started():
                 self._started(event)
+            case Shared(pods=pods) if self._late_pods & set(pods):
+                self.tolerated["one user of a claim"] += 1  # a late formatter finds its own format, and does nothing
             case Shared(claim=claim, pods=pods):
                 self.fail("one user of a claim", f"{' and '.join(pods)} use claim {claim} at the same time")
             case DiskLost():
-                lineage = self.lineage(event.namespace, event.quorum)
-                if lineage.phase_started or event.reported:
-                    lineage.lost.append(event)
-                    lineage.lost_at_s = self._world.clock.elapsed_s
-            case ClaimDeleted(name=name):
-                self.fail("6", f"claim {name} is deleted")
+                self._disk_lost(event)
+            case _:
+                self._asked(event)
+
+    def _asked(self, event: ClaimDeleted | PodDeleted | AddSent | RemoveSent | Created) -> None:
+        """What the operator asked for."""
+        match event:
+            case ClaimDeleted(disk=disk):
+                if disk is not None:
+                    self._released.add(disk.serial)
+                self._membership.claim_deleted(event)
+            case PodDeleted():
+                self._membership.pod_deleted(event, self.lineage(event.namespace, event.quorum).retired.keys())
             case AddSent():
-                self._added(event)
-            case Created(plural=plural, body=body):
-                self._created(plural, body)
+                self._membership.added(event)
+            case RemoveSent():
+                self._membership.removed(event)
+            case Created():
+                self._created(event)
+
+    def _disk_lost(self, event: DiskLost) -> None:
+        lineage = self.lineage(event.namespace, event.quorum)
+        if event.serial not in self._released and (lineage.phase_started or event.reported):
+            lineage.lost.append(event)
+            lineage.lost_at_s = self._world.clock.elapsed_s
 
     def fail(self, rule: str, text: str) -> None:
-        """Note that a rule was broken."""
+        """Note that a rule was broken; one by knowledge only where nothing excuses it."""
+        if rule in BY_KNOWLEDGE and self.excused():
+            self.tolerated[rule] += 1
+            return
         self.violations.append(Violation(rule=rule, text=text, step=self._world.steps))
 
     # Rule 1: one cluster id, one set of initial voters, no initial format once the quorum may have started
@@ -157,59 +191,15 @@ class Checker:
                 self.fail("1", f"{event.key} runs before {names} was ever formatted")
         if self._formatted_on.get(directory) != event.serial:
             self.fail("2", f"{event.key} runs on disk {event.serial}, which was not formatted as it")
+        if event.pod_made > lineage.retired.get(directory, event.pod_made):
+            self.fail("2", f"{event.key} is retired, and runs in a pod that was made after that")
         if self._ran_on.setdefault(directory, event.serial) != event.serial:
             self.fail("2", f"{event.key} runs on disk {event.serial}, and ran on {self._ran_on[directory]} before")
 
-    # Rules 3 and 4: voter changes, judged as they are sent
-
-    def _added(self, event: AddSent) -> None:
-        leader = self._world.kraft.at(event.endpoint.host, event.endpoint.port)
-        if leader is None or not leader.leads:
-            return
-        target, voters = event.request.voter, leader.disk.voter_set
-        if self._world.kraft.uncommitted_change(leader):
-            self.fail("4", f"{target} is added while another voter change is uncommitted")
-        if target in voters:
-            return  # an answer was lost; Kafka refuses, and nothing changes
-        if not self._healthy(leader, target):
-            self.fail("3", f"{target} is added, and has not caught up")
-        healthy = {key for key in voters if self._healthy(leader, key)}
-        count, majority = len(healthy), (len(voters) + 1) // 2 + 1
-        if len(voters) == 1 and self._pair_is_safe(leader, target):
-            count += 1
-        if count < majority:
-            self.fail("3", f"{target} is added with {count} of {len(voters) + 1} voters caught up")
-
-    def _healthy(self, leader: Process, key: ReplicaKey) -> bool:
-        return self._world.kraft.is_caught_up(leader, key, RECENT_S)
-
-    def _pair_is_safe(self, leader: Process, target: ReplicaKey) -> bool:
-        """From one voter to two the newcomer counts, with a third one ready where three or more are wanted.
-
-        It does not where a list of the pods shows that it is on its way out.
-        """
-        if not self._healthy(leader, target) or not self._has_pod(leader, target):
-            return False
-        others = [key for key in leader.rows if key not in (target, leader.key) and self._healthy(leader, key)]
-        return bool(others) or self._wanted(leader) <= len(leader.disk.voter_set) + 1
-
-    def _has_pod(self, leader: Process, key: ReplicaKey) -> bool:
-        label, quorum = "kafkaquorum.io/node-id", leader.host.rsplit(f"-{leader.meta.node_id}.", 1)[0]
-        for pod in self._world.kube.all(_PODS):
-            labels, ours = pod["metadata"]["labels"], {"kafkaquorum.io/quorum": quorum, label: str(key.node_id)}
-            if ours.items() <= labels.items() and labels["kafkaquorum.io/role"] != _FORMATTER:
-                return "deletionTimestamp" not in pod["metadata"]
-        return False
-
-    def _wanted(self, leader: Process) -> int:
-        for (plural, _, name), body in self._world.kube.snapshot().items():
-            if plural == "kafkaquorums" and leader.host.startswith(f"{name}-"):
-                return int(body["spec"]["controllers"]["replicas"])
-        return 0
-
     # Rule 8 and names
 
-    def _created(self, plural: str, body: Json) -> None:
+    def _created(self, event: Created) -> None:
+        plural, body = event.plural, event.body
         name, namespace = str(body["metadata"]["name"]), str(body["metadata"]["namespace"])
         labels = body["metadata"].get("labels") or {}
         quorum = labels.get("kafkaquorum.io/quorum", "")
@@ -218,15 +208,35 @@ class Checker:
         if plural != "pods":
             return
         role, node_id = labels.get("kafkaquorum.io/role"), labels.get("kafkaquorum.io/node-id")
+        self._pod_created(self.lineage(namespace, quorum), event, formats=role == FORMATTER)
         if int(node_id or 0) < 3000:
             self.fail("names", f"pod {name} has node id {node_id}")
-        if role != _FORMATTER and body["spec"].get("hostname") != f"{quorum}-{node_id}":
+        if role != FORMATTER and body["spec"].get("hostname") != f"{quorum}-{node_id}":
             self.fail("names", f"pod {name} has host name {body['spec'].get('hostname')}")
+        if event.late and role == FORMATTER:
+            self._late_pods.add(name)
+        if event.late:
+            return  # what it does then, its volume and its kubelet decide: `Shared` and `Started` tell
         others = self._world.kube.list(_PODS, namespace, {"kafkaquorum.io/quorum": quorum})
         volume = _claim_of(body)
         for other in others:
             if other["metadata"]["name"] != name and _claim_of(other) == volume:
                 self.fail("one user of a claim", f"pod {name} is made while {other['metadata']['name']} is there")
+
+    def _pod_created(self, lineage: Lineage, event: Created, *, formats: bool) -> None:
+        """Rules 2, 7 and 9: what a pod would run, with which image, and what it formats."""
+        body = event.body
+        name, container = str(body["metadata"]["name"]), body["spec"]["containers"][0]
+        expected = next((row.get("value", "") for row in container["env"] if row["name"] == "KQ_DIRECTORY_ID"), "")
+        if not formats and not event.late and expected in lineage.retired:
+            self.fail("2", f"pod {name} is made to run {expected}, which is retired")
+        release = tuple(int(part) for part in container["image"].rpartition(":")[2].split(".") if part.isdigit())
+        if release and lineage.ran and release < max(lineage.images, default=release):
+            self.fail("7", f"pod {name} has image {container['image']}, older than what ran before")
+        if release:
+            lineage.images.add(release)
+        if "--release-version" in container.get("command", ()):
+            self.fail("9", f"pod {name} formats with --release-version")
 
     def _written(self, written: Written) -> None:
         plural, namespace, name = written.key
@@ -249,6 +259,16 @@ class Checker:
         if before is not None and before["initial"] != record["initial"]:
             self.fail("1", "the initial voters in the record change")
         lineage.phase_started = lineage.phase_started or started
+        retired = retired_in(record)
+        self._membership.retired(retired - set(lineage.retired), {node["node_id"] for node in record.get("nodes", ())})
+        if forgotten := set(lineage.retired) - retired:
+            self.fail("2", f"the record forgets that {', '.join(sorted(forgotten))} are retired")
+        for directory in retired:
+            lineage.retired.setdefault(directory, self._world.clock.stamp())
+
+
+def _never() -> bool:
+    return False
 
 
 def _claim_of(pod: Json) -> str:

@@ -1,8 +1,9 @@
 """The requests of `wire.protocol.Controllers` as the KRaft model answers them at once, with Kafka's own error codes.
 
 The order of the checks of AddRaftVoter is Kafka's: cluster id, leadership, the request's own form, a change in flight,
-an established high watermark, a voter of that id, whether the newcomer answers, whether it has caught up. The table in
-`tests/live/answers.py` holds this against real servers.
+an established high watermark, a voter of that id, whether the newcomer answers, whether it has caught up. That of
+RemoveRaftVoter begins in the same way and then asks only for a voter of that replica key, and not the last one.
+The tables in `tests/live/answers.py` hold this against real servers.
 """
 
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from kafka_quorum.model.quorum import (
     FinalizedFeature,
     NodeVersions,
     QuorumAnswer,
+    RemoveVoter,
     Replica,
 )
 from kafka_quorum.wire import codec
@@ -78,6 +80,8 @@ class ModelControllers:
             for key, row in leader.rows.items()
             if key not in voters and self._kraft.fresh_within(row.fetched_s, OBSERVER_FORGOTTEN_S)
         ]
+        if leader.key not in voters:  # its own removal is not committed yet: its row is an observer's until then
+            observers.append(leader.key)
         return QuorumAnswer(
             leader_id=leader.meta.node_id,
             leader_epoch=leader.disk.epoch,
@@ -90,36 +94,58 @@ class ModelControllers:
         """AddRaftVoter, with Kafka's checks in Kafka's order; `before_append` is where something may come between."""
         leader = self._process(endpoint, codec.ADD_RAFT_VOTER)
         if request.cluster_id != leader.cluster_id:
-            self._refuse(endpoint, ErrorCode.inconsistent_cluster_id)
+            self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.inconsistent_cluster_id)
         if not leader.leads:
-            self._refuse(endpoint, ErrorCode.not_leader_or_follower)
+            self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.not_leader_or_follower)
         directory = request.voter.directory_id
         listener = next((one for one in request.listeners if one.name == leader.listener), None)
         if listener is None or directory is None or not any(uuid_to_bytes(directory)):
-            self._refuse(endpoint, ErrorCode.invalid_request)
+            self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.invalid_request)
         if leader.high_watermark < 0 or self._kraft.uncommitted_change(leader):
-            self._refuse(endpoint, ErrorCode.request_timed_out)
+            self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.request_timed_out)
         if any(voter.node_id == request.voter.node_id for voter in leader.disk.voter_set):
-            self._refuse(endpoint, ErrorCode.duplicate_voter)
+            self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.duplicate_voter)
         newcomer = self._kraft.named(listener.host, listener.port)
-        if newcomer is None or newcomer.frozen:
-            self._refuse(endpoint, ErrorCode.request_timed_out)
+        if newcomer is None or newcomer.frozen or not self._kraft.connected(leader, newcomer):
+            self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.request_timed_out)
         if not self._kraft.is_caught_up(leader, request.voter, CAUGHT_UP_WITHIN_S):
-            self._refuse(endpoint, ErrorCode.request_timed_out)
+            self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.request_timed_out)
         before_append()
         if not self._kraft.append_voters(leader, leader.disk.voter_set | {request.voter}):
-            self._refuse(endpoint, ErrorCode.request_timed_out)
+            self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.request_timed_out)
+
+    def remove(
+        self, endpoint: Endpoint, request: RemoveVoter, *, before_append: Callable[[], None] = lambda: None
+    ) -> None:
+        """RemoveRaftVoter, with Kafka's checks in its order. Whether the remaining voters live is none of them."""
+        api = codec.REMOVE_RAFT_VOTER
+        leader = self._process(endpoint, api)
+        if request.cluster_id != leader.cluster_id:
+            self._refuse(endpoint, api, ErrorCode.inconsistent_cluster_id)
+        if not leader.leads:
+            self._refuse(endpoint, api, ErrorCode.not_leader_or_follower)
+        directory = request.voter.directory_id
+        if directory is None or not any(uuid_to_bytes(directory)):
+            self._refuse(endpoint, api, ErrorCode.invalid_request)
+        if leader.high_watermark < 0 or self._kraft.uncommitted_change(leader):
+            self._refuse(endpoint, api, ErrorCode.request_timed_out)
+        remaining = leader.disk.voter_set - {request.voter}
+        if request.voter not in leader.disk.voter_set or not remaining:
+            self._refuse(endpoint, api, ErrorCode.voter_not_found)
+        before_append()
+        if not self._kraft.append_voters(leader, remaining):
+            self._refuse(endpoint, api, ErrorCode.request_timed_out)
 
     def _process(self, endpoint: Endpoint, api: Api) -> Process:
         process = self._kraft.at(endpoint.host, endpoint.port)
         if process is None:
             raise unreachable(endpoint, api, "connection refused")
-        if process.frozen:
+        if process.frozen or process.node in self._kraft.unseen:
             raise unreachable(endpoint, api, "the deadline passed")
         return process
 
-    def _refuse(self, endpoint: Endpoint, code: ErrorCode) -> NoReturn:
-        raise refused(endpoint, codec.ADD_RAFT_VOTER, code, "")
+    def _refuse(self, endpoint: Endpoint, api: Api, code: ErrorCode) -> NoReturn:
+        raise refused(endpoint, api, code, "")
 
     def _replica(self, leader: Process, key: ReplicaKey) -> Replica:
         if key == leader.key:
@@ -129,6 +155,6 @@ class ModelControllers:
         return Replica(
             key=key,
             log_end_offset=row.end,
-            last_fetch_ms=self._kraft.stamp_ms(leader, row.fetched_s),
-            last_caught_up_ms=self._kraft.stamp_ms(leader, row.caught_up_s),
+            last_fetch_ms=row.fetched_ms,
+            last_caught_up_ms=row.caught_up_ms,
         )

@@ -1,9 +1,9 @@
-"""KRaft, as far as bootstrapping and joining need it: replica keys, epochs, elections, replication, voter changes.
+"""KRaft, as far as membership needs it: replica keys, epochs, elections, replication, voter changes, partitions.
 
 A deterministic Raft in rounds (KIP-595, KIP-853): in each round leaders without a majority resign, somebody with the
 best log is elected, everybody fetches, high watermarks move, leaders write a record: the lag rarely reads 0.
 The log of a replica is on its disk. The newest voter set in a log counts, committed or not. Every leader stamps with a
-clock of its own. Adding a voter has Kafka's order of checks; `kraft_api.py` gives it Kafka's error codes.
+clock of its own, which may jump. `kraft_api.py` has Kafka's order of checks, and its error codes.
 """
 
 from dataclasses import dataclass, field
@@ -23,17 +23,19 @@ CAUGHT_UP_WITHIN_S: Final = 3600.0
 
 @dataclass(slots=True, kw_only=True)
 class Row:
-    """What a leader knows of another replica; times are elapsed seconds, negative for never."""
+    """What a leader knows of another replica: moments, negative for never, and its own clock's stamps of them."""
 
     end: int = 0
     fetched_s: float = -1.0
     caught_up_s: float = -1.0
+    fetched_ms: int = -1
+    caught_up_ms: int = -1
     end_at_last_fetch: int = -1
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Process:
-    """One controller process. `host` is what it advertises, `address` where it listens."""
+    """One controller process. `host` is what it advertises, `address` where it listens, `node` the machine."""
 
     disk: Disk
     meta: Meta
@@ -41,7 +43,10 @@ class Process:
     host: str
     port: int
     listener: str
+    node: str = ""
     frozen: bool = False
+    slow: bool = False
+    """It fetches, and what it fetches is next to nothing."""
     leads: bool = False
     leader: "Process | None" = None
     leaderless_since_s: float = 0.0
@@ -79,12 +84,20 @@ class KraftModel:
         self.ever_ran: set[ClusterID] = set()
         self.led_since_s: dict[ClusterID, float] = {}
         self.committed: dict[ClusterID, list[Entry]] = {}
+        self.cut: set[str] = set()
+        """Machines whose processes reach no process on another machine, nor are reached by one."""
+        self.unseen: set[str] = set()
+        """Machines whose processes the operator does not reach."""
+        self.jumped_ms: dict[NodeID, int] = {}
+        """By how much the clock of a controller's machine is off, beside its steady difference."""
         self.broken: list[str] = []
         """What no quorum may do, whoever is to blame: committed records that a new leader does not have."""
 
     # Processes come and go
 
-    def start(self, disk: Disk, *, node_id: NodeID, address: str, host: str, port: int, listener: str) -> Process:
+    def start(
+        self, disk: Disk, *, node_id: NodeID, address: str, host: str, port: int, listener: str, node: str = ""
+    ) -> Process:
         """Start Kafka on a disk; it exits where meta.properties is missing or another node's."""
         if disk.meta is None:
             raise CannotStartError("No readable meta.properties files found")
@@ -97,6 +110,7 @@ class KraftModel:
             host=host,
             port=port,
             listener=listener,
+            node=node,
             leaderless_since_s=self._clock.elapsed_s,
         )
         disk.ran = True
@@ -108,6 +122,18 @@ class KraftModel:
         """The process is gone; the others find out by themselves."""
         self.processes.remove(process)
         process.leads = False
+
+    def resign(self, process: Process) -> None:
+        """SIGTERM: a leader lets its followers fetch what it has, and the one that wins leads before it is gone."""
+        if not process.leads or process.frozen:
+            return
+        self.replicate(process.cluster_id)
+        process.leads, process.high_watermark = False, -1
+        now_s = self._clock.elapsed_s
+        others = [one for one in self._running(process.cluster_id) if self.connected(one, process)]
+        for one in others:
+            one.leader, one.leaderless_since_s = None, now_s if one is process else now_s - ELECTION_S
+        self._elect(others)
 
     def at(self, address: str, port: int) -> Process | None:
         """The process that listens there."""
@@ -125,6 +151,10 @@ class KraftModel:
     def _running(self, cluster_id: ClusterID) -> list[Process]:
         return [one for one in self.processes if one.cluster_id == cluster_id and not one.frozen]
 
+    def connected(self, one: Process, other: Process) -> bool:
+        """Whether two processes reach each other."""
+        return one.node == other.node or not {one.node, other.node} & self.cut
+
     # One round
 
     def step(self) -> None:
@@ -141,35 +171,50 @@ class KraftModel:
     def replicate(self, cluster_id: ClusterID) -> None:
         """Everybody fetches, and the high watermarks move."""
         running = sorted(self._running(cluster_id), key=lambda one: str(one.key))
-        leader = max((one for one in running if one.leads), key=lambda one: one.disk.epoch, default=None)
-        if leader is None:
-            return
+        ranked = sorted((one for one in running if one.leads), key=lambda one: one.disk.epoch, reverse=True)
+        followed: set[int] = set()
+        for leader in ranked:  # one beyond a partition leads its side until it finds that no majority fetches
+            if id(leader) in followed:
+                continue
+            side = [one for one in running if one is not leader and self.connected(one, leader)]
+            followers = [one for one in side if id(one) not in followed]
+            followed.update(map(id, (leader, *followers)))
+            self._round(leader, followers)
+
+    def _round(self, leader: Process, followers: list[Process]) -> None:
         for _ in range(2):  # the second fetch tells the leader what the first one brought, as pipelined fetches do
-            for one in running:
-                if one is not leader:
-                    self._fetch(one, leader)
+            for one in followers:
+                self._fetch(one, leader)
             self._advance(leader)
-        for one in running:
-            if one is not leader:
-                one.high_watermark = min(leader.high_watermark, one.disk.end)
+        for one in followers:
+            one.high_watermark = min(leader.high_watermark, one.disk.end)
 
     def _resign(self, running: list[Process]) -> None:
         now_s = self._clock.elapsed_s
-        top = max((one.disk.epoch for one in running), default=0)
         for one in running:
-            if one.leads and (one.disk.epoch < top or not self._has_majority(one)):
+            top = max(other.disk.epoch for other in running if self.connected(one, other))
+            if one.leads and (one.disk.epoch < top or not self._has_majority(one) or self._is_removed(one)):
                 one.leads, one.high_watermark = False, -1
                 one.leaderless_since_s = now_s
             leader = one.leader
-            if leader is not None and (leader not in self.processes or leader.frozen or not leader.leads):
+            if leader is not None and not self._follows(one, leader):
                 one.leader, one.leaderless_since_s = None, now_s
+
+    def _follows(self, one: Process, leader: Process) -> bool:
+        return leader in self.processes and not leader.frozen and leader.leads and self.connected(one, leader)
+
+    def _is_removed(self, leader: Process) -> bool:
+        """A leader that is no voter any more leads until that is committed, and no longer."""
+        return leader.key not in leader.disk.voter_set and not self.uncommitted_change(leader)
 
     def _has_majority(self, leader: Process) -> bool:
         """Check-quorum: a majority has fetched within the timeout, or the leader is too young to know."""
         now_s = self._clock.elapsed_s
         voters = leader.disk.voter_set
         since_s = now_s - 1.5 * FETCH_TIMEOUT_S
-        if leader.elected_s > since_s:
+        if (
+            leader.elected_s > since_s or len(voters) == 1
+        ):  # of a single voter no leader waits to hear, not even another
             return leader in self.processes
         alive = {key for key in voters if key == leader.key or leader.row(key).fetched_s >= since_s}
         return len(alive) > len(voters) // 2
@@ -189,6 +234,8 @@ class KraftModel:
     def _votes_for(self, voter: Process, candidate: Process) -> bool:
         if voter is candidate:
             return True
+        if not self.connected(voter, candidate):
+            return False
         best = (candidate.disk.last_epoch, candidate.disk.end) >= (voter.disk.last_epoch, voter.disk.end)
         return best and voter.leader is None and not voter.leads
 
@@ -221,13 +268,14 @@ class KraftModel:
         while common and disk.log[common - 1].epoch != source.log[common - 1].epoch:
             common -= 1
         del disk.log[common:]
-        row = leader.row(follower.key)
+        row, now_ms = leader.row(follower.key), self.stamp_ms(leader, now_s)
         if disk.end >= source.end:
-            row.caught_up_s = now_s
-        elif row.end_at_last_fetch >= 0 and disk.end >= row.end_at_last_fetch:
-            row.caught_up_s = max(row.caught_up_s, row.fetched_s)
-        row.end, row.fetched_s, row.end_at_last_fetch = disk.end, now_s, source.end
-        disk.log.extend(source.log[common:])
+            row.caught_up_s, row.caught_up_ms = now_s, now_ms
+        elif row.end_at_last_fetch >= 0 and disk.end >= row.end_at_last_fetch and row.fetched_s > row.caught_up_s:
+            row.caught_up_s, row.caught_up_ms = row.fetched_s, row.fetched_ms
+        row.end, row.fetched_s, row.fetched_ms, row.end_at_last_fetch = disk.end, now_s, now_ms, source.end
+        if not follower.slow:
+            disk.log.extend(source.log[common:])
 
     def _advance(self, leader: Process) -> None:
         voters = leader.disk.voter_set
@@ -251,10 +299,10 @@ class KraftModel:
         return at_s >= 0 and self._clock.elapsed_s - at_s <= within_s
 
     def stamp_ms(self, leader: Process, at_s: float) -> int:
-        """A moment on the leader's own clock, which is nobody else's; -1 for never."""
+        """A moment on the leader's own clock as it goes now, which is nobody else's; -1 for never."""
         if at_s < 0:
             return -1
-        skew_ms = 61_000 * (1 + leader.meta.node_id % 5)
+        skew_ms = 61_000 * (1 + leader.meta.node_id % 5) - self.jumped_ms.get(leader.meta.node_id, 0)
         return self._clock.now_ms() - int((self._clock.elapsed_s - at_s) * 1000) - skew_ms
 
     def uncommitted_change(self, leader: Process) -> bool:

@@ -15,6 +15,7 @@ from tests.simulation.disk import Content, Disk, Meta
 from tests.simulation.happened import Formatted, Happened, Shared, Started
 from tests.simulation.kraft_model import CannotStartError, KraftModel, Process
 from tests.simulation.kube_model import KubeModel, claims_of
+from tests.simulation.machines import Machines
 from tests.simulation.volumes import Volumes
 
 from kafka_quorum.kube.protocol import CONFIG_MAPS, PODS, Json
@@ -35,6 +36,7 @@ class Sandbox:
     quorum: str
     claim_uid: str
     address: str
+    node: str = ""
     stage: int = 0
     verified: bool = False
     process: Process | None = None
@@ -55,9 +57,10 @@ class Kubelet:
         clock: VirtualClock,
         volumes: Volumes,
         tell: Callable[[Happened], None],
+        machines: Machines,
     ) -> None:
         """Begin with no sandbox."""
-        self._tell = tell
+        self._tell, self._machines = tell, machines
         self._kube, self._kraft, self._clock, self._volumes = kube, kraft, clock, volumes
         self._ids = SeededIds(77)
         self._addresses = 0
@@ -65,12 +68,17 @@ class Kubelet:
         self.bad_images: tuple[str, ...] = ("typo",)
 
     def step(self) -> None:
-        """Move every pod by one small step; pods that are gone from the store end first."""
+        """Move every pod by one small step; pods that are gone from the store end first.
+
+        Without the API server a kubelet learns and tells nothing, and what runs there runs on.
+        """
         pods = {pod["metadata"]["uid"]: pod for pod in self._kube.all(PODS) if pod["spec"].get("nodeName")}
         for sandbox in [one for uid, one in sorted(self.sandboxes.items()) if uid not in pods]:
-            self._drop(sandbox)
+            if self._machines.by_name[sandbox.node].heard:
+                self._drop(sandbox)
         for pod in pods.values():
-            self._pod(pod)
+            if self._machines.by_name[pod["spec"]["nodeName"]].heard:
+                self._pod(pod)
         self._check_sharing()
 
     def of_pod(self, namespace: str, name: str) -> Sandbox | None:
@@ -89,6 +97,11 @@ class Kubelet:
             self._kraft.stop(sandbox.process)
             sandbox.process = None
         sandbox.stage = 0
+
+    def lose_machine(self, node: str) -> None:
+        """The machine is gone, and everything that ran there."""
+        for sandbox in [one for one in self.sandboxes.values() if one.node == node]:
+            self._drop(sandbox)
 
     def kill_process(self, sandbox: Sandbox) -> None:
         """Kafka dies; the container is restarted in the same sandbox, without init containers."""
@@ -127,6 +140,8 @@ class Kubelet:
     def _end(self, pod: Json, sandbox: Sandbox | None) -> None:
         """Containers end in one step, the object goes in the next."""
         if sandbox is not None and not sandbox.ending:
+            if sandbox.process is not None:
+                self._kraft.resign(sandbox.process)
             self.kill(sandbox)
             sandbox.done = sandbox.ending = True
             return
@@ -150,6 +165,7 @@ class Kubelet:
             quorum=metadata["labels"][LABEL_QUORUM],
             claim_uid=claim_uid,
             address=self._address(),
+            node=pod["spec"]["nodeName"],
         )
         self.sandboxes[sandbox.uid] = sandbox
         return sandbox
@@ -266,7 +282,13 @@ class Kubelet:
         port = spec["containers"][0]["ports"][0]["containerPort"]
         try:
             sandbox.process = self._kraft.start(
-                disk, node_id=NodeID(node_id), address=sandbox.address, host=host, port=port, listener=LISTENER
+                disk,
+                node_id=NodeID(node_id),
+                address=sandbox.address,
+                host=host,
+                port=port,
+                listener=LISTENER,
+                node=sandbox.node,
             )
         except CannotStartError as error:
             self._refuse(pod, sandbox, self._ended(disk, env, accepted=False, said=str(error)))
@@ -279,6 +301,7 @@ class Kubelet:
                 serial=disk.serial,
                 cluster_id=process.cluster_id,
                 key=process.key,
+                pod_made=pod["metadata"]["creationTimestamp"],
             )
         )
         self._row(pod, sandbox, {"running": {"startedAt": self._clock.stamp()}}, phase="Running")

@@ -1,180 +1,39 @@
-"""What users and the cluster do on purpose, beside which one fault at a time is tried.
-
-A scenario is a resource and a list of turns: when its condition holds, a turn acts, and the next one waits for its own.
-"""
+"""What users and the cluster do on purpose, beside which one fault at a time is tried: the tables."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from tests.simulation.faults import Loss
 from tests.simulation.invariants import Checker
+from tests.simulation.scenes import (
+    Scenario,
+    Turn,
+    after,
+    always,
+    annotates_claim_wrongly,
+    applies,
+    deletes,
+    deletes_record,
+    deletes_record_and_status,
+    deletes_service,
+    does_nothing,
+    edits_record,
+    erases_status,
+    foreign_disk,
+    image_vanishes,
+    is_changing,
+    is_gone,
+    is_ready,
+    loses,
+    removes_leader,
+    restores_snapshot,
+    says,
+    spec_of,
+    tells,
+)
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS, SERVICES, Json
-
-NAMESPACE: Final = "kafka"
-NAME: Final = "demo"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """Something somebody does once `when` holds."""
-
-    what: str
-    when: Callable[[World], bool]
-    act: Callable[[World, Checker], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
-    """A quorum's spec, what happens to it, and where it ends without faults: Ready, or `ends` as the reason."""
-
-    name: str
-    spec: Json
-    turns: tuple[Turn, ...] = ()
-    ends: str = "Ready"
-    exhaustive: bool = False
-    """Whether every call of it is struck by every fault; the others only reach what the exhaustive ones cannot."""
-
-    @property
-    def replicas(self) -> int:
-        """How many controllers it begins with."""
-        return int(self.spec["controllers"]["replicas"])
-
-
-def spec_of(mode: str, replicas: int, **more: Any) -> Json:  # noqa: ANN401 - JSON
-    """A spec with everything that has no default."""
-    controllers = {"replicas": replicas, **more.pop("controllers", {})}
-    return {"bootstrap": {"mode": mode}, "kafka": {"version": "4.4.0"}, "controllers": controllers, **more}
-
-
-# Conditions
-
-
-def resource(world: World) -> Json | None:
-    """The resource as it is."""
-    return world.kube.get(QUORUMS, NAMESPACE, NAME)
-
-
-def condition(world: World, kind: str) -> Json:
-    """A condition of the resource, empty if it is not there."""
-    body = resource(world) or {}
-    rows = (body.get("status") or {}).get("conditions") or []
-    return next((row for row in rows if row["type"] == kind), {})
-
-
-def is_ready(world: World) -> bool:
-    """Whether the resource says Ready at its present generation."""
-    body, row = resource(world), condition(world, "Ready")
-    if body is None or row.get("status") != "True":
-        return False
-    return bool(row.get("observedGeneration") == body["metadata"]["generation"])
-
-
-def after(seconds: float) -> Callable[[World], bool]:
-    """Once so much time has passed since the beginning."""
-    return lambda world: world.clock.elapsed_s >= seconds
-
-
-def says(kind: str, reason: str) -> Callable[[World], bool]:
-    """Once a condition has this reason."""
-    return lambda world: condition(world, kind).get("reason") == reason
-
-
-def tells(kind: str, text: str) -> Callable[[World], bool]:
-    """Once the message of a condition contains this."""
-    return lambda world: text in condition(world, kind).get("message", "")
-
-
-def is_gone(world: World) -> bool:
-    """Once the resource, its pods and its services are gone; claims may stay."""
-    kinds = (QUORUMS, PODS, SERVICES)
-    return not any(list(world.kube.all(kind)) for kind in kinds)
-
-
-# What somebody does
-
-
-def applies(spec: Json) -> Callable[[World, Checker], None]:
-    """Create the resource, or change its spec."""
-
-    def act(world: World, _: Checker) -> None:
-        body = {"metadata": {"name": NAME}, "spec": spec}
-        if resource(world) is None:
-            world.kube.create(QUORUMS, NAMESPACE, body)
-        else:
-            world.kube.patch(QUORUMS, NAMESPACE, NAME, {"spec": spec})
-
-    return act
-
-
-def deletes(*, with_volumes: bool) -> Callable[[World, Checker], None]:
-    """Delete the resource; with its volumes it is the end of this quorum."""
-
-    def act(world: World, checker: Checker) -> None:
-        world.kube.delete(QUORUMS, NAMESPACE, NAME)
-        if with_volumes:
-            checker.end(NAMESPACE, NAME)
-
-    return act
-
-
-def erases_status(world: World, _: Checker) -> None:
-    """Wipe the whole status."""
-    body = resource(world)
-    if body is not None:
-        gone = dict.fromkeys(body.get("status") or {})
-        world.kube.patch(QUORUMS, NAMESPACE, NAME, {"status": gone}, subresource="status")
-
-
-def deletes_record(world: World, _: Checker) -> None:
-    """Delete the ConfigMap that holds the identity."""
-    world.kube.remove(CONFIG_MAPS, NAMESPACE, f"{NAME}-identity")
-
-
-def deletes_record_and_status(world: World, checker: Checker) -> None:
-    """Both at once: only the claims and the pods remember."""
-    deletes_record(world, checker)
-    erases_status(world, checker)
-
-
-def edits_record(text: str) -> Callable[[World, Checker], None]:
-    """Replace what the record says, as a person with an editor does."""
-
-    def act(world: World, _: Checker) -> None:
-        world.kube.patch(CONFIG_MAPS, NAMESPACE, f"{NAME}-identity", {"data": {"record.json": text}})
-
-    return act
-
-
-def deletes_service(world: World, _: Checker) -> None:
-    """Delete the headless service."""
-    world.kube.remove(SERVICES, NAMESPACE, f"{NAME}-controllers")
-
-
-def image_vanishes(world: World, _: Checker) -> None:
-    """The registry loses the image, and every pod is deleted."""
-    world.kubelet.bad_images = ("apache/kafka:4.4.0",)
-    for pod in list(world.kube.all(PODS)):
-        world.kube.delete(PODS, NAMESPACE, pod["metadata"]["name"])
-
-
-def foreign_disk(world: World, _: Checker) -> None:
-    """Files of somebody else lie on the first volume."""
-    for volume in world.volumes.of_quorum(NAMESPACE, NAME)[:1]:
-        volume.disk.files = True
-
-
-def annotates_claim_wrongly(world: World, _: Checker) -> None:
-    """Somebody writes another cluster id on a claim."""
-    claim = next(world.kube.all(CLAIMS))
-    wrong = {"metadata": {"annotations": {"kafkaquorum.io/cluster-id": "AAAAAAAAQACAAAAAAAAAAQ"}}}
-    world.kube.patch(CLAIMS, NAMESPACE, claim["metadata"]["name"], wrong)
-
-
-def does_nothing(_: World, __: Checker) -> None:
-    """Wait."""
-
+from kafka_quorum.kube.protocol import Json
 
 _THREE = spec_of("InitialControllers", 3)
 _ALONE = spec_of("Standalone", 1)
@@ -195,6 +54,155 @@ EXHAUSTIVE: Final = (
         spec=_ALONE,
         turns=(_turn("asks for three", is_ready, applies(spec_of("Standalone", 3))),),
         exhaustive=True,
+    ),
+)
+
+
+def _replicas(count: int) -> Callable[[World, Checker], None]:
+    return applies({"controllers": {"replicas": count}})
+
+
+def _ids(*node_ids: int) -> Json:
+    return {"replicas": len(node_ids), "nodeIDs": list(node_ids)}
+
+
+_RETAIN = {"storage": {"retentionPolicy": {"whenScaled": "Retain"}}}
+_MANUAL = {"replacement": {"lostDisk": "Manual", "lostNode": "Manual", "lostNodeAfterSeconds": 10}}
+_FIVE = spec_of("InitialControllers", 5)
+
+MEMBERSHIP: Final = (
+    Scenario(
+        name="scale-1-3-5-3-1",
+        spec=_ALONE,
+        turns=(
+            _turn("asks for three", is_ready, _replicas(3)),
+            _turn("asks for five", is_ready, _replicas(5)),
+            _turn("asks for three", is_ready, _replicas(3)),
+            _turn("asks for one", is_ready, _replicas(1)),
+        ),
+    ),
+    *(
+        Scenario(
+            name=f"scale-{begin}-to-{end}",
+            spec=spec_of("InitialControllers", begin),
+            turns=(_turn(f"asks for {end}", is_ready, _replicas(end)),),
+            exhaustive=True,
+        )
+        for begin, end in ((1, 3), (3, 5), (5, 3), (3, 1), (2, 3), (4, 3))
+    ),
+    Scenario(
+        name="scale-3-to-1-retained",
+        spec=spec_of("InitialControllers", 3, controllers=_RETAIN),
+        turns=(_turn("asks for one", is_ready, _replicas(1)), _turn("asks for three", is_ready, _replicas(3))),
+        exhaustive=True,
+    ),
+    Scenario(
+        name="target-changed-half-way",
+        spec=_THREE,
+        turns=(
+            _turn("asks for five", is_ready, _replicas(5)),
+            _turn("asks for three again", is_changing, _replicas(3)),
+        ),
+        exhaustive=True,
+    ),
+    Scenario(
+        name="removal-called-off",
+        spec=_THREE,
+        turns=(
+            _turn("asks for one", is_ready, _replicas(1)),
+            _turn("asks for three again", is_changing, _replicas(3)),
+        ),
+        exhaustive=True,
+    ),
+    Scenario(
+        name="ids-swapped",
+        spec=spec_of("InitialControllers", 3, controllers=_ids(3000, 3001, 3002)),
+        turns=(_turn("wants others", is_ready, applies({"controllers": _ids(3001, 3003, 3004)})),),
+        exhaustive=True,
+    ),
+    Scenario(
+        name="active-controller-removed",
+        spec=_THREE,
+        turns=(_turn("removes the leader", is_ready, removes_leader),),
+        exhaustive=True,
+    ),
+    *(
+        Scenario(
+            name=f"lost-disk-of-{who}",
+            spec=_THREE,
+            turns=(_turn(f"loses the disk of the {who}", is_ready, loses(Loss.CLAIM_DELETED, who)),),
+            exhaustive=True,
+        )
+        for who in ("leader", "follower", "bootstrap-node")
+    ),
+    *(
+        Scenario(
+            name=f"emptied-disk-of-{who}",
+            spec=_THREE,
+            turns=(_turn(f"empties the disk of the {who}", is_ready, loses(Loss.EMPTIED_AND_KILLED, who)),),
+            exhaustive=True,
+        )
+        for who in ("leader", "follower")
+    ),
+    Scenario(
+        name="two-lost-disks-of-five",
+        spec=_FIVE,
+        turns=(
+            _turn("loses the leader's disk", is_ready, loses(Loss.VOLUME_LOST, "leader")),
+            _turn("loses another", always, loses(Loss.EMPTIED_AND_KILLED, "follower")),
+        ),
+        exhaustive=True,
+    ),
+    *(
+        Scenario(
+            name=name,
+            spec=_THREE,
+            turns=(_turn(f"{loss.value} of the {who}", is_ready, loses(loss, who)),),
+            exhaustive=True,
+        )
+        for name, loss, who in (
+            ("lost-node", Loss.NODE_KILLED, "follower"),
+            ("lost-node-of-leader", Loss.NODE_DELETED, "leader"),
+            ("flapping-node", Loss.NODE_FLAPS, "leader"),
+            ("partitioned-node", Loss.NODE_CUT, "leader"),
+            ("zombie", Loss.NODE_SILENT, "follower"),
+        )
+    ),
+    Scenario(
+        name="lost-node-while-scaling",
+        spec=_THREE,
+        turns=(
+            _turn("asks for five", is_ready, _replicas(5)),
+            _turn("loses a node", is_changing, loses(Loss.NODE_KILLED, "follower")),
+        ),
+        exhaustive=True,
+    ),
+    Scenario(
+        name="pair-not-to-be-interrupted",
+        spec=spec_of("InitialControllers", 3, controllers={"allowInterruption": False}),
+        turns=(_turn("asks for one", is_ready, _replicas(1)),),
+        ends="RemovingController",
+    ),
+    Scenario(
+        name="lost-disk-manual",
+        spec=spec_of("InitialControllers", 3, controllers=_MANUAL),
+        turns=(_turn("loses a disk", is_ready, loses(Loss.CLAIM_DELETED, "follower")),),
+        ends="LostDisk",
+    ),
+    Scenario(
+        name="lost-node-manual",
+        spec=spec_of("InitialControllers", 3, controllers=_MANUAL),
+        turns=(_turn("loses a node", is_ready, loses(Loss.NODE_KILLED, "follower")),),
+        ends="LostNode",
+    ),
+    Scenario(
+        name="restored-from-a-snapshot",
+        spec=_THREE,
+        turns=(
+            _turn("waits", is_ready, does_nothing),
+            _turn("restores a claim from a snapshot", after(40), restores_snapshot),
+        ),
+        ends="IdentityConflict",
     ),
 )
 
@@ -294,7 +302,6 @@ FURTHER: Final = (
         name="fewer-replicas",
         spec=_THREE,
         turns=(_turn("asks for one", is_ready, applies({"controllers": {"replicas": 1}})),),
-        ends="NotSupportedYet",
     ),
     Scenario(
         name="older-image",
@@ -313,3 +320,5 @@ FURTHER: Final = (
         ),
     ),
 )
+
+ALL: Final = (*EXHAUSTIVE, *MEMBERSHIP, *FURTHER)

@@ -1,12 +1,19 @@
 """The harness itself: it notices an operator that does nothing or does wrong, and its runs can be replayed."""
 
+from dataclasses import replace
+
+import pytest
 from tests.simulation.bodies import pod
 from tests.simulation.driver import Driver, Operator, real
 from tests.simulation.explore import faults_of, replay, scenario
 from tests.simulation.faults import Accident, Injection, Loss, Strike, parse_fault
+from tests.simulation.storm import Storm
 
 from kafka_quorum.kube.protocol import PODS, KubeApi
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan
+from kafka_quorum.plan.planner import plan
 from kafka_quorum.reconcile import PassResult, QuorumKey
 from kafka_quorum.settings import Clock, IdSource
 from kafka_quorum.wire.protocol import Controllers
@@ -54,6 +61,34 @@ def test_an_operator_that_does_nothing_fails() -> None:
     run = replay("initial-3/no-fault", make=idle)
     assert run.violations == []
     assert not run.ok
+
+
+@pytest.mark.parametrize("name", ["scale-3-to-5", "lost-disk-of-follower", "lost-node"])
+def test_a_planner_that_stops_half_way_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quorum that is Ready, and then has something to do, does not stay so: its run is not fine."""
+    monkeypatch.setattr("kafka_quorum.reconcile.plan", _lazy)
+    run = replay(f"{name}/no-fault")
+    assert run.violations == []
+    assert not run.ok
+
+
+def _lazy(desired: Desired, observed: Observed, *, now_s: float, repair_only: bool = False) -> Plan:
+    """The planner, until the quorum is settled; then nothing."""
+    done = plan(desired, observed, now_s=now_s, repair_only=repair_only)
+    settled = observed.record is not None and observed.record.had_leader
+    return replace(done, actions=()) if settled else done
+
+
+def test_a_storm_over_an_operator_that_does_nothing_fails() -> None:
+    """Storms ask for the same end, and notice that it is not reached."""
+    assert not Storm(1, make=idle).run().ok
+
+
+def test_a_storm_is_the_same_every_time() -> None:
+    """Same seed: same events, same steps, same ending."""
+    first, second = Storm(3).run(), Storm(3).run()
+    assert (first.events, first.steps, first.ending) == (second.events, second.steps, second.ending)
+    assert first.actions == second.actions
 
 
 def test_an_operator_that_breaks_a_rule_fails() -> None:

@@ -1,11 +1,22 @@
 """Every safety rule is noticed when it is broken: the checker is shown what no operator may do."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from tests.simulation.bodies import pod
 from tests.simulation.disk import Disk
-from tests.simulation.happened import AddSent, ClaimDeleted, Created, Formatted, Happened, Shared, Started
+from tests.simulation.happened import (
+    AddSent,
+    ClaimDeleted,
+    Created,
+    Formatted,
+    Happened,
+    PodDeleted,
+    RemoveSent,
+    Shared,
+    Started,
+)
 from tests.simulation.invariants import Checker
 from tests.simulation.kraft_model import Process
 from tests.simulation.quorums import CLUSTER, disk, key
@@ -13,7 +24,7 @@ from tests.simulation.world import World
 
 from kafka_quorum.kube.protocol import CONFIG_MAPS, PODS, Json
 from kafka_quorum.model.ids import ClusterID, ReplicaKey, uuid_from_bytes
-from kafka_quorum.model.quorum import AddVoter, Endpoint, Listener
+from kafka_quorum.model.quorum import AddVoter, Endpoint, Listener, RemoveVoter
 
 OTHER = ClusterID(uuid_from_bytes(b"o" * 16))
 KEYS = frozenset({key(3000), key(3001)})
@@ -84,7 +95,7 @@ def test_an_honest_bootstrap_breaks_no_rule() -> None:
         ("1", [formatted(key(3002, "n"), serial=9, cluster_id=OTHER, initial=False)]),
         ("2", [started(key(3000), serial=1), formatted(key(3000), serial=9), started(key(3000), serial=9)]),
         ("2", [started(key(3000), serial=9)]),
-        ("6", [ClaimDeleted(name="demo-3000-g1")]),
+        ("6", [ClaimDeleted(name="demo-3000-g1", disk=disk(key(3000), KEYS))]),
         ("one user of a claim", [Shared(claim="demo-3000-g1", pods=("a", "b"))]),
     ],
     ids=[
@@ -92,7 +103,7 @@ def test_an_honest_bootstrap_breaks_no_rule() -> None:
         "a second cluster id",
         "a directory id on a second disk",
         "a directory id on a disk that was not formatted as it",
-        "a deleted claim",
+        "a deleted claim of a voter",
         "two users of a claim",
     ],
 )
@@ -188,6 +199,81 @@ def test_adding_during_another_change_is_noticed() -> None:
     world.kraft.append_voters(leader, voters | {key(3004)})
     world.tell(sent(leader, newcomer.key))
     assert "4" in rules(checker)
+
+
+def whole(*node_ids: int) -> tuple[World, Checker, list[Process], Process]:
+    """A quorum of these voters with a leader, its checker, and the processes."""
+    world = World()
+    checker = Checker(world)
+    voters = frozenset(key(node_id) for node_id in node_ids)
+    processes = [process(world, disk(replica, voters)) for replica in sorted(voters, key=str)]
+    for _ in range(8):
+        world.step()
+    leader = world.kraft.leader_of(CLUSTER)
+    assert leader is not None
+    return world, checker, processes, leader
+
+
+def removal(leader: Process, target: ReplicaKey) -> RemoveSent:
+    """RemoveRaftVoter on its way."""
+    endpoint = Endpoint(node_id=leader.meta.node_id, host=leader.address, port=leader.port)
+    return RemoveSent(endpoint=endpoint, request=RemoveVoter(cluster_id=CLUSTER, voter=target))
+
+
+def test_removing_without_a_majority_that_stays_is_noticed() -> None:
+    """Of three voters one is down: removing another leaves one of two."""
+    world, checker, processes, leader = whole(3000, 3001, 3002)
+    down, other = (one.key for one in processes if one is not leader)
+    world.tell(removal(leader, other))
+    assert checker.violations == []
+    leader.row(down).caught_up_s = -1.0
+    world.tell(removal(leader, other))
+    assert rules(checker) == {"3"}
+
+
+def test_removing_during_another_change_is_noticed() -> None:
+    """An uncommitted voter set breaks rule 4."""
+    world, checker, processes, leader = whole(3000, 3001, 3002)
+    for one in processes:
+        one.frozen = one is not leader
+    world.kraft.append_voters(leader, leader.disk.voter_set | {key(3003)})
+    world.tell(removal(leader, key(3003)))
+    assert "4" in rules(checker)
+
+
+def test_stopping_a_voter_is_noticed() -> None:
+    """Nothing restarts a controller that runs; one of two takes the majority with it besides."""
+    for node_ids, broken in (((3000, 3001, 3002), {"5"}), ((3000, 3001), {"3", "5"})):
+        world, checker, processes, leader = whole(*node_ids)
+        follower = next(one for one in processes if one is not leader)
+        world.tell(PodDeleted(namespace="kafka", quorum="demo", name="p", process=follower))
+        assert rules(checker) == broken
+
+
+def test_a_retired_disk_that_runs_is_noticed() -> None:
+    """In a pod that is made after the record retired it; a pod that is made for it is noticed at once."""
+    world, checker = bootstrapped()
+    gone = key(3000)
+    nodes = [{"node_id": 3000, "lost": [gone.directory_id]}]
+    write(world, {**record("Started"), "data": {"record.json": json.dumps(retiring(nodes))}})
+    assert checker.violations == []
+    after = world.clock.stamp_of(world.clock.elapsed_s + 60)
+    world.tell(replace(started(gone, serial=1), pod_made=after))
+    assert rules(checker) == {"2"}
+
+
+def retiring(nodes: list[Json]) -> Json:
+    """A record that is Started, with these nodes."""
+    return {"phase": "Started", "cluster_id": CLUSTER, "initial": [], "nodes": nodes}
+
+
+def test_giving_up_a_disk_that_runs_is_noticed() -> None:
+    """Its replica fetches at this moment."""
+    world, checker, processes, leader = whole(3000, 3001, 3002)
+    follower = next(one for one in processes if one is not leader)
+    nodes = [{"node_id": follower.meta.node_id, "lost": [follower.key.directory_id]}]
+    write(world, {**record("Started"), "data": {"record.json": json.dumps(retiring(nodes))}})
+    assert rules(checker) == {"given up"}
 
 
 def test_a_pod_on_a_claim_that_another_pod_names_is_noticed() -> None:

@@ -1,7 +1,7 @@
 """Volumes behind claims: made when a claim is bound, gone with it, emptied or lost by accident."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.simulation.disk import Disk
 from tests.simulation.happened import DiskLost, Happened
@@ -20,6 +20,8 @@ class Volume:
     namespace: str
     quorum: str
     claim: str
+    dead: bool = False
+    """The machine that it is on is gone for good."""
 
 
 class Volumes:
@@ -70,6 +72,20 @@ class Volumes:
         claim = self._kube.get(CLAIMS, volume.namespace, volume.claim)
         if claim is not None:
             self._kube.put_status(CLAIMS, claim, {"phase": "Lost"})
+
+    def lose_machine(self, node: str) -> None:
+        """Every volume of a machine is gone for good, and no claim tells of it."""
+        for volume in self.by_claim.values():
+            if volume.node == node and not volume.dead:
+                volume.dead = True
+                self._lost(volume)
+
+    def restore(self, claim: Json, copied: Disk, node: str) -> None:
+        """A new claim is bound to a volume made from a snapshot: another disk, with the same files."""
+        self.bind(claim, node)
+        volume = self.by_claim[claim["metadata"]["uid"]]
+        self._serials += 1
+        volume.disk = replace(copied, serial=self._serials, log=list(copied.log))
 
     def of_quorum(self, namespace: str, quorum: str) -> list[Volume]:
         """The volumes of one quorum, by claim."""

@@ -12,6 +12,7 @@ from tests.simulation.happened import Happened
 from tests.simulation.kraft_model import KraftModel
 from tests.simulation.kube_model import KubeModel, claims_of
 from tests.simulation.kubelet import Kubelet, Sandbox
+from tests.simulation.machines import NAMES, Machines
 from tests.simulation.volumes import Volumes
 
 from kafka_quorum.kube.protocol import (
@@ -26,7 +27,6 @@ from kafka_quorum.kube.protocol import (
 )
 
 STEP_S: Final = 0.5
-NODES: Final = ("node-a", "node-b", "node-c")
 _OWNED: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS)
 
 
@@ -34,12 +34,13 @@ class World:
     """One Kubernetes cluster with everything that runs on it."""
 
     def __init__(self) -> None:
-        """A cluster of three nodes, empty."""
+        """A cluster of five nodes, empty."""
         self.clock = VirtualClock()
         self.kube = KubeModel(self.clock)
         self.kraft = KraftModel(self.clock)
         self.volumes = Volumes(self.kube, self.tell)
-        self.kubelet = Kubelet(self.kube, self.kraft, self.clock, self.volumes, self.tell)
+        self.machines = Machines(self.kube, self.clock)
+        self.kubelet = Kubelet(self.kube, self.kraft, self.clock, self.volumes, self.tell, self.machines)
         self.steps = 0
         self.listeners: list[Callable[[Happened], None]] = []
         self._later: list[tuple[int, Callable[[], None]]] = []
@@ -51,6 +52,7 @@ class World:
         for entry in [entry for entry in self._later if entry[0] <= self.steps]:
             self._later.remove(entry)
             entry[1]()
+        self.machines.step()
         self._schedule()
         self.kubelet.step()
         self._collect_garbage()
@@ -61,7 +63,7 @@ class World:
     def digest(self) -> tuple[object, ...]:
         """What would have to differ for a fault to come to something else: not the time, and not the length of logs."""
         disks = tuple(
-            (uid, volume.disk.serial, volume.disk.content, volume.disk.intent)
+            (uid, volume.disk.serial, volume.disk.content, volume.disk.intent, volume.dead)
             for uid, volume in sorted(self.volumes.by_claim.items())
         )
         processes = tuple(
@@ -69,6 +71,32 @@ class World:
             for one in self.kraft.processes
         )
         return len(self.kube.writes), disks, processes
+
+    def machine_of(self, namespace: str, quorum: str, node_id: int) -> str:
+        """The machine of a controller: its pod's, else its volume's; empty if it has none."""
+        for pod in self._pods(namespace, quorum, node_id, ""):
+            if node := pod["spec"].get("nodeName"):
+                return str(node)
+        for claim in self.claims(namespace, quorum, node_id):
+            return self.volumes.by_claim[claim["metadata"]["uid"]].node
+        return ""
+
+    def lose_machine(self, name: str) -> None:
+        """A machine is gone for good: its processes, and the disks on it."""
+        machine = self.machines.by_name[name]
+        machine.alive, machine.gone = False, True
+        self.kubelet.lose_machine(name)
+        self.volumes.lose_machine(name)
+
+    def switch_off(self, name: str) -> None:
+        """A machine loses power: its processes end, and the disks on it wait."""
+        self.machines.by_name[name].alive = False
+        self.kubelet.lose_machine(name)
+
+    def switch_on(self, name: str) -> None:
+        """A machine has power again, unless it is gone for good."""
+        machine = self.machines.by_name[name]
+        machine.alive = not machine.gone
 
     def later(self, steps: int, act: Callable[[], None]) -> None:
         """Do something so many steps from now: a request that is under way."""
@@ -93,7 +121,9 @@ class World:
             problem = self._bind(pod)
             if problem:
                 condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": problem}
-                self.kube.put_status(PODS, pod, {"conditions": [condition]})
+                rows = pod["status"].get("conditions") or []
+                others = [row for row in rows if row["type"] != condition["type"]]
+                self.kube.put_status(PODS, pod, {"conditions": [condition, *others]})
 
     def _bind(self, pod: Json) -> str:
         """Give a pod its node, and its claims theirs; else say what stands against it."""
@@ -110,21 +140,27 @@ class World:
             volume = self.volumes.by_claim.get(claim["metadata"]["uid"])
             if volume is None:
                 node = node or self._choose(pod)
+                if not node:
+                    return "no node is ready"
                 self.volumes.bind(claim, node)
             else:
                 node = volume.node
-        self.kube.assign(namespace, pod["metadata"]["name"], node or self._choose(pod))
+        node = node or self._choose(pod)
+        if not self.machines.is_ready(node):
+            return f"node {node or 'of any name'} is not ready, or there is none that has the volume"
+        self.kube.assign(namespace, pod["metadata"]["name"], node)
         return ""
 
     def _choose(self, pod: Json) -> str:
         """The node with the fewest unfinished pods, those that the pod would rather avoid last."""
         avoided = set(_avoided(pod))
-        load = dict.fromkeys(NODES, 0)
+        load = dict.fromkeys(NAMES, 0)
         for other in self.kube.all(PODS):
             name = other["spec"].get("nodeName")
             if name and other["status"].get("phase") not in ("Succeeded", "Failed"):
                 load[name] += 1
-        return min(NODES, key=lambda name: (name in avoided, load[name], name))
+        ready = [name for name in NAMES if self.machines.is_ready(name)]
+        return min(ready, key=lambda name: (name in avoided, load[name], name), default="")
 
     def _collect_garbage(self) -> None:
         """The background collector: one object of an owner that is gone, each step."""

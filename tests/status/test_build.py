@@ -22,10 +22,14 @@ from tests.model.values import (
 from tests.status.passes import done
 
 from kafka_quorum.api.status import KafkaQuorumStatus
+from kafka_quorum.model.identity import FormerNode, with_nodes, without_node
+from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
+from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.quorum import FeatureRange, FinalizedFeature, NodeVersions
 from kafka_quorum.observe.objects import status_from
 from kafka_quorum.status.build import build, patch_of
+from kafka_quorum.status.finding import Pass
 
 NOW = "2026-01-01T00:00:00Z"
 
@@ -172,3 +176,49 @@ def test_nothing_of_an_earlier_resource_is_taken_over() -> None:
     conditions = {row["type"]: (row["status"], row["reason"]) for row in status["conditions"]}
     assert conditions["Ready"][0] == conditions["Available"][0] == "False"
     assert conditions["Progressing"] == ("True", "EarlierResourceEnds")
+
+
+def held(*waits: Wait) -> Pass:
+    """A pass that waits for these."""
+    passed = done()
+    return replace(passed, plan=replace(passed.plan, waits=waits))
+
+
+def wait_of(reason: str, message: str, node_id: int | None = None) -> Wait:
+    """A guard's no, as a plan passes it on."""
+    node = None if node_id is None else NodeID(node_id)
+    return Wait(severity=Severity.DEGRADED, reason=reason, message=message, node_id=node)
+
+
+def test_what_is_waited_for_says_since_when() -> None:
+    """A wait keeps its time while its reason holds the same controller, whatever its message says by now."""
+    first = build(held(wait_of("LostNode", "60 s", 3001)), {}, generation=1, now=NOW)["waits"]
+    assert first == [
+        {"reason": "LostNode", "severity": "Degraded", "nodeID": 3001, "message": "60 s", "since": NOW},
+    ]
+    later = held(wait_of("LostNode", "30 s", 3001), wait_of("LostNode", "60 s", 3002), wait_of("StaleVoter", "x"))
+    rows = build(later, {"waits": first}, generation=1, now="2026-01-01T00:01:00Z")["waits"]
+    assert [(row["reason"], row.get("nodeID"), row["message"], row["since"]) for row in rows] == [
+        ("LostNode", 3001, "30 s", NOW),
+        ("LostNode", 3002, "60 s", "2026-01-01T00:01:00Z"),
+        ("StaleVoter", None, "x", "2026-01-01T00:01:00Z"),
+    ]
+
+
+def test_a_wait_that_is_over_leaves_the_status() -> None:
+    """What is not waited for any more is not listed, and begins anew when it comes back."""
+    first = build(held(wait_of("LostNode", "60 s", 3001)), {}, generation=1, now=NOW)
+    assert build(done(), first, generation=1, now=NOW)["waits"] == []
+
+
+def test_stale_replicas_say_what_they_are() -> None:
+    """A retired disk's voter is stale, a voter that nobody here made is foreign, a retired observer is named too."""
+    record = without_node(with_nodes(running(), [NodeID(3003)]), NodeID(3003))
+    record = replace(record, former=(FormerNode(node_id=NodeID(3003), generation=1, lost=(directory(3003),)),))
+    seen = view([key(3000), key(3001), key(3002, 2), key(77)], [key(3003)])
+    status = build(done(at_rest(record, quorum=Known(value=seen))), {}, generation=1, now=NOW)
+    assert [(row["nodeID"], row["kind"]) for row in status["staleReplicas"]] == [
+        (3002, "Voter"),
+        (77, "ForeignVoter"),
+        (3003, "Observer"),
+    ]

@@ -16,7 +16,7 @@ from kafka_quorum.status.progressing import progressing
         (at_rest(), desired(), Truth.FALSE, "Done"),
         (at_rest(), desired(paused=True), Truth.FALSE, "Paused"),
         (at_rest(), desired(runtime=runtime(heap="1Gi")), Truth.FALSE, "NotSupportedYet"),
-        (at_rest(), desired(replicas=1), Truth.FALSE, "NotSupportedYet"),
+        (at_rest(), desired(replicas=2), Truth.TRUE, "RemovingController"),
         (nothing(), desired(), Truth.TRUE, "Working"),
         (nothing(), desired(paused=True), Truth.FALSE, "Paused"),
         (at_rest(started()), desired(), Truth.TRUE, "NoLeader"),

@@ -55,7 +55,7 @@ def test_a_quorum_at_rest_is_ready() -> None:
         (nothing(), "NotStarted", "not formatted"),
         (at_rest(quorum=SILENT), "NoLeader", "no controller runs yet"),
         (lagging(), "ControllersMissing", "3002"),
-        (stale(), "ControllersMissing", "remove-controller"),
+        (stale(), "ControllersMissing", "is stale, its disk is lost"),
         (
             at_rest(quorum=Known(value=view([key(3000), key(3001), key(3002)], committed=False))),
             "VoterSetUncommitted",

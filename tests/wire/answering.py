@@ -5,7 +5,7 @@ from typing import TypeAlias, TypeVar
 
 from kafka_quorum.errors import Fault, KafkaUnreachable
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.quorum import AddVoter, ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer
+from kafka_quorum.model.quorum import AddVoter, ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer, RemoveVoter
 
 T = TypeVar("T")
 Answer: TypeAlias = T | Exception
@@ -19,6 +19,7 @@ class AnsweringControllers:
     versions: dict[int, Answer[NodeVersions]] = field(default_factory=dict)
     clusters: dict[int, Answer[ClusterAnswer]] = field(default_factory=dict)
     added: list[tuple[Endpoint, AddVoter]] = field(default_factory=list)
+    removed: list[tuple[Endpoint, RemoveVoter]] = field(default_factory=list)
     refusal: Exception | None = None
     asked: list[tuple[str, Endpoint]] = field(default_factory=list)
 
@@ -47,6 +48,12 @@ class AnsweringControllers:
     async def add_voter(self, endpoint: Endpoint, request: AddVoter) -> None:
         """Note the request, then refuse if the test says so."""
         self.added.append((endpoint, request))
+        if self.refusal is not None:
+            raise self.refusal
+
+    async def remove_voter(self, endpoint: Endpoint, request: RemoveVoter) -> None:
+        """Note the request, then refuse if the test says so."""
+        self.removed.append((endpoint, request))
         if self.refusal is not None:
             raise self.refusal
 

@@ -1,4 +1,4 @@
-"""The four requests against a scripted server: codes before values, and whose answer it is."""
+"""Every request against a scripted server: codes before values, and whose answer it is."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,6 +10,7 @@ from kio.schema.add_raft_voter.v1.response import AddRaftVoterResponse
 from kio.schema.describe_cluster.v1.response import DescribeClusterResponse
 from kio.schema.describe_quorum.v2.response import DescribeQuorumResponse
 from kio.schema.errors import ErrorCode
+from kio.schema.remove_raft_voter.v0.response import RemoveRaftVoterResponse
 from kio.schema.types import BrokerId
 from kio.static.protocol import ResponsePayload
 from tests.wire.captures import capture
@@ -18,12 +19,14 @@ from tests.wire.test_connection import ADD
 
 from kafka_quorum.errors import Fault, KafkaProtocolError, KafkaRefused, KafkaUnreachable
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.quorum import RemoveVoter
 from kafka_quorum.wire import admin, codec
 from kafka_quorum.wire.admin import KafkaControllers
 from kafka_quorum.wire.connection import Limits
 from kafka_quorum.wire.protocol import Controllers
 
 LEADER = NodeID(3001)  # of the captures
+REMOVE = RemoveVoter(cluster_id=ADD.cluster_id, voter=ADD.voter)
 QUICK = Limits(connect_timeout_s=0.2, request_timeout_s=0.2)
 
 
@@ -203,6 +206,65 @@ async def test_an_add_waits_as_long_as_the_server_may_take() -> None:
     async with asking(server, QUICK) as controllers:
         with pytest.raises(KafkaUnreachable, match=r"0\.7 s had passed while waiting for the answer"):
             await controllers.add_voter(server.endpoint, replace(ADD, timeout_ms=300))
+
+
+def removed(code: ErrorCode, words: str | None = None) -> RemoveRaftVoterResponse:
+    """An answer to RemoveRaftVoter."""
+    response = codec.decode_response(81, 0, capture("remove_voter_v0").answer)
+    assert isinstance(response, RemoveRaftVoterResponse)
+    return replace(response, error_code=code, error_message=words)
+
+
+async def test_remove_voter() -> None:
+    """A real leader's success returns, and what was sent is RemoveRaftVoter in its one version."""
+    async with asking(server := replay("remove_voter_v0")) as controllers:
+        await controllers.remove_voter(server.endpoint, REMOVE)
+    assert server.requests[-1][:4] == b"\x00\x51\x00\x00"
+
+
+async def test_a_removal_that_names_no_voter() -> None:
+    """A real leader's VOTER_NOT_FOUND is a no, with Kafka's own words."""
+    async with asking(server := replay("remove_voter_v0_other_directory")) as controllers:
+        with pytest.raises(KafkaRefused, match=r"RemoveRaftVoter was refused .* with VOTER_NOT_FOUND: ") as failure:
+            await controllers.remove_voter(server.endpoint, REMOVE)
+    assert (failure.value.code, failure.value.fault) == (127, Fault.THEIRS)
+    assert not failure.value.outcome_unknown
+    assert not failure.value.retry_safe
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome_unknown"),
+    [
+        (ErrorCode.request_timed_out, True),
+        (ErrorCode.not_leader_or_follower, True),
+        (ErrorCode.unknown_server_error, True),
+        (ErrorCode.voter_not_found, False),
+        (ErrorCode.inconsistent_cluster_id, False),
+        (ErrorCode.invalid_request, False),
+        (ErrorCode.unsupported_version, False),
+    ],
+    ids=lambda value: value.name if isinstance(value, ErrorCode) else "",
+)
+async def test_a_refused_removal(code: ErrorCode, outcome_unknown: bool) -> None:  # noqa: FBT001 - a column of the table
+    """Every refusal says whether the voter may have been removed all the same, and none may be repeated blindly."""
+    async with asking(server := saying(removed(code))) as controllers:
+        with pytest.raises(KafkaRefused) as failure:
+            await controllers.remove_voter(server.endpoint, REMOVE)
+    assert failure.value.outcome_unknown is outcome_unknown
+    assert not failure.value.retry_safe
+
+
+async def test_a_removal_without_an_answer_may_have_happened() -> None:
+    """Once it was sent, silence is an unknown outcome; before that, it is none."""
+    async with asking(server := FakeServer(lambda _: Do.CLOSE)) as controllers:
+        with pytest.raises(KafkaUnreachable) as failure:
+            await controllers.remove_voter(server.endpoint, REMOVE)
+    assert failure.value.outcome_unknown
+    server = FakeServer(versions=lambda _: Do.CLOSE)
+    async with asking(server) as controllers:
+        with pytest.raises(KafkaUnreachable) as failure:
+            await controllers.remove_voter(server.endpoint, REMOVE)
+    assert not failure.value.outcome_unknown
 
 
 async def test_connections_that_nobody_uses_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,13 @@ from tests.wire.captures import NAMES, capture
 from kafka_quorum.wire import codec
 from kafka_quorum.wire.codec import Api, CodecError, Effect, VersionRange, common_version
 
-APIS = (codec.API_VERSIONS, codec.DESCRIBE_QUORUM, codec.DESCRIBE_CLUSTER, codec.ADD_RAFT_VOTER)
+APIS = (
+    codec.API_VERSIONS,
+    codec.DESCRIBE_QUORUM,
+    codec.DESCRIBE_CLUSTER,
+    codec.ADD_RAFT_VOTER,
+    codec.REMOVE_RAFT_VOTER,
+)
 SPOKEN = [(api.key, version) for api in APIS for version in range(api.ours.low, api.ours.high + 1)]
 UNKNOWN_VERSION = "api_versions_v99"
 

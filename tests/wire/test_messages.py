@@ -12,7 +12,7 @@ from kio.static.primitive import i8
 from tests.wire.captures import Capture, capture
 
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
-from kafka_quorum.model.quorum import AddVoter, FeatureRange, FinalizedFeature, Listener
+from kafka_quorum.model.quorum import AddVoter, FeatureRange, FinalizedFeature, Listener, RemoveVoter
 from kafka_quorum.wire import codec, messages
 
 
@@ -119,6 +119,14 @@ def test_an_add_is_acknowledged_when_committed() -> None:
     assert request.ack_when_committed
 
 
+@pytest.mark.parametrize("name", ["remove_voter_v0", "remove_voter_v0_other_directory"])
+def test_a_removal_is_encoded_as_it_was_sent(name: str) -> None:
+    """From the model's values to exactly the bytes that a real leader understood."""
+    real = capture(name)
+    removal = RemoveVoter(cluster_id=ClusterID(real.truth["cluster_id"]), voter=key(real.truth["voter"]))
+    assert codec.encode_request(messages.remove_voter_request(removal), real.correlation_id) == real.request
+
+
 def test_questions_are_encoded_as_they_were_sent() -> None:
     """The three questions without parameters come out byte by byte."""
     for name, request in (
@@ -143,6 +151,9 @@ def test_what_kafkas_types_cannot_hold_is_a_value_error() -> None:
     ):
         with pytest.raises(ValueError, match=r"not fit|not a port|not a Kafka UUID"):
             messages.add_voter_request(bad, 1)
+    for voter in (bad_directory, replace(good.voter, node_id=NodeID(2**31))):
+        with pytest.raises(ValueError, match=r"not fit|not a Kafka UUID"):
+            messages.remove_voter_request(RemoveVoter(cluster_id=good.cluster_id, voter=voter))
 
 
 def test_no_directory_id_is_the_zero_uuid_both_ways() -> None:

@@ -2,12 +2,19 @@
 
 import pytest
 from kio.schema.errors import ErrorCode
-from tests.live.answers import ADD_VOTER
+from tests.live.answers import ADD_VOTER, REMOVE_VOTER
 
 from kafka_quorum.errors import Fault
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import Endpoint
-from kafka_quorum.wire.codec import ADD_RAFT_VOTER, API_VERSIONS, DESCRIBE_CLUSTER, DESCRIBE_QUORUM, Api
+from kafka_quorum.wire.codec import (
+    ADD_RAFT_VOTER,
+    API_VERSIONS,
+    DESCRIBE_CLUSTER,
+    DESCRIBE_QUORUM,
+    REMOVE_RAFT_VOTER,
+    Api,
+)
 from kafka_quorum.wire.refusals import WRITES, judge, refused
 
 ENDPOINT = Endpoint(node_id=NodeID(3000), host="10.1.1.7", port=9093)
@@ -33,10 +40,11 @@ DEFINITE = {
 CODES = [code for code in ErrorCode if code is not ErrorCode.none]
 
 
+@pytest.mark.parametrize("api", [ADD_RAFT_VOTER, REMOVE_RAFT_VOTER], ids=lambda api: api.name)
 @pytest.mark.parametrize("code", CODES, ids=lambda code: code.name)
-def test_only_known_refusals_of_a_write_are_a_no(code: ErrorCode) -> None:
+def test_only_known_refusals_of_a_write_are_a_no(code: ErrorCode, api: Api) -> None:
     """A write may have happened after every code but those that a server answers before it appends anything."""
-    judgement = judge(ADD_RAFT_VOTER, code)
+    judgement = judge(api, code)
     assert judgement.outcome_unknown == (code.name.upper() not in DEFINITE)
     assert not (judgement.retry_safe and judgement.outcome_unknown)
 
@@ -51,9 +59,17 @@ def test_a_question_may_always_be_asked_again(api: Api) -> None:
 
 
 def test_every_measured_refusal_is_in_the_table() -> None:
-    """No answer that real servers gave to an add is judged by the default."""
+    """No answer that real servers gave to an add or a removal is judged by the default."""
     known = {code.name.upper() for code in WRITES}
-    assert {case.refused for case in ADD_VOTER if case.refused} <= known
+    assert {case.refused for case in (*ADD_VOTER, *REMOVE_VOTER) if case.refused} <= known
+
+
+def test_no_refusal_of_a_removal_that_reached_the_log_is_a_no() -> None:
+    """Whatever a real leader answers after it has written the smaller voter set, the outcome counts as unknown."""
+    by_name = {code.name.upper(): code for code in ErrorCode}
+    appended = [case.refused for case in REMOVE_VOTER if case.refused and case.appended]
+    assert appended
+    assert all(judge(REMOVE_RAFT_VOTER, by_name[name]).outcome_unknown for name in appended)
 
 
 def test_our_own_mistakes_are_ours() -> None:

@@ -67,7 +67,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
     - list # what is there, those of earlier lives of a quorum included
     - watch # a lost claim wakes its quorum
     - create # one for each controller
-    - patch # the identity on its annotations, its owner, a larger size. Claims are not deleted by this version
+    - patch # the identity on its annotations, its owner, a larger size
+    - delete # the claim of a controller that was removed, where whenScaled is Delete
 - apiGroups: [""]
   resources: [configmaps]
   verbs:

@@ -5,10 +5,19 @@ resource version, deletions name uid and resource version, and an act on the quo
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafka_quorum.act.narrate import narrate
-from kafka_quorum.errors import Fault, KafkaError, KubeAlreadyExists, KubeError, KubeNotFound, KubeRefused
+from kafka_quorum.errors import (
+    Fault,
+    KafkaError,
+    KubeAlreadyExists,
+    KubeError,
+    KubeNotFound,
+    KubeRefused,
+    NotActing,
+)
 from kafka_quorum.kube.protocol import (
     BUDGETS,
     CLAIMS,
@@ -51,14 +60,21 @@ class Executor:
     """Executes actions through the two edges."""
 
     def __init__(
-        self, kube: KubeApi, controllers: Controllers, clock: Clock, ids: IdSource, settings: Settings
+        self,
+        kube: KubeApi,
+        controllers: Controllers,
+        clock: Clock,
+        ids: IdSource,
+        settings: Settings,
+        may_act: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Keep the edges; there is no other state."""
+        """Keep the edges; there is no other state. `may_act` says whether this operator holds the lease."""
         self._kube = kube
         self._controllers = controllers
         self._clock = clock
         self._ids = ids
         self._settings = settings
+        self._may_act = may_act
 
     async def execute(self, plan: Plan, context: Context) -> tuple[Outcome, ...]:
         """All actions of a plan, each with its outcome, in order."""
@@ -96,6 +112,8 @@ class Executor:
 
     async def _one(self, action: Action, context: Context) -> Outcome:
         reason, note = narrate(action)
+        if not self._may_act():
+            raise NotActing("the lease has lapsed: nothing is done until it is held again")
         try:
             await self._dispatch(action, context)
         except KubeAlreadyExists as error:
@@ -118,8 +136,8 @@ class Executor:
                 | actions.FinishOperation()
             ):
                 await self._identity(action, context)
-            case actions.AddRaftVoter():
-                await self._add_voter(action)
+            case actions.AddRaftVoter() | actions.RemoveRaftVoter():
+                await self._change_voters(action)
             case actions.DeletePod() | actions.MarkPod() | actions.CreatePod() | actions.CreateFormatter():
                 await self._pod(action, context)
             case _:
@@ -176,14 +194,18 @@ class Executor:
             pass
         return uuid_from_bytes(raw)
 
-    async def _add_voter(self, action: actions.AddRaftVoter) -> None:
+    async def _change_voters(self, action: actions.AddRaftVoter | actions.RemoveRaftVoter) -> None:
         age_s = self._clock.monotonic() - action.judged_at_s
         if age_s > self._settings.look_max_age_s:
             text = (
                 f"the look is {age_s:.1f} s old, and may be {self._settings.look_max_age_s:.0f} s at most: look again"
             )
             raise StaleLook(text, fault=Fault.OURS, retry_safe=False, outcome_unknown=False)
-        await self._controllers.add_voter(action.leader, action.request)
+        match action:
+            case actions.AddRaftVoter(leader=leader, request=adding):
+                await self._controllers.add_voter(leader, adding)
+            case actions.RemoveRaftVoter(leader=leader, request=removing):
+                await self._controllers.remove_voter(leader, removing)
 
     async def _pod(
         self,
@@ -192,9 +214,9 @@ class Executor:
     ) -> None:
         desired = context.desired
         match action:
-            case actions.DeletePod(pod=pod):
+            case actions.DeletePod(pod=pod, force=force):
                 # A kubelet takes seconds to let go of a pod; of a formatter that has ended nothing runs ever again.
-                ended = pod.role is PodRole.FORMATTER and isinstance(pod.container, Terminated)
+                ended = force or (pod.role is PodRole.FORMATTER and isinstance(pod.container, Terminated))
                 version = pod.resource_version
                 await self._kube.delete(
                     PODS, desired.namespace, pod.name, uid=pod.uid, resource_version=version, ended=ended
@@ -234,7 +256,7 @@ class Executor:
             raise KubeRefused(text)
         await self._kube.apply(resource, metadata["namespace"], body)
 
-    async def _object(
+    async def _object(  # noqa: C901 - one case an action, nothing else
         self,
         action: actions.ApplyService
         | actions.ApplyBudget
@@ -242,7 +264,8 @@ class Executor:
         | actions.CreateConfig
         | actions.DeleteConfig
         | actions.CreateClaim
-        | actions.AnnotateClaim,
+        | actions.AnnotateClaim
+        | actions.DeleteClaim,
         context: Context,
     ) -> None:
         desired, namespace = context.desired, context.desired.namespace
@@ -266,11 +289,14 @@ class Executor:
             case actions.CreateClaim(node_id=node_id):
                 record, node = _node(context, node_id)
                 await self._kube.create(CLAIMS, namespace, objects.claim(desired, record, node))
-            case actions.AnnotateClaim(claim=claim, directory_id=directory_id, grow_to=grow_to):
+            case actions.DeleteClaim(claim=claim):
+                version = claim.resource_version
+                await self._kube.delete(CLAIMS, namespace, claim.name, uid=claim.uid, resource_version=version)
+            case actions.AnnotateClaim(claim=claim, directory_id=directory_id, grow_to=grow_to, retired=retired):
                 record = _record(context)
                 metadata = {
                     "uid": claim.uid,
-                    "annotations": objects.claim_annotations(record, directory_id),
+                    "annotations": objects.claim_annotations(record, directory_id, retired=retired),
                     "ownerReferences": objects.volume_owner(desired),
                 }
                 body = {"metadata": metadata}

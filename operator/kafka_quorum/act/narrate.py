@@ -23,10 +23,14 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
             return "ConfigDeleted", f"config map {name} is used by no pod any more"
         case actions.CreateClaim(node_id=node_id, generation=generation):
             return "ClaimCreated", f"controller {node_id} gets a claim, generation {generation}"
+        case actions.AnnotateClaim(claim=claim, retired=True):
+            return "ClaimRetired", f"claim {claim.name} is marked: its replica {claim.directory_id} never runs again"
         case actions.AnnotateClaim(claim=claim, grow_to=None):
             return "ClaimAnnotated", f"claim {claim.name} carries its copy of the identity"
         case actions.AnnotateClaim(claim=claim, grow_to=size):
             return "ClaimGrown", f"claim {claim.name} asks for {size}"
+        case actions.DeleteClaim(message=message):
+            return "ClaimReleased", message
         case actions.SetRecordOwner():
             return "RetentionApplied", "the identity follows the retention policy"
         case actions.CreateFormatter(node_id=node_id):
@@ -38,9 +42,13 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
         case actions.MarkPod(pod=pod, gate=gate, message=message):
             return ("ControllerReady" if gate == "True" else "ControllerNotReady"), f"pod {pod.name} is {message}"
         case actions.BeginOperation(type=type_, target=target):
-            return f"{type_}Begun", f"voter {target} will be added"
+            will = "be removed" if type_ == "RemoveVoter" else "be added"
+            instead = " in place of a stale one" if type_ == "ReplaceVoter" else ""
+            return f"{type_}Begun", f"voter {target} will {will}{instead}"
         case actions.AddRaftVoter(request=request, leader=leader):
             return "AddRaftVoter", f"voter {request.voter} was added at controller {leader.node_id}"
+        case actions.RemoveRaftVoter(request=removal, leader=leader):
+            return "RemoveRaftVoter", f"voter {removal.voter} was removed at controller {leader.node_id}"
         case actions.FinishOperation(reason=reason, message=message):
             return f"Operation{reason}", message
 

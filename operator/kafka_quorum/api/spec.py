@@ -120,7 +120,10 @@ class RetentionPolicySpec(Model):
         "again, is the same cluster; Delete gives both to the garbage collector.",
     )
     when_scaled: Literal["Retain", "Delete"] = Field(
-        default="Delete", description="When a controller is removed for good: whether its claim stays."
+        default="Delete",
+        description="What becomes of the claim of a controller that is removed, or given up with its node: Delete "
+        "deletes it once its replica is no voter and its pod gone; Retain marks it as retired. No later "
+        "controller uses it either way.",
     )
 
 
@@ -205,17 +208,20 @@ class TemplateSpec(Model):
 
 
 class ReplacementSpec(Model):
-    """What is done unattended about lost disks and nodes. The cures arrive in a later version of the operator."""
+    """What is done unattended about lost disks and nodes."""
 
     lost_disk: Literal["Automatic", "Manual"] = Field(
-        default="Automatic", description="Whether a controller whose disk is lost is replaced unattended."
+        default="Automatic",
+        description="Whether a controller whose volume is empty or gone gets a new disk unattended.",
     )
     lost_node: Literal["Automatic", "Manual"] = Field(
-        default="Automatic", description="Whether a controller whose node is lost is replaced unattended."
+        default="Automatic",
+        description="Whether a controller whose Kubernetes node is lost is made anew on another one unattended.",
     )
     lost_node_after_seconds: int = Field(
         default=600,
-        description="How long a node must have been gone before it counts as lost, in seconds.",
+        description="For how long Kubernetes (not ready, or gone) and the quorum (does not fetch) must agree that a "
+        "node is down before it counts as lost, in seconds.",
         json_schema_extra=schema(minimum=rules.SHORTEST_NODE_LOSS_S, maximum=604800),
     )
 
@@ -225,7 +231,8 @@ class ControllersSpec(Model):
 
     replicas: int = Field(
         default=3,
-        description="How many controllers the quorum has. An odd number; 3 survive one failure, 5 survive two.",
+        description="How many controllers the quorum has. An odd number; 3 survive one failure, 5 survive two. More "
+        "takes the lowest free ids, fewer the highest; one voter changes at a time.",
         json_schema_extra=schema(rules.REPLICAS_RANGE, format="int32"),
     )
     allow_interruption: bool | None = Field(
@@ -237,7 +244,8 @@ class ControllersSpec(Model):
     node_ids: list[int] = Field(
         default_factory=list,
         alias="nodeIDs",
-        description="The exact node ids, as many as replicas; empty for 3000 and up. Brokers share the id space.",
+        description="The exact node ids, as many as replicas; empty for 3000 and up. Brokers share the id space. It "
+        "may be changed: what is new joins first, then what is not named any more is removed.",
         json_schema_extra=schema(
             rules.NODE_IDS_RANGE,
             rules.NODE_IDS_UNIQUE,
@@ -265,9 +273,7 @@ class ControllersSpec(Model):
     storage: StorageSpec = section(StorageSpec, "The volume of each controller.")
     jvm: JvmSpec = section(JvmSpec, "The Java process of each controller.")
     template: TemplateSpec = section(TemplateSpec, "Labels, annotations, resources and scheduling of the pods.")
-    replacement: ReplacementSpec = section(
-        ReplacementSpec, "What is done unattended about lost disks and nodes. The cures arrive in a later version."
-    )
+    replacement: ReplacementSpec = section(ReplacementSpec, "What is done unattended about lost disks and nodes.")
 
 
 class KafkaQuorumSpec(Model):

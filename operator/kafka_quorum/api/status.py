@@ -108,12 +108,27 @@ class ControllerStatus(Model):
     reason: str | None = Field(default=None, description="Why it is not a caught-up voter, where it is not.")
 
 
+class WaitStatus(Model):
+    """Something that a guard holds back, or that time or a person must bring."""
+
+    reason: str = Field(description="A CamelCase word, such as ReplacingVoter.")
+    severity: str = Field(description="Progress: time will do. Held: somebody must act. Degraded: something is lost.")
+    node_id: int | None = Field(default=None, description="The controller that it concerns, if it is one.")
+    message: str = Field(description="What is waited for, and what would change it.")
+    since: str = Field(
+        description="Since when it is waited for, whatever became of the message meanwhile.",
+        json_schema_extra={"format": "date-time"},
+    )
+
+
 class StaleReplicaStatus(Model):
     """A replica that the quorum still lists and that no disk of this quorum has."""
 
     node_id: int = Field(description="The node id.")
     directory_id: str | None = Field(default=None, description="The directory id that no disk here has any more.")
-    kind: str | None = Field(default=None, description="Voter or Observer.")
+    kind: str | None = Field(
+        default=None, description="Voter, Observer, or ForeignVoter: one that this operator never made."
+    )
 
 
 class FeatureStatus(Model):
@@ -153,6 +168,9 @@ class KafkaQuorumStatus(Model):
     )
     bootstrap: BootstrapStatus | None = Field(default=None, description="How far the bootstrap got.")
     operation: OperationStatus | None = Field(default=None, description="The act that is under way, if one is.")
+    waits: list[WaitStatus] | None = Field(
+        default=None, description="What is waited for, and since when.", json_schema_extra=_ATOMIC
+    )
     quorum: QuorumStatus | None = Field(default=None, description="The quorum as its leader describes it.")
     controllers: list[ControllerStatus] | None = Field(
         default=None, description="Every controller.", json_schema_extra=_ATOMIC

@@ -146,7 +146,8 @@ class KubeClient:
 
 def _path(resource: ResourceType, namespace: str, name: str = "") -> str:
     prefix = "/apis" if "/" in resource.api_version else "/api"
-    path = f"{prefix}/{resource.api_version}/namespaces/{namespace}/{resource.plural}"
+    space = f"/namespaces/{namespace}" if resource.namespaced else ""
+    path = f"{prefix}/{resource.api_version}{space}/{resource.plural}"
     return f"{path}/{name}" if name else path
 
 

@@ -13,11 +13,12 @@ Json: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceType:
-    """A namespaced resource type of the API server: `api_version` is `v1` or `GROUP/VERSION`."""
+    """A resource type of the API server: `api_version` is `v1` or `GROUP/VERSION`. Most live in a namespace."""
 
     api_version: str
     kind: str
     plural: str
+    namespaced: bool = True
 
 
 QUORUMS = ResourceType(api_version="kafkaquorum.io/v1alpha1", kind="KafkaQuorum", plural="kafkaquorums")
@@ -27,6 +28,8 @@ CONFIG_MAPS = ResourceType(api_version="v1", kind="ConfigMap", plural="configmap
 SERVICES = ResourceType(api_version="v1", kind="Service", plural="services")
 BUDGETS = ResourceType(api_version="policy/v1", kind="PodDisruptionBudget", plural="poddisruptionbudgets")
 REVISIONS = ResourceType(api_version="apps/v1", kind="ControllerRevision", plural="controllerrevisions")
+NODES = ResourceType(api_version="v1", kind="Node", plural="nodes", namespaced=False)
+LEASES = ResourceType(api_version="coordination.k8s.io/v1", kind="Lease", plural="leases")
 EVENTS = ResourceType(api_version="v1", kind="Event", plural="events")
 
 
@@ -34,7 +37,7 @@ class KubeApi(Protocol):
     """Requests to the API server, each of one object or one list."""
 
     async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
-        """One object; None only if the server said that there is none."""
+        """One object; None only if the server said that there is none. `namespace` is empty for a cluster's own."""
 
     async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
         """Every object with all of these labels, read from the store and not from a cache."""
@@ -77,5 +80,5 @@ class KubeApi(Protocol):
     ) -> None:
         """Delete exactly this: `KubeConflict` if uid or resource version differ, `KubeNotFound` if it is gone.
 
-        `ended` is a pod of which nothing runs, and nothing will: it goes at once, and no node is waited for.
+        `ended` is a pod of which nothing runs, or whose node is lost: it goes at once, and no node is waited for.
         """

@@ -12,7 +12,7 @@ from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.identity import Format, IdentityRecord
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.observed import Claim, Pod, Revision
-from kafka_quorum.model.quorum import AddVoter, Endpoint
+from kafka_quorum.model.quorum import AddVoter, Endpoint, RemoveVoter
 
 
 class RecordChange(Enum):
@@ -22,6 +22,8 @@ class RecordChange(Enum):
     NODES_ADDED = "NodesAdded"
     CLAIMS_BOUND = "ClaimsBound"
     CLAIM_LOST = "ClaimLost"
+    NODES_REMOVED = "NodesRemoved"
+    NODE_LOST = "NodeLost"
     FORMATTED = "Formatted"
     STARTED = "Started"
     DISK_LOST = "DiskLost"
@@ -103,6 +105,16 @@ class AnnotateClaim:
     directory_id: DirectoryID | None
     grow_to: str | None
     """The size to ask for, where the spec asks for more than the claim does; else None."""
+    retired: bool = False
+    """The claim's replica was removed or replaced: it is marked as such, and never used again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteClaim:
+    """Delete exactly this claim (uid and resource version), whose replica is retired and no voter."""
+
+    claim: Claim
+    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,11 +145,17 @@ class CreatePod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletePod:
-    """Delete exactly this pod (uid and resource version). Its Kafka does not run, or it never ran Kafka."""
+    """Delete exactly this pod (uid and resource version).
+
+    Its Kafka does not run, or its replica is retired, or it is the leader of a pair that is to be removed.
+
+    `force` does not wait for the pod's node, which is lost.
+    """
 
     pod: Pod
     reason: str
     message: str
+    force: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +170,10 @@ class MarkPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginOperation:
-    """Write the intent of a voter change into the status, guarded by the resource version."""
+    """Write the intent of a voter change into the status, guarded by the resource version.
+
+    `target` is the replica that is added or removed; for a replacement, the one that is added in the end.
+    """
 
     type: str
     target: ReplicaKey
@@ -164,6 +185,15 @@ class AddRaftVoter:
 
     leader: Endpoint
     request: AddVoter
+    judged_at_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveRaftVoter:
+    """Send RemoveRaftVoter to the leader, under the same conditions as `AddRaftVoter`."""
+
+    leader: Endpoint
+    request: RemoveVoter
     judged_at_s: float
 
 
@@ -186,6 +216,7 @@ Action: TypeAlias = (
     | DeleteConfig
     | CreateClaim
     | AnnotateClaim
+    | DeleteClaim
     | SetRecordOwner
     | CreateFormatter
     | CreatePod
@@ -193,8 +224,9 @@ Action: TypeAlias = (
     | MarkPod
     | BeginOperation
     | AddRaftVoter
+    | RemoveRaftVoter
     | FinishOperation
 )
 
-EXCLUSIVE = (MintIdentity, WriteRecord, BeginOperation, AddRaftVoter, FinishOperation)
+EXCLUSIVE = (MintIdentity, WriteRecord, BeginOperation, AddRaftVoter, RemoveRaftVoter, FinishOperation)
 """Actions that stand alone in a plan."""

@@ -53,6 +53,15 @@ class NodeIdentity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FormerNode:
+    """A node id that was removed. `generation` is its last claim's, `lost` are all directory ids that it ever had."""
+
+    node_id: NodeID
+    generation: int
+    lost: tuple[DirectoryID, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
     """What every initial disk was, or will be, formatted with. `release` is the image's, `features` explicit levels."""
 
@@ -68,7 +77,7 @@ class IdentityRecord:
     `initial` are the replica keys of the first voters, fixed when the record was minted. `applied_revision` names the
     ControllerRevision that new pods are made from. `had_leader` is set once a leader was seen: before that, a lost
     majority means that the bootstrap has failed. `resource_version` guards the next write; empty for a record that is
-    not stored yet.
+    not stored yet. `former` are removed nodes: an id that comes back gets a new claim and a new directory id.
     """
 
     cluster_id: ClusterID
@@ -79,6 +88,7 @@ class IdentityRecord:
     applied_revision: str | None
     had_leader: bool
     resource_version: str
+    former: tuple[FormerNode, ...] = ()
 
     def node(self, node_id: NodeID) -> NodeIdentity | None:
         """The node of this id, if there is one."""
@@ -88,6 +98,12 @@ class IdentityRecord:
     def node_ids(self) -> tuple[NodeID, ...]:
         """Every node id that has a disk, in order."""
         return tuple(node.node_id for node in self.nodes)
+
+    @property
+    def retired(self) -> frozenset[DirectoryID]:
+        """Directory ids that may never run again: their disks were lost, or their controllers removed."""
+        lost = (*(node.lost for node in self.nodes), *(each.lost for each in self.former))
+        return frozenset(directory for directories in lost for directory in directories)
 
 
 def mint(
@@ -121,8 +137,21 @@ def mint(
 
 
 def with_nodes(record: IdentityRecord, added: Iterable[NodeID]) -> IdentityRecord:
-    """Further nodes, to be formatted without initial controllers."""
-    return replace(record, nodes=_ordered((*record.nodes, *(_newcomer(node_id) for node_id in added))))
+    """Further nodes, to be formatted without initial controllers; one that was here before gets another claim."""
+    before = {each.node_id: each for each in record.former}
+    new = tuple(_newcomer(node_id, before.get(node_id)) for node_id in added)
+    ids = {node.node_id for node in new}
+    kept = tuple(each for each in record.former if each.node_id not in ids)
+    return replace(record, nodes=_ordered((*record.nodes, *new)), former=kept)
+
+
+def without_node(record: IdentityRecord, node_id: NodeID) -> IdentityRecord:
+    """A node that is no voter any more is removed: its directory id is retired for ever."""
+    node = _require(record, node_id)
+    present = () if node.directory_id is None else (node.directory_id,)
+    gone = FormerNode(node_id=node_id, generation=node.generation, lost=(*node.lost, *present))
+    former = tuple(sorted((*record.former, gone), key=lambda each: each.node_id))
+    return replace(record, nodes=tuple(each for each in record.nodes if each.node_id != node_id), former=former)
 
 
 def with_claim(record: IdentityRecord, node_id: NodeID, claim_uid: str) -> IdentityRecord:
@@ -178,15 +207,15 @@ def with_revision(record: IdentityRecord, name: str, node_ids: Iterable[NodeID])
     return replace(record, nodes=nodes)
 
 
-def _newcomer(node_id: NodeID) -> NodeIdentity:
+def _newcomer(node_id: NodeID, before: FormerNode | None = None) -> NodeIdentity:
     return NodeIdentity(
         node_id=node_id,
-        generation=1,
+        generation=before.generation + 1 if before else 1,
         claim_uid=None,
         directory_id=None,
         mode=FormatMode.NO_INITIAL_CONTROLLERS,
         formatted=False,
-        lost=(),
+        lost=before.lost if before else (),
         revision=None,
     )
 

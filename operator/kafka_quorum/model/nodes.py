@@ -8,6 +8,7 @@ from typing import Final
 from kafka_quorum.model.desired import BootstrapMode, Desired
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID, ReplicaKey
+from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import Observed, QuorumView, Revision
 
 FIRST_NODE_ID: Final = 3000
@@ -45,6 +46,30 @@ def all_initial_formatted(record: IdentityRecord) -> bool:
 def revision_of(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Revision | None:
     """What this node's pod is made from: its own revision, else the fleet's."""
     return observed.revision(node.revision) or observed.revision(record.applied_revision)
+
+
+def node_of(observed: Observed, node: NodeIdentity) -> str:
+    """The Kubernetes node of a controller: its pod's, or the one that its volume is bound to; else empty."""
+    if node.claim_uid is None:
+        return ""
+    pods = (pod for pod in observed.pods if pod.node_id == node.node_id and pod.claim_uid == node.claim_uid)
+    if name := next((pod.node_name for pod in pods if pod.scheduled), ""):
+        return name
+    return next((claim.bound_to for claim in observed.claims if claim.uid == node.claim_uid), "")
+
+
+def is_down(observed: Observed, kube_node: str) -> bool:
+    """Whether Kubernetes says that this node of its own is not ready, or gone. Not knowing is not a yes."""
+    match observed.kube_node(kube_node):
+        case Known(value=found):
+            return not found.ready
+        case Unknown():
+            return False
+
+
+def is_foreign(record: IdentityRecord, key: ReplicaKey) -> bool:
+    """Whether a replica has neither a node id of this quorum nor a directory id that it ever retired."""
+    return record.node(key.node_id) is None and key.directory_id not in record.retired
 
 
 def stale_voters(record: IdentityRecord, view: QuorumView) -> tuple[ReplicaKey, ...]:

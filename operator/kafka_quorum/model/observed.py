@@ -10,7 +10,7 @@ from enum import Enum
 from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
-from kafka_quorum.model.known import Knowable
+from kafka_quorum.model.known import Knowable, Unknown
 from kafka_quorum.model.quorum import FinalizedFeature, NodeVersions, QuorumAnswer
 
 
@@ -133,6 +133,15 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KubeNode:
+    """A node of Kubernetes. `ready` is its Ready condition; a node without an object is not `present`, nor ready."""
+
+    name: str
+    present: bool
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SupportObject:
     """A service, disruption budget or config map of ours. `facts` are the fields that matter, as they are now."""
 
@@ -198,6 +207,19 @@ class VoterSetLook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LostNode:
+    """A replica on a Kubernetes node that is lost, as Kubernetes and the quorum agree, and for how long they have.
+
+    `for_s` are seconds looked at. `agreed_at_s` is when the last look agreed (monotonic); None if it could not tell.
+    """
+
+    key: ReplicaKey
+    kube_node: str
+    for_s: float
+    agreed_at_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """What must be seen over several looks. Lost with the process, which costs a few looks and nothing else.
 
@@ -210,6 +232,11 @@ class Memory:
     leader_now_ms: int = -1
     leader: tuple[NodeID, int] | None = None
     unknown_looks: int = 0
+    lost_nodes: tuple[LostNode, ...] = ()
+
+    def lost_for_s(self, key: ReplicaKey) -> float:
+        """For how long the node of this replica has been lost, in seconds looked at; 0 while it is not."""
+        return next((lost.for_s for lost in self.lost_nodes if lost.key == key), 0.0)
 
     def looks(self, key: ReplicaKey) -> int:
         """How many looks in a row this replica was caught up in."""
@@ -265,6 +292,12 @@ class Observed:
     quorum: Knowable[QuorumView]
     versions: tuple[tuple[NodeID, Knowable[NodeVersions]], ...] = field(default=())
     memory: Memory = field(default_factory=Memory)
+    kube_nodes: tuple[tuple[str, Knowable[KubeNode]], ...] = ()
+    """The Kubernetes nodes of replicas that do not fetch; nobody asks for the others."""
+
+    def kube_node(self, name: str) -> Knowable[KubeNode]:
+        """What is known of this Kubernetes node."""
+        return dict(self.kube_nodes).get(name, Unknown(reason=f"node {name or 'of no name'} was not asked for"))
 
     def claim(self, name: str) -> Claim | None:
         """The claim of this name."""

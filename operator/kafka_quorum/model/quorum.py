@@ -102,3 +102,14 @@ class AddVoter:
     voter: ReplicaKey
     listeners: tuple[Listener, ...]
     timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveVoter:
+    """The body of a RemoveRaftVoter request (KIP-853). `cluster_id` is always sent: a foreign quorum refuses it.
+
+    Kafka has no timeout in it: the leader waits for the commit as long as its own request timeout says (2 s).
+    """
+
+    cluster_id: ClusterID
+    voter: ReplicaKey

@@ -7,13 +7,14 @@ is about to be acted upon is always listed anew. A failed list raises, and ends 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
-from kafka_quorum.errors import KafkaError, KafkaRefused
+from kafka_quorum.errors import KafkaError, KafkaRefused, KubeError
 from kafka_quorum.kube.protocol import (
     BUDGETS,
     CLAIMS,
     CONFIG_MAPS,
+    NODES,
     PODS,
     QUORUMS,
     REVISIONS,
@@ -25,16 +26,30 @@ from kafka_quorum.model import names
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.observed import Claim, Memory, Observed, Pod, PodRole, QuorumView, Revision, SupportObject
+from kafka_quorum.model.observed import (
+    Claim,
+    KubeNode,
+    Memory,
+    Observed,
+    Pod,
+    PodRole,
+    QuorumView,
+    Revision,
+    SupportObject,
+)
 from kafka_quorum.model.quorum import Endpoint, NodeVersions, QuorumAnswer
 from kafka_quorum.observe import quorum
-from kafka_quorum.observe.objects import claim_from, owner_uid, pod_from, status_from, support_from
+from kafka_quorum.observe.objects import claim_from, kube_node_from, owner_uid, pod_from, status_from, support_from
 from kafka_quorum.resources.stored import Unreadable, record_from, revision_from
 from kafka_quorum.settings import Clock
 from kafka_quorum.wire.protocol import Controllers
 
 T = TypeVar("T")
 _NOT_LEADER = "NOT_LEADER_OR_FOLLOWER"
+_SLOW_S: Final = 0.5
+"""A pod on a dead node answers nobody, for seconds: the leader's word is old by then, and is asked for anew."""
+_PATIENCE_S: Final = 1.0
+"""How long the others may take once a leader has answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,10 +153,13 @@ async def look(
     """Ask every controller that may run what it knows, and judge the answers."""
     taken_at_s = clock.monotonic()
     endpoints = {endpoint.node_id: endpoint for pod in taken.pods if (endpoint := _endpoint(taken, pod, port))}
-    answers, versions = await asyncio.gather(
-        _ask(endpoints, controllers.describe_quorum), _ask(endpoints, controllers.api_versions)
-    )
+    answers, versions = await _ask(endpoints, controllers)
     chosen = quorum.leader_of(answers, fetch_timeout_ms)
+    if isinstance(chosen, Known) and clock.monotonic() - taken_at_s > _SLOW_S:
+        taken_at_s = clock.monotonic()
+        leader = endpoints[chosen.value.leader_id]
+        answers[leader.node_id] = await _answer(leader, controllers.describe_quorum)
+        chosen = quorum.leader_of(answers, fetch_timeout_ms)
     if isinstance(chosen, Known) and taken.record is not None:
         chosen = await _same_cluster(controllers, endpoints, chosen, taken.record)
     listed = tuple(sorted(versions.items()))
@@ -159,19 +177,44 @@ def _endpoint(taken: Snapshot, pod: Pod, port: int) -> Endpoint | None:
 
 
 async def _ask(
-    endpoints: Mapping[NodeID, Endpoint], question: Callable[[Endpoint], Awaitable[T]]
-) -> dict[NodeID, Knowable[T]]:
-    async def one(endpoint: Endpoint) -> Knowable[T]:
-        try:
-            return Known(value=await question(endpoint))
-        except KafkaRefused as error:
-            # Every controller but one says so all the time: two words, for the status is read by people.
-            return Unknown(reason="not the leader" if error.name == _NOT_LEADER else str(error))
-        except KafkaError as error:
-            return Unknown(reason=str(error))
+    endpoints: Mapping[NodeID, Endpoint], controllers: Controllers
+) -> tuple[dict[NodeID, Knowable[QuorumAnswer]], dict[NodeID, Knowable[NodeVersions]]]:
+    """What everybody knows of the quorum, and what they support.
 
-    answers = await asyncio.gather(*(one(endpoint) for endpoint in endpoints.values()))
-    return dict(zip(endpoints, answers, strict=True))
+    Once a leader has answered, the others have `_PATIENCE_S` more: a frozen controller must not make the look old.
+    """
+    answers = {node: asyncio.create_task(_answer(at, controllers.describe_quorum)) for node, at in endpoints.items()}
+    versions = {node: asyncio.create_task(_answer(at, controllers.api_versions)) for node, at in endpoints.items()}
+    asked: set[asyncio.Task[Any]] = {*answers.values(), *versions.values()}
+    pending = set(asked)
+    try:
+        while pending:
+            led = any(task.done() and isinstance(task.result(), Known) for task in answers.values())
+            patience_s = _PATIENCE_S if led else None
+            done, pending = await asyncio.wait(pending, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                break
+    finally:
+        for task in asked:
+            task.cancel()  # does nothing to those that are done
+        await asyncio.gather(*asked, return_exceptions=True)
+    return {node: _said(task) for node, task in answers.items()}, {node: _said(task) for node, task in versions.items()}
+
+
+def _said(task: "asyncio.Task[Knowable[T]]") -> Knowable[T]:
+    if task.cancelled():
+        return Unknown(reason=f"no answer within {_PATIENCE_S:g} s after the leader's")
+    return task.result()
+
+
+async def _answer(endpoint: Endpoint, question: Callable[[Endpoint], Awaitable[T]]) -> Knowable[T]:
+    try:
+        return Known(value=await question(endpoint))
+    except KafkaRefused as error:
+        # Every controller but one says so all the time: two words, for the status is read by people.
+        return Unknown(reason="not the leader" if error.name == _NOT_LEADER else str(error))
+    except KafkaError as error:
+        return Unknown(reason=str(error))
 
 
 async def _same_cluster(
@@ -190,8 +233,23 @@ async def _same_cluster(
     return chosen
 
 
+async def kube_nodes(kube: KubeApi, names_: tuple[str, ...]) -> tuple[tuple[str, Knowable[KubeNode]], ...]:
+    """Ask for these nodes of Kubernetes; one that cannot be read is Unknown, one that is not there is not ready."""
+
+    async def one(name: str) -> Knowable[KubeNode]:
+        try:
+            item = await kube.get(NODES, "", name)
+        except KubeError as error:
+            return Unknown(reason=str(error))
+        found = KubeNode(name=name, present=False, ready=False) if item is None else kube_node_from(item)
+        return Known(value=found)
+
+    answers = await asyncio.gather(*(one(name) for name in names_))
+    return tuple(zip(names_, answers, strict=True))
+
+
 def observed(taken: Snapshot, looked: Look) -> Observed:
-    """One look at everything."""
+    """One look at everything but the nodes of Kubernetes."""
     return Observed(
         record=taken.record,
         record_owner_uid=taken.record_owner_uid,

@@ -14,6 +14,7 @@ from kafka_quorum.model.observed import (
     ContainerState,
     DiskFound,
     DiskReport,
+    KubeNode,
     Operation,
     Pod,
     PodRole,
@@ -70,6 +71,12 @@ def pod_from(item: Json) -> Pod | None:
         finished_at_s=_seconds(state.finished_at) if isinstance(state, Terminated) else 0.0,
         gate=_condition(status, names.GATE).get("status", ""),
     )
+
+
+def kube_node_from(item: Json) -> KubeNode:
+    """A node of Kubernetes; without a Ready condition it is not ready."""
+    ready = _condition(item.get("status", {}), "Ready").get("status") == "True"
+    return KubeNode(name=item["metadata"]["name"], present=True, ready=ready)
 
 
 def claim_from(item: Json) -> Claim:

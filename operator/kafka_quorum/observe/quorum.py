@@ -47,11 +47,14 @@ def live_voters(answer: QuorumAnswer, fetch_timeout_ms: int) -> frozenset[Replic
 
 
 def _recent(answer: QuorumAnswer, rows: Iterable[Replica], within_ms: int, stamp: _Stamp) -> Iterable[ReplicaKey]:
-    """Replicas whose stamp is recent by the leader's clock; the leader itself always is."""
+    """Replicas whose stamp is recent by the leader's clock; the leader itself always is.
+
+    A stamp from the future is as good as an old one: the leader's clock was set back since, and nothing fetched.
+    """
     now_ms = _leader_now_ms(answer)
     for row in rows:
         leads = row.key.node_id == answer.leader_id and row in answer.voters
-        recent = now_ms >= 0 and stamp(row) >= 0 and now_ms - stamp(row) <= within_ms
+        recent = now_ms >= 0 and stamp(row) >= 0 and abs(now_ms - stamp(row)) <= within_ms
         if leads or recent:
             yield row.key
 

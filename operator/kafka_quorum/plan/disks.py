@@ -25,9 +25,9 @@ from kafka_quorum.model.identity import (
     with_started,
     without_claim,
 )
-from kafka_quorum.model.ids import DirectoryID
-from kafka_quorum.model.names import claim_name, config_name, format_config_name
-from kafka_quorum.model.nodes import initial_nodes
+from kafka_quorum.model.ids import DirectoryID, NodeID
+from kafka_quorum.model.names import RETIRED, claim_name, config_name, format_config_name
+from kafka_quorum.model.nodes import initial_nodes, is_down
 from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, Revision, Running, Terminated, Waiting
 from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.plan.part import Part, merged
@@ -44,22 +44,33 @@ from kafka_quorum.plan.safety import (
 _RETRY_FORMAT_AFTER_S = 20.0
 
 
-def claims(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
-    """Every node has its claim, the record knows its uid, and the claim carries a copy of the identity."""
+def claims(desired: Desired, observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
+    """Every node has its claim, the record knows its uid, and the claim carries a copy of the identity.
+
+    One that is on its way out gets no claim any more.
+    """
     unbound = [
         (node, claim)
         for node in record.nodes
         if node.claim_uid is None and (claim := _claim(desired, observed, node)) is not None
     ]
+    for node, claim in unbound:
+        if claim.phase == RETIRED and not node.formatted:
+            message = f"claim {claim.name} is retired: controller {node.node_id} gets the next one"
+            skipped = without_claim(record, node.node_id)
+            return Part(exclusive=WriteRecord(record=skipped, change=RecordChange.CLAIM_LOST, message=message))
     if usable := [(node, claim) for node, claim in unbound if not claim.deleting]:
         bound = record
         for node, claim in usable:
             bound = with_claim(bound, node.node_id, claim.uid)
         names = ", ".join(claim.name for _, claim in usable)
         return Part(exclusive=WriteRecord(record=bound, change=RecordChange.CLAIMS_BOUND, message=f"bound {names}"))
-    return merged(
-        (_owner(desired, observed, record), *(_claim_part(desired, observed, record, n) for n in record.nodes))
+    parts = (
+        _claim_part(desired, observed, record, node)
+        for node in record.nodes
+        if node.node_id in wanted or node.claim_uid is not None
     )
+    return merged((_owner(desired, observed, record), *parts))
 
 
 def _claim_part(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
@@ -145,7 +156,8 @@ def formatting(
     if barrier.exclusive is not None:
         return barrier
     tended = (
-        _tend_formatter(
+        given_up_formatter(observed, record, pod)
+        or _tend_formatter(
             node, pod, now_s, outdated=not create or (revision is not None and pod.revision != revision.name)
         )
         for node in record.nodes
@@ -252,6 +264,31 @@ def _failed_formatter(node: NodeIdentity, pod: Pod, now_s: float, *, outdated: b
     return Part(waits=(Wait(severity=Severity.DEGRADED, reason="FormatFailed", message=text, node_id=node.node_id),))
 
 
+def given_up_formatter(observed: Observed, record: IdentityRecord, pod: Pod) -> Part | None:
+    """A formatter on a lost node, of a claim that nobody uses: nobody there can confirm its end, nor is it waited for.
+
+    None for any other. Whatever it still writes, it writes to a disk that no pod is ever made for.
+    """
+    if not is_down(observed, pod.node_name) or any(node.claim_uid == pod.claim_uid for node in record.nodes):
+        return None
+    message = f"formatter {pod.name} is given up with node {pod.node_name}, and its claim with it"
+    return Part(actions=(DeletePod(pod=pod, reason="PodGivenUp", message=message, force=True),))
+
+
+def leftover_formatter(observed: Observed, record: IdentityRecord, pod: Pod) -> Part:
+    """The formatter of a controller that was removed meanwhile: its claim is released once it is gone."""
+    if (given_up := given_up_formatter(observed, record, pod)) is not None:
+        return given_up
+    removed = _remove_formatter(pod, "FormatterDone", f"formatter {pod.name} is removed with its controller")
+    if not pod.deleting and removed.actions:
+        return removed
+    text = f"waits until formatter {pod.name} of a removed controller is gone"
+    return Part(
+        waits=(Wait(severity=Severity.PROGRESS, reason="PodEnds", message=text, node_id=pod.node_id),),
+        verdicts=removed.verdicts,
+    )
+
+
 def _remove_formatter(pod: Pod, reason: str, message: str) -> Part:
     verdict = may_replace_pod(pod)
     if not verdict.allowed:
@@ -259,15 +296,18 @@ def _remove_formatter(pod: Pod, reason: str, message: str) -> Part:
     return Part(actions=(DeletePod(pod=pod, reason=reason, message=message),), verdicts=(verdict,))
 
 
-def lost(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
-    """Behind the barrier: a claim that is gone, a volume without data. The directory id is retired, with evidence."""
+def lost(desired: Desired, observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
+    """Behind the barrier: a claim that is gone, a volume without data. The directory id is retired, with evidence.
+
+    The disk of a controller that is on its way out is not replaced: its voter is removed in any case.
+    """
     if record.phase is not BootstrapPhase.STARTED:
         return Part()
     suspects = [node for node in record.nodes if node.formatted and _looks_lost(desired, observed, node)]
     failed = _bootstrap_failed(record, suspects)
     if failed is not None:
         return Part(waits=(failed,))
-    return merged(_retire(desired, observed, record, node) for node in suspects)
+    return merged(_retire(desired, observed, record, node) for node in suspects if node.node_id in wanted)
 
 
 def _looks_lost(desired: Desired, observed: Observed, node: NodeIdentity) -> bool:

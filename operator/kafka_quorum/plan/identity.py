@@ -14,11 +14,12 @@ from kafka_quorum.model.identity import (
     BootstrapPhase,
     Format,
     FormatMode,
+    FormerNode,
     IdentityRecord,
     NodeIdentity,
 )
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
-from kafka_quorum.model.names import claim_name
+from kafka_quorum.model.names import RETIRED, claim_name
 from kafka_quorum.model.nodes import initial_node_ids, wanted_node_ids
 from kafka_quorum.model.observed import Claim, Observed, PodRole
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity, Wait
@@ -163,6 +164,7 @@ def _rebuilt(desired: Desired, observed: Observed) -> IdentityRecord | str:
     nodes = _rebuilt_nodes(observed)
     if isinstance(nodes, str):
         return nodes
+    ids = {node.node_id for node in nodes}
     initial = _rebuilt_initial(observed, nodes)
     started = _somebody_started(observed) or not initial
     record = IdentityRecord(
@@ -174,15 +176,41 @@ def _rebuilt(desired: Desired, observed: Observed) -> IdentityRecord | str:
         applied_revision=_rebuilt_revision(observed),
         had_leader=started,
         resource_version="",
+        former=tuple(each for each in _rebuilt_former(observed) if each.node_id not in ids),
     )
-    return _forced_start(record) if started else record
+    return _first_disks_retired(_forced_start(record)) if started else record
+
+
+def _first_disks_retired(record: IdentityRecord) -> IdentityRecord:
+    """Disks of first voters that nobody has any more: they were lost, or their controllers removed."""
+    present = {node.key for node in record.nodes}
+    for key in record.initial:
+        if key in present or key.directory_id is None or key.directory_id in record.retired:
+            continue
+        gone = FormerNode(node_id=key.node_id, generation=1, lost=(key.directory_id,))
+        known = [each for each in record.former if each.node_id == key.node_id]
+        others = tuple(each for each in record.former if each.node_id != key.node_id)
+        if record.node(key.node_id) is not None:
+            nodes = (
+                replace(of, lost=(*gone.lost, *of.lost)) if of.node_id == key.node_id else of for of in record.nodes
+            )
+            record = replace(record, nodes=tuple(nodes))
+        elif known:
+            merged = replace(known[0], lost=(*gone.lost, *known[0].lost))
+            record = replace(record, former=(*others, merged))
+        else:
+            record = replace(record, former=(*others, gone))
+    return record
 
 
 def _rebuilt_nodes(observed: Observed) -> tuple[NodeIdentity, ...] | str:
     newest: dict[NodeID, Claim] = {}
     for known in sorted(observed.claims, key=lambda claim: claim.generation):
-        newest[known.node_id] = known
-    status = {entry.node_id: entry for entry in (*observed.status.initial, *observed.status.controllers)}
+        if known.phase != RETIRED:
+            newest[known.node_id] = known
+    former = {each.node_id: each for each in _rebuilt_former(observed)}
+    # The list of the first voters stays when one of them is removed: it names controllers only where no other does.
+    status = {entry.node_id: entry for entry in observed.status.controllers or observed.status.initial}
     found: list[NodeIdentity] = []
     for node_id in sorted({*newest, *status}):
         entry = status.get(node_id)
@@ -196,16 +224,28 @@ def _rebuilt_nodes(observed: Observed) -> tuple[NodeIdentity, ...] | str:
         found.append(
             NodeIdentity(
                 node_id=node_id,
-                generation=claim.generation if claim else 1,
+                generation=claim.generation if claim else former[node_id].generation + 1 if node_id in former else 1,
                 claim_uid=claim.uid if claim else entry.claim_uid if entry else None,
                 directory_id=DirectoryID(directory) if directory else None,
                 mode=_rebuilt_format_mode(observed, node_id, directory),
                 formatted=started and directory is not None,
-                lost=(),
+                lost=former[node_id].lost if node_id in former else (),
                 revision=None,
             )
         )
     return tuple(found)
+
+
+def _rebuilt_former(observed: Observed) -> tuple[FormerNode, ...]:
+    """What claims that are marked as retired tell: directory ids that may never run again."""
+    found: dict[NodeID, FormerNode] = {}
+    for claim in observed.claims:
+        if claim.phase == RETIRED:
+            before = found.get(claim.node_id, FormerNode(node_id=claim.node_id, generation=0, lost=()))
+            lost = (DirectoryID(claim.directory_id),) if claim.directory_id else ()
+            generation = max(before.generation, claim.generation)
+            found[claim.node_id] = replace(before, generation=generation, lost=(*before.lost, *lost))
+    return tuple(found[node_id] for node_id in sorted(found))
 
 
 def _rebuilt_format_mode(observed: Observed, node_id: NodeID, directory: str | None) -> FormatMode:

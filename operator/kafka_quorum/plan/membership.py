@@ -1,25 +1,70 @@
-"""Voters: a controller that caught up as an observer is added, one at a time, and the change is seen committed.
+"""Voters: one change at a time, the intent first, and a look that decides what became of it.
 
-The intent is written to the status before the request is sent; whatever becomes of the request, the next look decides.
+In this order: a lost disk is replaced (the stale key removed and the new one added with nothing in between), a dead
+voter that nobody wants is removed, wanted controllers are added, and live ones that nobody wants are removed, the
+active controller last; the leader of a pair hands over before it is removed. The intent is written to the status before
+a request is sent; whatever becomes of the request, the next look decides.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from kafka_quorum.model.actions import AddRaftVoter, BeginOperation, FinishOperation, RecordChange, WriteRecord
+from kafka_quorum.model.actions import (
+    AddRaftVoter,
+    BeginOperation,
+    DeletePod,
+    FinishOperation,
+    RecordChange,
+    RemoveRaftVoter,
+    WriteRecord,
+)
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity
-from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import advertised
-from kafka_quorum.model.nodes import revision_of, stale_voters, wanted_node_ids
-from kafka_quorum.model.observed import Observed, Operation, Pod, PodRole, QuorumView
+from kafka_quorum.model.nodes import is_foreign, revision_of, stale_voters
+from kafka_quorum.model.observed import Observed, Operation, PodRole, QuorumView
 from kafka_quorum.model.plan import Severity, Verdict, Wait
-from kafka_quorum.model.quorum import AddVoter, Endpoint
-from kafka_quorum.plan.part import Part
-from kafka_quorum.plan.safety import may_add_voter, may_change_voters
+from kafka_quorum.model.quorum import AddVoter, Endpoint, RemoveVoter
+from kafka_quorum.plan.part import Part, merged
+from kafka_quorum.plan.safety import (
+    leads_a_pair,
+    may_add_voter,
+    may_change_voters,
+    may_hand_over,
+    may_remove_leader,
+    may_remove_voter,
+)
 
 ADD_VOTER = "AddVoter"
-_ADD_TIMEOUT_MS = 5_000
+REMOVE_VOTER = "RemoveVoter"
+REPLACE_VOTER = "ReplaceVoter"
+_CHANGE_TIMEOUT_MS = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scene:
+    """What every question here is about. `wanted` are the node ids that the spec asks for."""
+
+    desired: Desired
+    observed: Observed
+    record: IdentityRecord
+    view: QuorumView
+    wanted: tuple[NodeID, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Change:
+    """A voter change that would be next, what the guards say of it, and for whom it is."""
+
+    type: str
+    target: ReplicaKey
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def refusal(self) -> Verdict | None:
+        """The first guard that says no."""
+        return next((verdict for verdict in self.verdicts if not verdict.allowed), None)
 
 
 def first_leader(observed: Observed, record: IdentityRecord) -> Part:
@@ -34,7 +79,7 @@ def first_leader(observed: Observed, record: IdentityRecord) -> Part:
     return Part(exclusive=WriteRecord(record=seen, change=RecordChange.FIRST_LEADER, message=message))
 
 
-def membership(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
+def membership(desired: Desired, observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
     """The one voter change that is open, or the next one."""
     if record.phase is not BootstrapPhase.STARTED:
         return Part()
@@ -46,112 +91,265 @@ def membership(desired: Desired, observed: Observed, record: IdentityRecord) -> 
             text = f"the change of {operation.target} waits for a leader: {reason}"
             return Part(waits=(_wait("NoLeader", text),))
         case Known(value=view):
-            if operation is not None:
-                return _continue(desired, observed, record, view, operation)
-            return _begin(desired, observed, record, view)
+            scene = _Scene(desired=desired, observed=observed, record=record, view=view, wanted=wanted)
+            return _continue(scene, operation) if operation is not None else _begin(scene)
 
 
-def stale_waits(record: IdentityRecord, observed: Observed) -> tuple[Wait, ...]:
-    """Name every stale voter, and the command that removes it."""
-    if not isinstance(observed.quorum, Known):
-        return ()
-    view = observed.quorum.value
-    return tuple(_stale(key, view) for key in stale_voters(record, view))
+def is_second_half(part: Part, observed: Observed) -> bool:
+    """Whether this adds what takes a removed voter's place: nothing may come in between."""
+    operation = observed.status.operation
+    return operation is not None and operation.type == REPLACE_VOTER and isinstance(part.exclusive, AddRaftVoter)
 
 
-def _stale(key: ReplicaKey, view: QuorumView) -> Wait:
-    remove = f"kafka-metadata-quorum.sh remove-controller --controller-id {key.node_id}"
-    text = (
-        f"voter {key} is stale: its disk is lost or not this quorum's. This version does not remove voters; with "
-        f"{len(view.voters & view.caught_up)} of {len(view.voters)} voters caught up, a person can: {remove} "
-        f"--controller-directory-id {key.directory_id}. Then the new disk is added by itself"
-    )
-    return Wait(severity=Severity.DEGRADED, reason="StaleVoter", message=text, node_id=key.node_id)
+# What could be next
 
 
-def _candidates(desired: Desired, record: IdentityRecord, view: QuorumView) -> tuple[NodeIdentity, ...]:
-    wanted = wanted_node_ids(desired, record)
+def _changes(scene: _Scene) -> tuple[_Change, ...]:
+    """Every change that is wanted, in the order of rule 3; the first that all guards allow is the next one."""
+    replacements, removals = _removals(scene)
+    dead = tuple(change for change in removals if _removes_dead(scene, change))
+    adds = tuple(_add(scene, node.key) for node in _newcomers(scene))
+    joining = any(scene.view.voter_of(node_id) is None for node_id in scene.wanted)
+    alive = () if joining else tuple(change for change in removals if change.target in scene.view.caught_up)
+    return (*replacements, *dead, *adds, *alive)
+
+
+def _newcomers(scene: _Scene) -> tuple[NodeIdentity, ...]:
+    """Wanted controllers that could join: formatted, no voter, and no stale voter in their place."""
     return tuple(
         node
-        for node in record.nodes
-        if node.node_id in wanted and node.directory_id is not None and node.formatted and node.key not in view.voters
+        for node in scene.record.nodes
+        if node.node_id in scene.wanted and node.formatted and scene.view.voter_of(node.node_id) is None
     )
 
 
-def _verdicts(
-    desired: Desired, observed: Observed, record: IdentityRecord, view: QuorumView, target: ReplicaKey
-) -> tuple[Verdict, ...]:
-    operation = observed.status.operation
-    others = tuple(node.key for node in _candidates(desired, record, view) if node.key != target)
-    return (
-        may_change_voters(view, target, operation.target if operation else None),
-        may_add_voter(view, observed, target, len(wanted_node_ids(desired, record)), others),
+def _removals(scene: _Scene) -> tuple[tuple[_Change, ...], tuple[_Change, ...]]:
+    """Stale voters with a replacement, and voters that are not wanted at all: those that lag, followers, the leader."""
+    replaced: list[_Change] = []
+    removed: list[_Change] = []
+    leader_id = scene.view.answer.leader_id
+    for key in sorted(scene.view.voters, key=lambda key: (key.node_id == leader_id, -key.node_id, str(key))):
+        node = scene.record.node(key.node_id)
+        if node is not None and node.node_id in scene.wanted:
+            if key != node.key and node.formatted:
+                replaced.append(_replace(scene, key, node))
+        elif not is_foreign(scene.record, key):
+            removed.append(_remove(scene, key))
+    return tuple(replaced), tuple(removed)
+
+
+def _add(scene: _Scene, target: ReplicaKey) -> _Change:
+    others = tuple(node.key for node in _newcomers(scene) if node.key != target)
+    verdicts = (
+        _one_change(scene, target),
+        may_add_voter(scene.view, scene.observed, target, len(scene.wanted), others),
     )
+    return _Change(type=ADD_VOTER, target=target, verdicts=verdicts)
 
 
-def _begin(desired: Desired, observed: Observed, record: IdentityRecord, view: QuorumView) -> Part:
+def _remove(scene: _Scene, target: ReplicaKey) -> _Change:
+    removal = may_remove_voter(scene.view, scene.desired, scene.record, target)
+    leader = may_remove_leader(scene.view, target)
+    return _Change(type=REMOVE_VOTER, target=target, verdicts=(_one_change(scene, target), removal, leader))
+
+
+def _replace(scene: _Scene, stale: ReplicaKey, node: NodeIdentity) -> _Change:
+    """The newcomer must be ready to be added to the voters that stay, or the stale one is not removed."""
+    view = scene.view
+    staying = tuple(row for row in view.answer.voters if row.key != stale)
+    without = replace(view, answer=replace(view.answer, voters=staying))
+    verdicts = (
+        _one_change(scene, node.key),
+        may_add_voter(without, scene.observed, node.key, len(scene.wanted), ()),
+        may_remove_voter(view, scene.desired, scene.record, stale),
+    )
+    return _Change(type=REPLACE_VOTER, target=node.key, verdicts=verdicts)
+
+
+def _one_change(scene: _Scene, target: ReplicaKey) -> Verdict:
+    operation = scene.observed.status.operation
+    return may_change_voters(scene.view, target, operation.target if operation else None)
+
+
+# Begin, go on, finish
+
+
+def _begin(scene: _Scene) -> Part:
     waits: list[Wait] = []
     verdicts: list[Verdict] = []
-    for node in _candidates(desired, record, view):
-        if view.voter_of(node.node_id) is not None:
-            verdicts.extend(_verdicts(desired, observed, record, view, node.key)[1:])
-            continue  # its stale voter is named by stale_waits
-        judged = _verdicts(desired, observed, record, view, node.key)
-        verdicts.extend(judged)
-        if all(verdict.allowed for verdict in judged):
-            begin = BeginOperation(type=ADD_VOTER, target=node.key)
+    for change in _changes(scene):
+        verdicts.extend(change.verdicts)
+        refused = change.refusal
+        if refused is None:
+            begin = BeginOperation(type=change.type, target=change.target)
             return Part(exclusive=begin, waits=tuple(waits), verdicts=tuple(verdicts))
-        text = next(verdict.reason for verdict in judged if not verdict.allowed)
-        waits.append(_wait("AddingVoter", text, node))
-    if not view.committed and not waits:
+        if _leads_only(change) and leads_a_pair(scene.view, change.target):
+            return merged((Part(waits=tuple(waits), verdicts=tuple(verdicts)), _hand_over(scene, change)))
+        waits.append(_change_wait(change, refused.reason))
+    if not scene.view.committed and not waits:
         waits.append(_wait("VoterSetUncommitted", "waits until the present voter set is committed"))
     return Part(waits=tuple(waits), verdicts=tuple(verdicts))
 
 
-def _continue(
-    desired: Desired, observed: Observed, record: IdentityRecord, view: QuorumView, operation: Operation
-) -> Part:
+def _continue(scene: _Scene, operation: Operation) -> Part:
+    """What is left of the open operation, as the voter set shows it now."""
     target = operation.target
-    node = record.node(target.node_id)
-    if target in view.voters:
-        if view.committed:
-            done = FinishOperation(
-                id=operation.id, reason="Completed", message=f"voter {target} is added and committed"
-            )
-            return Part(exclusive=done)
-        return Part(waits=(_wait("AddingVoter", f"voter {target} is added, and waits to be committed", node),))
-    if node is None or node.key != target or node.node_id not in wanted_node_ids(desired, record):
-        text = f"{target} is not wanted any more: the change is given up"
-        return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text))
-    judged = _verdicts(desired, observed, record, view, target)
-    refused = next((verdict for verdict in judged if not verdict.allowed), None)
-    leader = _leader(observed, view)
+    change = _left_to_do(scene, operation)
+    if change is None:
+        return _ended(scene, operation)
+    refused = change.refusal
+    leader = _leader(scene)
+    if refused is not None and (cure := _cure(scene)) is not None:
+        text = f"the change of {target} gives way to that of {cure.target}: {refused.reason}"
+        gone = FinishOperation(id=operation.id, reason="GivenUp", message=text)
+        return Part(exclusive=gone, verdicts=(*change.verdicts, *cure.verdicts))
+    if _leads_only(change) and leads_a_pair(scene.view, change.target):
+        return merged((Part(verdicts=change.verdicts), _hand_over(scene, change)))
     if refused is not None or leader is None:
-        text = refused.reason if refused else f"the pod of leader {view.answer.leader_id} is not known"
-        return Part(waits=(_wait("AddingVoter", text, node),), verdicts=judged)
-    return Part(exclusive=_request(desired, observed, record, node, leader, view), verdicts=judged)
+        text = refused.reason if refused else f"the pod of leader {scene.view.answer.leader_id} is not known"
+        whole = replace(change, type=operation.type, target=target)
+        return Part(waits=(_change_wait(whole, text),), verdicts=change.verdicts)
+    if change.type == ADD_VOTER:
+        return Part(exclusive=_add_request(scene, target, leader), verdicts=change.verdicts)
+    stale = scene.view.voter_of(target.node_id) or target
+    return Part(exclusive=_remove_request(scene, stale, leader), verdicts=change.verdicts)
 
 
-def _request(
-    desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, leader: Pod, view: QuorumView
-) -> AddRaftVoter:
-    revision = revision_of(observed, record, node)
+def _leads_only(change: _Change) -> bool:
+    """Whether a removal could be made now, were its target not the leader."""
+    *others, last = change.verdicts
+    return change.type == REMOVE_VOTER and not last.allowed and all(verdict.allowed for verdict in others)
+
+
+def _hand_over(scene: _Scene, change: _Change) -> Part:
+    """Restart the leader of a pair: the other one leads from the moment it stops, and then it can be removed."""
+    verdict = may_hand_over(scene.desired, scene.observed, scene.view, change.target)
+    if not verdict.allowed:
+        wait = _change_wait(change, verdict.reason)
+        held = wait if scene.desired.allow_interruption else replace(wait, severity=Severity.HELD)
+        return Part(waits=(held,), verdicts=(verdict,))
+    pods = scene.observed.pods_of(change.target.node_id, PodRole.KAFKA)
+    pod = next(pod for pod in pods if pod.running and not pod.deleting)
+    message = f"pod {pod.name} restarts, so that it can be removed: {verdict.reason}"
+    return Part(exclusive=DeletePod(pod=pod, reason="LeaderHandsOver", message=message), verdicts=(verdict,))
+
+
+def _cure(scene: _Scene) -> _Change | None:
+    """A lost disk's or dead voter's change that could be made now, were no other open: one that is held may wait."""
+    status = replace(scene.observed.status, operation=None)
+    free = replace(scene, observed=replace(scene.observed, status=status))
+    cures = (change for change in _changes(free) if change.type == REPLACE_VOTER or _removes_dead(scene, change))
+    return next((change for change in cures if change.refusal is None), None)
+
+
+def _removes_dead(scene: _Scene, change: _Change) -> bool:
+    return change.type == REMOVE_VOTER and change.target not in scene.view.caught_up
+
+
+def _left_to_do(scene: _Scene, operation: Operation) -> _Change | None:
+    """The step that the operation still lacks; None if it is done, or not wanted any more."""
+    target, view = operation.target, scene.view
+    node = scene.record.node(target.node_id)
+    if operation.type == REMOVE_VOTER:
+        unwanted = target.node_id not in scene.wanted and not is_foreign(scene.record, target)
+        return _remove(scene, target) if unwanted and target in view.voters else None
+    if target in view.voters or node is None or node.key != target or target.node_id not in scene.wanted:
+        return None
+    stale = view.voter_of(target.node_id)
+    if stale is None:
+        return _add(scene, target)
+    return _replace(scene, stale, node) if operation.type == REPLACE_VOTER else None
+
+
+def _ended(scene: _Scene, operation: Operation) -> Part:
+    """Nothing is left to do: committed, or still to be seen committed, or given up."""
+    target, view = operation.target, scene.view
+    removal = operation.type == REMOVE_VOTER
+    done = (target in view.voters) is not removal
+    word = "removed" if removal else "added"
+    if done and not view.committed:
+        node = scene.record.node(target.node_id)
+        return Part(
+            waits=(_wait(_reason(operation.type), f"voter {target} is {word}, and waits to be committed", node),)
+        )
+    if done:
+        text = f"voter {target} is {word} and committed"
+        return Part(exclusive=FinishOperation(id=operation.id, reason="Completed", message=text))
+    text = f"{_why_given_up(scene, operation)}: the change is given up"
+    return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text))
+
+
+def _why_given_up(scene: _Scene, operation: Operation) -> str:
+    target = operation.target
+    if operation.type == REMOVE_VOTER:
+        return f"{target} is wanted again"
+    node = scene.record.node(target.node_id)
+    if node is not None and node.node_id in scene.wanted and node.key != target:
+        return f"controller {target.node_id} has another disk by now than {target}"
+    return f"{target} is not wanted any more"
+
+
+def _add_request(scene: _Scene, target: ReplicaKey, leader: Endpoint) -> AddRaftVoter:
+    desired, record = scene.desired, scene.record
+    node = record.node(target.node_id)
+    revision = revision_of(scene.observed, record, node) if node else None
     runtime = revision.runtime if revision else desired.runtime
-    leading = revision_of(observed, record, record.node(leader.node_id) or node)
-    port = (leading.runtime if leading else desired.runtime).listener.port
     request = AddVoter(
         cluster_id=record.cluster_id,
-        voter=node.key,
-        listeners=(advertised(desired.namespace, desired.name, node.node_id, runtime),),
-        timeout_ms=_ADD_TIMEOUT_MS,
+        voter=target,
+        listeners=(advertised(desired.namespace, desired.name, target.node_id, runtime),),
+        timeout_ms=_CHANGE_TIMEOUT_MS,
     )
-    endpoint = Endpoint(node_id=leader.node_id, host=leader.ip, port=port)
-    return AddRaftVoter(leader=endpoint, request=request, judged_at_s=view.taken_at_s)
+    return AddRaftVoter(leader=leader, request=request, judged_at_s=scene.view.taken_at_s)
 
 
-def _leader(observed: Observed, view: QuorumView) -> Pod | None:
-    pods = observed.pods_of(view.answer.leader_id, PodRole.KAFKA)
-    return next((pod for pod in pods if pod.ip), None)
+def _remove_request(scene: _Scene, target: ReplicaKey, leader: Endpoint) -> RemoveRaftVoter:
+    request = RemoveVoter(cluster_id=scene.record.cluster_id, voter=target)
+    return RemoveRaftVoter(leader=leader, request=request, judged_at_s=scene.view.taken_at_s)
+
+
+def _leader(scene: _Scene) -> Endpoint | None:
+    """Where the leader listens, by the revision that its pod was made from."""
+    pods = scene.observed.pods_of(scene.view.answer.leader_id, PodRole.KAFKA)
+    pod = next((pod for pod in pods if pod.ip), None)
+    if pod is None:
+        return None
+    revision = scene.observed.revision(pod.revision)
+    runtime = revision.runtime if revision else scene.desired.runtime
+    return Endpoint(node_id=pod.node_id, host=pod.ip, port=runtime.listener.port)
+
+
+# What a person reads
+
+
+def stale_waits(record: IdentityRecord, observed: Observed) -> tuple[Wait, ...]:
+    """Name every stale voter: what takes its place, or the command that removes what this operator never made."""
+    if not isinstance(observed.quorum, Known):
+        return ()
+    view = observed.quorum.value
+    return tuple(_stale(record, view, key) for key in stale_voters(record, view))
+
+
+def _stale(record: IdentityRecord, view: QuorumView, key: ReplicaKey) -> Wait:
+    caught_up = f"{len(view.voters & view.caught_up)} of {len(view.voters)} voters are caught up"
+    if is_foreign(record, key):
+        remove = f"kafka-metadata-quorum.sh remove-controller --controller-id {key.node_id}"
+        text = (
+            f"voter {key} is no controller of this resource, and is left alone ({caught_up}). Where it does not belong "
+            f"to the quorum, a person can: {remove} --controller-directory-id {key.directory_id}"
+        )
+        return Wait(severity=Severity.DEGRADED, reason="ForeignVoter", message=text, node_id=key.node_id)
+    text = f"voter {key} is stale, its disk is lost or its controller removed ({caught_up})"
+    return Wait(severity=Severity.DEGRADED, reason="StaleVoter", message=text, node_id=key.node_id)
+
+
+def _change_wait(change: _Change, text: str) -> Wait:
+    reason, node_id = _reason(change.type), change.target.node_id
+    return Wait(severity=Severity.PROGRESS, reason=reason, message=text, node_id=node_id)
+
+
+def _reason(type_: str) -> str:
+    return {ADD_VOTER: "AddingVoter", REMOVE_VOTER: "RemovingVoter"}.get(type_, "ReplacingVoter")
 
 
 def _wait(reason: str, message: str, node: NodeIdentity | None = None) -> Wait:

@@ -4,13 +4,16 @@ An exclusive action stands alone; independent creations go together; an act on t
 else is left to do. With an invalid spec (`repair_only`) pods and disks are still kept, and nothing is changed.
 """
 
-from kafka_quorum.model.actions import RecordChange, WriteRecord
+from dataclasses import replace
+
+from kafka_quorum.model.actions import DeletePod, MarkPod, RecordChange, WriteRecord
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import IdentityRecord, with_nodes
+from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.nodes import wanted_node_ids
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan, Severity, Wait
-from kafka_quorum.plan import disks, membership, revisions, support
+from kafka_quorum.plan import disks, leaving, membership, revisions, support
 from kafka_quorum.plan.identity import assess
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.pods import marks, pods
@@ -36,8 +39,9 @@ def plan(desired: Desired, observed: Observed, *, now_s: float, repair_only: boo
 def _of_record(
     desired: Desired, observed: Observed, record: IdentityRecord, *, now_s: float, repair_only: bool
 ) -> Part:
+    wanted = record.node_ids if repair_only else wanted_node_ids(desired, record)
     changes = (
-        Part() if repair_only else merged((_nodes(desired, record), revisions.revisions(desired, observed, record)))
+        Part() if repair_only else merged((_nodes(record, wanted), revisions.revisions(desired, observed, record)))
     )
     held = () if repair_only else revisions.unsupported(desired, observed, record)
     revision = observed.revision(record.applied_revision)
@@ -47,25 +51,39 @@ def _of_record(
             Part(waits=held),
             changes,
             membership.first_leader(observed, record),
-            disks.lost(desired, observed, record),
-            disks.claims(desired, observed, record),
+            disks.lost(desired, observed, record, wanted),
+            leaving.lost_nodes(desired, observed, record, wanted),
+            leaving.removed(observed, record, wanted),
+            disks.claims(desired, observed, record, wanted),
             support.support(desired, observed, record),
             disks.formatting(desired, observed, record, revision, now_s=now_s, create=not reformat),
-            pods(desired, observed, record),
+            pods(desired, observed, record, wanted),
+            leaving.released(desired, observed, record, delete=not repair_only),
             marks(observed, record),
             Part(waits=membership.stale_waits(record, observed)),
         )
     )
-    voters = membership.membership(desired, observed, record)
-    if upkeep.exclusive is not None or upkeep.actions:
-        quiet = Part(waits=voters.waits, verdicts=voters.verdicts)
-        return merged((upkeep, quiet))
+    upkeep = _without_marks_of_what_goes(upkeep)
+    voters = membership.membership(desired, observed, record, wanted)
+    if membership.is_second_half(voters, observed):
+        return merged((Part(waits=upkeep.waits, verdicts=upkeep.verdicts), voters))
     growth = Part() if repair_only or voters.exclusive else disks.growth(desired, observed, record)
-    return merged((upkeep, voters, growth))
+    if upkeep.exclusive is not None or upkeep.actions:
+        voters, growth = Part(waits=voters.waits, verdicts=voters.verdicts), Part()
+    # While a change is open, what it waits for is what a person should read first.
+    open_ = observed.status.operation is not None
+    return merged((voters, upkeep, growth) if open_ else (upkeep, voters, growth))
 
 
-def _nodes(desired: Desired, record: IdentityRecord) -> Part:
-    added = [node_id for node_id in wanted_node_ids(desired, record) if node_id not in record.node_ids]
+def _without_marks_of_what_goes(part: Part) -> Part:
+    """A pod that is deleted is not marked beside it: the mark would change the version that the deletion names."""
+    going = {action.pod.uid for action in part.actions if isinstance(action, DeletePod)}
+    kept = (action for action in part.actions if not (isinstance(action, MarkPod) and action.pod.uid in going))
+    return replace(part, actions=tuple(kept))
+
+
+def _nodes(record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
+    added = [node_id for node_id in wanted if node_id not in record.node_ids]
     if not added:
         return Part()
     message = f"controllers {', '.join(map(str, added))} are wanted, and will join one by one"

@@ -3,10 +3,10 @@
 from kafka_quorum.model.actions import CreatePod, DeletePod, MarkPod
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity
-from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import config_name
-from kafka_quorum.model.nodes import revision_of
+from kafka_quorum.model.nodes import is_down, revision_of
 from kafka_quorum.model.observed import (
     DiskFound,
     Observed,
@@ -18,28 +18,60 @@ from kafka_quorum.model.observed import (
     Waiting,
 )
 from kafka_quorum.model.plan import Severity, Wait
-from kafka_quorum.plan.disks import is_mirrored
+from kafka_quorum.plan.disks import is_mirrored, leftover_formatter
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.podstate import waiting_pod
-from kafka_quorum.plan.safety import found_empty, may_replace_pod, may_run
+from kafka_quorum.plan.safety import found_empty, may_replace_pod, may_run, may_stop_retired
 
 UNKNOWN_AFTER_LOOKS = 3
 """After how many looks without an answer the readiness gates say Unknown."""
 
 
-def pods(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
-    """Every formatted node has one pod, of the record's identity and of the node's revision."""
+def pods(desired: Desired, observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
+    """Every formatted node has one pod, of the record's identity and of the node's revision.
+
+    A controller that is on its way out is not started again, unless it is a voter still.
+    """
     if record.phase is not BootstrapPhase.STARTED:
         return Part()
-    return merged(_node(desired, observed, record, node) for node in record.nodes)
+    nodes = (_node(desired, observed, record, node, wanted) for node in record.nodes)
+    leftovers = (
+        leftover_formatter(observed, record, pod) if pod.role is PodRole.FORMATTER else _leftover(observed, record, pod)
+        for pod in observed.pods
+        if record.node(pod.node_id) is None
+    )
+    return merged((*nodes, *leftovers))
 
 
-def _node(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
+def _leftover(observed: Observed, record: IdentityRecord, pod: Pod) -> Part:
+    """The pod of a controller that was removed."""
+    if is_down(observed, pod.node_name):
+        return _stranded(observed, record, pod)
+    if pod.deleting:
+        return Part(waits=(_ends(pod),))
+    verdict = may_stop_retired(record, observed, pod)
+    if not verdict.allowed:
+        known = pod.directory_id in record.retired
+        severity = Severity.PROGRESS if known else Severity.DEGRADED  # time alone makes no stranger ours
+        wait = Wait(severity=severity, reason="RemovingPod", message=verdict.reason, node_id=pod.node_id)
+        return Part(verdicts=(verdict,), waits=(wait,))
+    message = f"pod {pod.name} is removed with its controller: {verdict.reason}"
+    return Part(actions=(DeletePod(pod=pod, reason="PodRemoved", message=message),), verdicts=(verdict,))
+
+
+def _ends(pod: Pod) -> Wait:
+    text = f"waits until pod {pod.name} is gone"
+    return Wait(severity=Severity.PROGRESS, reason="PodEnds", message=text, node_id=pod.node_id)
+
+
+def _node(
+    desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, wanted: tuple[NodeID, ...]
+) -> Part:
     present = observed.pods_of(node.node_id, PodRole.KAFKA)
     revision = revision_of(observed, record, node)
     if present:
-        return merged(_present(node, pod, revision) for pod in present)
-    if not node.formatted:
+        return merged(_present(observed, record, node, pod, revision) for pod in present)
+    if not node.formatted or not _needed(observed, node, wanted):
         return Part()
     verdict = may_run(record, observed, node, mirrored=is_mirrored(desired, observed, record, node))
     if not verdict.allowed:
@@ -54,18 +86,41 @@ def _node(desired: Desired, observed: Observed, record: IdentityRecord, node: No
     return Part(actions=(CreatePod(node_id=node.node_id, revision=revision, config_name=config),), verdicts=(verdict,))
 
 
-def _present(node: NodeIdentity, pod: Pod, revision: Revision | None) -> Part:
+def _needed(observed: Observed, node: NodeIdentity, wanted: tuple[NodeID, ...]) -> bool:
+    """Whether this controller has to run: it is wanted, or a voter still; without an answer nobody knows that."""
+    match observed.quorum:
+        case Known(value=view):
+            return node.node_id in wanted or node.key in view.voters
+        case Unknown():
+            return True
+
+
+def _present(
+    observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod, revision: Revision | None
+) -> Part:
+    if pod.directory_id in record.retired and is_down(observed, pod.node_name):
+        return _stranded(observed, record, pod)
     if pod.deleting:
-        text = f"waits until pod {pod.name} is gone"
-        return Part(waits=(Wait(severity=Severity.PROGRESS, reason="PodEnds", message=text, node_id=node.node_id),))
+        return Part(waits=(_ends(pod),))
     reason = _why_replace(node, pod, revision)
     if reason is not None:
-        verdict = may_replace_pod(pod)
+        retired = pod.directory_id in record.retired
+        verdict = may_stop_retired(record, observed, pod) if pod.running and retired else may_replace_pod(pod)
         if verdict.allowed:
             code, text = reason
             return Part(actions=(DeletePod(pod=pod, reason=code, message=text),), verdicts=(verdict,))
         return Part(verdicts=(verdict,))
     return Part(waits=_waits(node, pod))
+
+
+def _stranded(observed: Observed, record: IdentityRecord, pod: Pod) -> Part:
+    """A pod on a lost node, on a retired disk: nobody there can confirm its end, and nobody waits for it."""
+    verdict = may_stop_retired(record, observed, pod)
+    if not verdict.allowed:
+        wait = Wait(severity=Severity.DEGRADED, reason="LostNode", message=verdict.reason, node_id=pod.node_id)
+        return Part(verdicts=(verdict,), waits=(wait,))
+    message = f"pod {pod.name} is given up with node {pod.node_name}: {verdict.reason}"
+    return Part(actions=(DeletePod(pod=pod, reason="PodGivenUp", message=message, force=True),), verdicts=(verdict,))
 
 
 def _why_replace(node: NodeIdentity, pod: Pod, revision: Revision | None) -> tuple[str, str] | None:
@@ -118,7 +173,7 @@ def _mark(observed: Observed, record: IdentityRecord, pod: Pod) -> MarkPod | Non
         case Unknown(reason=reason):
             if observed.memory.unknown_looks < UNKNOWN_AFTER_LOOKS or pod.gate in ("", "Unknown"):
                 return None
-            return MarkPod(pod=pod, voter=pod.marked_voter, gate="Unknown", message=reason)
+            return MarkPod(pod=pod, voter=pod.marked_voter, gate="Unknown", message=f"of unknown state: {reason}")
         case Known(value=view):
             voter = key in view.voters and node is not None and node.key == key
             gate = "True" if voter and key in view.caught_up and pod.running else "False"

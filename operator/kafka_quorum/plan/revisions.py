@@ -10,7 +10,7 @@ from kafka_quorum.model.actions import CreateRevision, RecordChange, WriteRecord
 from kafka_quorum.model.desired import Desired, Runtime
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, with_revision
 from kafka_quorum.model.names import inputs_hash, revision_name
-from kafka_quorum.model.nodes import revision_of, wanted_node_ids
+from kafka_quorum.model.nodes import revision_of
 from kafka_quorum.model.observed import DiskFound, Observed, Pod, PodRole, Revision, Waiting
 from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.plan.identity import format_of
@@ -59,10 +59,7 @@ def _formatted_nothing(pod: Pod) -> bool:
 
 def unsupported(desired: Desired, observed: Observed, record: IdentityRecord) -> tuple[Wait, ...]:
     """Changes that this version shows and does not make."""
-    held = [
-        *_removed_nodes(desired, record),
-        *_changed_runtime(desired, observed, record),
-    ]
+    held = _changed_runtime(desired, observed, record)
     if record.phase is BootstrapPhase.STARTED and desired.features and desired.features != record.format.features:
         held.append("spec.kafka.features.levels: feature levels of a running quorum are not changed")
     if not held:
@@ -166,14 +163,6 @@ def _correct_pods(desired: Desired, observed: Observed, record: IdentityRecord, 
     return Part(
         exclusive=WriteRecord(record=corrected, change=RecordChange.REVISION, message=message), verdicts=(verdict,)
     )
-
-
-def _removed_nodes(desired: Desired, record: IdentityRecord) -> list[str]:
-    wanted = wanted_node_ids(desired, record)
-    gone = [str(node_id) for node_id in record.node_ids if node_id not in wanted]
-    if not gone:
-        return []
-    return [f"spec.controllers: removing controllers {', '.join(gone)}"]
 
 
 def _changed_runtime(desired: Desired, observed: Observed, record: IdentityRecord) -> list[str]:

@@ -1,7 +1,7 @@
 """The guards: what the operator never does, as code, once. The numbers are those of the safety rules in docs/safety.md.
 
 Absolute rules: 1 no initial format after the quorum may have started; 2 no directory id on a disk that is not its own;
-6 no volume deleted that holds a voter (this version deletes none at all); 7 no image older than the levels it would
+6 no volume deleted that holds a voter, or the only caught-up copy; 7 no image older than the levels it would
 read; 8 unknown is not empty; 9 no `--release-version` (see `resources.formatter`). Rules by knowledge: 3 the projected
 voter set keeps a live, caught-up majority; 4 one voter change at a time; 5 one controller restarted at a time.
 
@@ -14,6 +14,7 @@ from kafka_quorum.model.desired import Cure, Desired
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.nodes import is_foreign, node_of
 from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, QuorumView, Revision
 from kafka_quorum.model.plan import Verdict
 
@@ -23,9 +24,16 @@ GUARDS: Final = (
     "1-start",
     "2-run",
     "2-retire-disk",
+    "2-retire-node",
     "3-add-voter",
+    "3-remove-voter",
+    "3-remove-leader",
+    "3-hand-over",
     "3-replace-pod",
+    "3-stop-retired",
+    "4-drop-node",
     "4-one-change",
+    "6-delete-volume",
     "7-image",
     "8-mint",
 )
@@ -74,8 +82,18 @@ def may_format_newcomer(record: IdentityRecord, observed: Observed, node: NodeId
     match observed.quorum:
         case Unknown(reason=reason):
             return _no(rule, f"controller {node.node_id} is formatted once the quorum has a leader: {reason}")
-        case Known():
+        case Known(value=view):
+            if (other := _somebody_else(view, node)) is not None:
+                way_out = "choose another id in spec.controllers.nodeIDs, or stop that one"
+                return _no(rule, f"node id {node.node_id} is in use elsewhere, by replica {other}: {way_out}")
             return _claim_is_ours(rule, record, observed, node)
+
+
+def _somebody_else(view: QuorumView, node: NodeIdentity) -> ReplicaKey | None:
+    """A replica that fetches under this node id, and is none that this node ever was."""
+    ours = {node.directory_id, *node.lost}
+    foreign = (key for key in view.live if key.node_id == node.node_id and key.directory_id not in ours)
+    return next(iter(sorted(foreign, key=str)), None)
 
 
 def may_start(record: IdentityRecord, observed: Observed, initial: tuple[NodeIdentity, ...], quorum: str) -> Verdict:
@@ -102,8 +120,8 @@ def may_run(record: IdentityRecord, observed: Observed, node: NodeIdentity, *, m
         return _no(rule, f"controller {node.node_id} starts when every initial controller is formatted")
     if not node.formatted or node.directory_id is None:
         return _no(rule, f"the disk of controller {node.node_id} is not formatted")
-    if any(node.directory_id in other.lost for other in record.nodes):
-        return _no(rule, f"directory id {node.directory_id} is retired: its disk was lost")
+    if node.directory_id in record.retired:
+        return _no(rule, f"directory id {node.directory_id} is retired: its disk was lost, or its controller removed")
     if formatters := observed.pods_of(node.node_id, PodRole.FORMATTER):
         return _no(rule, f"formatter {formatters[0].name} still holds the disk of controller {node.node_id}")
     if not mirrored:
@@ -127,6 +145,40 @@ def may_retire_disk(desired: Desired, observed: Observed, node: NodeIdentity, cl
     return _yes(rule, f"the disk of controller {node.node_id} (directory id {node.directory_id}) is lost")
 
 
+def may_retire_node(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Verdict:
+    """Rule 2: the disk on a lost node is given up where Kubernetes and the quorum have agreed on it long enough.
+
+    One voter at a time, and only while the others carry the quorum: a node that is given up needs nobody's return. A
+    disk whose replica is no voter takes nothing away, and a stale vote of its own waits for its successor.
+    """
+    rule = "2-retire-node"
+    down = f"node {node_of(observed, node)} of controller {node.node_id} is down"
+    if isinstance(observed.quorum, Unknown):
+        return _no(rule, f"{down}, and it is not replaced while there is no leader: {observed.quorum.reason}")
+    view, after_s = observed.quorum.value, desired.replacement.lost_node_after_s
+    stale = ", ".join(sorted(str(key) for key in view.voters - {other.key for other in record.nodes}))
+    healthy, majority = len((view.voters & view.caught_up) - {node.key}), len(view.voters) // 2 + 1
+    votes = node.key in view.voters
+    way_out = "set spec.controllers.replacement.lostNode to Automatic, or bring the node back"
+    return _unless(
+        rule,
+        (
+            (node.key in view.live, f"replica {node.key} still fetches: its node is not lost"),
+            (desired.replacement.lost_node is Cure.MANUAL, f"{down}, and its replacement is Manual: {way_out}"),
+            (
+                observed.memory.lost_for_s(node.key) < after_s,
+                f"{down} and its replica does not fetch: after {after_s} s of both it is replaced on another node",
+            ),
+            (votes and bool(stale), f"{down}, and it is replaced once the stale voters {stale} are removed"),
+            (
+                votes and healthy < majority,
+                f"{down}, and it is not replaced now: {healthy} other voters are caught up, and {majority} must be",
+            ),
+        ),
+        f"{down} for {after_s} s, and its replica does not fetch",
+    )
+
+
 def found_empty(pod: Pod, node: NodeIdentity) -> bool:
     """Whether this pod, made for the node's present disk, found nothing there."""
     same_disk = pod.claim_uid == node.claim_uid and pod.directory_id == node.directory_id
@@ -138,6 +190,39 @@ def may_replace_pod(pod: Pod) -> Verdict:
     if pod.running and not pod.finished:
         return _no("3-replace-pod", f"Kafka runs in pod {pod.name}: restarting it takes a voter away")
     return _yes("3-replace-pod", f"Kafka does not run in pod {pod.name}")
+
+
+def may_stop_retired(record: IdentityRecord, observed: Observed, pod: Pod) -> Verdict:
+    """Rules 3 and 4: a pod on a retired disk is stopped once it is no voter, or where the others carry the quorum.
+
+    Never one that fetches while the voter set is on its way to another: the change may wait for the very cure that
+    the pod holds up.
+    """
+    rule = "3-stop-retired"
+    key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)
+    if pod.directory_id not in record.retired:
+        return _no(rule, f"pod {pod.name} runs replica {key}, which this quorum never retired: it is left alone")
+    if isinstance(observed.quorum, Unknown):
+        return _no(rule, f"pod {pod.name} is stopped once the quorum has a leader: {observed.quorum.reason}")
+    view, operation = observed.quorum.value, observed.status.operation
+    votes = key in view.voters
+    other = operation is not None and operation.target.node_id != pod.node_id
+    healthy, majority = len((view.voters & view.caught_up) - {key}), len(view.voters) // 2 + 1
+    without = f"without it {healthy} of {len(view.voters)} voters would be caught up, and {majority} must be"
+    return _unless(
+        rule,
+        (
+            (not view.committed, f"pod {pod.name} is stopped once the present voter set is committed"),
+            (
+                votes and other and key in view.live,
+                f"pod {pod.name} is stopped once the change that is open is closed",
+            ),
+            (votes and healthy < majority, f"pod {pod.name} goes on: {without}"),
+        ),
+        f"{key} is retired, and {healthy} of {len(view.voters)} voters are caught up without it"
+        if votes
+        else f"{key} is retired and no voter",
+    )
 
 
 def may_run_image(record: IdentityRecord, current: Revision | None, wanted_release: str) -> Verdict:
@@ -155,9 +240,9 @@ def may_change_voters(view: QuorumView, target: ReplicaKey, open_target: Replica
     """Rule 4: one voter change at a time, and none while another is uncommitted."""
     rule = "4-one-change"
     if open_target is not None and open_target != target:
-        return _no(rule, f"adding {target} waits until the change of {open_target} is done")
+        return _no(rule, f"the change of {target} waits until the change of {open_target} is done")
     if not view.committed:
-        return _no(rule, f"adding {target} waits until the present voter set is committed")
+        return _no(rule, f"the change of {target} waits until the present voter set is committed")
     return _yes(rule, "no voter change is in flight")
 
 
@@ -187,6 +272,142 @@ def may_add_voter(
         needs = f"{majority} of {len(view.voters) + 1} voters must be caught up, and {healthy} are"
         return _no(rule, f"{target} is not added now: {needs}")
     return _yes(rule, f"{target} is caught up, and so are {healthy} of {len(view.voters) + 1} voters")
+
+
+def may_remove_voter(view: QuorumView, desired: Desired, record: IdentityRecord, target: ReplicaKey) -> Verdict:
+    """Rule 3: a voter is removed if those that stay keep a live, caught-up majority without it.
+
+    A lost disk's voter is removed only where it does not fetch: else it runs somewhere. One whose controller was
+    removed goes all the same.
+    """
+    rule = "3-remove-voter"
+    node = record.node(target.node_id)
+    stale = node is not None and target != node.key
+    unknown = stale and target.directory_id not in record.retired
+    way_out = "set spec.controllers.replacement.lostDisk to Automatic, or remove it yourself"
+    remaining = view.voters - {target}
+    healthy, majority = len(remaining & view.caught_up), len(remaining) // 2 + 1
+    needs = f"{majority} of the {len(remaining)} voters that stay must be caught up, and {healthy} are"
+    return _unless(
+        rule,
+        (
+            (target not in view.voters, f"{target} is no voter"),
+            (is_foreign(record, target), f"voter {target} is no controller of this resource: it is left alone"),
+            (
+                stale and target in view.live,
+                f"stale voter {target} still fetches: it runs somewhere, and is removed once it is stopped",
+            ),
+            (
+                unknown and desired.replacement.lost_disk is Cure.MANUAL,
+                f"stale voter {target} is no disk that this quorum retired: {way_out}",
+            ),
+            (not remaining, f"{target} is the only voter"),
+            (healthy < majority, f"{target} is not removed now: {needs}"),
+        ),
+        f"{healthy} of the {len(remaining)} voters that stay are caught up",
+    )
+
+
+def leads_a_pair(view: QuorumView, key: ReplicaKey) -> bool:
+    """Whether this voter is the leader and has one other voter."""
+    return key in view.voters and key.node_id == view.answer.leader_id and len(view.voters) == 2  # noqa: PLR2004
+
+
+def may_remove_leader(view: QuorumView, target: ReplicaKey) -> Verdict:
+    """Rule 3: the leader of a pair does not remove itself.
+
+    Should it fail before the other has fetched the change, its own log would be the longer one and say that it is no
+    voter, and the other would lack its vote: no leader ever again (measured, tests/live/test_pair.py).
+    """
+    rule = "3-remove-leader"
+    if leads_a_pair(view, target):
+        (other,) = view.voters - {target}
+        text = f"{target} leads, and {other} is the only other voter: a crash now could leave neither able to lead"
+        return _no(rule, f"{text}, so {target} hands over first")
+    return _yes(rule, f"{target} is not the leader of a pair")
+
+
+def may_hand_over(desired: Desired, observed: Observed, view: QuorumView, target: ReplicaKey) -> Verdict:
+    """Rules 3 to 5: the leader of a pair that is to be removed is restarted, so that the other one leads.
+
+    Nothing covers a restart in a pair: it interrupts the quorum until the pod is back, which takes leave to do so.
+    """
+    rule = "3-hand-over"
+    (other,) = view.voters - {target}
+    running = all(
+        any(pod.running and not pod.deleting for pod in observed.pods_of(key.node_id, PodRole.KAFKA))
+        for key in (target, other)
+    )
+    first = f"{target} hands over to {other} once"
+    return _unless(
+        rule,
+        (
+            (not view.committed, f"{first} the present voter set is committed"),
+            (other not in view.caught_up, f"{first} that is caught up"),
+            (not running, f"{first} the pods of both run, and none is on its way out"),
+            (
+                not desired.allow_interruption,
+                f"{first} spec.controllers.allowInterruption is true: its restart interrupts a quorum of two",
+            ),
+        ),
+        f"{other} is caught up, and leads once {target} stops",
+    )
+
+
+def may_drop_node(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Verdict:
+    """Rules 4 and 6: a controller is dropped from the record once its removal from the voters is seen committed."""
+    rule = "4-drop-node"
+    if isinstance(observed.quorum, Unknown):
+        return _no(rule, f"controller {node.node_id} is removed once the quorum has a leader: {observed.quorum.reason}")
+    view, operation = observed.quorum.value, observed.status.operation
+    voter = view.voter_of(node.node_id)
+    is_open = operation is not None and operation.target.node_id == node.node_id
+    return _unless(
+        rule,
+        (
+            (voter is not None, f"controller {node.node_id} goes once voter {voter} is removed"),
+            (not view.committed, f"controller {node.node_id} goes once its removal from the voters is committed"),
+            (is_open, f"controller {node.node_id} goes once its change is closed"),
+            (len(record.nodes) == 1, f"controller {node.node_id} is the last one"),
+        ),
+        f"controller {node.node_id} is no voter, and that is committed",
+    )
+
+
+def may_delete_claim(record: IdentityRecord, observed: Observed, claim: Claim) -> Verdict:
+    """Rule 6: a volume goes when its replica is retired, no voter by a committed set, and others have its data."""
+    rule = "6-delete-volume"
+    if isinstance(observed.quorum, Unknown):
+        return _no(rule, f"claim {claim.name} is kept while there is no leader: {observed.quorum.reason}")
+    view = observed.quorum.value
+    pods = [pod.name for pod in observed.pods if pod.claim_name == claim.name]
+    voting = {key.directory_id for key in view.voters | (view.committed_voters or view.voters)}
+    unknown = claim.cluster_id != record.cluster_id or (claim.directory_id or None) not in {None, *record.retired}
+    healthy, majority = len(view.voters & view.caught_up), len(view.voters) // 2 + 1
+    return _unless(
+        rule,
+        (
+            (any(_is_claim_of(claim, node) for node in record.nodes), f"claim {claim.name} is a controller's disk"),
+            (unknown, f"claim {claim.name} holds no replica that this quorum retired: it is left alone"),
+            (bool(pods), f"claim {claim.name} is kept until pods {', '.join(pods)} are gone"),
+            (
+                claim.directory_id is not None and claim.directory_id in voting,
+                f"claim {claim.name} is kept while its replica {claim.directory_id} is a voter",
+            ),
+            (not view.committed, f"claim {claim.name} is kept until the present voter set is committed"),
+            (
+                healthy < majority,
+                f"claim {claim.name} is kept: {healthy} voters are caught up, and {majority} must be",
+            ),
+        ),
+        f"claim {claim.name} holds no voter, and {healthy} voters have its data",
+    )
+
+
+def _unless(rule: str, objections: tuple[tuple[bool, str], ...], reason: str) -> Verdict:
+    """The first objection that holds is a no; without one it is a yes, for this reason."""
+    objection = next((text for holds, text in objections if holds), None)
+    return _yes(rule, reason) if objection is None else _no(rule, objection)
 
 
 def _claim_is_ours(rule: str, record: IdentityRecord, observed: Observed, node: NodeIdentity) -> Verdict:

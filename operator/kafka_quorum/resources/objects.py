@@ -8,7 +8,7 @@ from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.observed import PodRole, Revision
 from kafka_quorum.resources.meta import Json, labels, owner
-from kafka_quorum.resources.properties import LOG4J, LOG4J2, server_properties
+from kafka_quorum.resources.properties import JAVA_SECURITY, LOG4J, LOG4J2, server_properties
 
 
 def volume_owner(desired: Desired) -> list[Json]:
@@ -34,12 +34,12 @@ def claim(desired: Desired, record: IdentityRecord, node: NodeIdentity) -> Json:
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
 
 
-def claim_annotations(record: IdentityRecord, directory_id: str | None) -> Json:
+def claim_annotations(record: IdentityRecord, directory_id: str | None, *, retired: bool = False) -> Json:
     """The identity as a claim carries it; None removes an annotation in a merge patch."""
     return {
         names.CLUSTER_ID: record.cluster_id,
         names.DIRECTORY_ID: directory_id,
-        names.PHASE: record.phase.value,
+        names.PHASE: names.RETIRED if retired else record.phase.value,
     }
 
 
@@ -76,7 +76,7 @@ def config(desired: Desired, name: str, revision: Revision, node_ids: tuple[Node
         f"{node_id}.properties": server_properties(desired.namespace, desired.name, node_id, node_ids, revision)
         for node_id in node_ids
     }
-    data = files | {"log4j2.properties": LOG4J2, "log4j.properties": LOG4J}
+    data = files | {"log4j2.properties": LOG4J2, "log4j.properties": LOG4J, "java.security": JAVA_SECURITY}
     metadata = _owned(desired, name)
     metadata["labels"] |= {names.LABEL_ROLE: "config"}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": data}

@@ -18,6 +18,7 @@ _USER: Final = 1000
 """`appuser` of the official image."""
 _SPREAD: Final = (("kubernetes.io/hostname", 100), ("topology.kubernetes.io/zone", 50))
 _LOG4J2_SINCE: Final = 4
+_JAVA_SECURITY: Final = f"-Djava.security.properties={CONFIG_PATH}/java.security"
 _RESTRICTED: Final = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -160,7 +161,7 @@ def _container(record: IdentityRecord, node: NodeIdentity, revision: Revision, p
         {"name": "KQ_CLAIM_UID", "value": node.claim_uid or ""},
         {"name": "KQ_CONFIG", "value": f"{CONFIG_PATH}/{node.node_id}.properties"},
         {"name": "KAFKA_HEAP_OPTS", "value": heap},
-        {"name": "KAFKA_OPTS", "value": " ".join(revision.runtime.jvm_options)},
+        {"name": "KAFKA_OPTS", "value": " ".join((_JAVA_SECURITY, *revision.runtime.jvm_options))},
         {"name": "KAFKA_LOG4J_OPTS", "value": _log4j_option(revision.runtime.release)},
         {"name": "LOG_DIR", "value": "/tmp/kafka"},  # noqa: S108 - the pod's own emptyDir
         {"name": "EXTRA_ARGS", "value": "-name kafkaServer"},  # without the GC log files of Kafka's own script

@@ -1,5 +1,6 @@
 """The whole status of a resource from one pass. Numbers that change with every look stay out of it."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
@@ -8,7 +9,7 @@ from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import LABEL_QUORUM, LABEL_ROLE, advertised, claim_name
-from kafka_quorum.model.nodes import revision_of, stale_voters
+from kafka_quorum.model.nodes import is_foreign, revision_of, stale_voters
 from kafka_quorum.model.observed import Observed, PodRole, QuorumView
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity
 from kafka_quorum.status.available import available
@@ -45,6 +46,7 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
         status["controllers"] = [_controller(done, record, node) for node in record.nodes]
     status |= _quorum(done.observed, old)
     status |= _features(done.observed, old)
+    status["waits"] = _waits(done, old.get("waits") or (), now)
     if (operation := old.get("operation")) is not None:
         status["operation"] = operation | {"waitingFor": _waiting_for(done)}
     return status
@@ -148,10 +150,13 @@ def _stale(observed: Observed, view: QuorumView) -> list[Json]:
     if record is None:
         return []
     own = {node.key for node in record.nodes}
-    retired = {directory for node in record.nodes for directory in node.lost}
-    voters = [{**row, "kind": "Voter"} for row in _keys(frozenset(stale_voters(record, view)))]
-    gone = frozenset(key for key in view.observers - own if key.directory_id in retired)
-    return [*voters, *({**row, "kind": "Observer"} for row in _keys(gone))]
+    stale = stale_voters(record, view)
+    kinds = (
+        ("Voter", (key for key in stale if not is_foreign(record, key))),
+        ("ForeignVoter", (key for key in stale if is_foreign(record, key))),
+        ("Observer", (key for key in view.observers - own if key.directory_id in record.retired)),
+    )
+    return [{**row, "kind": kind} for kind, keys in kinds for row in _keys(frozenset(keys))]
 
 
 def _features(observed: Observed, old: Json) -> Json:
@@ -175,6 +180,25 @@ def _features(observed: Observed, old: Json) -> Json:
         return {"features": rows}
     known = metadata_version_name(level)
     return {"features": rows, "metadataVersion": f"{known} ({level})" if known else str(level)}
+
+
+def _waits(done: Pass, old: Iterable[Json], now: str) -> list[Json]:
+    """Each wait with the time since which its reason has held this controller; the message may change meanwhile."""
+    since = {(row.get("reason"), row.get("nodeID")): row.get("since", now) for row in old}
+    rows: dict[tuple[str, int | None], Json] = {}
+    for wait in done.plan.waits:
+        subject = (wait.reason, wait.node_id)
+        if subject in rows:
+            continue
+        row = {
+            "reason": wait.reason,
+            "severity": wait.severity.name.capitalize(),
+            "nodeID": wait.node_id,
+            "message": wait.message,
+            "since": since.get(subject, now),
+        }
+        rows[subject] = _without_none(row)
+    return list(rows.values())
 
 
 def _keys(keys: frozenset[ReplicaKey]) -> list[Json]:

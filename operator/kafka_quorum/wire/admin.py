@@ -17,10 +17,11 @@ from kio.schema.api_versions.v4.response import ApiVersionsResponse
 from kio.schema.describe_cluster.v1.response import DescribeClusterResponse
 from kio.schema.describe_quorum.v2.response import DescribeQuorumResponse
 from kio.schema.errors import ErrorCode
+from kio.schema.remove_raft_voter.v0.response import RemoveRaftVoterResponse
 from kio.static.protocol import ResponsePayload
 
 from kafka_quorum.errors import Fault, KafkaProtocolError
-from kafka_quorum.model.quorum import AddVoter, ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer
+from kafka_quorum.model.quorum import AddVoter, ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer, RemoveVoter
 from kafka_quorum.wire import codec, messages
 from kafka_quorum.wire.codec import Api, Effect
 from kafka_quorum.wire.connection import Connection, Limits
@@ -82,6 +83,13 @@ class KafkaControllers:
         if not isinstance(response, AddRaftVoterResponse0 | AddRaftVoterResponse1):
             raise self._nonsense(endpoint, api, f"a {type(response).__name__} came")
         self._accept(endpoint, api, response.error_code, response.error_message)
+
+    async def remove_voter(self, endpoint: Endpoint, request: RemoveVoter) -> None:
+        """RemoveRaftVoter at the leader. Success means removed; an error does not mean that it was not."""
+        api = codec.REMOVE_RAFT_VOTER
+        response = await self._connection(endpoint).call(api, lambda _: messages.remove_voter_request(request))
+        answer = self._typed(endpoint, api, response, RemoveRaftVoterResponse)
+        self._accept(endpoint, api, answer.error_code, answer.error_message)
 
     async def close(self) -> None:
         """Close every connection."""

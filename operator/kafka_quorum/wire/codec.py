@@ -64,6 +64,8 @@ DESCRIBE_CLUSTER = Api(key=60, name="DescribeCluster", ours=VersionRange(low=1, 
 """Version 0 cannot ask for controllers; version 2 adds nothing about them."""
 ADD_RAFT_VOTER = Api(key=80, name="AddRaftVoter", ours=VersionRange(low=0, high=1), effect=Effect.WRITES)
 """Version 1, since 4.2, can answer before the change is committed, which is not used."""
+REMOVE_RAFT_VOTER = Api(key=81, name="RemoveRaftVoter", ours=VersionRange(low=0, high=0), effect=Effect.WRITES)
+"""There is one version, in every release that has dynamic quorums."""
 
 ServerVersions = Mapping[int, VersionRange]
 """By api key, as a server's ApiVersions answer has it."""

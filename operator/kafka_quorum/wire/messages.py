@@ -17,6 +17,7 @@ from kio.schema.describe_cluster.v1.request import DescribeClusterRequest
 from kio.schema.describe_cluster.v1.response import DescribeClusterResponse
 from kio.schema.describe_quorum.v2 import request as describe_quorum
 from kio.schema.describe_quorum.v2.response import DescribeQuorumResponse, PartitionData, ReplicaState
+from kio.schema.remove_raft_voter.v0.request import RemoveRaftVoterRequest
 from kio.schema.types import TopicName
 from kio.static.primitive import i8, i32, i32Timedelta, u16
 
@@ -35,6 +36,7 @@ from kafka_quorum.model.quorum import (
     FinalizedFeature,
     NodeVersions,
     QuorumAnswer,
+    RemoveVoter,
     Replica,
 )
 
@@ -146,6 +148,15 @@ def add_voter_request(request: AddVoter, version: int) -> AddRaftVoterRequest0 |
         voter_directory_id=directory,
         listeners=tuple(Listener1(name=row.name, host=row.host, port=_port(row.port)) for row in request.listeners),
         ack_when_committed=True,
+    )
+
+
+def remove_voter_request(request: RemoveVoter) -> RemoveRaftVoterRequest:
+    """KIP-853's request, in its one version; it is answered when the new voter set is committed."""
+    return RemoveRaftVoterRequest(
+        cluster_id=request.cluster_id,
+        voter_id=_int32("node id", request.voter.node_id),
+        voter_directory_id=kio_uuid(request.voter.directory_id),
     )
 
 

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from kafka_quorum.model.quorum import AddVoter, ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer
+from kafka_quorum.model.quorum import AddVoter, ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer, RemoveVoter
 
 
 class Controllers(Protocol):
@@ -19,6 +19,9 @@ class Controllers(Protocol):
 
     async def add_voter(self, endpoint: Endpoint, request: AddVoter) -> None:
         """AddRaftVoter at the leader. Success means added; an error does not mean that it was not."""
+
+    async def remove_voter(self, endpoint: Endpoint, request: RemoveVoter) -> None:
+        """RemoveRaftVoter at the leader. Success means removed; an error does not mean that it was not."""
 
     async def close(self) -> None:
         """Close every connection."""

@@ -1,8 +1,8 @@
 """What each of Kafka's error codes means for the next step: whose fault, may it be sent again, may it have happened.
 
 One table for what writes. Measured on real servers: an error is not a "no" unless the server decides it before it
-appends anything. So a code is definite only if its place in Kafka's own handler is known (the live tests hold the
-add-voter ones against a server); whatever is not in the table counts as "may have happened".
+appends anything. So a code is definite only if its place in Kafka's own handler is known (the live tests hold those
+of AddRaftVoter and RemoveRaftVoter against a server); whatever is not in the table counts as "may have happened".
 A request that only reads changes nothing: it may always be sent again, whatever the code says.
 """
 
@@ -35,7 +35,8 @@ WRITES: dict[ErrorCode, Judgement] = {
     # A leader that resigns after the append answers this too, and a successor may commit what it appended.
     ErrorCode.not_leader_or_follower: _MAYBE,
     ErrorCode.not_controller: _MAYBE,
-    # At once for a change in flight or a newcomer that does not answer, late for a change that does not commit.
+    # At once for a change in flight or a newcomer that does not answer, late for a change that does not commit, and
+    # such a change stays in the log: it may yet be committed, by this leader or by the next one.
     ErrorCode.request_timed_out: _MAYBE,
     ErrorCode.network_exception: _MAYBE,
     ErrorCode.topic_authorization_failed: _OUR_MISTAKE,
@@ -54,6 +55,7 @@ WRITES: dict[ErrorCode, Judgement] = {
     ErrorCode.unsupported_endpoint_type: _OUR_MISTAKE,
     ErrorCode.invalid_voter_key: _OUR_MISTAKE,
     ErrorCode.duplicate_voter: _DEFINITE_NO,
+    # No voter has this replica key, or it is the last one.
     ErrorCode.voter_not_found: _DEFINITE_NO,
 }
 

@@ -1,0 +1,169 @@
+"""A user of the quorum: writes metadata through a plain broker all the time, and asks for all of it again at the end.
+
+Each write is a value of its own (a SCRAM user with its own number of iterations; every tenth a topic), so that each
+one that was acknowledged can be looked for. They go one after the other, as fast as `INTERVAL_S` allows: from one
+acknowledgement to the next is what a user waits. A write without a good answer may have happened or not: it is counted.
+They are read through another broker, with an empty disk: all that it knows is what the quorum still has.
+"""
+
+import itertools
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._scram import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
+from confluent_kafka.cimpl import NewTopic
+
+from harness.broker import Broker
+from harness.quorum import Quorum
+from harness.shell import wait_until
+
+INTERVAL_S = 0.1
+_REQUEST_TIMEOUT_S = 15.0
+_READ_TIMEOUT_S = 120.0
+_EVERY_TOPIC = 10
+_LEAST_ITERATIONS = 4096
+_WRITER_ID, _READER_ID = 1, 2
+
+
+@dataclass(slots=True)
+class Account:
+    """What became of the writes. Times are monotonic seconds of this process."""
+
+    acknowledged: dict[int, float] = field(default_factory=dict)
+    """When each was acknowledged, by its number."""
+    unanswered: dict[int, str] = field(default_factory=dict)
+    """What was said in place of an acknowledgement."""
+    lost: tuple[str, ...] = ()
+    """Acknowledged, and not there in the end."""
+    happened: int = 0
+    """Not acknowledged, and there in the end."""
+
+    def longest_gap_s(self, since_s: float, until_s: float) -> float:
+        """The longest time within a window in which nothing was acknowledged."""
+        inside = [at for at in sorted(self.acknowledged.values()) if since_s < at < until_s]
+        edges = [since_s, *inside, until_s]
+        return max(after - before for before, after in itertools.pairwise(edges))
+
+    @property
+    def last_s(self) -> float:
+        """When the last one was acknowledged."""
+        return max(self.acknowledged.values())
+
+    def __str__(self) -> str:
+        """One line for a person."""
+        refused = f"{len(self.unanswered)} not ({self.happened} of them happened)"
+        return f"{len(self.acknowledged)} writes acknowledged, {refused}, {len(self.lost)} lost"
+
+
+class Writer:
+    """Writes from entering to leaving; `finish` reads everything back."""
+
+    def __init__(self, quorum: Quorum, node_ids: Iterable[int], interval_s: float = INTERVAL_S) -> None:
+        """`node_ids` are all controllers that there will ever be: the brokers' ways into the quorum."""
+        self._quorum, self._interval_s = quorum, interval_s
+        ids = tuple(node_ids)
+        self._brokers = [Broker(quorum=quorum, node_id=number, controllers=ids) for number in (_WRITER_ID, _READER_ID)]
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._account = Account()
+
+    def __enter__(self) -> Self:
+        """Start the broker, and write: returns when the first writes are acknowledged."""
+        self._brokers[0].start()
+        client = self._brokers[0].client()
+        self._thread = threading.Thread(target=self._run, args=(client,), daemon=True)
+        self._thread.start()
+        self.wait_acknowledged()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop writing, and take the brokers away."""
+        self._stop()
+        for broker in self._brokers:
+            broker.stop()
+
+    @property
+    def account(self) -> Account:
+        """What was acknowledged so far."""
+        return self._account
+
+    def wait_acknowledged(self, more: int = 3, timeout_s: float = 90.0) -> None:
+        """Wait until so many more writes are acknowledged: the quorum takes writes now."""
+        enough = len(self._account.acknowledged) + more
+        wait_until(f"{more} more writes", lambda: len(self._account.acknowledged) >= enough, timeout_s)
+
+    def finish(self) -> Account:
+        """Stop, and read everything back through a broker that knows nothing yet."""
+        self._stop()
+        reader = self._brokers[1]
+        reader.start()
+        client, account = reader.client(), self._account
+
+        def missing() -> tuple[str, ...]:
+            there = _read(client)
+            account.happened = sum(_name(number) in there for number in account.unanswered)
+            return tuple(_name(number) for number in sorted(account.acknowledged) if _name(number) not in there)
+
+        def all_there() -> bool:
+            account.lost = missing()
+            return not account.lost
+
+        deadline = time.monotonic() + _READ_TIMEOUT_S
+        while not all_there() and time.monotonic() < deadline:
+            time.sleep(0.5)  # a broker that has just started still catches up
+        print(account)
+        return account
+
+    def _stop(self) -> None:
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join(_REQUEST_TIMEOUT_S * 2)
+            assert not self._thread.is_alive(), "the writer hangs"
+
+    def _run(self, client: AdminClient) -> None:
+        number = 0
+        while not self._stopped.is_set():
+            began_s = time.monotonic()
+            try:
+                _write(client, number)
+                self._account.acknowledged[number] = time.monotonic()
+            except KafkaException as error:
+                self._account.unanswered[number] = str(error)
+            number += 1
+            self._stopped.wait(max(0.0, began_s + self._interval_s - time.monotonic()))
+
+
+def _write(client: AdminClient, number: int) -> None:
+    if number % _EVERY_TOPIC == 0:
+        topic = NewTopic(_name(number), num_partitions=1, replication_factor=1)
+        (answer,) = client.create_topics([topic], request_timeout=_REQUEST_TIMEOUT_S).values()
+    else:
+        user, secret = _name(number), b"not a secret"
+        credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, _LEAST_ITERATIONS + number % 1000)
+        upsertion = UserScramCredentialUpsertion(user.partition("/")[0], credential, secret)
+        (answer,) = client.alter_user_scram_credentials([upsertion], request_timeout=_REQUEST_TIMEOUT_S).values()
+    answer.result(_REQUEST_TIMEOUT_S + 5)
+
+
+def _name(number: int) -> str:
+    """What a write leaves: a topic, or a user with a number of iterations."""
+    return f"topic-{number}" if number % _EVERY_TOPIC == 0 else f"user-{number}/{_LEAST_ITERATIONS + number % 1000}"
+
+
+def _read(client: AdminClient) -> frozenset[str]:
+    """Everything that is there, as `_name` names it."""
+    topics = client.list_topics(timeout=_REQUEST_TIMEOUT_S).topics
+    answer = client.describe_user_scram_credentials(request_timeout=_REQUEST_TIMEOUT_S)
+    assert isinstance(answer, Future), answer
+    users = answer.result(_REQUEST_TIMEOUT_S + 5)
+    described = (f"{user}/{info.iterations}" for user, found in users.items() for info in found.scram_credential_infos)
+    return frozenset((*topics, *described))

@@ -1,0 +1,122 @@
+"""Changes that must not happen now: each waits, says for what, and leaves no trace when the spec goes back."""
+
+import subprocess
+
+import pytest
+
+from harness import nodes, operator
+from harness.broker import Broker
+from harness.quorum import Quorum
+from harness.shell import get, holds_for, kubectl, run, wait_until
+from scenarios.conftest import WAYS_IN, Write
+from scenarios.expectations import assert_nothing_lost, assert_one_quorum, assert_untouched
+from scenarios.test_scaling import ALL, exactly, leader, scale
+
+pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(420)]
+
+_ATTEMPTS = 6
+
+
+def test_a_removal_that_would_leave_no_live_majority(ready: Quorum, writing: Write) -> None:
+    """With one of three frozen no healthy one is removed: it waits and says why; the spec back, nothing happened."""
+    running, voters, writer = ready.running(), ready.voters(), writing(ready)
+    active = leader(ready)
+    frozen, spared = sorted(ALL - {active})
+    with nodes.frozen(ready.pods()[frozen]):
+        wait_until("it is missed", lambda: ready.controller(frozen).get("caughtUp") is False, 60)
+        ready.patch(exactly({active, frozen}))
+
+        def said() -> bool:
+            words = (f"{spared}-", "is not removed now: 2 of the 2 voters that stay must be caught up, and 1 are")
+            return all(word in ready.condition("Progressing")["message"] for word in words)
+
+        wait_until("the reason is told", said, 30)
+        holds_for("nobody is removed", lambda: ready.voters() == voters and said(), 8)
+        assert "operation" not in ready.status()
+        ready.patch(exactly(ALL))
+        wait_until("nothing is left of it", lambda: "removed" not in ready.condition("Progressing")["message"], 30)
+    ready.wait_ready()
+    assert ready.voters() == voters
+    assert "RemoveVoterBegun" not in {reason for reason, _ in ready.events()}
+    assert_untouched(ready, running, ALL)
+    assert_one_quorum(ready, initial=ALL, voters=ALL)
+    assert_nothing_lost(writer)
+
+
+def test_an_id_in_use_elsewhere(ready: Quorum, writing: Write) -> None:
+    """A broker has the id that is next: no disk is formatted under it, the broker is named; it gone, the id is free."""
+    writer, running = writing(ready), ready.running()
+    other = Broker(quorum=ready, node_id=3003, controllers=tuple(WAYS_IN))
+    other.start()
+    try:
+        wait_until("it fetches", lambda: any(key.startswith("3003-") for key in ready.observers()), 60)
+        scale(ready, 4)
+
+        def said() -> bool:
+            return "node id 3003 is in use elsewhere" in ready.condition("Progressing").get("message", "")
+
+        wait_until("the reason is told", said, 60)
+        holds_for("nothing is formatted", lambda: said() and not ready.pods("formatter"), 8)
+        assert len(ready.voters()) == 3
+    finally:
+        other.stop()
+    ready.wait_ready(180)
+    assert len(ready.voters()) == 4
+    assert_untouched(ready, running, ALL)
+    assert_nothing_lost(writer)
+
+
+def test_a_drain_during_a_change_waits_for_its_end(ready: Quorum, writing: Write) -> None:
+    """While a change is open no voter may be evicted; the change closed, the drain goes on by itself."""
+    writer, voters_before = writing(ready), len(ready.voters())
+    serving = {pod["spec"]["nodeName"] for pod in operator.pods()}
+    held = freeze_within_a_change(ready)
+    node_id, pod = next((key, pod) for key, pod in ready.pods().items() if pod["spec"]["nodeName"] not in serving)
+    node = pod["spec"]["nodeName"]
+    drain = ("kubectl", "drain", node, f"--pod-selector=kafkaquorum.io/quorum={ready.name}", "--ignore-daemonsets")
+    try:
+        code, output, errors = run(*drain, "--delete-emptydir-data", "--timeout=15s")
+        assert code != 0, output
+        assert "disruption budget" in errors
+        assert ready.running()[node_id][0] == pod["metadata"]["uid"]
+        assert len(ready.voters()) in {voters_before, voters_before + 1}
+        nodes.signal_container(held, "SIGCONT")
+        kubectl(*drain[1:], "--delete-emptydir-data", "--timeout=120s", timeout_s=130)
+        assert "operation" not in ready.status()
+    finally:
+        nodes.signal_container(held, "SIGCONT")
+        kubectl("uncordon", node)
+    ready.wait_ready(180)
+    assert_nothing_lost(writer)
+
+
+def freeze_within_a_change(quorum: Quorum) -> dict[str, object]:
+    """Stop the operator's process while a voter change is open and the budget holds all voters; returns its pod.
+
+    A change is open for a moment only, so it is begun again until the moment is met.
+    """
+    pod = operator.wait_acting()
+    for attempt in range(_ATTEMPTS):
+        budget = f"{quorum.name}-voters"
+        columns = "custom-columns=N:.spec.minAvailable"
+        look = ("kubectl", "-n", quorum.namespace, "get", "pdb", budget, "-w", "--no-headers", "-o", columns)
+        voters = len(quorum.voters())
+        with subprocess.Popen(look, stdout=subprocess.PIPE, text=True) as watch:
+            assert watch.stdout is not None
+            scale(quorum, 3 if attempt % 2 else 4)
+            for line in watch.stdout:
+                if line.strip() == str(voters):
+                    break
+            nodes.signal_container(pod, "SIGSTOP")
+            watch.terminate()
+        if quorum.status().get("operation") and held_budget(quorum) >= len(quorum.voters()):
+            print(f"the change was open at attempt {attempt + 1}: {quorum.status()['operation']['type']}")
+            return pod
+        nodes.signal_container(pod, "SIGCONT")
+        quorum.wait_ready(180)
+    pytest.fail("no open change was met")
+
+
+def held_budget(quorum: Quorum) -> int:
+    """How many voters the disruption budget holds."""
+    return int(get(quorum.namespace, "pdb", f"{quorum.name}-voters")["spec"]["minAvailable"])

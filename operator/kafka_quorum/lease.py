@@ -1,0 +1,136 @@
+"""Which operator acts: the one that holds a Lease of Kubernetes, renewed in time by its own clock.
+
+Another holder's lease is taken over once it has not changed for its whole duration, by our own monotonic clock: stamps
+of other machines are never compared. An operator stops acting `MARGIN_S` before others may begin, counted from before
+its last good renewal was sent. The lease only spares two operators each other's work; no absolute safety rule hangs on
+it, for a process can sleep between a look at its clock and an act.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from datetime import UTC
+from typing import Final
+
+from kafka_quorum.errors import KubeAlreadyExists, KubeConflict, KubeError
+from kafka_quorum.kube.protocol import LEASES, Json, KubeApi
+from kafka_quorum.settings import Clock, Settings
+
+DURATION_S: Final = 15.0
+RENEW_EVERY_S: Final = 5.0
+MARGIN_S: Final = 5.0
+_RETRY_S: Final = 2.0
+
+logger = logging.getLogger(__name__)
+
+
+class Lease:
+    """One lease, and whether this process holds it."""
+
+    def __init__(self, kube: KubeApi, clock: Clock, settings: Settings) -> None:
+        """Hold nothing yet."""
+        self._kube = kube
+        self._clock = clock
+        self._settings = settings
+        self._held_until_s = 0.0
+        self._seen: tuple[str, str] | None = None
+        """The other holder and the resource version of its lease."""
+        self._seen_at_s = 0.0
+        self._said = ""
+
+    def held(self) -> bool:
+        """Whether this process may act now."""
+        return self._clock.monotonic() < self._held_until_s
+
+    async def keep(self, acquired: Callable[[], None]) -> None:
+        """Acquire and renew for ever; `acquired` is called whenever the lease was not held and is now."""
+        while True:
+            before = self.held()
+            await self.step()
+            if self.held() and not before:
+                acquired()
+            await asyncio.sleep(RENEW_EVERY_S if self.held() else _RETRY_S)
+
+    async def step(self) -> None:
+        """One attempt to acquire or renew. A failed one is logged once; what is held lapses by itself."""
+        try:
+            async with asyncio.timeout(RENEW_EVERY_S):
+                await self._try()
+        except (KubeConflict, KubeAlreadyExists):
+            return  # somebody else was faster: the next attempt sees it
+        except (KubeError, TimeoutError) as error:
+            why = str(error) or f"no answer within {RENEW_EVERY_S:g} s"
+            self._say(logging.WARNING, f"the lease cannot be renewed, and nothing is done without it: {why}")
+
+    async def release(self) -> None:
+        """Give it up, so that the next operator need not wait. Nothing depends on it."""
+        if not self.held():
+            return
+        self._held_until_s = 0.0
+        with contextlib.suppress(KubeError):
+            present = await self._get()
+            if present is not None and _holder(present) == self._settings.holder:
+                present["spec"]["holderIdentity"] = ""
+                await self._kube.replace(LEASES, self._settings.lease_namespace, present)
+
+    async def _try(self) -> None:
+        sent_s = self._clock.monotonic()
+        present = await self._get()
+        if present is None:
+            await self._kube.create(LEASES, self._settings.lease_namespace, self._body(transitions=0))
+        elif _holder(present) == self._settings.holder or self._lapsed(present, sent_s):
+            await self._kube.replace(LEASES, self._settings.lease_namespace, self._renewed(present))
+        else:
+            self._held_until_s = 0.0
+            self._say(logging.INFO, f"{_holder(present)} holds the lease: this operator stands by")
+            return
+        self._held_until_s = sent_s + DURATION_S - MARGIN_S
+        self._say(logging.INFO, "this operator holds the lease, and acts")
+
+    def _lapsed(self, present: Json, now_s: float) -> bool:
+        """Whether nobody holds it, or its holder has not renewed it for its duration, as far as we looked."""
+        if not _holder(present):
+            return True
+        seen = (_holder(present), str(present["metadata"]["resourceVersion"]))
+        if seen != self._seen:
+            self._seen, self._seen_at_s = seen, now_s
+        return now_s - self._seen_at_s > float(present["spec"].get("leaseDurationSeconds") or DURATION_S)
+
+    def _renewed(self, present: Json) -> Json:
+        spec = present["spec"]
+        taken = _holder(present) != self._settings.holder
+        transitions = int(spec.get("leaseTransitions") or 0) + (1 if taken else 0)
+        body = self._body(transitions=transitions)
+        if not taken:
+            body["spec"]["acquireTime"] = spec.get("acquireTime") or body["spec"]["acquireTime"]
+        body["metadata"]["resourceVersion"] = present["metadata"]["resourceVersion"]
+        return body
+
+    def _body(self, *, transitions: int) -> Json:
+        now = self._clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return {
+            "apiVersion": LEASES.api_version,
+            "kind": LEASES.kind,
+            "metadata": {"name": self._settings.lease_name, "namespace": self._settings.lease_namespace},
+            "spec": {
+                "holderIdentity": self._settings.holder,
+                "leaseDurationSeconds": int(DURATION_S),
+                "acquireTime": now,
+                "renewTime": now,
+                "leaseTransitions": transitions,
+            },
+        }
+
+    async def _get(self) -> Json | None:
+        return await self._kube.get(LEASES, self._settings.lease_namespace, self._settings.lease_name)
+
+    def _say(self, level: int, text: str) -> None:
+        """Log what is new."""
+        if text != self._said:
+            self._said = text
+            logger.log(level, "%s", text)
+
+
+def _holder(item: Json) -> str:
+    return str(item.get("spec", {}).get("holderIdentity") or "")

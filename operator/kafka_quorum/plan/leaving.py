@@ -1,0 +1,93 @@
+"""Controllers and disks that go: removed by the spec, given up with a lost node, and the volumes that they leave.
+
+The order is always the same: out of the voter set and seen committed, out of the record (which retires the directory id
+for ever), the pod stopped, the volume released by the policy for scaled volumes. A lost node's disk is retired first,
+for nobody can ask it; its old claim waits until its key is removed from the voters.
+"""
+
+from kafka_quorum.model.actions import AnnotateClaim, DeleteClaim, RecordChange, WriteRecord
+from kafka_quorum.model.desired import Desired, VolumeFate
+from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity, with_disk_lost, without_node
+from kafka_quorum.model.ids import DirectoryID, NodeID
+from kafka_quorum.model.names import RETIRED, claim_name
+from kafka_quorum.model.nodes import is_down, node_of
+from kafka_quorum.model.observed import Claim, Observed
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.plan.part import Part, merged
+from kafka_quorum.plan.safety import may_delete_claim, may_drop_node, may_retire_node
+
+
+def removed(observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
+    """Controllers that the spec does not name any more leave the record once they are no voters."""
+    unwanted = [node for node in record.nodes if node.node_id not in wanted]
+    if record.phase is not BootstrapPhase.STARTED:
+        return merged(_waits_for_start(node) for node in unwanted)
+    return merged(_drop(observed, record, node) for node in unwanted)
+
+
+def _waits_for_start(node: NodeIdentity) -> Part:
+    text = f"controller {node.node_id} is removed once the quorum has started"
+    return Part(waits=(_wait(Severity.HELD, "RemovingController", text, node),))
+
+
+def _drop(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
+    verdict = may_drop_node(observed, record, node)
+    if not verdict.allowed:
+        wait = _wait(Severity.PROGRESS, "RemovingController", verdict.reason, node)
+        return Part(verdicts=(verdict,), waits=(wait,))
+    message = f"controller {node.node_id} is removed, and directory id {node.directory_id} retired"
+    write = WriteRecord(record=without_node(record, node.node_id), change=RecordChange.NODES_REMOVED, message=message)
+    return Part(exclusive=write, verdicts=(verdict,))
+
+
+def lost_nodes(desired: Desired, observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
+    """Wanted controllers on a Kubernetes node that is down: waited for, and given up by the policy."""
+    if record.phase is not BootstrapPhase.STARTED:
+        return Part()
+    return merged(
+        _lost_node(desired, observed, record, node)
+        for node in record.nodes
+        if node.node_id in wanted and is_down(observed, node_of(observed, node))
+    )
+
+
+def _lost_node(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
+    verdict = may_retire_node(desired, observed, record, node)
+    if not verdict.allowed:
+        wait = _wait(Severity.DEGRADED, "LostNode", verdict.reason, node)
+        return Part(verdicts=(verdict,), waits=(wait,))
+    message = f"controller {node.node_id} is given up with its node: {verdict.reason}"
+    retired = with_disk_lost(record, node.node_id, new_claim=True)
+    write = WriteRecord(record=retired, change=RecordChange.NODE_LOST, message=message)
+    return Part(exclusive=write, verdicts=(verdict,))
+
+
+def released(desired: Desired, observed: Observed, record: IdentityRecord, *, delete: bool) -> Part:
+    """Claims that no controller of the record uses: marked as retired, and deleted where the policy says so.
+
+    Without `delete` they are only marked: the policy is that of an earlier spec, and not this one's word.
+    """
+    if record.phase is not BootstrapPhase.STARTED:
+        return Part()
+    present = {claim_name(desired.name, node) for node in record.nodes}
+    left = (claim for claim in observed.claims if claim.name not in present and not claim.deleting)
+    return merged(_release(desired, observed, record, claim, delete=delete) for claim in left)
+
+
+def _release(desired: Desired, observed: Observed, record: IdentityRecord, claim: Claim, *, delete: bool) -> Part:
+    retired = claim.directory_id in record.retired
+    if retired and claim.phase != RETIRED:
+        directory_id = DirectoryID(claim.directory_id) if claim.directory_id else None
+        mark = AnnotateClaim(claim=claim, directory_id=directory_id, grow_to=None, retired=True)
+        return Part(actions=(mark,))
+    if not delete or desired.storage.when_scaled is VolumeFate.RETAIN:
+        return Part()
+    verdict = may_delete_claim(record, observed, claim)
+    if not verdict.allowed:
+        return Part(verdicts=(verdict,))
+    message = f"claim {claim.name} is released: {verdict.reason}"
+    return Part(actions=(DeleteClaim(claim=claim, message=message),), verdicts=(verdict,))
+
+
+def _wait(severity: Severity, reason: str, message: str, node: NodeIdentity) -> Wait:
+    return Wait(severity=severity, reason=reason, message=message, node_id=node.node_id)

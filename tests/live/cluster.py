@@ -1,0 +1,329 @@
+"""A cluster without Kubernetes: the simulation's API server, real Kafka processes, and the operator's own loops.
+
+The operator is the real one from its loops down, with its own client to Kafka and the machine's clock. Only the API
+server is the model; a scheduler and a claim controller stand beside it, as little as pods need.
+"""
+
+import asyncio
+import contextlib
+import logging
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from tests.live.containers import Runtime
+from tests.live.jars import Kafka
+from tests.live.kubelet import LiveKubelet, empty
+from tests.live.process import ServerProcess
+from tests.live.recorder import Recorder
+from tests.live.storage import read_properties
+from tests.live.waiting import NeverHappenedError, wait_for
+from tests.simulation.clock import VirtualClock
+from tests.simulation.kube_model import KubeModel, Written, claims_of
+
+from kafka_quorum.kube.protocol import CLAIMS, NODES, PODS, QUORUMS, Json, ResourceType
+from kafka_quorum.loops import Loops
+from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.names import LABEL_NODE, LABEL_QUORUM
+from kafka_quorum.model.quorum import QuorumAnswer
+from kafka_quorum.reconcile import QuorumKey, Reconciler
+from kafka_quorum.resources.properties import DATA_PATH, LOG_DIR
+from kafka_quorum.settings import Settings, SystemClock, SystemIds
+from kafka_quorum.wire.admin import KafkaControllers
+
+NAMESPACE: Final = "kafka"
+NAME: Final = "demo"
+KEY: Final = QuorumKey(namespace=NAMESPACE, name=NAME)
+NODE_NAMES: Final = ("node-a", "node-b", "node-c", "node-d", "node-e")
+SETTLED_S: Final = 90.0
+"""Generous: a change takes seconds on an idle machine, and every server that starts takes a share of it."""
+_LOOPS: Final = "kafka_quorum.loops"
+_STOP_S: Final = 20.0
+_TICK_S: Final = 0.05
+T = TypeVar("T")
+
+
+class RunningClock(VirtualClock):
+    """The machine's clock, for the API server's stamps; `advance` is for those who keep time in their hands."""
+
+    def now(self) -> datetime:
+        """Wall time in UTC."""
+        return datetime.now(tz=UTC)
+
+    def monotonic(self) -> float:
+        """Seconds since some moment."""
+        return time.monotonic()
+
+
+class LiveKube:
+    """`KubeApi` over the model. Nothing goes wrong here: accidents happen to Kafka, not to the API server."""
+
+    def __init__(self, kube: KubeModel) -> None:
+        """Ask this one."""
+        self._kube = kube
+
+    async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
+        """One object or None."""
+        return await self._ask(lambda: self._kube.get(resource, namespace, name))
+
+    async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+        """Every object of the type with all of these labels."""
+        return await self._ask(lambda: self._kube.list(resource, namespace, labels))
+
+    async def create(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Create."""
+        return await self._ask(lambda: self._kube.create(resource, namespace, body))
+
+    async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Replace at a resource version."""
+        return await self._ask(lambda: self._kube.replace(resource, namespace, body))
+
+    async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Server-side apply."""
+        return await self._ask(lambda: self._kube.apply(resource, namespace, body))
+
+    async def patch(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        body: Json,
+        *,
+        subresource: str = "",
+        strategic: bool = False,
+    ) -> Json:
+        """Merge patch."""
+        return await self._ask(
+            lambda: self._kube.patch(resource, namespace, name, body, subresource=subresource, strategic=strategic)
+        )
+
+    async def delete(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        *,
+        uid: str,
+        resource_version: str | None = None,
+        ended: bool = False,
+    ) -> None:
+        """Delete exactly this object."""
+        await self._ask(
+            lambda: self._kube.delete(
+                resource, namespace, name, uid=uid, resource_version=resource_version, ended=ended
+            )
+        )
+
+    async def _ask(self, request: Callable[[], T]) -> T:
+        await asyncio.sleep(0)  # others get their turn, as with any request
+        self._kube.operator_writes = True
+        try:
+            return request()
+        finally:
+            self._kube.operator_writes = False
+
+
+class _Faults(logging.Handler):
+    """What the operator itself calls its own faults: passes that ended in an exception nobody expected."""
+
+    def __init__(self) -> None:
+        super().__init__(level=logging.ERROR)
+        self.told: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.told.append(self.format(record))
+
+
+class LiveCluster:
+    """One quorum, its operator, and everything around them. `close` ends every process."""
+
+    def __init__(self, kafka: Kafka, directory: Path) -> None:
+        """Nodes, and nothing else yet."""
+        self._clock = RunningClock()
+        self.kube = KubeModel(self._clock)
+        self.kubelet = LiveKubelet(self.kube, self._clock, Runtime(kafka=kafka, directory=directory))
+        self.recorder = Recorder(lambda: self.kubelet.endpoints)
+        self._controllers = KafkaControllers()
+        self._loops: Loops | None = None
+        self._moving: asyncio.Task[None] | None = None
+        self._faults = _Faults()
+        for name in NODE_NAMES:
+            ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+            self.kube.create(NODES, "", {"metadata": {"name": name}, "status": ready})
+        self.kube.watchers.append(self._watch)
+
+    async def open(self) -> None:
+        """Let it move, and start the operator."""
+        logging.getLogger(_LOOPS).addHandler(self._faults)
+        self.recorder.start()
+        self._moving = asyncio.create_task(self._move())
+        self.start_operator()
+
+    async def close(self) -> None:
+        """End everything."""
+        try:
+            await self.stop_operator()
+        finally:
+            if self._moving is not None:
+                self._moving.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await self._moving
+            self.recorder.stop()
+            self.kubelet.close()
+            logging.getLogger(_LOOPS).removeHandler(self._faults)
+            await self._controllers.close()
+
+    # The operator
+
+    def start_operator(self) -> None:
+        """A new operator, which knows nothing."""
+        reconciler = Reconciler(
+            kube=LiveKube(self.kube),
+            controllers=self._controllers,
+            clock=SystemClock(),
+            ids=SystemIds(),
+            settings=Settings(holder="live"),
+        )
+        self._loops = Loops(reconciler)
+        if self.kube.get(QUORUMS, NAMESPACE, NAME) is not None:
+            self._loops.wake(KEY, create=True)
+
+    async def stop_operator(self) -> None:
+        """End the operator wherever it stands: a request that it waits for may be carried out all the same."""
+        if self._loops is not None:
+            stopping = asyncio.create_task(self._loops.stop())
+            self._loops = None
+            ended, _ = await asyncio.wait({stopping}, timeout=_STOP_S)
+            stopping.cancel()
+            assert ended, f"the operator was told to stop, and still ran {_STOP_S:g} s later"
+
+    def _watch(self, written: Written) -> None:
+        ours = written.key[0] == QUORUMS.plural
+        if self._loops is not None and (ours or written.labels.get(LABEL_QUORUM) == NAME):
+            self._loops.wake(KEY, create=ours)
+
+    # What somebody does
+
+    def apply(self, spec: Json) -> None:
+        """Create the resource, or change its spec."""
+        body = {"metadata": {"name": NAME}, "spec": spec}
+        if self.kube.get(QUORUMS, NAMESPACE, NAME) is None:
+            self.kube.create(QUORUMS, NAMESPACE, body)
+        else:
+            self.kube.patch(QUORUMS, NAMESPACE, NAME, {"spec": spec})
+
+    def process(self, node_id: int) -> ServerProcess:
+        """Kafka of this node id, which has to run."""
+        process = self.kubelet.of_node(node_id).process
+        if process is None:
+            raise LookupError(f"controller {node_id} does not run")
+        return process
+
+    def lose_disk(self, node_id: int) -> None:
+        """Kafka dies, and everything on its volume is gone."""
+        sandbox = self.kubelet.of_node(node_id)
+        if sandbox.process is not None:
+            sandbox.process.kill()
+        empty(sandbox.volume)
+
+    # What is to be seen
+
+    @property
+    def resource(self) -> Json:
+        """The resource as it is."""
+        body = self.kube.get(QUORUMS, NAMESPACE, NAME)
+        assert body is not None
+        return body
+
+    def condition(self, kind: str) -> Json:
+        """A condition of the resource, empty if it is not there."""
+        rows = (self.resource.get("status") or {}).get("conditions") or []
+        return next((row for row in rows if row["type"] == kind), {})
+
+    @property
+    def operation(self) -> Json:
+        """The voter change that is open, empty if there is none."""
+        return dict((self.resource.get("status") or {}).get("operation") or {})
+
+    @property
+    def claimed(self) -> set[int]:
+        """The controllers that have a claim."""
+        return {int(claim["metadata"]["labels"][LABEL_NODE]) for claim in self.kube.all(CLAIMS)}
+
+    def key(self, node_id: int) -> ReplicaKey:
+        """The replica that lies on a controller's disk."""
+        volume = self.kubelet.of_node(node_id).volume
+        meta = read_properties(volume / LOG_DIR.removeprefix(f"{DATA_PATH}/") / "meta.properties")
+        return ReplicaKey(node_id=NodeID(int(meta["node.id"])), directory_id=DirectoryID(meta["directory.id"]))
+
+    async def look(self) -> QuorumAnswer | None:
+        """What the leader says, if there is one."""
+        return await self.recorder.look()
+
+    async def ready(self, node_ids: set[int]) -> QuorumAnswer:
+        """Wait until the resource is Ready with exactly these controllers, and Kafka says the same."""
+
+        async def settled() -> QuorumAnswer | None:
+            assert not self._faults.told, self._faults.told[0]
+            row, generation = self.condition("Ready"), self.resource["metadata"]["generation"]
+            if row.get("status") != "True" or row.get("observedGeneration") != generation or self.operation:
+                return None
+            answer = await self.look()
+            voters = set() if answer is None else {int(replica.key.node_id) for replica in answer.voters}
+            return answer if voters == node_ids else None
+
+        try:
+            return await wait_for(f"Ready with {sorted(node_ids)}", settled, deadline_s=SETTLED_S)
+        except NeverHappenedError as error:
+            raise NeverHappenedError(f"{error}; {self.told()}") from error
+
+    def told(self) -> str:
+        """What the resource and the pods say, for whoever has to find out why."""
+        status: dict[str, Any] = self.resource.get("status") or {}
+        conditions = [f"{row['type']}={row['status']} {row['message']}" for row in status.get("conditions") or []]
+        pods = [f"{pod['metadata']['name']} {pod['status']}" for pod in self.kube.all(PODS)]
+        return "; ".join((*conditions, f"operation {self.operation}", *pods))
+
+    # The rest of the cluster
+
+    async def _move(self) -> None:
+        began_s = time.monotonic()
+        while True:
+            self._clock.elapsed_s = time.monotonic() - began_s
+            self._schedule()
+            self.kubelet.tick()
+            self._finish_claims()
+            await asyncio.sleep(_TICK_S)
+
+    def _schedule(self) -> None:
+        for pod in self.kube.all(PODS):
+            if pod["spec"].get("nodeName") or "deletionTimestamp" in pod["metadata"]:
+                continue
+            namespace, name = pod["metadata"]["namespace"], claims_of(pod)[0]
+            claim = self.kube.get(CLAIMS, namespace, name)
+            if claim is None or "deletionTimestamp" in claim["metadata"]:
+                continue
+            bound = claim["metadata"].get("annotations", {}).get("volume.kubernetes.io/selected-node", "")
+            if not bound:
+                bound = self._free_node()
+                noted = {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": bound}}}
+                self.kube.put_status(CLAIMS, self.kube.patch(CLAIMS, namespace, name, noted), {"phase": "Bound"})
+            self.kube.assign(namespace, pod["metadata"]["name"], bound)
+
+    def _free_node(self) -> str:
+        taken = [
+            claim["metadata"].get("annotations", {}).get("volume.kubernetes.io/selected-node", "")
+            for claim in self.kube.all(CLAIMS)
+        ]
+        return min(NODE_NAMES, key=taken.count)
+
+    def _finish_claims(self) -> None:
+        for claim in self.kube.all(CLAIMS):
+            metadata = claim["metadata"]
+            in_use = self.kube.claim_in_use(metadata["namespace"], metadata["name"])
+            if "deletionTimestamp" in metadata and not in_use:
+                self.kube.remove(CLAIMS, metadata["namespace"], metadata["name"])
+                shutil.rmtree(self.kubelet.volume(metadata["uid"]), ignore_errors=True)

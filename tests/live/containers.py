@@ -1,0 +1,153 @@
+"""Containers of our pods as processes of this machine: their own commands and environments, on paths of their own.
+
+What an image would bring is put in its place: the fixed paths of the pods, the two programs of Kafka that the scripts
+call, and host names, which Java takes from a file. A pod has an address of loopback to itself, so that every controller
+listens at the same port, as in a cluster; only its listener has to be told that address.
+"""
+
+import os
+import shlex
+import socket
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from tests.live.jars import Kafka
+from tests.live.process import ServerProcess
+from tests.live.storage import STORAGE_TOOL
+
+from kafka_quorum.kube.protocol import Json
+from kafka_quorum.resources.properties import CONFIG_PATH, DATA_PATH
+
+_KAFKA_BIN: Final = "/opt/kafka/bin"
+_TERMINATION_LOG: Final = "/dev/termination-log"
+_MESSAGE_LIMIT: Final = 4096
+"""Of bytes of a termination message, as the kubelet has it."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Sandbox:
+    """One pod on its node: an address, a place for its files, the volume, and the container that runs now."""
+
+    namespace: str
+    name: str
+    uid: str
+    claim_uid: str
+    address: str
+    home: Path
+    volume: Path
+    host: str = ""
+    """The name under which others find it; empty for a formatter."""
+    port: int = 0
+    verified: bool = False
+    process: ServerProcess | None = None
+    retry_s: float = 0.0
+    said: Json | None = None
+    """The last termination of the container that runs or waits."""
+    done: bool = False
+    end_by_s: float | None = None
+    """Set while it is being deleted: when patience ends."""
+
+    @property
+    def termination_log(self) -> Path:
+        """Where a container leaves its last words."""
+        return self.home / "termination-log"
+
+    @property
+    def log(self) -> Path:
+        """What its containers said, over all their lives."""
+        return self.home / "output.log"
+
+    @property
+    def running(self) -> bool:
+        """Whether the container that does the pod's work runs."""
+        return self.process is not None and self.verified
+
+
+@dataclass(slots=True, kw_only=True)
+class Runtime:
+    """Starts containers, with the programs of one Kafka release."""
+
+    kafka: Kafka
+    directory: Path
+    _hosts: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Put the programs in their place."""
+        self._bin.mkdir(parents=True, exist_ok=True)
+        self._program("kafka-storage.sh", STORAGE_TOOL)
+        self._program("kafka-server-start.sh", "kafka.Kafka")
+        self._script("sync", ":")  # a process dies here, never the machine: what was written is there
+        self._write_hosts()
+
+    @property
+    def _bin(self) -> Path:
+        return self.directory / "bin"
+
+    @property
+    def _hosts_file(self) -> Path:
+        return self.directory / "hosts"
+
+    def prepare(self, sandbox: Sandbox, files: dict[str, str]) -> None:
+        """Mount the config map, and make the pod's name known."""
+        config = sandbox.home / "config"
+        config.mkdir(parents=True)
+        for name, text in files.items():
+            (config / name).write_text(self._placed(sandbox, text).replace("://:", f"://{sandbox.address}:"))
+        if sandbox.host:
+            self._hosts[sandbox.host] = sandbox.address
+            self._write_hosts()
+
+    def forget(self, sandbox: Sandbox) -> None:
+        """Its name has no address any more, unless another pod has it by now."""
+        if self._hosts.get(sandbox.host) == sandbox.address:
+            del self._hosts[sandbox.host]
+            self._write_hosts()
+
+    def start(self, sandbox: Sandbox, container: Json) -> ServerProcess:
+        """Run a container's command."""
+        command = [self._placed(sandbox, word) for word in container["command"]]
+        own = {row["name"]: self._placed(sandbox, row.get("value", "")) for row in container["env"]}
+        path = f"{self._bin}:{os.environ['PATH']}"
+        sandbox.termination_log.unlink(missing_ok=True)
+        return ServerProcess(command, sandbox.log, {**own, "PATH": path})
+
+    def ended(self, sandbox: Sandbox, exit_code: int, finished_at: str) -> Json:
+        """What the kubelet says of a container that has ended; on an error without last words, those of its log."""
+        words = ""
+        if sandbox.termination_log.exists():
+            words = sandbox.termination_log.read_text(errors="replace")
+        elif exit_code != 0:
+            words = sandbox.log.read_text(errors="replace")
+        return {
+            "exitCode": 128 - exit_code if exit_code < 0 else exit_code,
+            "reason": "Completed" if exit_code == 0 else "Error",
+            "message": words[-_MESSAGE_LIMIT:],
+            "finishedAt": finished_at,
+        }
+
+    def _placed(self, sandbox: Sandbox, text: str) -> str:
+        places = {
+            DATA_PATH: sandbox.volume,
+            CONFIG_PATH: sandbox.home / "config",
+            _TERMINATION_LOG: sandbox.termination_log,
+            _KAFKA_BIN: self._bin,
+        }
+        for path, place in places.items():
+            text = text.replace(path, str(place))
+        return text
+
+    def _program(self, name: str, main: str) -> None:
+        java, *rest = self.kafka.command(main, options=(f"-Djdk.net.hosts.file={self._hosts_file}",))
+        self._script(name, f'exec {shlex.quote(java)} $KAFKA_LOG4J_OPTS $KAFKA_OPTS {shlex.join(rest)} "$@"')
+
+    def _script(self, name: str, line: str) -> None:
+        program = self._bin / name
+        program.write_text(f"#!/bin/sh\n{line}\n")
+        program.chmod(0o755)
+
+    def _write_hosts(self) -> None:
+        rows = {"localhost": "127.0.0.1", socket.gethostname(): "127.0.0.1", **self._hosts}
+        written = self._hosts_file.with_suffix(".new")
+        written.write_text("".join(f"{address} {host}\n" for host, address in rows.items()))
+        written.replace(self._hosts_file)

@@ -1,0 +1,193 @@
+"""The kubelet of every node, with real processes: formatters run Kafka's real tool, Kafka pods run Kafka.
+
+`tick` looks at every scheduled pod once and never waits. A pod's status says what a kubelet's would; probes are not
+made. Pods that are deleted get SIGTERM and some time, pods that are gone from the API server are killed.
+"""
+
+import random
+import shutil
+import time
+from pathlib import Path
+from typing import Final
+
+from tests.live.containers import Runtime, Sandbox
+from tests.simulation.clock import VirtualClock
+from tests.simulation.kube_model import KubeModel, claims_of
+
+from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, Json
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.names import KAFKA_CONTAINER, LABEL_NODE, LABEL_ROLE, VERIFY_CONTAINER
+from kafka_quorum.model.quorum import Endpoint
+
+BACK_OFF_S: Final = 1.0
+GRACE_S: Final = 10.0
+
+
+class LiveKubelet:
+    """Every pod that is scheduled."""
+
+    def __init__(self, kube: KubeModel, clock: VirtualClock, runtime: Runtime) -> None:
+        """Begin with no sandbox."""
+        self._kube, self._clock, self._runtime = kube, clock, runtime
+        self._network = f"127.{random.randint(2, 250)}.{random.randint(0, 250)}"
+        self._addresses = 0
+        self.sandboxes: dict[str, Sandbox] = {}
+        self.endpoints: tuple[Endpoint, ...] = ()
+        """Where Kafka may answer; replaced as a whole, so that another thread may read it."""
+
+    def tick(self) -> None:
+        """Look at every pod once."""
+        pods = {pod["metadata"]["uid"]: pod for pod in self._kube.all(PODS) if pod["spec"].get("nodeName")}
+        for sandbox in [one for uid, one in self.sandboxes.items() if uid not in pods]:
+            self._drop(sandbox)
+        for pod in pods.values():
+            self._pod(pod)
+        self.endpoints = tuple(
+            Endpoint(node_id=_node_id(pods[one.uid]), host=one.address, port=one.port)
+            for one in self.sandboxes.values()
+            if one.running and one.host and one.uid in pods
+        )
+
+    def of_node(self, node_id: int) -> Sandbox:
+        """The sandbox in which Kafka of this node id runs or ran last."""
+        for pod in self._kube.all(PODS):
+            sandbox = self.sandboxes.get(pod["metadata"]["uid"])
+            if sandbox is not None and sandbox.host and _node_id(pod) == node_id:
+                return sandbox
+        raise LookupError(f"controller {node_id} has no pod")
+
+    def volume(self, claim_uid: str) -> Path:
+        """The directory behind a claim."""
+        return self._runtime.directory / "volumes" / claim_uid
+
+    def close(self) -> None:
+        """End every process."""
+        for sandbox in list(self.sandboxes.values()):
+            self._drop(sandbox)
+
+    # One pod
+
+    def _pod(self, pod: Json) -> None:
+        sandbox = self.sandboxes.get(pod["metadata"]["uid"])
+        if "deletionTimestamp" in pod["metadata"]:
+            self._end(pod, sandbox)
+            return
+        if sandbox is None:
+            self._prepare(pod)
+        elif not sandbox.done:
+            self._run(pod, sandbox)
+
+    def _end(self, pod: Json, sandbox: Sandbox | None) -> None:
+        if sandbox is not None and sandbox.process is not None and sandbox.process.exit_code is None:
+            if sandbox.end_by_s is None:
+                sandbox.end_by_s = time.monotonic() + GRACE_S
+                sandbox.process.terminate()
+            if time.monotonic() < sandbox.end_by_s:
+                return
+        if sandbox is not None:
+            self._drop(sandbox)
+        self._kube.remove(PODS, pod["metadata"]["namespace"], pod["metadata"]["name"])
+
+    def _drop(self, sandbox: Sandbox) -> None:
+        if sandbox.process is not None:
+            sandbox.process.kill()
+        self._runtime.forget(sandbox)
+        del self.sandboxes[sandbox.uid]
+
+    def _prepare(self, pod: Json) -> None:
+        """A sandbox, once every volume of the pod can be mounted."""
+        metadata, spec = pod["metadata"], pod["spec"]
+        namespace = metadata["namespace"]
+        claim = self._kube.get(CLAIMS, namespace, claims_of(pod)[0])
+        names = [volume["configMap"]["name"] for volume in spec["volumes"] if "configMap" in volume]
+        maps = [self._kube.get(CONFIG_MAPS, namespace, name) for name in names]
+        if claim is None or None in maps:
+            rows = {"containerStatuses": [_row(pod, {"waiting": {"reason": "ContainerCreating"}})]}
+            self._write(pod, {"phase": "Pending", **rows})
+            return
+        self._addresses += 1
+        volume = self.volume(claim["metadata"]["uid"])
+        volume.mkdir(parents=True, exist_ok=True)
+        formats = metadata["labels"].get(LABEL_ROLE) == "formatter"
+        sandbox = Sandbox(
+            namespace=namespace,
+            name=metadata["name"],
+            uid=metadata["uid"],
+            claim_uid=claim["metadata"]["uid"],
+            address=f"{self._network}.{self._addresses}",
+            home=self._runtime.directory / "pods" / f"{metadata['name']}-{metadata['uid']}",
+            volume=volume,
+            host="" if formats else f"{spec['hostname']}.{spec['subdomain']}.{namespace}.svc",
+            port=0 if formats else int(spec["containers"][0]["ports"][0]["containerPort"]),
+            verified=formats,
+        )
+        self._runtime.prepare(sandbox, {name: text for one in maps if one for name, text in one["data"].items()})
+        self.sandboxes[sandbox.uid] = sandbox
+
+    def _run(self, pod: Json, sandbox: Sandbox) -> None:
+        """Start the container whose turn it is, or see how it ended."""
+        if sandbox.process is None:
+            if time.monotonic() >= sandbox.retry_s:
+                containers = pod["spec"]["containers"] if sandbox.verified else pod["spec"]["initContainers"]
+                sandbox.process = self._runtime.start(sandbox, containers[0])
+                self._state(pod, sandbox, {"running": {"startedAt": self._clock.stamp()}}, phase="Running")
+            return
+        code = sandbox.process.exit_code
+        if code is None:
+            return
+        sandbox.process = None
+        ended = self._runtime.ended(sandbox, code, self._clock.stamp())
+        if not sandbox.host:
+            sandbox.done = True
+            self._state(pod, sandbox, {"terminated": ended}, phase="Succeeded" if code == 0 else "Failed")
+        elif code == 0 and not sandbox.verified:
+            sandbox.verified, sandbox.said = True, None
+            self._state(pod, sandbox, {"waiting": {"reason": "PodInitializing"}})
+        else:
+            sandbox.said, sandbox.retry_s = ended, time.monotonic() + BACK_OFF_S
+            self._state(pod, sandbox, {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off restarting"}})
+
+    # What it says
+
+    def _state(self, pod: Json, sandbox: Sandbox, state: Json, *, phase: str = "Pending") -> None:
+        """Write the state of the container whose turn it is."""
+        last = {"lastState": {"terminated": sandbox.said}} if sandbox.said else {}
+        status: Json = {"phase": phase if sandbox.verified else "Pending", "podIP": sandbox.address}
+        if not pod["spec"].get("initContainers"):
+            status["containerStatuses"] = [_row(pod, state)]
+        elif sandbox.verified:
+            passed = {"terminated": {"exitCode": 0, "reason": "Completed"}}
+            status["initContainerStatuses"] = [{"name": VERIFY_CONTAINER, "state": passed}]
+            status["containerStatuses"] = [{"name": KAFKA_CONTAINER, "state": state, **last}]
+        else:
+            waits = {"waiting": {"reason": "PodInitializing"}}
+            status["initContainerStatuses"] = [{"name": VERIFY_CONTAINER, "state": state, **last}]
+            status["containerStatuses"] = [{"name": KAFKA_CONTAINER, "state": waits}]
+        self._write(pod, status)
+
+    def _write(self, pod: Json, status: Json) -> None:
+        """Write what the kubelet owns of a status; conditions of others stay."""
+        own = [{"type": "PodScheduled", "status": "True"}, {"type": "Initialized", "status": "True"}]
+        kept = [
+            row
+            for row in pod.get("status", {}).get("conditions", [])
+            if row["type"] not in ("PodScheduled", "Initialized")
+        ]
+        self._kube.put_status(PODS, pod, {**status, "conditions": [*own, *kept]})
+
+
+def empty(volume: Path) -> None:
+    """Everything in it is gone; the directory stays, as a mount point does."""
+    for entry in volume.iterdir():
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+
+
+def _row(pod: Json, state: Json) -> Json:
+    return {"name": pod["spec"]["containers"][0]["name"], "state": state}
+
+
+def _node_id(pod: Json) -> NodeID:
+    return NodeID(int(pod["metadata"]["labels"][LABEL_NODE]))

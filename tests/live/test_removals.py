@@ -1,0 +1,397 @@
+"""RemoveRaftVoter's real answers, case by case of `answers.REMOVE_VOTER`, and what becomes of a quorum after them."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+import pytest_asyncio
+from tests.live.answers import DURING_A_CHANGE, REMOVE_VOTER, Asked, Cluster, Removed, RemoveVoterCase, Second
+from tests.live.quorum import LiveNode, LiveQuorum, new_uuid
+from tests.live.storage import NoInitialControllers
+from tests.live.waiting import wait_for
+
+from kafka_quorum.errors import KafkaError, KafkaRefused, KafkaUnreachable
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.quorum import AddVoter, QuorumAnswer, RemoveVoter, Replica
+from kafka_quorum.wire.admin import KafkaControllers
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(180), pytest.mark.asyncio(loop_scope="module")]
+
+VOTERS, OBSERVER = (3000, 3001, 3002), 3003
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cast:
+    """Who is who in a case."""
+
+    leader: LiveNode
+    first: LiveNode
+    second: LiveNode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """Three voters and a caught-up observer; `whole` makes it so again after every case."""
+
+    quorum: LiveQuorum
+    controllers: KafkaControllers
+
+    async def whole(self) -> Cast:
+        """All three are voters and fetch, and the observer has caught up."""
+        voters = [self.quorum.nodes[NodeID(each)] for each in VOTERS]
+
+        async def complete() -> bool | None:
+            _, answer = await self.quorum.leader(self.controllers)
+            for node in voters:
+                if node.key not in keys(answer):
+                    await self.add_again(node)
+                    return None
+            return True
+
+        await wait_for("three voters", complete)
+        await self.quorum.observer(self.controllers, self.observer.key)
+        leader = (await self.quorum.leader(self.controllers))[0]
+
+        async def all_fetch() -> QuorumAnswer | None:
+            answer = await self.controllers.describe_quorum(leader.endpoint)
+            now_ms = max(row.last_fetch_ms for row in answer.voters)
+            return answer if all(now_ms - row.last_fetch_ms < 1_000 for row in answer.voters) else None
+
+        await wait_for("three voters that fetch", all_fetch)
+        first, second = (node for node in voters if node is not leader)
+        return Cast(leader=leader, first=first, second=second)
+
+    async def add_again(self, node: LiveNode) -> None:
+        """Make a voter of it again, once it has caught up."""
+        await self.quorum.observer(self.controllers, node.key)
+        leader, _ = await self.quorum.leader(self.controllers)
+        await self.controllers.add_voter(leader.endpoint, self.adding(node))
+
+    @property
+    def observer(self) -> LiveNode:
+        """The one that is no voter."""
+        return self.quorum.nodes[NodeID(OBSERVER)]
+
+    def adding(self, node: LiveNode) -> AddVoter:
+        """An honest request to add it."""
+        own = self.quorum.cluster_id
+        return AddVoter(cluster_id=own, voter=node.key, listeners=(node.listener,), timeout_ms=10_000)
+
+    def removing(self, voter: ReplicaKey) -> RemoveVoter:
+        """An honest request to remove it."""
+        return RemoveVoter(cluster_id=self.quorum.cluster_id, voter=voter)
+
+
+def keys(answer: QuorumAnswer) -> set[ReplicaKey]:
+    """The voter set."""
+    return {row.key for row in answer.voters}
+
+
+def own_row(answer: QuorumAnswer) -> Replica:
+    """The leader's own row, wherever it stands."""
+    (row,) = (row for row in (*answer.voters, *answer.observers) if row.key.node_id == answer.leader_id)
+    return row
+
+
+@asynccontextmanager
+async def frozen(*nodes: LiveNode) -> AsyncIterator[None]:
+    """Let them stand still for a while."""
+    for node in nodes:
+        node.running.freeze()
+    try:
+        yield
+    finally:
+        for node in nodes:
+            node.running.thaw()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers) -> AsyncIterator[World]:
+    """Start it once for all cases."""
+    quorum = new_quorum("removals")
+    voters, observer = [quorum.add_node(each) for each in VOTERS], quorum.add_node(OBSERVER)
+    quorum.must_format(voters, quorum.initial_controllers(voters))
+    quorum.must_format([observer], NoInitialControllers())
+    quorum.start(*voters, observer)
+    yield World(quorum=quorum, controllers=controllers)
+    quorum.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def alone(new_quorum: Callable[[str], LiveQuorum]) -> AsyncIterator[LiveQuorum]:
+    """A quorum of one."""
+    quorum = new_quorum("alone")
+    node = quorum.add_node(VOTERS[0])
+    quorum.must_format([node], quorum.initial_controllers([node]))
+    quorum.start(node)
+    yield quorum
+    quorum.close()
+
+
+def key_of(removed: Removed, cast: Cast, observer: ReplicaKey) -> ReplicaKey:
+    """The replica key that is sent."""
+    other = DirectoryID(new_uuid())
+    keys_by_role = {
+        Removed.LEADER: cast.leader.key,
+        Removed.FIRST: cast.first.key,
+        Removed.FIRST_OTHER_DIRECTORY: ReplicaKey(node_id=cast.first.node_id, directory_id=other),
+        Removed.FIRST_ZERO_DIRECTORY: ReplicaKey(node_id=cast.first.node_id, directory_id=None),
+        Removed.SECOND: cast.second.key,
+        Removed.OBSERVER: observer,
+        Removed.STRANGER: ReplicaKey(node_id=NodeID(3099), directory_id=other),
+    }
+    return keys_by_role[removed]
+
+
+@asynccontextmanager
+async def as_the_case_says(world: World, second: Second, node: LiveNode) -> AsyncIterator[None]:
+    """Put the second follower's process into the case's condition, and back."""
+    match second:
+        case Second.RUNS:
+            yield
+        case Second.DEAD:
+            node.running.kill()
+            try:
+                yield
+            finally:
+                world.quorum.start(node)
+
+
+async def outcome(controllers: KafkaControllers, asked: LiveNode, body: RemoveVoter) -> str | None:
+    """Kafka's name of the error, None for success."""
+    try:
+        await controllers.remove_voter(asked.endpoint, body)
+    except KafkaRefused as error:
+        return error.name
+    return None
+
+
+@pytest.mark.parametrize("case", [case for case in REMOVE_VOTER if not case.alone], ids=lambda case: case.name)
+async def test_remove_voter_is_answered_as_the_table_says(world: World, case: RemoveVoterCase) -> None:
+    """A real leader (or follower) answers each case as the table says, and changes its voter set only where it says."""
+    cast = await world.whole()
+    before = keys((await world.quorum.leader(world.controllers))[1])
+    own = world.quorum.cluster_id
+    body = RemoveVoter(
+        cluster_id=own if case.cluster is Cluster.OWN else ClusterID(new_uuid()),
+        voter=key_of(case.removed, cast, world.observer.key),
+    )
+    asked = cast.leader if case.asked is Asked.LEADER else cast.first
+    async with as_the_case_says(world, case.second, cast.second):
+        begin_s = time.monotonic()
+        answered = await outcome(world.controllers, asked, body)
+        took_s = time.monotonic() - begin_s
+        shown = None if case.refused else keys((await world.quorum.leader(world.controllers))[1])
+        if case.refused:
+            shown = keys(await world.controllers.describe_quorum(cast.leader.endpoint))
+    assert answered == case.refused
+    assert shown == (before - {body.voter} if case.appended else before)
+    assert case.at_least_s <= took_s < case.at_most_s
+
+
+@pytest.mark.parametrize("case", [case for case in REMOVE_VOTER if case.alone], ids=lambda case: case.name)
+async def test_the_last_voter_is_not_removed(
+    alone: LiveQuorum, controllers: KafkaControllers, case: RemoveVoterCase
+) -> None:
+    """The only voter stays, and the words say that the voter is not there."""
+    leader, before = await alone.leader(controllers)
+    answered = await outcome(controllers, leader, RemoveVoter(cluster_id=alone.cluster_id, voter=leader.key))
+    assert answered == case.refused
+    assert keys(await controllers.describe_quorum(leader.endpoint)) == keys(before)
+
+
+# What becomes of a quorum
+
+
+async def test_a_leader_that_removes_itself_hands_over(world: World) -> None:
+    """It answers success, is a follower with its very next answer, and one of the others leads within a moment."""
+    cast = await world.whole()
+    _, before = await world.quorum.leader(world.controllers)
+    await world.controllers.remove_voter(cast.leader.endpoint, world.removing(cast.leader.key))
+    begin_s = time.monotonic()
+    with pytest.raises(KafkaRefused, match="NOT_LEADER_OR_FOLLOWER"):
+        await world.controllers.describe_quorum(cast.leader.endpoint)
+    again = await outcome(world.controllers, cast.leader, world.removing(cast.leader.key))
+    assert again == "NOT_LEADER_OR_FOLLOWER"
+    leader, answer = await world.quorum.leader(world.controllers)
+    took_s = time.monotonic() - begin_s
+    print(f"a leader that removed itself has a successor after {took_s:.2f} s")  # noqa: T201 - a figure for -s
+    assert leader in (cast.first, cast.second)
+    assert answer.leader_epoch > before.leader_epoch
+    assert keys(answer) == keys(before) - {cast.leader.key}
+    await world.quorum.observer(world.controllers, cast.leader.key)
+
+
+async def test_a_leader_that_is_no_voter_stands_among_the_observers(world: World) -> None:
+    """Until its own removal is committed it leads on, and its own row, its clock in it, is an observer's."""
+    cast = await world.whole()
+    async with frozen(cast.first, cast.second):
+        sending = asyncio.create_task(outcome(world.controllers, cast.leader, world.removing(cast.leader.key)))
+        answer = await shown_without(cast.leader, cast.leader.key)
+        assert await sending == "REQUEST_TIMED_OUT"
+    assert keys(answer) == {cast.first.key, cast.second.key}
+    assert own_row(answer) in answer.observers
+    assert own_row(answer).last_fetch_ms >= max(row.last_fetch_ms for row in answer.voters)
+    assert answer.high_watermark < own_row(answer).log_end_offset
+
+
+async def shown_without(leader: LiveNode, voter: ReplicaKey) -> QuorumAnswer:
+    """The first answer of this leader in which a replica is no voter; on a connection of its own."""
+    watcher = KafkaControllers()
+
+    async def shown() -> QuorumAnswer | None:
+        answer = await watcher.describe_quorum(leader.endpoint)
+        return None if voter in keys(answer) else answer
+
+    try:
+        return await wait_for(f"{leader.node_id} shows a set without {voter}", shown)
+    finally:
+        await watcher.close()
+
+
+@pytest.mark.parametrize("first", ["a removal", "an add"])
+async def test_during_a_change_every_other_one_is_refused(world: World, first: str) -> None:
+    """While an add or a removal is uncommitted, adds and removals are refused at once, even one of no voter."""
+    cast = await world.whole()
+    _, before = await world.quorum.leader(world.controllers)
+    busy = KafkaControllers()
+
+    async def change() -> None:
+        if first == "an add":
+            await busy.add_voter(cast.leader.endpoint, world.adding(world.observer))
+        else:
+            await busy.remove_voter(cast.leader.endpoint, world.removing(cast.first.key))
+
+    async def shown() -> bool | None:
+        answer = await world.controllers.describe_quorum(cast.leader.endpoint)
+        return None if keys(answer) == keys(before) else True
+
+    async with frozen(cast.first, cast.second):
+        changing = asyncio.create_task(change())
+        await wait_for("a changed voter set", shown)
+        begin_s = time.monotonic()
+        answers = [
+            await outcome(world.controllers, cast.leader, world.removing(voter))
+            for voter in (cast.first.key, cast.second.key, world.observer.key)
+        ]
+        with pytest.raises(KafkaRefused) as refusal:
+            await world.controllers.add_voter(cast.leader.endpoint, world.adding(world.observer))
+        took_s = time.monotonic() - begin_s
+    await asyncio.gather(changing, return_exceptions=True)
+    await busy.close()
+    if first == "an add":
+        await remove_again(world, world.observer.key)
+    assert [*answers, refusal.value.name] == [DURING_A_CHANGE] * 4
+    assert took_s < 1.0
+
+
+async def remove_again(world: World, voter: ReplicaKey) -> None:
+    """Whatever became of an add: it is no voter afterwards."""
+
+    async def gone() -> bool | None:
+        leader, answer = await world.quorum.leader(world.controllers)
+        if voter not in keys(answer):
+            return True
+        await world.controllers.remove_voter(leader.endpoint, world.removing(voter))
+        return None
+
+    await wait_for(f"{voter} is no voter", gone)
+
+
+async def test_a_removal_that_cannot_commit_costs_the_leader(world: World) -> None:
+    """A live one of three removed while one is dead: nobody leads any more, until the dead one is back and commits it.
+
+    What the leader answers to a repetition is the same as to the first request: it cannot be told from a refusal.
+    """
+    cast = await world.whole()
+    _, before = await world.quorum.leader(world.controllers)
+    cast.second.running.kill()
+    body = world.removing(cast.first.key)
+    assert await outcome(world.controllers, cast.leader, body) == "REQUEST_TIMED_OUT"
+    stuck = await world.controllers.describe_quorum(cast.leader.endpoint)
+    assert await outcome(world.controllers, cast.leader, body) == DURING_A_CHANGE
+    assert keys(stuck) == keys(before) - {cast.first.key}
+    assert stuck.high_watermark < own_row(stuck).log_end_offset
+
+    async def nobody_leads() -> bool | None:
+        return True if await world.quorum.look(world.controllers) is None else None
+
+    begin_s = time.monotonic()
+    await wait_for("no leader", nobody_leads)
+    print(f"the leader gave up {time.monotonic() - begin_s:.2f} s after the answer")  # noqa: T201 - a figure for -s
+    world.quorum.start(cast.second)
+    _, after = await world.quorum.leader(world.controllers)
+    assert keys(after) == keys(stuck)
+    assert after.leader_epoch > stuck.leader_epoch
+    assert await outcome(world.controllers, world.quorum.nodes[after.leader_id], body) == "VOTER_NOT_FOUND"
+
+
+@pytest.mark.parametrize("end", ["kill", "terminate"])
+async def test_a_leader_that_ends_during_a_removal_leaves_it_open(world: World, end: str) -> None:
+    """Killed, it does not answer; terminated, it answers that it leads no longer: both may have happened or not."""
+    cast = await world.whole()
+    _, before = await world.quorum.leader(world.controllers)
+    async with frozen(cast.first, cast.second):
+        sending = asyncio.create_task(
+            world.controllers.remove_voter(cast.leader.endpoint, world.removing(cast.first.key))
+        )
+        await shown_without(cast.leader, cast.first.key)
+        if end == "kill":
+            cast.leader.running.kill()
+        else:
+            cast.leader.running.terminate()
+        with pytest.raises(KafkaError) as failure:
+            await sending
+    cast.leader.running.kill()
+    world.quorum.start(cast.leader)
+    _, after = await world.quorum.leader(world.controllers)
+    assert failure.value.outcome_unknown
+    if end == "kill":
+        assert isinstance(failure.value, KafkaUnreachable)
+    else:
+        assert isinstance(failure.value, KafkaRefused)
+        assert failure.value.name == "NOT_LEADER_OR_FOLLOWER"
+    assert keys(after) in (keys(before), keys(before) - {cast.first.key})
+
+
+async def test_what_a_new_leader_knows_of_others_begins_with_their_first_fetch(world: World) -> None:
+    """Voters stand there with -1 until they fetch; observers, and voters removed before they did, not at all."""
+    cast = await world.whole()
+    cast.leader.running.kill()
+    looks: list[QuorumAnswer] = []
+
+    async def observer_listed() -> QuorumAnswer | None:
+        answer = await world.quorum.look(world.controllers)
+        if answer is None or answer.leader_id == cast.leader.node_id:
+            return None
+        looks.append(answer)
+        return answer if world.observer.key in {row.key for row in answer.observers} else None
+
+    last = await wait_for("the observer at a new leader", observer_listed, pause_s=0.001)
+    leader = world.quorum.nodes[last.leader_id]
+    dead = cast.leader.key
+    assert all(row.last_fetch_ms >= 0 for answer in looks for row in answer.observers)
+    assert all(row.last_fetch_ms == -1 for answer in looks for row in answer.voters if row.key == dead)
+    await world.quorum.leader(world.controllers)
+    await world.controllers.remove_voter(leader.endpoint, world.removing(dead))
+    answer = await world.controllers.describe_quorum(leader.endpoint)
+    world.quorum.start(cast.leader)
+    assert dead not in {row.key for row in (*answer.voters, *answer.observers)}
+
+
+async def test_a_removed_voter_observes_on(world: World) -> None:
+    """Its row is an observer's with the stamps that it had, and a second removal of the same key finds no voter."""
+    cast = await world.whole()
+    before = await world.controllers.describe_quorum(cast.leader.endpoint)
+    body = world.removing(cast.first.key)
+    assert await outcome(world.controllers, cast.leader, body) is None
+    after = await world.controllers.describe_quorum(cast.leader.endpoint)
+    (old,) = (row for row in before.voters if row.key == cast.first.key)
+    (new,) = (row for row in after.observers if row.key == cast.first.key)
+    assert new.last_fetch_ms >= old.last_fetch_ms > 0
+    assert await outcome(world.controllers, cast.leader, body) == "VOTER_NOT_FOUND"
+    later = await world.quorum.observer(world.controllers, cast.first.key, fetched_after_ms=new.last_fetch_ms)
+    assert cast.first.key not in keys(later)

@@ -1,0 +1,152 @@
+"""Which Kubernetes nodes are asked for, and for how long Kubernetes and the quorum have agreed that one is lost."""
+
+from dataclasses import replace
+
+import pytest
+from tests.model.values import SILENT, at_rest, bound, directory, formatter, key, node, pod, running, view, without_pod
+
+from kafka_quorum.model.identity import with_disk_lost
+from kafka_quorum.model.ids import NodeID, ReplicaKey
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.observed import KubeNode, LostNode, Observed
+from kafka_quorum.observe.nodes import GAP_COUNTS_S, agreed, suspects
+
+VOTERS = (key(3000), key(3001), key(3002))
+WORKER = "worker-3002"
+DOWN = Known(value=KubeNode(name=WORKER, present=True, ready=False))
+GONE = Known(value=KubeNode(name=WORKER, present=False, ready=False))
+READY = Known(value=KubeNode(name=WORKER, present=True, ready=True))
+FORBIDDEN = Unknown(reason="GET /api/v1/nodes/worker-3002: 403 forbidden")
+
+
+def silent(kube_node: Knowable[KubeNode] = DOWN) -> Observed:
+    """Controller 3002 does not fetch, and this is what Kubernetes says of its node."""
+    seen = view(VOTERS, behind=[key(3002)])
+    return at_rest(quorum=Known(value=seen), kube_nodes=((WORKER, kube_node),))
+
+
+FETCHES = at_rest(kube_nodes=((WORKER, DOWN),))
+LEADERLESS = replace(silent(), quorum=SILENT, kube_nodes=())
+
+
+def lost_for_s(*looks: tuple[float, Observed]) -> float:
+    """For how long controller 3002's node counts as lost after these looks, each at a second of our clock."""
+    memory = at_rest().memory
+    for at_s, look in looks:
+        memory = agreed(replace(look, memory=memory), at_s)
+    return memory.lost_for_s(key(3002))
+
+
+# Whom to ask for
+
+
+def test_nobody_is_suspected_at_rest() -> None:
+    """While every controller fetches no node is asked for."""
+    assert suspects(at_rest()) == ()
+
+
+def test_nodes_of_the_silent() -> None:
+    """Only the node of the controller that does not fetch is asked for."""
+    assert suspects(silent()) == (WORKER,)
+
+
+def test_node_of_a_volume() -> None:
+    """Without a pod the node is the one that the volume is bound to."""
+    assert suspects(without_pod(silent(), 3002)) == (WORKER,)
+
+
+def test_unscheduled_pod_tells_no_node() -> None:
+    """A pod that no node has says nothing: the volume does."""
+    look = silent()
+    pods = tuple(replace(one, node_name="", scheduled=False) if one.node_id == 3002 else one for one in look.pods)
+    assert suspects(replace(look, pods=pods)) == (WORKER,)
+
+
+def test_pod_that_moved() -> None:
+    """A pod that runs elsewhere than its volume was bound counts where it is."""
+    look = silent()
+    pods = tuple(replace(one, node_name="worker-9") if one.node_id == 3002 else one for one in look.pods)
+    assert suspects(replace(look, pods=pods)) == ("worker-9",)
+
+
+def test_pods_that_were_left_behind() -> None:
+    """The node of a pod on a retired disk, and of a formatter, is asked for too: their end may never be confirmed."""
+    record = with_disk_lost(running(), NodeID(3002), new_claim=True)
+    of = node(running(), 3002)
+    left = (pod(running(), of, node_name="worker-a"), formatter(running(), of, node_name="worker-b", directory_id=None))
+    seen = view(VOTERS, behind=[key(3002)])
+    look = at_rest(record, quorum=Known(value=seen))
+    assert suspects(replace(look, pods=(*look.pods, *left))) == ("worker-a", "worker-b")
+
+
+@pytest.mark.parametrize("look", [LEADERLESS, at_rest(bound()), replace(silent(), record=None)])
+def test_nobody_can_be_suspected(look: Observed) -> None:
+    """Without a leader, before the barrier and without a record nobody knows who does not fetch."""
+    assert suspects(look) == ()
+
+
+# For how long
+
+
+@pytest.mark.parametrize(
+    ("looks", "seconds"),
+    [
+        ([(100.0, silent())], 0.0),
+        ([(100.0, silent()), (105.0, silent()), (112.0, silent())], 12.0),
+        ([(100.0, silent(GONE)), (105.0, silent(DOWN))], 5.0),
+        ([(100.0, silent()), (700.0, silent())], GAP_COUNTS_S),
+        ([(100.0, silent()), (90.0, silent())], 0.0),
+        ([(100.0, silent()), (105.0, silent(READY))], 0.0),
+        ([(100.0, silent()), (105.0, silent(READY)), (110.0, silent()), (112.0, silent())], 2.0),
+        ([(100.0, silent()), (105.0, FETCHES), (110.0, silent())], 0.0),
+        ([(100.0, silent()), (105.0, silent()), (110.0, LEADERLESS)], 5.0),
+        ([(100.0, silent()), (105.0, silent()), (110.0, LEADERLESS), (115.0, silent()), (118.0, silent())], 8.0),
+        ([(100.0, silent()), (105.0, silent()), (110.0, silent(FORBIDDEN))], 5.0),
+        ([(100.0, silent()), (105.0, silent()), (110.0, silent(FORBIDDEN)), (115.0, silent())], 5.0),
+        ([(100.0, silent(FORBIDDEN)), (105.0, silent(FORBIDDEN))], 0.0),
+    ],
+    ids=[
+        "one look is a moment",
+        "agreement adds up",
+        "not ready and gone are both lost",
+        "of a long gap only so much counts",
+        "never backwards",
+        "ready again resets",
+        "flapping begins anew",
+        "fetching resets",
+        "no leader resets nothing",
+        "no leader counts nothing",
+        "a node that cannot be read resets nothing",
+        "a node that cannot be read counts nothing",
+        "never read, never lost",
+    ],
+)
+def test_lost_for(looks: list[tuple[float, Observed]], seconds: float) -> None:
+    """Time counts between two looks at which Kubernetes and the quorum agreed, and only a clear word resets it."""
+    assert lost_for_s(*looks) == seconds
+
+
+def test_another_node_begins_anew() -> None:
+    """A controller that was moved from one lost node to another has been lost there for no time yet."""
+    look = silent()
+    pods = tuple(replace(one, node_name="worker-9") if one.node_id == 3002 else one for one in look.pods)
+    elsewhere = Known(value=KubeNode(name="worker-9", present=True, ready=False))
+    moved = replace(look, pods=pods, kube_nodes=(("worker-9", elsewhere),))
+    assert lost_for_s((100.0, look), (110.0, look), (112.0, moved)) == 0.0
+
+
+def test_given_up_is_forgotten() -> None:
+    """Once its disk is given up a controller has no node, and its successor begins with no time counted."""
+    record = with_disk_lost(running(), NodeID(3002), new_claim=True)
+    before = replace(
+        at_rest().memory,
+        lost_nodes=(LostNode(key=key(3002), kube_node=WORKER, for_s=600.0, agreed_at_s=90.0),),
+    )
+    look = replace(silent(), record=record, memory=before)
+    assert agreed(look, 100.0).lost_nodes == ()
+    assert agreed(look, 100.0).lost_for_s(ReplicaKey(node_id=NodeID(3002), directory_id=directory(3002, 2))) == 0.0
+
+
+def test_without_a_record_nothing_is_remembered() -> None:
+    """Whose node it would be is not known without a record."""
+    assert agreed(replace(silent(), record=None), 100.0).lost_nodes == ()

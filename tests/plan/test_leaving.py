@@ -1,0 +1,464 @@
+"""Controllers and disks that go: out of the voters, out of the record, the pod stopped, the volume by its policy."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.model.values import (
+    IDS,
+    NAME,
+    SILENT,
+    at_rest,
+    bound,
+    claim,
+    desired,
+    directory,
+    formatter,
+    key,
+    looks,
+    mirrored,
+    node,
+    operation,
+    pod,
+    running,
+    storage,
+    support,
+    view,
+    with_pod,
+    without_claim,
+    without_pod,
+)
+from tests.plan.reading import degraded, every, only, planned, reasons, verdict, wait
+
+from kafka_quorum.model.actions import (
+    AnnotateClaim,
+    CreateClaim,
+    CreatePod,
+    DeleteClaim,
+    DeletePod,
+    RecordChange,
+    WriteRecord,
+)
+from kafka_quorum.model.desired import Cure, Desired, Replacement, VolumeFate
+from kafka_quorum.model.identity import IdentityRecord, with_disk_lost, with_nodes, without_node
+from kafka_quorum.model.ids import NodeID, ReplicaKey
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.names import RETIRED
+from kafka_quorum.model.observed import (
+    Claim,
+    KubeNode,
+    LostNode,
+    Memory,
+    Observed,
+    Pod,
+    Terminated,
+    Waiting,
+)
+from kafka_quorum.model.plan import Severity
+
+VOTERS = (key(3000), key(3001), key(3002))
+PAIR = desired(replicas=2)
+PAIRED = without_node(running(), IDS[2])
+"""The record after controller 3002 was removed."""
+OF_3002 = node(running(), 3002)
+OLD_CLAIM = claim(running(), OF_3002)
+OLD_POD = pod(running(), OF_3002, marked_voter=False, gate="False")
+RETIRED_CLAIM = replace(OLD_CLAIM, phase=RETIRED)
+KEPT = storage(when_scaled=VolumeFate.RETAIN)
+WORKER = "worker-3002"
+DOWN = ((WORKER, Known(value=KubeNode(name=WORKER, present=True, ready=False))),)
+WAITING = Waiting(reason="ContainerCreating", message="", last_exit=None)
+
+
+def paired(*left: Claim | Pod, record: IdentityRecord = PAIRED, **changes: Any) -> Observed:  # noqa: ANN401 - any field
+    """Two voters of what were three; `left` is what is still there of the third."""
+    seen = view([of.key for of in record.nodes])
+    look = at_rest(record, quorum=Known(value=seen), memory=looks(seen), support=support(record, 2))
+    pods = tuple(one for one in left if isinstance(one, Pod))
+    claims = tuple(one for one in left if isinstance(one, Claim))
+    return replace(replace(look, pods=(*look.pods, *pods), claims=(*look.claims, *claims)), **changes)
+
+
+# Out of the record
+
+
+def without_vote(**changes: Any) -> Observed:  # noqa: ANN401 - whatever the field holds
+    """Controller 3002 is in the record, and no voter any more."""
+    seen = view(VOTERS[:2], [VOTERS[2]])
+    look = at_rest(quorum=Known(value=seen), memory=looks(seen), support=support(running(), 2))
+    return replace(with_pod(look, 3002, marked_voter=False, gate="False"), **changes)
+
+
+def test_dropped() -> None:
+    """A controller that is not wanted and no voter leaves the record, and its directory id is retired for ever."""
+    write = only(planned(without_vote(), PAIR), WriteRecord)
+    assert write.change is RecordChange.NODES_REMOVED
+    assert write.record.node_ids == IDS[:2]
+    assert directory(3002) in write.record.retired
+    assert write.message == f"controller 3002 is removed, and directory id {directory(3002)} retired"
+
+
+def test_voter_is_not_dropped() -> None:
+    """While it is a voter it stays in the record, runs on, and says what it waits for."""
+    said = planned(at_rest(), PAIR)
+    assert every(said, WriteRecord) == []
+    assert every(said, DeletePod) == []
+    assert wait(said, "RemovingController").message == f"controller 3002 goes once voter {key(3002)} is removed"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"quorum": SILENT, "memory": Memory()},
+        {"quorum": Known(value=view(VOTERS[:2], [VOTERS[2]], committed=False))},
+        {"status": mirrored(running(), operation=replace(operation(VOTERS[2]), type="RemoveVoter"))},
+    ],
+    ids=["no leader", "uncommitted", "its change is open"],
+)
+def test_not_dropped_yet(changes: dict[str, Any]) -> None:
+    """A removal that is not seen committed, or whose change is open, drops nobody and stops no pod."""
+    said = planned(without_vote(**changes), PAIR)
+    assert every(said, WriteRecord) == []
+    assert every(said, DeletePod) == []
+
+
+def test_wanted_again_before_it_was_dropped() -> None:
+    """A controller that is wanted again is joined again, on the disk that it has."""
+    said = planned(without_vote())
+    assert every(said, WriteRecord) == []
+    assert [action.target for action in said.actions] == [key(3002)]  # type: ignore[union-attr]  # one BeginOperation
+
+
+def test_nothing_is_removed_before_the_barrier() -> None:
+    """Fewer replicas during the initial format remove nobody: the initial voters are fixed."""
+    said = planned(at_rest(bound()), PAIR)
+    assert not any(action.change is RecordChange.NODES_REMOVED for action in every(said, WriteRecord))
+    held = wait(said, "RemovingController")
+    assert (held.severity, held.message) == (Severity.HELD, "controller 3002 is removed once the quorum has started")
+
+
+def test_never_joined() -> None:
+    """A controller that was being formatted when it was not wanted any more goes without any voter change."""
+    record = with_nodes(running(), [NodeID(3003)])
+    look = at_rest(record, support=support(record))
+    write = only(planned(look), WriteRecord)
+    assert write.record.node_ids == IDS
+    assert write.record.former[0].lost == ()
+
+
+@pytest.mark.parametrize("how", ["claim", "disk"])
+def test_on_its_way_out_nothing_is_made_for_it(how: str) -> None:
+    """A controller that is not wanted gets neither another disk nor a claim."""
+    look = at_rest(quorum=Known(value=view(VOTERS, behind=VOTERS[2:])))
+    look = without_pod(look, 3002)
+    look = without_claim(look, 3002) if how == "claim" else look
+    said = planned(look, PAIR)
+    assert every(said, CreateClaim) == []
+    assert not any(action.change is RecordChange.DISK_LOST for action in every(said, WriteRecord))
+
+
+@pytest.mark.parametrize(
+    ("voters", "made"), [(VOTERS, [3002]), (VOTERS[:2], [])], ids=["a voter still", "no voter any more"]
+)
+def test_pod_of_a_controller_on_its_way_out(voters: tuple[ReplicaKey, ...], made: list[int]) -> None:
+    """Its pod comes back only while it has a vote: without it nothing is started that is about to be stopped."""
+    status = mirrored(running(), operation=replace(operation(VOTERS[2]), type="RemoveVoter"))
+    look = without_vote(quorum=Known(value=view(voters, behind=voters[2:])), status=status)
+    said = planned(without_pod(look, 3002), PAIR)
+    assert [action.node_id for action in every(said, CreatePod)] == made
+
+
+def test_without_a_leader_every_controller_comes_back() -> None:
+    """Without a leader nobody knows who has a vote: the pod of a controller that is not wanted comes back."""
+    look = without_vote(quorum=SILENT, memory=Memory())
+    assert [action.node_id for action in every(planned(without_pod(look, 3002), PAIR), CreatePod)] == [3002]
+
+
+# Its pod
+
+
+def test_pod_is_stopped() -> None:
+    """The pod of a removed controller is stopped, by the usual, graceful deletion."""
+    said = planned(paired(RETIRED_CLAIM, OLD_POD), PAIR)
+    (stop,) = every(said, DeletePod)
+    assert (stop.pod.name, stop.reason, stop.force) == (OLD_POD.name, "PodRemoved", False)
+    assert stop.message == f"pod {OLD_POD.name} is removed with its controller: {key(3002)} is retired and no voter"
+
+
+def test_pod_that_ends_is_waited_for() -> None:
+    """A pod that is being stopped is waited for, and its claim is kept meanwhile."""
+    said = planned(paired(RETIRED_CLAIM, replace(OLD_POD, deleting=True)), PAIR)
+    assert said.actions == ()
+    assert wait(said, "PodEnds").message == f"waits until pod {OLD_POD.name} is gone"
+    assert (
+        verdict(said, "6-delete-volume").reason == f"claim {OLD_CLAIM.name} is kept until pods {OLD_POD.name} are gone"
+    )
+
+
+@pytest.mark.parametrize("deleting", [False, True], ids=["listed", "being deleted"])
+def test_pod_on_a_lost_node(*, deleting: bool) -> None:
+    """The pod of a removed controller on a lost node goes without its node's word, or the claim would stay for ever."""
+    said = planned(paired(RETIRED_CLAIM, replace(OLD_POD, deleting=deleting), kube_nodes=DOWN), PAIR)
+    (stop,) = every(said, DeletePod)
+    assert (stop.reason, stop.force) == ("PodGivenUp", True)
+    assert WORKER in stop.message
+
+
+def test_pod_that_was_never_ours() -> None:
+    """A pod of a node id and a directory id that this quorum never had is left alone."""
+    stranger = replace(OLD_POD, directory_id=directory(3002, 9))
+    said = planned(paired(RETIRED_CLAIM, stranger), PAIR)
+    assert every(said, DeletePod) == []
+    assert "never retired: it is left alone" in wait(said, "RemovingPod").message
+    assert degraded(said) == {"RemovingPod"}
+
+
+def test_without_a_leader_pods_run_on() -> None:
+    """Without a leader nobody knows who is a voter: the pod of a removed controller runs on."""
+    said = planned(paired(RETIRED_CLAIM, OLD_POD, quorum=SILENT, memory=Memory()), PAIR)
+    assert every(said, DeletePod) == []
+    assert "once the quorum has a leader" in wait(said, "RemovingPod").message
+
+
+# Its formatter
+
+
+@pytest.mark.parametrize(
+    ("changes", "forced"),
+    [
+        ({"container": WAITING}, False),
+        (
+            {"container": Terminated(exit_code=0, reason="Completed", message="", finished_at=""), "finished": True},
+            False,
+        ),
+        ({"deleting": True, "kube_nodes": DOWN}, True),
+        ({"kube_nodes": DOWN}, True),
+    ],
+    ids=["waits", "done", "ends on a lost node", "runs on a lost node"],
+)
+def test_formatter_of_a_removed_controller(changes: dict[str, Any], *, forced: bool) -> None:
+    """A formatter whose controller was removed meanwhile goes too: it would keep the claim for ever."""
+    changes = dict(changes)
+    nodes = changes.pop("kube_nodes", ())
+    left = formatter(running(), OF_3002, directory_id=None, **changes)
+    (gone,) = every(planned(paired(RETIRED_CLAIM, left, kube_nodes=nodes), PAIR), DeletePod)
+    assert (gone.pod.name, gone.force) == (left.name, forced)
+
+
+@pytest.mark.parametrize("changes", [{}, {"deleting": True}], ids=["runs", "ends"])
+def test_formatter_that_still_runs(changes: dict[str, Any]) -> None:
+    """A formatter at work is waited for: it takes a second."""
+    left = formatter(running(), OF_3002, directory_id=None, **changes)
+    said = planned(paired(RETIRED_CLAIM, left), PAIR)
+    assert said.actions == ()
+    assert left.name in wait(said, "PodEnds").message
+
+
+def test_formatter_on_a_lost_node() -> None:
+    """A newcomer's formatter that was lost with its node holds nothing up once the claim there is given up."""
+    record = with_disk_lost(running(), IDS[2], new_claim=True)
+    left = formatter(running(), OF_3002, directory_id=None, deleting=True)
+    seen = view(VOTERS[:2])
+    look = at_rest(record, quorum=Known(value=seen), kube_nodes=DOWN)
+    (gone,) = every(planned(replace(look, pods=(*look.pods, left))), DeletePod)
+    assert (gone.pod.name, gone.reason, gone.force) == (left.name, "PodGivenUp", True)
+
+
+def test_formatter_of_a_claim_in_use_on_a_lost_node() -> None:
+    """The formatter of a claim that is still its controller's is waited for, node or no node."""
+    record = with_disk_lost(running(), IDS[2], new_claim=False)
+    left = formatter(record, node(record, 3002), deleting=True)
+    look = at_rest(record, quorum=Known(value=view(VOTERS[:2])), kube_nodes=DOWN)
+    assert every(planned(replace(look, pods=(*look.pods, left))), DeletePod) == []
+
+
+# Its volume
+
+
+def test_claim_is_marked_first() -> None:
+    """The claim of a removed controller is marked as retired, with the directory id that never runs again."""
+    (mark,) = every(planned(paired(OLD_CLAIM), PAIR), AnnotateClaim)
+    assert (mark.claim, mark.directory_id, mark.retired, mark.grow_to) == (OLD_CLAIM, directory(3002), True, None)
+
+
+def test_claim_is_released() -> None:
+    """With whenScaled Delete the claim goes once it is marked, its pod gone, and others have its data."""
+    gone = only(planned(paired(RETIRED_CLAIM), PAIR), DeleteClaim)
+    assert gone.claim == RETIRED_CLAIM
+    assert gone.message == (
+        f"claim {OLD_CLAIM.name} is released: claim {OLD_CLAIM.name} holds no voter, and 2 voters have its data"
+    )
+
+
+def test_claim_is_retained() -> None:
+    """With whenScaled Retain the claim is marked, and stays."""
+    kept = desired(replicas=2, storage=KEPT)
+    assert [mark.retired for mark in every(planned(paired(OLD_CLAIM), kept), AnnotateClaim)] == [True]
+    assert planned(paired(RETIRED_CLAIM), kept).actions == ()
+
+
+def test_claim_that_goes_is_left_to_it() -> None:
+    """A claim that is being deleted is neither marked nor deleted again."""
+    assert planned(paired(replace(OLD_CLAIM, deleting=True)), PAIR).actions == ()
+
+
+def test_claim_that_is_nobodys() -> None:
+    """A claim with a directory id that this quorum never retired, as of a snapshot, is left alone."""
+    twin = replace(OLD_CLAIM, name="alpha-3002-restored", directory_id=directory(3001))
+    said = planned(paired(twin), PAIR)
+    assert said.actions == ()
+    assert "left alone" in verdict(said, "6-delete-volume").reason
+
+
+def test_invalid_spec_releases_nothing() -> None:
+    """Under an invalid spec the policy of an earlier one decides over no volume; the mark is still made."""
+    assert planned(paired(RETIRED_CLAIM), PAIR, repair_only=True).actions == ()
+    assert len(every(planned(paired(OLD_CLAIM), PAIR, repair_only=True), AnnotateClaim)) == 1
+
+
+# An id that comes back
+
+
+def test_id_that_comes_back() -> None:
+    """A node id that is wanted again gets another claim, and remembers every directory id that it ever had."""
+    write = only(planned(paired(RETIRED_CLAIM), desired(replicas=3)), WriteRecord)
+    again = node(write.record, 3002)
+    assert (again.generation, again.claim_uid, again.directory_id) == (2, None, None)
+    assert again.lost == (directory(3002),)
+    assert write.record.former == ()
+
+
+def test_retained_claim_is_not_taken_up() -> None:
+    """The retained claim of the earlier generation is not the new controller's, which gets one of its own."""
+    record = with_nodes(PAIRED, [IDS[2]])
+    look = paired(RETIRED_CLAIM, record=record, status=mirrored(record))
+    seen = Known(value=view(VOTERS[:2]))
+    said = planned(replace(look, quorum=seen), desired(storage=KEPT))
+    assert [(made.node_id, made.generation) for made in every(said, CreateClaim)] == [(3002, 2)]
+
+
+def test_retired_claim_is_never_bound() -> None:
+    """A record that forgot that the id was here before, as one from a backup, takes up no retired claim either."""
+    record = with_nodes(replace(PAIRED, former=()), [IDS[2]])
+    assert node(record, 3002).generation == 1
+    look = paired(RETIRED_CLAIM, record=record, status=mirrored(record), quorum=Known(value=view(VOTERS[:2])))
+    write = only(planned(look), WriteRecord)
+    assert write.message == "claim alpha-3002-g1 is retired: controller 3002 gets the next one"
+    assert (node(write.record, 3002).generation, node(write.record, 3002).claim_uid) == (2, None)
+
+
+# Lost nodes
+
+
+AUTOMATIC = Replacement(lost_disk=Cure.AUTOMATIC, lost_node=Cure.AUTOMATIC, lost_node_after_s=600)
+
+
+def lost_node(for_s: float = 600.0, *, behind: tuple[ReplicaKey, ...] = VOTERS[2:], **changes: Any) -> Observed:  # noqa: ANN401 - any field
+    """Controller 3002's node has been down for so long, as Kubernetes and the quorum agree."""
+    seen = view(VOTERS, behind=behind)
+    row = LostNode(key=key(3002), kube_node=WORKER, for_s=for_s, agreed_at_s=1.0)
+    memory = replace(looks(seen), lost_nodes=(row,))
+    look = at_rest(quorum=Known(value=seen), memory=memory, kube_nodes=DOWN)
+    return replace(with_pod(look, 3002, gate="False"), **changes)
+
+
+def automatic(**changes: Any) -> Desired:  # noqa: ANN401 - whatever the field holds
+    """Three controllers, lost nodes replaced unattended."""
+    return desired(replacement=AUTOMATIC, **changes)
+
+
+def test_lost_node_is_given_up() -> None:
+    """After the time of the policy the disk there is retired, and the same node id gets another claim."""
+    write = only(planned(lost_node(), automatic()), WriteRecord)
+    assert write.change is RecordChange.NODE_LOST
+    after = node(write.record, 3002)
+    assert (after.generation, after.claim_uid, after.directory_id) == (2, None, None)
+    assert after.lost == (directory(3002),)
+    assert write.message == (
+        f"controller 3002 is given up with its node: node {WORKER} of controller 3002 is down for 600 s, "
+        "and its replica does not fetch"
+    )
+
+
+@pytest.mark.parametrize(
+    ("look", "policy", "said"),
+    [
+        (lost_node(599.0), AUTOMATIC, "after 600 s of both it is replaced on another node"),
+        (lost_node(), replace(AUTOMATIC, lost_node=Cure.MANUAL), "lostNode to Automatic, or bring the node back"),
+    ],
+    ids=["too soon", "manual"],
+)
+def test_lost_node_is_waited_for(look: Observed, policy: Replacement, said: str) -> None:
+    """Until then, and under Manual for good, it is named as lost, with what would change that."""
+    plan_ = planned(look, desired(replacement=policy))
+    assert plan_.actions == ()
+    assert degraded(plan_) == {"LostNode"}
+    assert said in wait(plan_, "LostNode").message
+
+
+@pytest.mark.parametrize(
+    "kube_nodes",
+    [(), ((WORKER, Known(value=KubeNode(name=WORKER, present=True, ready=True))),)],
+    ids=["not known", "ready"],
+)
+def test_node_that_is_not_down(kube_nodes: Any) -> None:  # noqa: ANN401 - a column
+    """A silent controller on a node that is ready, or cannot be read, is waited for without a word of loss."""
+    said = planned(lost_node(kube_nodes=kube_nodes), automatic())
+    assert said.actions == ()
+    assert "LostNode" not in reasons(said)
+
+
+def test_lost_node_of_an_unwanted_controller() -> None:
+    """A controller that is not wanted is removed, not replaced: nobody waits for its node."""
+    said = planned(lost_node(), automatic(replicas=2))
+    assert "LostNode" not in reasons(said)
+    assert [action.target for action in said.actions] == [key(3002)]  # type: ignore[union-attr]  # one BeginOperation
+
+
+def given_up(*, behind: tuple[ReplicaKey, ...] = VOTERS[2:], **changes: Any) -> Observed:  # noqa: ANN401 - any field
+    """The disk on the lost node is retired; its pod is still listed, as running on a node that is down."""
+    record = with_disk_lost(running(), IDS[2], new_claim=True)
+    seen = view(VOTERS, behind=behind)
+    look = at_rest(record, quorum=Known(value=seen), memory=looks(seen), kube_nodes=DOWN)
+    return replace(look, pods=(*look.pods, replace(OLD_POD, **changes)), claims=(*look.claims, OLD_CLAIM))
+
+
+@pytest.mark.parametrize("deleting", [False, True])
+def test_pod_of_a_lost_node(*, deleting: bool) -> None:
+    """Its pod is deleted without that node's word."""
+    (gone,) = every(planned(given_up(deleting=deleting), automatic()), DeletePod)
+    assert (gone.reason, gone.force) == ("PodGivenUp", True)
+
+
+def test_pod_of_a_lost_node_that_came_back() -> None:
+    """On a node that is up again the pod on the retired disk is stopped the usual way."""
+    look = replace(given_up(), kube_nodes=())
+    (gone,) = every(planned(look, automatic()), DeletePod)
+    assert (gone.reason, gone.force) == ("PodOutdated", False)
+
+
+def test_pod_on_a_retired_disk_that_does_not_run() -> None:
+    """A pod on a retired disk whose Kafka does not run goes whoever leads: that takes nothing away."""
+    look = replace(given_up(container=WAITING), kube_nodes=(), quorum=SILENT)
+    (gone,) = every(planned(look, automatic()), DeletePod)
+    assert (gone.reason, gone.force) == ("PodOutdated", False)
+
+
+def test_pod_of_a_lost_node_is_needed_after_all() -> None:
+    """Where another voter went meanwhile, a pod that may still be a voter is not given up."""
+    said = planned(given_up(behind=VOTERS[1:]), automatic())
+    assert every(said, DeletePod) == []
+    assert "1 of 3 voters would be caught up, and 2 must be" in wait(said, "LostNode").message
+
+
+def test_claim_on_a_lost_node_is_kept() -> None:
+    """The claim on the lost node is marked, and kept while its replica is a voter."""
+    look = replace(given_up(), pods=without_pod(given_up(), 3002).pods)
+    said = planned(look, automatic())
+    assert [mark.claim for mark in every(said, AnnotateClaim) if mark.retired] == [OLD_CLAIM]
+    marked = tuple(replace(one, phase=RETIRED) if one == OLD_CLAIM else one for one in look.claims)
+    said = planned(replace(look, claims=marked), automatic())
+    assert every(said, DeleteClaim) == []
+    assert verdict(said, "6-delete-volume").reason == (
+        f"claim {NAME}-3002-g1 is kept while its replica {directory(3002)} is a voter"
+    )

@@ -1,0 +1,528 @@
+"""Voters go one at a time: stale ones for their successors, the dead, then live ones, and the leader after all."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.model.values import (
+    CLUSTER,
+    IDS,
+    SILENT,
+    at_rest,
+    desired,
+    directory,
+    formatter,
+    key,
+    looks,
+    manual,
+    mirrored,
+    node,
+    operation,
+    pod,
+    running,
+    support,
+    view,
+    with_pod,
+)
+from tests.plan.reading import every, only, planned, reasons, verdict, wait
+
+from kafka_quorum.model.actions import (
+    AddRaftVoter,
+    BeginOperation,
+    DeletePod,
+    FinishOperation,
+    RemoveRaftVoter,
+    WriteRecord,
+)
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.identity import (
+    IdentityRecord,
+    with_claim,
+    with_disk_lost,
+    with_nodes,
+    with_report,
+    without_node,
+)
+from kafka_quorum.model.ids import NodeID, ReplicaKey
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.observed import Memory, Observed, Waiting
+from kafka_quorum.model.plan import Plan, Severity
+from kafka_quorum.plan.safety import may_hand_over
+
+FIVE = tuple(key(3000 + index) for index in range(5))
+REMOVE, REPLACE = "RemoveVoter", "ReplaceVoter"
+DOWN = Waiting(reason="CrashLoopBackOff", message="", last_exit=None)
+ONE = desired(replicas=1, allow_interruption=True)
+
+
+def lost_disk(record: IdentityRecord, node_id: int) -> IdentityRecord:
+    """A controller came back on its second disk, its first one lost."""
+    return with_report(with_disk_lost(record, NodeID(node_id), new_claim=False), NodeID(node_id), directory(node_id, 2))
+
+
+def scene(
+    record: IdentityRecord,
+    voters: tuple[ReplicaKey, ...],
+    observers: tuple[ReplicaKey, ...] = (),
+    *,
+    behind: tuple[ReplicaKey, ...] = (),
+    committed: bool = True,
+    seen: int = 3,
+    doing: tuple[str, ReplicaKey] | None = None,
+    kept: int | None = None,
+) -> Observed:
+    """A quorum with nothing else to do; the first voter leads, `doing` is the open change, the budget keeps `kept`."""
+    judged = view(voters, observers, behind=behind, committed=committed)
+    if not committed:
+        judged = replace(judged, committed_voters=frozenset(FIVE[:3]))
+    open_ = replace(operation(doing[1]), type=doing[0]) if doing else None
+    settled = len(judged.committed_voters or ())
+    if kept is None:
+        kept = settled if doing or not committed or len(voters) <= 2 else len(voters) // 2 + 1
+    look = at_rest(
+        record,
+        quorum=Known(value=judged),
+        memory=looks(judged, seen),
+        status=mirrored(record, operation=open_),
+        support=support(record, kept),
+    )
+    for of in record.nodes:
+        gate = "True" if of.key in voters and of.key in judged.caught_up else "False"
+        look = with_pod(look, of.node_id, marked_voter=of.key in voters, gate=gate)
+    return look
+
+
+def begun(said: Plan) -> tuple[str, ReplicaKey]:
+    """The change that the plan begins."""
+    begin = only(said, BeginOperation)
+    return begin.type, begin.target
+
+
+def of(replicas: int, *ids: int, **changes: Any) -> Desired:  # noqa: ANN401 - whatever the field holds
+    """So many controllers, or exactly these."""
+    return desired(replicas=replicas, node_ids=tuple(NodeID(each) for each in ids), **changes)
+
+
+# The order
+
+
+@pytest.mark.parametrize(
+    ("leader", "target"),
+    [(3000, 3004), (3001, 3004), (3004, 3003), (3003, 3004)],
+    ids=["the lowest leads", "another leads", "the highest leads", "the next leads"],
+)
+def test_highest_first_and_the_leader_last(leader: int, target: int) -> None:
+    """Of five to three the highest id goes first, unless it leads."""
+    voters = (key(leader), *(each for each in FIVE if each.node_id != leader))
+    assert begun(planned(scene(running(5), voters), of(3))) == (REMOVE, key(target))
+
+
+def test_leader_goes_when_it_is_the_last_to_go() -> None:
+    """The active controller itself is removed when all others that go are gone."""
+    look = scene(running(3), (key(3002), key(3000), key(3001)))
+    assert begun(planned(look, of(2))) == (REMOVE, key(3002))
+
+
+def test_only_voter_hands_over() -> None:
+    """One controller is exchanged for another: the new one is added, the old leader restarts, and then it goes."""
+    record = with_nodes(running(1), [NodeID(3007)])
+    record = with_report(with_claim(record, NodeID(3007), "claim-3007-1"), NodeID(3007), directory(3007))
+    wanted = of(1, 3007, allow_interruption=True)
+    assert begun(planned(scene(record, (key(3000),), (key(3007),), kept=0), wanted)) == ("AddVoter", key(3007))
+    handed = only(planned(scene(record, (key(3000), key(3007)), kept=1), wanted), DeletePod)
+    assert (handed.pod.node_id, handed.reason, handed.force) == (3000, "LeaderHandsOver", False)
+    assert begun(planned(scene(record, (key(3007), key(3000)), kept=1), wanted)) == (REMOVE, key(3000))
+
+
+def test_dead_before_live() -> None:
+    """A voter that is not wanted and does not keep up goes before those that do, the leader's turn or not."""
+    look = scene(running(5), FIVE, behind=(key(3003),))
+    assert begun(planned(look, of(3))) == (REMOVE, key(3003))
+
+
+def test_dead_before_adds() -> None:
+    """A dead voter that nobody wants goes before a newcomer comes: the majority grows by one."""
+    record = with_nodes(running(4), [NodeID(3009)])
+    record = with_report(with_claim(record, NodeID(3009), "claim-3009-1"), NodeID(3009), directory(3009))
+    look = scene(record, FIVE[:4], (key(3009),), behind=(key(3003),))
+    assert begun(planned(look, of(4, 3000, 3001, 3002, 3009))) == (REMOVE, key(3003))
+
+
+def test_replacement_before_all() -> None:
+    """A lost disk that can be replaced comes before every change of the scale."""
+    record = lost_disk(running(5), 3001)
+    look = scene(record, FIVE, (key(3001, 2),), behind=(key(3001),))
+    assert begun(planned(look, of(3))) == (REPLACE, key(3001, 2))
+
+
+def test_replacement_before_the_dead() -> None:
+    """A lost disk comes before a dead voter that nobody wants, too."""
+    record = lost_disk(running(5), 3001)
+    look = scene(record, FIVE, (key(3001, 2),), behind=(key(3001), key(3004)))
+    assert begun(planned(look, of(4))) == (REPLACE, key(3001, 2))
+
+
+def test_replacement_that_lags_holds_nobody_up() -> None:
+    """A lost disk whose successor still catches up lets a removal that is safe go first."""
+    record = lost_disk(running(5), 3001)
+    look = scene(record, FIVE, (key(3001, 2),), behind=(key(3001), key(3001, 2)))
+    assert begun(planned(look, of(3))) == (REMOVE, key(3004))
+
+
+@pytest.mark.parametrize("formatted", [True, False], ids=["catches up", "is being formatted"])
+def test_live_removals_wait_for_newcomers(*, formatted: bool) -> None:
+    """One controller is exchanged for another: the old one stays until the new one is a voter, formatted yet or not."""
+    record = with_nodes(running(), [NodeID(3009)])
+    newcomers: tuple[ReplicaKey, ...] = ()
+    if formatted:
+        record = with_report(with_claim(record, NodeID(3009), "claim-3009-1"), NodeID(3009), directory(3009))
+        newcomers = (key(3009),)
+    else:
+        record = with_claim(record, NodeID(3009), "claim-3009-1")
+    look = scene(record, FIVE[:3], newcomers, behind=newcomers)
+    if not formatted:
+        look = replace(look, pods=(*look.pods, formatter(record, node(record, 3009))))
+    said = planned(look, of(3, 3000, 3001, 3009))
+    assert said.actions == ()
+    assert "goes once voter" in wait(said, "RemovingController").message
+
+
+def test_removed_one_by_one() -> None:
+    """From five to one in four changes, each of which keeps a caught-up majority, the leader last of those that go.
+
+    It hands over before: nobody removes itself from a pair.
+    """
+    voters: tuple[ReplicaKey, ...] = (key(3002), key(3000), key(3001), key(3003), key(3004))
+    gone: list[int] = []
+    record = running(5)
+    wanted = of(1, allow_interruption=True)
+    while len(voters) > 1:
+        kept = 1 if len(voters) == 2 else None
+        said = planned(scene(record, voters, kept=kept), wanted)
+        if every(said, DeletePod):
+            assert (only(said, DeletePod).pod.node_id, gone) == (3002, [3004, 3003, 3001])
+            voters = voters[::-1]
+            said = planned(scene(record, voters, kept=kept), wanted)
+        type_, target = begun(said)
+        assert type_ == REMOVE
+        gone.append(target.node_id)
+        voters = tuple(each for each in voters if each != target)
+        record = without_node(record, target.node_id)
+    assert gone == [3004, 3003, 3001, 3002]
+
+
+# The leader of a pair
+
+
+@pytest.mark.parametrize("doing", [None, (REMOVE, key(3001))], ids=["not begun", "begun when another led"])
+def test_leader_of_a_pair_hands_over(doing: tuple[str, ReplicaKey] | None) -> None:
+    """It is never asked to remove itself: its pod restarts, and nothing else happens to it."""
+    pair = (key(3001), key(3000))
+    look = scene(running(2), pair, doing=doing, kept=2 if doing else 1)
+    handed = only(planned(look, of(1, allow_interruption=True)), DeletePod)
+    assert (handed.pod.node_id, handed.reason) == (3001, "LeaderHandsOver")
+    assert "caught up, and leads once" in handed.message
+
+
+def test_leader_of_a_pair_needs_leave_to_hand_over() -> None:
+    """Where a quorum of two must not be interrupted it stays, and the wait names the field that decides."""
+    said = planned(scene(running(2), (key(3001), key(3000))), of(1, allow_interruption=False))
+    assert said.actions == ()
+    held = wait(said, "RemovingVoter")
+    assert held.severity is Severity.HELD
+    assert "once spec.controllers.allowInterruption is true" in held.message
+
+
+@pytest.mark.parametrize("of_whom", [3000, 3001], ids=["the other's pod", "its own pod"])
+@pytest.mark.parametrize("how", ["goes", "does not run"])
+def test_leader_of_a_pair_hands_over_to_a_pod_that_runs(of_whom: int, how: str) -> None:
+    """While a pod of either is on its way out, or not up, nothing more is taken away."""
+    look = scene(running(2), (key(3001), key(3000)), kept=1)
+    changes: dict[str, Any] = {"deleting": True} if how == "goes" else {"container": DOWN}
+    look = with_pod(look, of_whom, **changes)
+    assert not any(action.reason == "LeaderHandsOver" for action in every(planned(look, ONE), DeletePod))
+
+
+def test_hand_over_is_judged_on_its_own() -> None:
+    """Its guard holds for an uncommitted set and a follower that lags, whatever other guards have said before."""
+    pair = (key(3001), key(3000))
+    for look, said in (
+        (scene(running(2), pair, committed=False), "once the present voter set is committed"),
+        (scene(running(2), pair, behind=(key(3000),)), "once that is caught up"),
+    ):
+        assert isinstance(look.quorum, Known)
+        judged = may_hand_over(ONE, look, look.quorum.value, key(3001))
+        assert (judged.allowed, said in judged.reason) == (False, True)
+
+
+def test_follower_of_a_pair_is_removed_at_once() -> None:
+    """The leader commits that alone: nobody hands over."""
+    look = scene(running(2), (key(3000), key(3001)), kept=1)
+    assert begun(planned(look, ONE)) == (REMOVE, key(3001))
+
+
+# What holds a removal
+
+
+@pytest.mark.parametrize(
+    ("voters", "behind", "wanted", "said"),
+    [
+        (3, (3001,), 2, "2 of the 2 voters that stay must be caught up, and 1 are"),
+        (4, (3001, 3002), 3, "2 of the 3 voters that stay must be caught up, and 1 are"),
+        (5, (3000, 3001), 3, "3 of the 4 voters that stay must be caught up, and 2 are"),
+    ],
+)
+def test_held(voters: int, behind: tuple[int, ...], wanted: int, said: str) -> None:
+    """A removal that would leave no caught-up majority is not begun, and says what it lacks."""
+    record = running(voters)
+    leader = next(each for each in FIVE if each.node_id not in behind)
+    keys = (leader, *(each for each in FIVE[:voters] if each != leader))
+    look = scene(record, keys, behind=tuple(key(each) for each in behind))
+    plan_ = planned(look, of(wanted))
+    assert every(plan_, BeginOperation) == []
+    highest = key(3000 + voters - 1)
+    assert any(each.message == f"{highest} is not removed now: {said}" for each in plan_.waits), plan_.waits
+
+
+def test_held_by_an_uncommitted_set() -> None:
+    """A voter set that is not committed is waited for before the next removal."""
+    plan_ = planned(scene(running(), FIVE[:3], committed=False), of(2))
+    assert every(plan_, BeginOperation) == []
+    assert "until the present voter set is committed" in wait(plan_, "RemovingVoter").message
+
+
+# From intent to end
+
+
+def test_request() -> None:
+    """With the intent written RemoveRaftVoter goes to the leader, with cluster id, replica key and the look's age."""
+    send = only(planned(scene(running(), FIVE[:3], doing=(REMOVE, key(3002))), of(2)), RemoveRaftVoter)
+    assert (send.leader.node_id, send.leader.host, send.leader.port) == (3000, "10.0.0.1", 9093)
+    assert (send.request.cluster_id, send.request.voter) == (CLUSTER, key(3002))
+    assert send.judged_at_s == 50.0
+
+
+def test_removed_and_not_committed() -> None:
+    """A removal that shows in the voter set is waited for until it is committed; the pod runs on."""
+    look = scene(running(), FIVE[:2], (key(3002),), committed=False, doing=(REMOVE, key(3002)))
+    said = planned(look, of(2))
+    assert said.actions == ()
+    assert wait(said, "RemovingVoter").message == f"voter {key(3002)} is removed, and waits to be committed"
+
+
+def test_completed() -> None:
+    """A removal that is committed closes the operation, whoever made it."""
+    look = scene(running(), FIVE[:2], (key(3002),), doing=(REMOVE, key(3002)))
+    finish = only(planned(look, of(2)), FinishOperation)
+    assert (finish.reason, finish.message) == ("Completed", f"voter {key(3002)} is removed and committed")
+
+
+def test_scaled_back_while_a_removal_is_open() -> None:
+    """Wanted again before it was removed: the change is given up, and nothing is sent."""
+    finish = only(planned(scene(running(), FIVE[:3], doing=(REMOVE, key(3002)))), FinishOperation)
+    assert finish.reason == "GivenUp"
+    assert finish.message == f"{key(3002)} is wanted again: the change is given up"
+
+
+def test_scaled_back_behind_a_removal() -> None:
+    """Wanted again behind its removal: that is closed as it is, then the controller is added again."""
+    after = (FIVE[:2], (key(3002),))
+    finish = only(planned(scene(running(), *after, doing=(REMOVE, key(3002)))), FinishOperation)
+    assert finish.reason == "Completed"
+    assert begun(planned(scene(running(), *after))) == ("AddVoter", key(3002))
+
+
+def test_held_removal_says_first_what_it_waits_for() -> None:
+    """While a change is open its own wait stands first: it is what `status.operation.waitingFor` says."""
+    look = scene(running(), (key(3000), key(3002), key(3001)), behind=(key(3001),), doing=(REMOVE, key(3002)))
+    said = planned(look, of(2))
+    assert said.actions == ()
+    assert said.waits[0].reason == "RemovingVoter"
+    assert "must be caught up" in said.waits[0].message
+
+
+def test_invalid_spec_removes_nobody() -> None:
+    """Under an invalid spec nobody is removed; what was begun and not done is given up."""
+    assert planned(scene(running(), FIVE[:3]), of(2), repair_only=True).actions == ()
+    open_ = scene(running(), FIVE[:3], doing=(REMOVE, key(3002)))
+    assert only(planned(open_, of(2), repair_only=True), FinishOperation).reason == "GivenUp"
+
+
+def test_without_a_leader_nothing_is_removed() -> None:
+    """Without a leader an open removal is kept: nobody knows what became of it."""
+    look = replace(scene(running(), FIVE[:3], doing=(REMOVE, key(3002))), quorum=SILENT, memory=Memory())
+    said = planned(look, of(2))
+    assert said.actions == ()
+    assert str(key(3002)) in wait(said, "NoLeader").message
+
+
+# A lost disk
+
+
+REPLACED = lost_disk(running(), 3001)
+STALE, NEW = key(3001), key(3001, 2)
+
+
+def test_replacement_begins_when_the_newcomer_is_ready() -> None:
+    """Nothing is removed before the new disk was caught up in three looks."""
+    early = planned(scene(REPLACED, FIVE[:3], (NEW,), behind=(STALE,), seen=2))
+    assert every(early, BeginOperation) == []
+    assert "2 of 3 looks" in wait(early, "ReplacingVoter").message
+    assert begun(planned(scene(REPLACED, FIVE[:3], (NEW,), behind=(STALE,)))) == (REPLACE, NEW)
+
+
+def test_replacement_waits_for_the_format() -> None:
+    """While the new disk is being formatted there is nothing to replace the stale voter with, nor a word of it."""
+    record = with_disk_lost(running(), IDS[1], new_claim=False)
+    look = scene(record, FIVE[:3], behind=(STALE,))
+    look = replace(look, pods=(*look.pods, formatter(record, node(record, 3001))))
+    said = planned(look)
+    assert said.actions == ()
+    assert "StaleVoter" in reasons(said)
+    assert "ReplacingVoter" not in reasons(said)
+
+
+def test_addition_waits_for_other_work() -> None:
+    """A plain addition is no second half of anything: it is sent only when nothing else is left to do."""
+    record = with_nodes(running(), [NodeID(3003)])
+    record = with_report(with_claim(record, NodeID(3003), "claim-3003-1"), NodeID(3003), directory(3003))
+    look = scene(record, FIVE[:3], (key(3003),), doing=("AddVoter", key(3003)))
+    assert only(planned(look, of(4)), AddRaftVoter).request.voter == key(3003)
+    assert every(planned(replace(look, support=()), of(4)), AddRaftVoter) == []
+
+
+def test_replacement_first_half() -> None:
+    """With the intent written the stale key is removed: no other disk of that node id is touched."""
+    look = scene(REPLACED, FIVE[:3], (NEW,), behind=(STALE,), doing=(REPLACE, NEW))
+    assert only(planned(look), RemoveRaftVoter).request.voter == STALE
+
+
+def test_replacement_second_half() -> None:
+    """With the stale key gone and committed the new one is added under the same operation."""
+    look = scene(REPLACED, (key(3000), key(3002)), (NEW,), doing=(REPLACE, NEW))
+    assert only(planned(look), AddRaftVoter).request.voter == NEW
+
+
+def test_nothing_comes_in_between() -> None:
+    """Between the halves no other work is done, however much there is: one more loss would stop the quorum."""
+    look = scene(REPLACED, (key(3000), key(3002)), (NEW,), doing=(REPLACE, NEW))
+    untidy = replace(with_pod(look, 3000, gate="False"), support=())
+    assert only(planned(untidy), AddRaftVoter).request.voter == NEW
+    more = planned(untidy, of(5))
+    assert only(more, AddRaftVoter).request.voter == NEW
+
+
+def test_first_half_waits_for_other_work() -> None:
+    """The first half is sent only when nothing else is left to do."""
+    look = replace(scene(REPLACED, FIVE[:3], (NEW,), behind=(STALE,), doing=(REPLACE, NEW)), support=())
+    said = planned(look)
+    assert said.actions
+    assert every(said, RemoveRaftVoter) == []
+
+
+def test_second_half_waits_for_the_first_to_be_committed() -> None:
+    """The removal is seen committed before the new key is added."""
+    look = scene(REPLACED, (key(3000), key(3002)), (NEW,), committed=False, doing=(REPLACE, NEW))
+    said = planned(look)
+    assert every(said, AddRaftVoter) == []
+    assert "until the present voter set is committed" in wait(said, "ReplacingVoter").message
+
+
+def test_replacement_completed() -> None:
+    """The new disk is a committed voter: the operation is closed."""
+    look = scene(REPLACED, (key(3000), NEW, key(3002)), doing=(REPLACE, NEW))
+    assert only(planned(look), FinishOperation).reason == "Completed"
+
+
+def test_replacement_that_lost_its_disk_again() -> None:
+    """A newcomer that lost its disk too is given up by name; the next one will be added."""
+    twice = lost_disk(REPLACED, 3001)
+    record = with_report(with_disk_lost(twice, IDS[1], new_claim=False), IDS[1], directory(3001, 3))
+    look = scene(record, (key(3000), key(3002)), (key(3001, 3),), doing=(REPLACE, NEW))
+    finish = only(planned(look), FinishOperation)
+    assert finish.reason == "GivenUp"
+    assert finish.message.startswith(f"controller 3001 has another disk by now than {NEW}")
+
+
+def test_zombie_is_not_replaced() -> None:
+    """A lost disk whose replica fetches again runs somewhere: it is named and left until it is stopped."""
+    said = planned(scene(REPLACED, FIVE[:3], (NEW,)))
+    assert every(said, BeginOperation) == []
+    text = f"stale voter {STALE} still fetches: it runs somewhere, and is removed once it is stopped"
+    assert wait(said, "ReplacingVoter").message == text
+
+
+def test_stale_voter_of_an_unwanted_controller() -> None:
+    """A controller that lost its disk and is not wanted any more is removed, not replaced."""
+    record = lost_disk(running(), 3002)
+    look = scene(record, FIVE[:3], (key(3002, 2),), behind=(key(3002),))
+    assert begun(planned(look, of(2))) == (REMOVE, key(3002))
+
+
+# Voters that came back, and voters that never were ours
+
+
+def test_removed_controller_that_is_a_voter_again() -> None:
+    """A voter of a controller that was removed goes again, though it fetches: a late request brought it back."""
+    record = without_node(running(2), IDS[1])
+    look = scene(record, (key(3000), key(3001)))
+    look = replace(look, pods=(*look.pods, pod(running(2), node(running(2), 3001), gate="False", marked_voter=False)))
+    assert begun(planned(look, of(1))) == (REMOVE, key(3001))
+
+
+def test_foreign_voter_is_never_removed() -> None:
+    """A voter that this quorum never made is left alone, dead or alive, whatever the scale."""
+    for behind in ((), (key(7),)):
+        said = planned(scene(running(), (*FIVE[:3], key(7)), behind=behind))
+        assert every(said, BeginOperation) == []
+        assert "ForeignVoter" in reasons(said)
+        assert "RemovingVoter" not in reasons(said)
+
+
+@pytest.mark.parametrize("policy", ["Automatic", "Manual"])
+def test_voter_with_an_unknown_disk(policy: str) -> None:
+    """A dead voter of our node id on a disk that nobody remembers is replaced by the policy for lost disks."""
+    unknown = key(3001, 9)
+    look = scene(running(), (key(3000), unknown, key(3002)), (key(3001),), behind=(unknown,))
+    if policy == "Automatic":
+        assert begun(planned(look)) == (REPLACE, key(3001))
+        return
+    said = planned(look, desired(replacement=manual()))
+    assert every(said, BeginOperation) == []
+    assert "set spec.controllers.replacement.lostDisk to Automatic, or remove it yourself" in (
+        wait(said, "ReplacingVoter").message
+    )
+
+
+# A change that is held lets a cure go first
+
+
+def test_held_removal_gives_way_to_a_lost_disk() -> None:
+    """A removal that waits for a voter whose disk was lost is given up: it would wait for ever."""
+    look = scene(REPLACED, (key(3000), STALE, key(3002)), (NEW,), behind=(STALE,), doing=(REMOVE, key(3002)))
+    finish = only(planned(look, of(2)), FinishOperation)
+    assert finish.reason == "GivenUp"
+    assert finish.message.startswith(f"the change of {key(3002)} gives way to that of {NEW}: ")
+    assert begun(planned(scene(REPLACED, FIVE[:3], (NEW,), behind=(STALE,)), of(2))) == (REPLACE, NEW)
+
+
+def test_held_addition_gives_way_to_a_lost_disk() -> None:
+    """A newcomer that stopped keeping up holds no cure up."""
+    record = with_nodes(REPLACED, [NodeID(3003)])
+    record = with_report(with_claim(record, NodeID(3003), "claim-3003-1"), NodeID(3003), directory(3003))
+    look = scene(record, FIVE[:3], (NEW, key(3003)), behind=(STALE, key(3003)), doing=("AddVoter", key(3003)))
+    assert only(planned(look, of(4)), FinishOperation).reason == "GivenUp"
+
+
+def test_change_that_can_go_on_gives_way_to_nothing() -> None:
+    """An open change that its guards allow goes on, whatever else could be done."""
+    record = lost_disk(running(5), 3001)
+    look = scene(record, FIVE, (key(3001, 2),), behind=(key(3001),), doing=(REMOVE, key(3004)))
+    assert only(planned(look, of(4)), RemoveRaftVoter).request.voter == key(3004)
+
+
+def test_nothing_is_written_of_a_refused_change() -> None:
+    """What guards refuse shows in waits and verdicts, and in no action."""
+    said = planned(scene(REPLACED, FIVE[:3], (NEW,), behind=(STALE, NEW)))
+    assert every(said, WriteRecord) == []
+    assert not verdict(said, "3-add-voter").allowed

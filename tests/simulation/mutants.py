@@ -1,0 +1,139 @@
+"""Mutants: deliberate faults of the operator's source, each of which a share of the simulation has to notice.
+
+A mutant is a copy of the source tree with a few words changed. It is killed by a broken rule or by a quorum that does
+not get where it should; an exception in the operator kills nothing. The unchanged source passes the very same runs.
+`python -m tests.simulation.mutants` tries all of them and ends with `killed N of N`; names of mutants try only those.
+"""
+
+import argparse
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.simulation.driver import Run
+from tests.simulation.explore import any_replay, runs_of
+from tests.simulation.mutations import MUTANTS, Mutant
+from tests.simulation.storm import Weathered
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+_LIMIT_S: Final = 1800
+_CRASHED: Final = "no fault of the operator"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fate:
+    """What became of a mutant: the run that killed it and how, or why it lives."""
+
+    name: str
+    killed: bool
+    how: str
+
+
+def main() -> int:
+    """Try mutants; 1 if one of them lives, or the unchanged source does not."""
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation.mutants", description=__doc__)
+    parser.add_argument("mutant", nargs="*", help="all of them by default")
+    parser.add_argument("--judge", nargs="+", metavar="SHARE", help="run these shares here, and print what kills")
+    arguments = parser.parse_args()
+    if arguments.judge:
+        return _judge(arguments.judge)
+    chosen = [one for one in MUTANTS if not arguments.mutant or one.name in arguments.mutant]
+    if (fault := _sound(chosen)) is not None:
+        sys.stdout.write(f"the unchanged source fails: {fault}\n")
+        return 1
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        fates = []
+        for fate in pool.map(_try, chosen):
+            fates.append(fate)
+            sys.stdout.write(f"{'killed' if fate.killed else 'LIVES'} {fate.name}: {fate.how}\n")
+            sys.stdout.flush()
+    killed = sum(fate.killed for fate in fates)
+    sys.stdout.write(f"killed {killed} of {len(fates)}\n")
+    return 0 if killed == len(fates) else 1
+
+
+def texts_of(share: str) -> Iterator[str]:
+    """The runs of a share: a scenario `NAME` with no fault, `NAME~WORD` with every fault of that word, `storm/SEED`."""
+    name, found, word = share.partition("~")
+    if "/" in share or not found:
+        yield share
+    else:
+        yield from (text for text in runs_of([name]) if f":{word}" in text)
+
+
+def _judge(shares: list[str]) -> int:
+    """Run shares until one of their runs kills; say which, and how."""
+    logging.disable(logging.CRITICAL)
+    crashed = ""
+    for share in shares:
+        for text in texts_of(share):
+            try:
+                run = any_replay(text)
+            except Exception as error:  # noqa: BLE001 - a mutant may do anything, and that kills nothing
+                crashed = crashed or f"{text} ended in {error!r}"
+                continue
+            how = _how(run)
+            if how:
+                sys.stdout.write(f"KILLED {text}: {how}\n")
+                return 0
+            crashed = crashed or next((str(one) for one in run.violations), "")
+    sys.stdout.write(f"LIVES {crashed and f'an exception only, {crashed}'}\n")
+    return 0
+
+
+def _how(run: Run | Weathered) -> str:
+    """The violation, or the liveness failure, of a run; empty if there is none but an exception."""
+    if run.violations:
+        return next((str(one) for one in run.violations if one.rule != _CRASHED), "")
+    return "" if run.ending.honest else f"liveness: {run.ending.why}"
+
+
+def _sound(chosen: list[Mutant]) -> str | None:
+    """What fails with the unchanged source, if anything does."""
+    shares = list(dict.fromkeys(share for one in chosen for share in one.shares))
+    with tempfile.TemporaryDirectory() as directory:
+        said = _said(_tree(Path(directory)), shares)
+    return None if said == "LIVES" else said
+
+
+def _try(mutant: Mutant) -> Fate:
+    with tempfile.TemporaryDirectory() as directory:
+        tree = _tree(Path(directory))
+        for edit in mutant.edits:
+            path = tree / "operator" / "kafka_quorum" / edit.file
+            source = path.read_text()
+            if source.count(edit.old) != 1:
+                return Fate(name=mutant.name, killed=False, how=f"{edit.file} has not exactly one {edit.old!r}")
+            path.write_text(source.replace(edit.old, edit.new))
+        said = _said(tree, list(mutant.shares))
+    killed = said.startswith("KILLED ")
+    return Fate(name=f"{mutant.name} (rule {mutant.rule})", killed=killed, how=said.removeprefix("KILLED ")[:300])
+
+
+def _tree(directory: Path) -> Path:
+    """A copy of the operator's and the simulation's source."""
+    for part in ("operator", "tests/simulation"):
+        shutil.copytree(ROOT / part, directory / part, ignore=shutil.ignore_patterns("__pycache__"))
+    return directory
+
+
+def _said(tree: Path, shares: list[str]) -> str:
+    command = [sys.executable, "-m", "tests.simulation.mutants", "--judge", *shares]
+    environment = os.environ | {"PYTHONPATH": f"{tree / 'operator'}{os.pathsep}{tree}"}
+    done = subprocess.run(  # its failure is an answer, too
+        command, cwd=tree, env=environment, capture_output=True, text=True, timeout=_LIMIT_S, check=False
+    )
+    last = done.stdout.strip().splitlines()[-1:] or done.stderr.strip().splitlines()[-1:]
+    return (last[0] if last else "nothing was said").strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,360 @@
+"""The table of mutants: which words of the source are changed, which rule that breaks, and which runs must notice."""
+
+# ruff: noqa: E501 - the words of the source are not wrapped
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """Words that stand exactly once in a file of the operator, and what takes their place."""
+
+    file: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """One deliberate fault. `rule` is a safety rule's number, or `live`; `shares` are as in `mutants.texts_of`."""
+
+    name: str
+    rule: str
+    edits: tuple[Edit, ...]
+    shares: tuple[str, ...]
+
+
+def _mutant(name: str, rule: str, shares: tuple[str, ...], *edits: tuple[str, str, str]) -> Mutant:
+    made = tuple(Edit(file=file, old=old, new=new) for file, old, new in edits)
+    return Mutant(name=name, rule=rule, edits=made, shares=shares)
+
+
+_SAFETY: Final = "plan/safety.py"
+_LOST_DISKS: Final = ("lost-disk-of-follower", "emptied-disk-of-leader", "lost-disk-of-bootstrap-node")
+_SLOW_FORMAT: Final = tuple(f"initial-3/step:{step}:node-off:3001" for step in (6, 7, 8, 9))
+"""The machine of one formatter is without power for a while."""
+
+MUTANTS: Final = (
+    # 1: the barrier, and no initial format behind it
+    _mutant(
+        "kafka-before-the-barrier",
+        "1",
+        _SLOW_FORMAT,
+        (
+            _SAFETY,
+            '    rule = "2-run"\n    if record.phase is not BootstrapPhase.STARTED:',
+            '    rule = "2-run"\n    if False:',
+        ),
+        (
+            "plan/pods.py",
+            "    if record.phase is not BootstrapPhase.STARTED:\n        return Part()\n    nodes",
+            "    nodes",
+        ),
+    ),
+    _mutant(
+        "barrier-falls-early",
+        "1",
+        _SLOW_FORMAT,
+        (
+            _SAFETY,
+            "for node in initial if not node.formatted]",
+            "for node in initial[:1] if not node.formatted]",
+        ),
+        (_SAFETY, 'item.name.startswith(f"{quorum}-format-")', 'item.name.startswith("nothing-")'),
+        ("model/identity.py", "    if missing:\n        raise", "    if missing and not record.nodes:\n        raise"),
+    ),
+    _mutant(
+        "initial-format-for-a-lost-disk",
+        "1",
+        _LOST_DISKS,
+        (
+            "model/identity.py",
+            "        mode=FormatMode.NO_INITIAL_CONTROLLERS,\n        formatted=False,\n        lost=(*node.lost, *retired),",
+            "        formatted=False,\n        lost=(*node.lost, *retired),",
+        ),
+        (
+            "model/identity.py",
+            "        directory_id=None,\n        formatted=False",
+            "        directory_id=node.directory_id,\n        formatted=False",
+        ),
+        (_SAFETY, "if record.phase is not BootstrapPhase.FORMATTING:", "if False:"),
+        (_SAFETY, "if kafka := [pod.name for pod in observed.pods if pod.role is PodRole.KAFKA]:", "if kafka := []:"),
+        ("plan/disks.py", "or report.directory_id in node.lost:", "or False:"),
+    ),
+    # 2: a directory id only on its own disk
+    _mutant(
+        "any-claim-of-that-name",
+        "2",
+        ("restored-from-a-snapshot", "another-claim"),
+        (_SAFETY, "    if claim.uid != node.claim_uid:", "    if False:"),
+        ("plan/identity.py", "    if conflicts := _conflicts(desired, observed, record):", "    if conflicts := []:"),
+    ),
+    _mutant(
+        "zombies-are-given-up",
+        "2",
+        ("zombie", "partitioned-node"),
+        (
+            _SAFETY,
+            '(node.key in view.live, f"replica {node.key} still fetches: its node',
+            '(False, f"replica {node.key} still fetches: its node',
+        ),
+        ("observe/nodes.py", "for node in nodes if node.key not in view.live)", "for node in nodes)"),
+        ("observe/nodes.py", "for node in record.nodes if node.key not in view.live)", "for node in record.nodes)"),
+    ),
+    _mutant(
+        "old-pod-on-a-new-disk",
+        "2",
+        _LOST_DISKS,
+        (
+            "plan/pods.py",
+            "    if (pod.directory_id, pod.claim_uid) != (node.directory_id, node.claim_uid):",
+            "    if False:",
+        ),
+    ),
+    # 3: a live, caught-up majority
+    _mutant(
+        "newcomers-need-not-catch-up",
+        "3",
+        ("standalone-3~slow-fetches", "scale-3-to-5~slow-fetches"),
+        (_SAFETY, "    if target not in view.caught_up or looks < CAUGHT_UP_LOOKS:", "    if False:"),
+    ),
+    _mutant(
+        "a-pair-without-a-third",
+        "3",
+        ("standalone-3~node-killed", "scale-1-to-3~node-killed"),
+        (_SAFETY, "        if wanted > 2 and not second:", "        if wanted > 9 and not second:"),
+    ),
+    _mutant(
+        "added-without-a-majority",
+        "3",
+        ("scale-3-to-5~node-off",),
+        (
+            _SAFETY,
+            '    if healthy < majority:\n        needs = f"{majority} of {len(view.voters) + 1}',
+            '    if False:\n        needs = f"{majority} of {len(view.voters) + 1}',
+        ),
+    ),
+    _mutant(
+        "removed-without-a-majority",
+        "3",
+        ("scale-5-to-3~node-deleted",),
+        (
+            _SAFETY,
+            '(healthy < majority, f"{target} is not removed now: {needs}"),',
+            '(False, f"{target} is not removed now: {needs}"),',
+        ),
+    ),
+    _mutant(
+        "the-leader-of-a-pair-removes-itself",
+        "3",
+        ("scale-3-to-1",),
+        (_SAFETY, "    if leads_a_pair(view, target):", "    if False:"),
+    ),
+    _mutant(
+        "a-pair-is-interrupted-without-leave",
+        "3",
+        ("pair-not-to-be-interrupted",),
+        (_SAFETY, "                not desired.allow_interruption,", "                False,"),
+    ),
+    _mutant(
+        "everybody-is-caught-up",
+        "3",
+        ("scale-3-to-5~emptied-and-killed",),
+        ("observe/quorum.py", "abs(now_ms - stamp(row)) <= within_ms", "abs(now_ms - stamp(row)) <= within_ms * 1000"),
+    ),
+    # 4: one voter change at a time
+    _mutant(
+        "finished-before-it-is-committed",
+        "4",
+        ("scale-3-to-5~appended", "scale-5-to-3~appended"),
+        ("plan/membership.py", "    if done and not view.committed:", "    if done and False:"),
+        (
+            _SAFETY,
+            '    if not view.committed:\n        return _no(rule, f"the change',
+            '    if False:\n        return _no(rule, f"the change',
+        ),
+    ),
+    _mutant(
+        "every-voter-set-is-committed",
+        "4",
+        ("scale-3-to-5~appended", "scale-5-to-3~appended"),
+        (
+            "observe/quorum.py",
+            "    reached = answer.high_watermark >= 0 and answer.high_watermark >= earlier.log_end_offset",
+            "    reached = True",
+        ),
+    ),
+    # 5: no restart of a voter that runs
+    _mutant(
+        "running-pods-are-replaced",
+        "5",
+        ("initial-1", "initial-3"),
+        (_SAFETY, "    if pod.running and not pod.finished:", "    if False:"),
+        (
+            "plan/pods.py",
+            "    if revision is not None and pod.revision != revision.name:",
+            '    if pod.gate == "True":',
+        ),
+    ),
+    _mutant(
+        "a-deletion-names-no-pod",
+        "5",
+        ("emptied-disk-of-follower~late-effect", "emptied-disk-of-follower~long-after", "initial-3~long-after"),
+        (
+            "act/execute.py",
+            "                    PODS, desired.namespace, pod.name, uid=pod.uid, resource_version=version, ended=ended",
+            '                    PODS, desired.namespace, pod.name, uid="", resource_version=None, ended=ended',
+        ),
+    ),
+    # 6: no volume of a voter
+    _mutant(
+        "claims-of-voters-are-released",
+        "6",
+        ("lost-node", "lost-node-of-leader"),
+        (
+            _SAFETY,
+            "                claim.directory_id is not None and claim.directory_id in voting,",
+            "                False,",
+        ),
+    ),
+    _mutant(
+        "only-the-live-vote",
+        "6",
+        ("lost-node", "lost-node-of-leader"),
+        (
+            _SAFETY,
+            "voting = {key.directory_id for key in view.voters | (view.committed_voters or view.voters)}",
+            "voting = {key.directory_id for key in view.live}",
+        ),
+    ),
+    # 7: no older image
+    _mutant(
+        "any-image-may-run",
+        "7",
+        ("image-gone",),
+        (_SAFETY, "    if release_numbers(wanted_release) < floor:", "    if False:"),
+    ),
+    _mutant(
+        "releases-are-all-alike",
+        "7",
+        ("image-gone",),
+        (
+            _SAFETY,
+            '    return tuple(int(part) for part in text.split(".") if part.isdigit())',
+            '    return (len(text.split(".")),)',
+        ),
+    ),
+    # 8: unknown is not empty
+    _mutant(
+        "traces-are-no-reason",
+        "8",
+        ("record-deleted", "record-and-status-gone", "retained-and-applied-again"),
+        (_SAFETY, "    if traces:", "    if False:"),
+    ),
+    _mutant(
+        "an-unreadable-record-is-none",
+        "8",
+        ("record-unreadable",),
+        ("observe/gather.py", "        return None, str(error)", '        return None, ""'),
+    ),
+    _mutant(
+        "no-answer-is-no-voter",
+        "8",
+        ("scale-3-to-1~node-cut", "removal-called-off~node-cut", "scale-5-to-3~node-cut"),
+        (
+            _SAFETY,
+            '    if isinstance(observed.quorum, Unknown):\n        return _no(rule, f"controller {node.node_id} is removed once',
+            '    if isinstance(observed.quorum, Unknown):\n        return _yes(rule, f"controller {node.node_id} is removed once',
+        ),
+    ),
+    # 9: no --release-version
+    _mutant(
+        "first-voters-with-a-release",
+        "9",
+        ("initial-1",),
+        (
+            "resources/pods.py",
+            "initial_controllers(desired, record, revision), *flags)",
+            'initial_controllers(desired, record, revision), "--release-version", "4.4", *flags)',
+        ),
+    ),
+    _mutant(
+        "newcomers-with-a-release",
+        "9",
+        ("standalone-3",),
+        (
+            "resources/pods.py",
+            '        return ("--no-initial-controllers",)',
+            '        return ("--no-initial-controllers", "--release-version", "4.4")',
+        ),
+    ),
+    # Where a quorum has to get
+    _mutant(
+        "a-planner-that-does-nothing",
+        "live",
+        ("initial-1",),
+        (
+            "plan/planner.py",
+            "    actions = part.actions if part.exclusive is None else (part.exclusive,)",
+            "    actions = ()",
+        ),
+    ),
+    _mutant(
+        "operations-stay-open",
+        "live",
+        ("scale-3-to-5",),
+        (
+            "plan/membership.py",
+            '        return Part(exclusive=FinishOperation(id=operation.id, reason="Completed", message=text))',
+            "        return Part()",
+        ),
+    ),
+    _mutant(
+        "removed-controllers-stay",
+        "live",
+        ("scale-5-to-3",),
+        (
+            "plan/leaving.py",
+            "    return merged(_drop(observed, record, node) for node in unwanted)",
+            "    return Part()",
+        ),
+    ),
+    _mutant(
+        "lost-disks-stay-lost",
+        "live",
+        _LOST_DISKS,
+        (
+            "plan/disks.py",
+            "    return merged(_retire(desired, observed, record, node) for node in suspects if node.node_id in wanted)",
+            "    return Part()",
+        ),
+    ),
+    _mutant(
+        "lost-nodes-are-waited-for",
+        "live",
+        ("lost-node",),
+        ("act/execute.py", "                ended = force or (", "                ended = ("),
+    ),
+    _mutant(
+        "the-future-is-recent",
+        "live",
+        ("lost-node-while-scaling~clock-back", "lost-node~clock-back"),
+        ("observe/quorum.py", "abs(now_ms - stamp(row)) <= within_ms", "now_ms - stamp(row) <= within_ms"),
+    ),
+    _mutant(
+        "a-lost-newcomer-waits-for-itself",
+        "live",
+        ("two-lost-disks-of-five~node-deleted", "lost-node~node-deleted"),
+        (_SAFETY, '            (votes and bool(stale), f"{down}', '            (bool(stale), f"{down}'),
+    ),
+    _mutant(
+        "lost-changes-are-not-begun-again",
+        "live",
+        ("target-changed-half-way", "removal-called-off"),
+        (
+            "plan/membership.py",
+            "        return _remove(scene, target) if unwanted and target in view.voters else None",
+            "        return _remove(scene, target) if target in view.voters else None",
+        ),
+    ),
+)

@@ -1,0 +1,232 @@
+"""What a scenario is made of: turns, the conditions that they wait for, and what somebody does.
+
+A scenario is a resource and a list of turns: when its condition holds, a turn acts, and the next one waits for its own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.simulation.accidents import happen
+from tests.simulation.faults import Accident, Loss
+from tests.simulation.invariants import Checker
+from tests.simulation.kube_model import claims_of
+from tests.simulation.place import NAME, NAMESPACE
+from tests.simulation.world import World
+
+from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS, SERVICES, Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """Something somebody does once `when` holds."""
+
+    what: str
+    when: Callable[[World], bool]
+    act: Callable[[World, Checker], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A quorum's spec, what happens to it, and where it ends without faults: Ready, or `ends` as the reason."""
+
+    name: str
+    spec: Json
+    turns: tuple[Turn, ...] = ()
+    ends: str = "Ready"
+    exhaustive: bool = False
+    """Whether every call of it is struck by every fault; the others only reach what the exhaustive ones cannot."""
+
+    @property
+    def replicas(self) -> int:
+        """How many controllers it begins with."""
+        return int(self.spec["controllers"]["replicas"])
+
+
+def spec_of(mode: str, replicas: int, **more: Any) -> Json:  # noqa: ANN401 - JSON
+    """A spec with everything that has no default."""
+    given = {"replacement": {"lostNodeAfterSeconds": 10}, **more.pop("controllers", {})}
+    controllers = {"replicas": replicas, **given}
+    return {"bootstrap": {"mode": mode}, "kafka": {"version": "4.4.0"}, "controllers": controllers, **more}
+
+
+# Conditions
+
+
+def resource(world: World) -> Json | None:
+    """The resource as it is."""
+    return world.kube.get(QUORUMS, NAMESPACE, NAME)
+
+
+def condition(world: World, kind: str) -> Json:
+    """A condition of the resource, empty if it is not there."""
+    body = resource(world) or {}
+    rows = (body.get("status") or {}).get("conditions") or []
+    return next((row for row in rows if row["type"] == kind), {})
+
+
+def is_ready(world: World) -> bool:
+    """Whether the resource says Ready at its present generation."""
+    body, row = resource(world), condition(world, "Ready")
+    if body is None or row.get("status") != "True":
+        return False
+    return bool(row.get("observedGeneration") == body["metadata"]["generation"])
+
+
+def after(seconds: float) -> Callable[[World], bool]:
+    """Once so much time has passed since the beginning."""
+    return lambda world: world.clock.elapsed_s >= seconds
+
+
+def says(kind: str, reason: str) -> Callable[[World], bool]:
+    """Once a condition has this reason."""
+    return lambda world: condition(world, kind).get("reason") == reason
+
+
+def tells(kind: str, text: str) -> Callable[[World], bool]:
+    """Once the message of a condition contains this."""
+    return lambda world: text in condition(world, kind).get("message", "")
+
+
+def is_gone(world: World) -> bool:
+    """Once the resource, its pods and its services are gone; claims may stay."""
+    kinds = (QUORUMS, PODS, SERVICES)
+    return not any(list(world.kube.all(kind)) for kind in kinds)
+
+
+# What somebody does
+
+
+def applies(spec: Json) -> Callable[[World, Checker], None]:
+    """Create the resource, or change its spec."""
+
+    def act(world: World, _: Checker) -> None:
+        body = {"metadata": {"name": NAME}, "spec": spec}
+        if resource(world) is None:
+            world.kube.create(QUORUMS, NAMESPACE, body)
+        else:
+            world.kube.patch(QUORUMS, NAMESPACE, NAME, {"spec": spec})
+
+    return act
+
+
+def deletes(*, with_volumes: bool) -> Callable[[World, Checker], None]:
+    """Delete the resource; with its volumes it is the end of this quorum."""
+
+    def act(world: World, checker: Checker) -> None:
+        world.kube.delete(QUORUMS, NAMESPACE, NAME)
+        if with_volumes:
+            checker.end(NAMESPACE, NAME)
+
+    return act
+
+
+def erases_status(world: World, _: Checker) -> None:
+    """Wipe the whole status."""
+    body = resource(world)
+    if body is not None:
+        gone = dict.fromkeys(body.get("status") or {})
+        world.kube.patch(QUORUMS, NAMESPACE, NAME, {"status": gone}, subresource="status")
+
+
+def deletes_record(world: World, _: Checker) -> None:
+    """Delete the ConfigMap that holds the identity."""
+    world.kube.remove(CONFIG_MAPS, NAMESPACE, f"{NAME}-identity")
+
+
+def deletes_record_and_status(world: World, checker: Checker) -> None:
+    """Both at once: only the claims and the pods remember."""
+    deletes_record(world, checker)
+    erases_status(world, checker)
+
+
+def edits_record(text: str) -> Callable[[World, Checker], None]:
+    """Replace what the record says, as a person with an editor does."""
+
+    def act(world: World, _: Checker) -> None:
+        world.kube.patch(CONFIG_MAPS, NAMESPACE, f"{NAME}-identity", {"data": {"record.json": text}})
+
+    return act
+
+
+def deletes_service(world: World, _: Checker) -> None:
+    """Delete the headless service."""
+    world.kube.remove(SERVICES, NAMESPACE, f"{NAME}-controllers")
+
+
+def image_vanishes(world: World, _: Checker) -> None:
+    """The registry loses the image, and every pod is deleted."""
+    world.kubelet.bad_images = ("apache/kafka:4.4.0",)
+    for pod in list(world.kube.all(PODS)):
+        world.kube.delete(PODS, NAMESPACE, pod["metadata"]["name"])
+
+
+def foreign_disk(world: World, _: Checker) -> None:
+    """Files of somebody else lie on the first volume."""
+    for volume in world.volumes.of_quorum(NAMESPACE, NAME)[:1]:
+        volume.disk.files = True
+
+
+def annotates_claim_wrongly(world: World, _: Checker) -> None:
+    """Somebody writes another cluster id on a claim."""
+    claim = next(world.kube.all(CLAIMS))
+    wrong = {"metadata": {"annotations": {"kafkaquorum.io/cluster-id": "AAAAAAAAQACAAAAAAAAAAQ"}}}
+    world.kube.patch(CLAIMS, NAMESPACE, claim["metadata"]["name"], wrong)
+
+
+def loses(loss: Loss, who: str) -> Callable[[World, Checker], None]:
+    """Something of the leader, of a follower, or of the bootstrap node, is lost, unless it is already."""
+
+    def act(world: World, _: Checker) -> None:
+        if world.kraft.processes:
+            happen(world, Accident(step=0, loss=loss, node_id=one_of(world, who)))
+
+    return act
+
+
+def one_of(world: World, who: str) -> int:
+    """The node id of the leader, of the highest follower, or of the lowest controller."""
+    leaders = [process for process in world.kraft.processes if process.leads]
+    leader = max(leaders, key=lambda process: process.disk.epoch, default=world.kraft.processes[0])
+    ids = sorted(key.node_id for key in leader.disk.voter_set)
+    match who:
+        case "leader":
+            return leader.meta.node_id
+        case "follower":
+            return max((node_id for node_id in ids if node_id != leader.meta.node_id), default=ids[0])
+        case _:
+            return ids[0]
+
+
+def removes_leader(world: World, checker: Checker) -> None:
+    """Name every controller but the leader, and another one."""
+    leader = one_of(world, "leader")
+    ids = sorted({3000, 3001, 3002, 3003} - {leader})
+    applies({"controllers": {"replicas": len(ids), "nodeIDs": ids}})(world, checker)
+
+
+def restores_snapshot(world: World, _: Checker) -> None:
+    """Somebody deletes a pod and its claim, and makes the claim again from a snapshot of the volume."""
+    claim = max(world.kube.all(CLAIMS), key=lambda item: str(item["metadata"]["name"]))
+    name, volume = claim["metadata"]["name"], world.volumes.by_claim[claim["metadata"]["uid"]]
+    for pod in list(world.kube.all(PODS)):
+        if name in claims_of(pod):
+            world.kube.remove(PODS, NAMESPACE, pod["metadata"]["name"])
+    metadata = {key: claim["metadata"][key] for key in ("name", "labels", "annotations")}
+    world.kube.remove(CLAIMS, NAMESPACE, name)
+    restored = world.kube.create(CLAIMS, NAMESPACE, {"metadata": metadata, "spec": claim["spec"]})
+    world.volumes.restore(restored, volume.disk, volume.node)
+
+
+def is_changing(world: World) -> bool:
+    """Once a voter change is under way."""
+    return bool(((resource(world) or {}).get("status") or {}).get("operation"))
+
+
+def always(_: World) -> bool:
+    """At once."""
+    return True
+
+
+def does_nothing(_: World, __: Checker) -> None:
+    """Wait."""

@@ -1,0 +1,424 @@
+"""A seeded storm: everything at once and at random, and then a calm in which the quorum has to become whole.
+
+One or two operators run passes at the same time, each with its own memory and clock; before every call of theirs it is
+drawn who goes on: one of the calls that wait, or the world by one step. So passes are interleaved call by call, and an
+operator may stand still for minutes in the middle of one. Requests are struck, machines, disks and processes are lost,
+the target changes. The same seed is the same storm.
+"""
+
+import asyncio
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from tests.simulation.accidents import can_lose, happen, heal
+from tests.simulation.clock import SeededIds, VirtualClock, VirtualLoop
+from tests.simulation.driver import KEY, NODE_IDS, NOTICED_STEPS, QUIET_STEPS, Make, Operator, real
+from tests.simulation.edges import CrashedError, KafkaEdge, KubeEdge, Life, Wire
+from tests.simulation.endings import Ending, is_doomed, judge
+from tests.simulation.faults import FINAL_LOSSES, Accident, Call, Loss, Strike
+from tests.simulation.invariants import Checker, Violation
+from tests.simulation.kube_model import Written
+from tests.simulation.place import NAME, NAMESPACE
+from tests.simulation.scenes import Scenario, applies, condition, is_ready, spec_of
+from tests.simulation.world import World
+
+from kafka_quorum.errors import OperatorError
+from kafka_quorum.kube.protocol import Json
+from kafka_quorum.model.names import LABEL_QUORUM
+from kafka_quorum.reconcile import PassResult
+
+CALM_STEPS: Final = 1500
+"""Within so many steps after the last fault the quorum is whole."""
+_HOPS: Final = 10
+"""So many turns of the event loop bring every task to its next gate."""
+_EXCUSED_S: Final = 10.0
+_CHANGES: Final = ("AddRaftVoter", "RemoveRaftVoter")
+_LATE: Final = (Strike.LATE_EFFECT, Strike.LONG_AFTER, Strike.DOUBLED)
+_LATEST_S: Final = 20.0
+_HOUR_S: Final = 3600.0
+
+
+class OwnClock:
+    """An operator's clock: its wall time may be off, its monotonic time is the world's."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        """Right at first."""
+        self._clock = clock
+        self.off_s = 0.0
+
+    def now(self) -> datetime:
+        """Wall time as this machine has it."""
+        return self._clock.now() + timedelta(seconds=self.off_s)
+
+    def monotonic(self) -> float:
+        """Monotonic seconds."""
+        return self._clock.monotonic()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weather:
+    """What a storm is like: chances for a call, and for a step of the world."""
+
+    steps: int
+    operators: int
+    strike: float
+    accident: float
+    crash: float
+    suspend: float
+    cut: float
+    change: float
+    losses: int
+    """How many disks may be lost for good."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Hand:
+    """One operator in a storm: its incarnation, its pass, and the calls of it that wait for their turn."""
+
+    clock: OwnClock
+    life: Life = field(default_factory=Life)
+    operator: Operator | None = None
+    task: asyncio.Task[PassResult] | None = None
+    waiting: list[asyncio.Future[None]] = field(default_factory=list)
+    due_s: float = 0.0
+    woken: bool = True
+    asleep_until_s: float = 0.0
+
+
+class StormWire(Wire):
+    """Strikes calls by chance."""
+
+    chance: float = 0.0
+    draw: random.Random
+    late: bool = False
+    """Whether a voter change was struck that will have its effect late."""
+
+    def strike(self, call: Call) -> Strike | None:
+        """Count a call, and draw what happens to it."""
+        self.calls.append(call)
+        if self.chance <= 0 or self.draw.random() >= self.chance:
+            return None
+        # Slowness is what the storm itself makes, and a crash may come before any call.
+        strike = self.draw.choice([*(one for one in call.strikes() if one is not Strike.SLOW), Strike.CRASH_BEFORE])
+        self.late = self.late or (call.verb in _CHANGES and strike in _LATE)
+        self.struck = True
+        self.strikes[strike.value] += 1
+        return strike
+
+    strikes: Counter[str]
+
+
+@dataclass(slots=True, kw_only=True)
+class Weathered:
+    """What became of a storm."""
+
+    seed: int
+    ending: Ending
+    events: int
+    steps: int
+    passes: int
+    violations: list[Violation]
+    tolerated: Counter[str]
+    actions: Counter[str]
+    verdicts: Counter[str]
+    faults: Counter[str]
+
+    @property
+    def ok(self) -> bool:
+        """No rule was broken, and the ending is an honest one."""
+        return not self.violations and self.ending.honest
+
+    @property
+    def replay(self) -> str:
+        """What replays this storm."""
+        return f"storm/{self.seed}"
+
+
+class Storm:
+    """One storm."""
+
+    def __init__(self, seed: int, *, make: Make = real) -> None:
+        """Draw the weather and the quorum that it comes over."""
+        self._seed, self._make = seed, make
+        self._draw = random.Random(seed)
+        self.world = World()
+        self.checker = Checker(self.world)
+        self.checker.excused = self._excused
+        self._weather = self._forecast()
+        self._spec = self._first_spec()
+        self._wire = StormWire(world=self.world)
+        self._wire.draw, self._wire.chance, self._wire.strikes = self._draw, self._weather.strike, Counter()
+        self._loop = VirtualLoop(self.world.clock)
+        self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end unheard
+        self._ids = SeededIds(seed + 1000)  # never the sequence of the kubelet
+        self._hands = [self._hand() for _ in range(self._weather.operators)]
+        self._events, self._passes = 0, 0
+        self._ready_steps, self._quiet_steps = 0, 0
+        self._excused_until_s = 0.0
+        self._actions: Counter[str] = Counter()
+        self._verdicts: Counter[str] = Counter()
+        self._faults: Counter[str] = Counter()
+        self._raging = True
+        self.world.kube.watchers.append(self._watch)
+
+    def run(self) -> Weathered:
+        """Run to the end."""
+        try:
+            self._loop.run_until_complete(self._run())
+        finally:
+            self._loop.close()
+        scenario = Scenario(name="storm", spec=self._spec)
+        self._faults.update(self._wire.strikes)
+        return Weathered(
+            seed=self._seed,
+            ending=judge(self.world, self.checker, scenario, settled=self._settled()),
+            events=self._events,
+            steps=self.world.steps,
+            passes=self._passes,
+            violations=self.checker.violations,
+            tolerated=self.checker.tolerated,
+            actions=self._actions,
+            verdicts=self._verdicts,
+            faults=self._faults,
+        )
+
+    # What is drawn at first
+
+    def _forecast(self) -> Weather:
+        draw = self._draw
+        rough = draw.choice((0.3, 1.0, 2.0))
+        return Weather(
+            steps=draw.randint(120, 320),
+            operators=draw.choice((1, 1, 2)),
+            strike=draw.choice((0.0, 0.002, 0.01)) * rough,
+            accident=0.02 * rough,
+            crash=draw.choice((0.0, 0.02)) * rough,
+            suspend=draw.choice((0.0, 0.01)) * rough,
+            cut=draw.choice((0.0, 0.01)) * rough,
+            change=draw.choice((0.0, 0.01, 0.03)),
+            losses=draw.choice((0, 1, 2, 3)),
+        )
+
+    def _first_spec(self) -> Json:
+        fate = {"retentionPolicy": {"whenScaled": self._draw.choice(("Delete", "Retain"))}}
+        replicas = self._draw.choice((1, 1, 2, 3, 3, 3, 4, 5))
+        mode = self._draw.choice(("InitialControllers", "InitialControllers", "Standalone"))
+        return spec_of(mode, replicas, controllers={"storage": fate})
+
+    def _hand(self) -> Hand:
+        hand = Hand(clock=OwnClock(self.world.clock))
+        self._restart(hand)
+        return hand
+
+    def _restart(self, hand: Hand) -> None:
+        """A new incarnation: nothing is remembered."""
+
+        async def gate() -> None:
+            turn = self._loop.create_future()
+            hand.waiting.append(turn)
+            await turn
+
+        hand.life = Life(gate=gate)
+        kube, kafka = KubeEdge(self._wire, hand.life), KafkaEdge(self._wire, hand.life)
+        hand.operator = self._make(kube, kafka, hand.clock, self._ids)
+        hand.task, hand.waiting, hand.woken = None, [], True
+        hand.due_s, hand.asleep_until_s = self.world.clock.elapsed_s + 1.0, 0.0
+
+    # The course of it
+
+    async def _run(self) -> None:
+        applies(self._spec)(self.world, self.checker)
+        while self.world.steps < self._weather.steps and not self.checker.violations:
+            await self._event()
+        self._calm_down()
+        last = self.world.steps + CALM_STEPS
+        while self.world.steps < last and not self._settled() and not self.checker.violations:
+            await self._event()
+        for hand in self._hands:
+            await self._kill(hand)
+
+    def _calm_down(self) -> None:
+        self._raging = False
+        self._ready_steps = self._quiet_steps = 0
+        self._wire.chance = 0.0
+        heal(self.world)
+        for hand in self._hands:
+            hand.life.unreached.clear()
+            hand.woken = True  # its watches connect again
+            hand.asleep_until_s = 0.0
+
+    async def _event(self) -> None:
+        """One thing happens: a call goes on, a pass begins, or half a second passes."""
+        self._events += 1
+        now_s = self.world.clock.elapsed_s
+        awake = [hand for hand in self._hands if hand.asleep_until_s <= now_s]
+        for hand in awake:
+            if hand.task is None and (hand.woken or now_s >= hand.due_s):
+                self._begin(hand)
+        ready = [hand for hand in awake if hand.task is not None]
+        if not ready or self._draw.random() < 0.1:
+            await self._step()
+            return
+        hand = self._draw.choice(ready)
+        await self._hop()
+        hand.waiting = [turn for turn in hand.waiting if not turn.done()]  # without calls that were given up
+        if hand.waiting:
+            hand.waiting.pop(self._draw.randrange(len(hand.waiting))).set_result(None)
+            await self._hop()
+        if self._wire.late:
+            self._wire.late = False
+            self._excused_until_s = max(self._excused_until_s, now_s + _LATEST_S + _EXCUSED_S)
+        await self._end(hand)
+
+    async def _hop(self) -> None:
+        for _ in range(_HOPS):
+            await asyncio.sleep(0)
+
+    def _begin(self, hand: Hand) -> None:
+        assert hand.operator is not None
+        self._passes += 1
+        self._wire.fresh_pass = True
+        if hand.woken:
+            hand.operator.changed(KEY)
+        hand.woken = False
+        hand.task = self._loop.create_task(hand.operator.run_pass(KEY))
+
+    async def _end(self, hand: Hand) -> None:
+        """What a pass came to, if it is over."""
+        task, now_s = hand.task, self.world.clock.elapsed_s
+        if hand.life.crashed:
+            await self._kill(hand)
+            self._restart(hand)
+            return
+        if task is None or not task.done():
+            return
+        hand.task = None
+        self.checker.look()
+        error = task.exception()
+        if isinstance(error, OperatorError):
+            await self._release(hand)
+            hand.due_s = now_s + 1.0
+        elif error is not None:
+            self.checker.fail("no fault of the operator", f"a pass ended in {error!r}")
+        else:
+            result = task.result()
+            self._count(result)
+            hand.due_s = now_s if result.again else now_s + result.requeue_s
+
+    async def _kill(self, hand: Hand) -> None:
+        """The process is gone: whatever of it still waits ends there."""
+        hand.life.crashed = True
+        await self._release(hand)
+        if hand.task is not None:
+            while not hand.task.done():
+                await self._release(hand)
+            if not hand.task.cancelled():
+                hand.task.exception()
+            hand.task = None
+
+    async def _release(self, hand: Hand) -> None:
+        """Let every call that waits run into the dead edges, or beside a pass that has failed."""
+        while hand.waiting:
+            turn = hand.waiting.pop()
+            if turn.done():  # its call was given up
+                continue
+            if hand.life.crashed:
+                turn.set_exception(CrashedError())
+            else:
+                turn.set_result(None)
+            await self._hop()
+        await self._hop()
+
+    def _count(self, result: PassResult) -> None:
+        if result.plan is None:
+            return
+        for action in result.plan.actions:
+            self._actions[type(action).__name__] += 1
+            self._quiet_steps = 0
+        for verdict in result.plan.verdicts:
+            self._verdicts[f"{verdict.rule} {'yes' if verdict.allowed else 'no'}"] += 1
+
+    def _watch(self, written: Written) -> None:
+        if written.key[0] == "kafkaquorums" or written.labels.get(LABEL_QUORUM) == NAME:
+            for hand in self._hands:
+                hand.woken = hand.woken or "kube" not in hand.life.unreached
+
+    async def _step(self) -> None:
+        if self._raging:
+            await self._rage()
+        self.world.step()
+        self.checker.look()
+        whole = is_ready(self.world) and condition(self.world, "Degraded").get("status") == "False"
+        self._ready_steps = self._ready_steps + 1 if whole else 0
+        self._quiet_steps = 0 if self.world.pending else self._quiet_steps + 1
+
+    def _settled(self) -> bool:
+        if self._raging or self.world.pending:
+            return False
+        whole = self._ready_steps >= NOTICED_STEPS and self._quiet_steps >= NOTICED_STEPS
+        return whole or self._quiet_steps >= QUIET_STEPS
+
+    def _excused(self) -> bool:
+        """Whether rules by knowledge may be broken: by two operators, by requests that come late, by one that slept."""
+        return len(self._hands) > 1 or self.world.clock.elapsed_s < self._excused_until_s
+
+    # What strikes
+
+    async def _rage(self) -> None:
+        weather, draw, now_s = self._weather, self._draw, self.world.clock.elapsed_s
+        if draw.random() < weather.accident:
+            self._accident()
+        if draw.random() < weather.change:
+            self._change()
+        hand = draw.choice(self._hands)
+        if draw.random() < weather.crash:
+            self._faults["crash"] += 1
+            await self._kill(hand)
+            self._restart(hand)
+        if draw.random() < weather.suspend:
+            self._faults["suspended"] += 1
+            hand.asleep_until_s = now_s + draw.choice((2.0, 10.0, 60.0, 180.0))
+            self._excused_until_s = max(self._excused_until_s, hand.asleep_until_s + _EXCUSED_S)
+        if draw.random() < weather.cut:
+            self._faults["operator-cut"] += 1
+            hand.life.unreached ^= {draw.choice(("kube", "kafka"))}
+            hand.woken = True
+        if draw.random() < weather.crash / 4:
+            self._faults["operator-clock"] += 1
+            hand.clock.off_s += draw.choice((-_HOUR_S, _HOUR_S))
+
+    def _accident(self) -> None:
+        """Something is lost; a disk only while the storm may still lose one, and seldom one too many."""
+        loss, node_id = self._draw.choice(list(Loss)), self._draw.choice(NODE_IDS)
+        if not can_lose(self.world, loss, node_id):
+            return
+        if loss in FINAL_LOSSES:
+            if self._faults["final"] >= self._weather.losses:
+                return
+            if self._spares() < 1 and self._draw.random() < 0.9:
+                return
+            self._faults["final"] += 1
+        if happen(self.world, Accident(step=0, loss=loss, node_id=node_id)):
+            self._faults[loss.value] += 1
+
+    def _spares(self) -> int:
+        """How many voters could lose their disks now, and the quorum still come back."""
+        processes = self.world.kraft.processes
+        if not processes or is_doomed(self.world, self.checker.lineage(NAMESPACE, NAME).retired.keys()):
+            return 0
+        leader = max(processes, key=lambda one: (one.leads, one.disk.last_epoch, one.disk.end))
+        voters = leader.disk.voter_set
+        alive = {one.key for one in processes if not one.frozen and not one.slow} & voters
+        return len(alive) - (len(voters) // 2 + 1)
+
+    def _change(self) -> None:
+        self._faults["target"] += 1
+        count = self._draw.choice((1, 2, 3, 3, 4, 5))
+        if self._draw.random() < 0.3:
+            ids = sorted(self._draw.sample(NODE_IDS, count))
+            applies({"controllers": {"replicas": count, "nodeIDs": ids}})(self.world, self.checker)
+        else:
+            applies({"controllers": {"replicas": count, "nodeIDs": None}})(self.world, self.checker)
