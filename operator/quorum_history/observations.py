@@ -94,7 +94,7 @@ def leader_changes(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataF
     order = Window.partitionBy(*KEY).orderBy("observedAt")
     epochs = (
         distinct(observations)
-        .where("quorum is not null")
+        .where("quorum.leaderEpoch is not null")  # without a leader there is none to tell
         .withColumn("step", f.col("quorum.leaderEpoch") - f.lag("quorum.leaderEpoch").over(order))
         .groupBy(*KEY)
         .agg(f.coalesce(f.sum(f.greatest("step", f.lit(0))), f.lit(0)).alias("leader_changes"))

@@ -146,7 +146,7 @@ def test_real_clusters_against_kafkas_image_writer(release: str) -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("release", ["3.3.2", "4.1.2", "4.4.0"])
 def test_checkpoints_against_kafkas_image_writer(release: str) -> None:
-    """The newest state by itself. (The log of 3.3 begins at a level that Kafka 4 no longer reads.)"""
+    """The newest state by itself: the log of 3.3 begins at a level that Kafka 4 no longer reads."""
     path = max((SAMPLES / release / "node-1").rglob("*.checkpoint"))
     (log,) = cluster_logs(find_files(str(path)))
     assert _mine(image_of(log, [])) == _oracle([path])

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterable
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,14 @@ import jsonschema
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.testing import assertDataFrameEqual
+from tests.model import values
 from tests.quorum_history import looks
 from tests.quorum_history.looks import START, look
 
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.observations.files import Directory, Files
+from kafka_quorum.observations.recorder import Recorder
 from quorum_history import observations
 
 pytestmark = pytest.mark.timeout(600)
@@ -95,6 +101,53 @@ def test_a_node_that_lags_or_is_silent(
     """An old node holds the fleet back and is named; one that said nothing makes the answer unknown."""
     (row,) = observations.upgrade_readiness(_frame(spark, tmp_path, [look(0, maximum=maximum)])).collect()
     assert (row["ready"], row["held_back_by"]) == (ready, held)
+
+
+class _Clock:
+    """A clock that moves when the test says."""
+
+    seconds = 0.0
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+def _written_by_the_operator(place: Path) -> None:
+    """Fine, a voter silent, nobody leads, not known, fine again under a new epoch: a minute each."""
+    keys = [values.key(node_id) for node_id in values.IDS]
+
+    def led(epoch: int, *behind: int) -> Observed:
+        seen = values.view(keys, behind=[values.key(node_id) for node_id in behind])
+        return values.at_rest(quorum=Known(value=replace(seen, answer=replace(seen.answer, leader_epoch=epoch))))
+
+    silent = values.at_rest(quorum=Unknown(reason="no answer"))
+    clock = _Clock()
+    files = Files(Directory(place), clock, holder="operator-0", hold_s=300.0, max_bytes=1 << 20)
+    recorder = Recorder([files], clock)
+    for seen in (led(5), led(5, 3001), replace(silent, pods=()), silent, led(8), led(8)):
+        recorder.saw("ns", "q", seen)
+        clock.seconds += 60.0
+    recorder.close(30.0)
+
+
+def test_what_the_operator_writes_is_what_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    """From the operator's looks, through its files, to answers: nothing is lost and nothing is made up."""
+    _written_by_the_operator(tmp_path / "looks")
+    frame = spark.read.schema(observations.SCHEMA).option("columnNameOfCorruptRecord", "_corrupt")
+    rows = frame.json(str(tmp_path / "looks")).cache()
+    assert observations.rejected(rows).count() == 0
+    found = [(row["state"], row["seconds"]) for row in observations.spans(rows).orderBy("since").collect()]
+    assert found == [
+        ("available", 60.0), ("available", 60.0), ("unavailable", 60.0), ("unknown", 60.0), ("available", 60.0),
+    ]  # fmt: skip
+    (changes,) = observations.leader_changes(rows).collect()
+    assert changes["leader_changes"] == 3
+    assert observations.stale_voters(rows).count() == 0
+    (outage,) = observations.recoveries(rows).collect()
+    assert (outage["recovery_s"], outage["unknown_s"]) == (120.0, 60.0)
 
 
 def test_what_is_no_observation_is_kept_apart(spark: SparkSession, tmp_path: Path) -> None:
