@@ -18,7 +18,7 @@ from quorum_history import jobs, report
 from quorum_history.files import NoLogsError, find_files
 from quorum_history.observations import MAX_GAP_S
 from quorum_history.progress import Progress
-from quorum_history.session import session
+from quorum_history.session import NoJavaError, session
 from quorum_history.source import OptionError, checked_options
 from quorum_history.tables import TIMELINE_TYPES
 from quorum_history.verify import VerifyError, verify
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run(chosen)
     except (OptionError, SchemaError) as error:
         return _complain(error, _MISUSED)
-    except (NoLogsError, jobs.JobError, VerifyError, KraftLogError) as error:
+    except (NoLogsError, NoJavaError, jobs.JobError, VerifyError, KraftLogError) as error:
         return _complain(error, _FAILED)
     except PySparkException as error:
         return _complain(str(error).split("\n", 1)[0], _FAILED)

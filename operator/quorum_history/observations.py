@@ -61,10 +61,19 @@ def spans(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
         *KEY, f.lit("unknown").alias("state"), f.col("held").alias("since"), f.col("next").alias("until")
     )
     return (
-        known.unionByName(gaps)
+        _joined(known.unionByName(gaps))
         .withColumn("seconds", _seconds("since", "until"))
         .select(*KEY, "state", "since", "until", "seconds")
     )
+
+
+def _joined(pieces: DataFrame) -> DataFrame:
+    """Pieces that follow each other in the same state as one stretch: a quiet month is a row, not forty thousand."""
+    order = Window.partitionBy(*KEY).orderBy("since")
+    goes_on = (f.lag("state").over(order) == f.col("state")) & (f.lag("until").over(order) == f.col("since"))
+    number = f.sum(f.when(goes_on, 0).otherwise(1)).over(order.rowsBetween(Window.unboundedPreceding, 0))
+    numbered = pieces.withColumn("_stretch", number)
+    return numbered.groupBy(*KEY, "state", "_stretch").agg(f.min("since").alias("since"), f.max("until").alias("until"))
 
 
 def _seconds(start: str, end: str) -> Column:
@@ -72,8 +81,8 @@ def _seconds(start: str, end: str) -> Column:
 
 
 def availability(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
-    """Per quorum and day (of the stretch's beginning): seconds in each state, and the share of the known time."""
-    days = spans(observations, max_gap_s).withColumn("day", f.to_date("since"))
+    """Per quorum and day: seconds in each state, and the share of the known time."""
+    days = _by_day(spans(observations, max_gap_s))
     totals = days.groupBy(*KEY, "day").agg(
         *(
             f.sum(f.when(f.col("state") == state, f.col("seconds")).otherwise(0.0)).alias(f"{state}_s")
@@ -87,6 +96,17 @@ def availability(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFra
 
 
 _STATES = ("available", "unavailable", "unknown")
+
+
+def _by_day(stretches: DataFrame) -> DataFrame:
+    """Stretches cut at midnight (UTC), so that each lies within one `day`."""
+    touched = f.explode(f.sequence(f.to_date("since"), f.to_date("until")))
+    pieces = (
+        stretches.withColumn("day", touched)
+        .withColumn("since", f.greatest("since", f.col("day").cast("timestamp")))
+        .withColumn("until", f.least("until", f.date_add("day", 1).cast("timestamp")))
+    )
+    return pieces.where("since < until").withColumn("seconds", _seconds("since", "until"))
 
 
 def leader_changes(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
@@ -153,20 +173,20 @@ def recoveries(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame
         .withColumn("group", f.sum(f.when(f.col("state") == "available", 1).otherwise(0)).over(upto))
         .withColumn("end", f.lead("since").over(order))
     )
+    unavailable_since = f.min(f.when(f.col("state") == "unavailable", f.col("since")))
     down = (
         marked.where("state <> 'available'")
+        .withColumn("begun", unavailable_since.over(Window.partitionBy(*KEY, "group")))
+        .where("since >= begun")  # what was unknown before the outage is no part of it
         .groupBy(*KEY, "group")
         .agg(
-            f.min(f.when(f.col("state") == "unavailable", f.col("since"))).alias("since"),
-            f.max("until").alias("last"),
+            f.min("since").alias("since"),
             f.max_by("end", "since").alias("until"),
             f.sum(f.when(f.col("state") == "unknown", f.col("seconds")).otherwise(0.0)).alias("unknown_s"),
         )
     )
-    return (
-        down.where("since is not null")
-        .withColumn("recovery_s", f.when(f.col("until").isNotNull(), _seconds("since", "until")))
-        .select(*KEY, "since", "until", "recovery_s", "unknown_s")
+    return down.withColumn("recovery_s", f.when(f.col("until").isNotNull(), _seconds("since", "until"))).select(
+        *KEY, "since", "until", "recovery_s", "unknown_s"
     )
 
 

@@ -19,7 +19,7 @@ from tests.quorum_history.looks import look
 
 from quorum_history.__main__ import main
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1500)
 _OPERATOR = Path(__file__).resolve().parents[2] / "operator"
 _TABLES = {
     "records", "observations", "checkpoints", "log_files", "faults", "voter_sets", "voter_changes", "leaders",
@@ -81,6 +81,18 @@ def test_verify_without_java(
     assert "Java" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("home", "said"), [("", "on the PATH"), ("{t}", "below JAVA_HOME, which is {t}")])
+def test_spark_without_java(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], home: str, said: str
+) -> None:
+    """It says that Java is missing, and where it was looked for."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("JAVA_HOME", home.format(t=tmp_path))
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    assert main(["timeline", "--target", str(tmp_path)]) == 1
+    assert f"there is no Java {said.format(t=tmp_path)}" in capsys.readouterr().err
+
+
 @pytest.mark.full
 def test_verify_against_kafka(capsys: pytest.CaptureFixture[str]) -> None:
     """Every record of a real log is found equal."""
@@ -130,7 +142,7 @@ def spark_master(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[st
 
 @pytest.mark.full
 def test_under_spark_submit_on_a_cluster(spark_master: str, tmp_path: Path) -> None:
-    """The same command, unchanged, by spark-submit on a master with two workers; both of them did some of it."""
+    """The same commands, unchanged, by spark-submit on a master with two workers; both of them did some of each."""
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     environment = {
         **os.environ,
@@ -139,13 +151,14 @@ def test_under_spark_submit_on_a_cluster(spark_master: str, tmp_path: Path) -> N
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
     target = tmp_path / "tables"
-    command = [
-        str(submit), "--master", spark_master, "--conf", "spark.executor.memory=512m",
-        "--conf", f"spark.executorEnv.PYTHONPATH={_OPERATOR}", "--conf", "spark.driver.host=127.0.0.1",
-        str(_OPERATOR / "quorum_history" / "__main__.py"), "downgrade", "--logs", str(SAMPLES), "--target", str(target),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert list((target / "downgrade_losses").glob("*.parquet"))
-    worked = [list((tmp_path / f"work-{number}").glob("app-*/*/stderr")) for number in (1, 2)]
-    assert all(worked)
+    for count, (name, table) in enumerate([("ingest", "records/batch=0"), ("downgrade", "downgrade_losses")], start=1):
+        command = [
+            str(submit), "--master", spark_master, "--conf", "spark.executor.memory=512m",
+            "--conf", f"spark.executorEnv.PYTHONPATH={_OPERATOR}", "--conf", "spark.driver.host=127.0.0.1",
+            str(_OPERATOR / "quorum_history" / "__main__.py"), name, "--logs", str(SAMPLES), "--target", str(target),
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert list((target / table).glob("*.parquet"))
+        worked = [list((tmp_path / f"work-{number}").glob("app-*/*/stderr")) for number in (1, 2)]
+        assert [len(each) for each in worked] == [count, count]

@@ -55,8 +55,8 @@ def test_states_follow_without_holes(spark: SparkSession, tmp_path: Path) -> Non
     rows = observations.spans(_frame(spark, tmp_path, [*reversed(story), story[2], story[2]]))
     found = [(row["state"], row["seconds"]) for row in rows.orderBy("since").collect()]
     assert found == [
-        ("available", 60.0), ("available", 60.0), ("unavailable", 60.0), ("unknown", 60.0), ("available", 150.0),
-        ("unknown", 250.0), ("available", 60.0),
+        ("available", 120.0), ("unavailable", 60.0), ("unknown", 60.0), ("available", 150.0), ("unknown", 250.0),
+        ("available", 60.0),
     ]  # fmt: skip
 
 
@@ -92,6 +92,31 @@ def test_all_answers(spark: SparkSession, tmp_path: Path) -> None:
     assert lags[3] == (0, 100)
     (ready,) = tables["upgrade_readiness"].collect()
     assert (ready["ready"], ready["highest_common"], ready["held_back_by"]) == (True, 33, [])
+
+
+def test_an_outage_begins_where_it_was_seen(spark: SparkSession, tmp_path: Path) -> None:
+    """What was unknown before it is no part of it; one that nobody has seen end has no end."""
+    story = [
+        look(0),
+        look(60, known=False),
+        look(120, live=(1,)),
+        look(180),
+        look(240, live=(1,)),
+        look(300, live=(1,)),
+    ]
+    rows = observations.recoveries(_frame(spark, tmp_path, story)).orderBy("since").collect()
+    assert [(row["recovery_s"], row["unknown_s"]) for row in rows] == [(60.0, 0.0), (None, 0.0)]
+
+
+def test_a_day_ends_at_midnight(spark: SparkSession, tmp_path: Path) -> None:
+    """A stretch that crosses it counts for either day with its share, and a day within a gap is unknown as a whole."""
+    day_s = 86_400
+    frame = _frame(spark, tmp_path, [look(day_s - 40), look(day_s + 20), look(3 * day_s), look(3 * day_s + 10)])
+    rows = observations.availability(frame).orderBy("day").collect()
+    assert [(row["day"].day, row["available_s"], row["unknown_s"]) for row in rows] == [
+        (1, 40.0, 0.0), (2, 170.0, day_s - 170.0), (3, 0.0, float(day_s)), (4, 10.0, 0.0),
+    ]  # fmt: skip
+    assert rows[2]["availability"] is None
 
 
 @pytest.mark.parametrize(("maximum", "ready", "held"), [(27, False, [2]), (None, None, [])])
@@ -140,9 +165,7 @@ def test_what_the_operator_writes_is_what_is_read(spark: SparkSession, tmp_path:
     rows = frame.json(str(tmp_path / "looks")).cache()
     assert observations.rejected(rows).count() == 0
     found = [(row["state"], row["seconds"]) for row in observations.spans(rows).orderBy("since").collect()]
-    assert found == [
-        ("available", 60.0), ("available", 60.0), ("unavailable", 60.0), ("unknown", 60.0), ("available", 60.0),
-    ]  # fmt: skip
+    assert found == [("available", 120.0), ("unavailable", 60.0), ("unknown", 60.0), ("available", 60.0)]
     (changes,) = observations.leader_changes(rows).collect()
     assert changes["leader_changes"] == 3
     assert observations.stale_voters(rows).count() == 0
