@@ -30,6 +30,8 @@ def _mutated(content: bytes, rng: random.Random) -> bytes:
     """One to four changes of a kind that disks, networks and attackers make."""
     data = bytearray(content)
     for _ in range(rng.randint(1, 4)):
+        if not data:
+            break
         at, size = rng.randrange(len(data)), rng.randrange(1, 40)
         match rng.randrange(8):
             case 0 | 1:
