@@ -154,7 +154,7 @@ def _report(chosen: argparse.Namespace) -> int:
     with Progress("tables", len(_DERIVED)) as progress:
         for name in _DERIVED:
             if (chosen.target / name).is_dir():
-                rows = spark.read.parquet(str(chosen.target / name)).collect()
+                rows = jobs.read_table(spark, chosen.target, name).collect()
                 tables[name] = sorted((row.asDict(recursive=True) for row in rows), key=_order)
             progress.step(name)
     if not tables:

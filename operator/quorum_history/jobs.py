@@ -80,7 +80,12 @@ def read_table(spark: SparkSession, target: Path, name: str) -> DataFrame:
     place = target / name
     if not place.is_dir():
         raise JobError(f"{place} is not there: run `quorum-history ingest` first")
-    return spark.read.parquet(str(place))
+    return spark.read.format(stored_format(place)).load(str(place))
+
+
+def stored_format(place: Path) -> str:
+    """How a table was written. A Delta table read as Parquet would show what was overwritten as well."""
+    return "delta" if (place / "_delta_log").is_dir() else "parquet"
 
 
 def write_tables(tables: dict[str, DataFrame], target: Path, form: str, done: Callable[[str], None]) -> None:

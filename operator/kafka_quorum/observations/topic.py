@@ -16,6 +16,7 @@ _BOUNDS: Final[Mapping[str, str | int]] = {
     "enable.idempotence": "true",
     "compression.type": "zstd",
     "linger.ms": 200,
+    "reconnect.backoff.max.ms": 60_000,  # every attempt that fails is a line of the log
     "queue.buffering.max.messages": 2000,
     "queue.buffering.max.kbytes": 8192,
     "message.timeout.ms": 300_000,
