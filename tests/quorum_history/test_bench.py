@@ -5,6 +5,7 @@ batch, is subtracted and told. `BENCH_MB` chooses the size of the log (default 5
 """
 
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -39,9 +40,15 @@ print("RESULT", frame.agg(f.count("*"), f.sum(f.length("data"))).collect()[0][0]
 
 def _cpu_s(command: list[str], cwd: Path) -> float:
     """CPU seconds of a command, user and system, its output thrown away."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=cwd)
-    _, status, usage = os.wait4(process.pid, 0)
-    assert status == 0, process.stderr.read() if process.stderr else ""
+    before_s = _children_s()
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=cwd, check=False)
+    assert done.returncode == 0, done.stderr
+    return _children_s() - before_s
+
+
+def _children_s() -> float:
+    """CPU seconds of all children that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
@@ -80,11 +87,12 @@ def test_spark_on_two_cores(tmp_path: Path) -> None:
     for cores in (1, 2):
         environment = {**os.environ, "PYTHONPATH": str(_OPERATOR), "PYSPARK_PYTHON": sys.executable}
         command = [sys.executable, "-c", _SPARK, f"local[{cores}]", str(tmp_path)]
-        begun = time.monotonic()
+        begun, before_s = time.monotonic(), _children_s()
         done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=3600, check=True)
         (line,) = (line for line in done.stdout.splitlines() if line.startswith("RESULT"))
         _, records, took = line.split()
         seconds[cores] = float(took)
-        whole_s = time.monotonic() - begun
-        print(f"\nSpark, {cores} core(s): {records} records in {float(took):.1f} s (the whole process {whole_s:.1f} s)")
-    print(f"two cores are {seconds[1] / seconds[2]:.2f} times as fast as one")
+        whole = f"the whole process {time.monotonic() - begun:.1f} s, {_children_s() - before_s:.1f} s of CPU"
+        print(f"\nSpark, {cores} core(s): {records} records in {float(took):.1f} s ({whole})")
+    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
+    print(f"two cores are {seconds[1] / seconds[2]:.2f} times as fast as one; load of the machine meanwhile: {load}")
