@@ -5,6 +5,7 @@ to read one twice. Something new is stored within seconds; what only says that a
 When the directory is full, the oldest files go.
 """
 
+import logging
 import os
 from collections.abc import Sequence
 from datetime import UTC
@@ -24,6 +25,8 @@ FILES_MAX: Final = 20_000
 _RETRY_S: Final = 15.0
 _PRUNE_EVERY: Final = 50
 _PREFIX, _SUFFIX = "observations-", ".jsonl"
+
+logger = logging.getLogger(__name__)
 
 
 class Store(Protocol):
@@ -129,7 +132,7 @@ class Files:
         self._due_at_s: float | None = None
         self._not_before_s = 0.0
         self._stored = 0
-        self.lost_lines = 0
+        self._lost_lines = 0
 
     def __str__(self) -> str:
         """For messages."""
@@ -156,7 +159,7 @@ class Files:
     def _bound(self) -> None:
         while self._held_bytes > HELD_BYTES_MAX:
             self._held_bytes -= len(self._held.pop(0))
-            self.lost_lines += 1
+            self._lost_lines += 1
 
     def _flush(self, now_s: float) -> None:
         self._not_before_s = now_s + _RETRY_S  # unless it succeeds
@@ -165,6 +168,9 @@ class Files:
         self._held.clear()
         self._held_bytes, self._due_at_s, self._not_before_s = 0, None, 0.0
         self._stored += 1
+        if self._lost_lines:
+            logger.warning("observations: %d lost while %s took none", self._lost_lines, self)
+            self._lost_lines = 0
         if self._stored % _PRUNE_EVERY == 1:
             self._prune()
 
