@@ -144,6 +144,7 @@ def test_never_joined() -> None:
     write = only(planned(look), WriteRecord)
     assert write.record.node_ids == IDS
     assert write.record.former[0].lost == ()
+    assert write.message == "controller 3003 is removed, and had no directory id yet"
 
 
 @pytest.mark.parametrize("how", ["claim", "disk"])
