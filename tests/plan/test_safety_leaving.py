@@ -235,7 +235,7 @@ def test_retire_node_yes(look: Observed) -> None:
 # 3-stop-retired
 
 
-def stop(look: Observed, record: IdentityRecord = WITHOUT, **changes: Any) -> Verdict:  # noqa: ANN401 - any field
+def stop(look: Observed, record: IdentityRecord = WITHOUT, **changes: Any) -> Asked:  # noqa: ANN401 - any field
     """What the guard says of stopping the pod of replica 3002, first disk."""
     return partial(safety.may_stop_retired, record, look, pod(RECORD, OF, **changes))
 
