@@ -28,7 +28,7 @@ from kafka_quorum.plan.safety import GUARDS
 
 T = TypeVar("T")
 _CAMEL_CASE: Final = re.compile(r"([A-Z][a-z]+)+")
-_NODE: Final = re.compile(r"\b(?:controller|claim alpha-|pod alpha-|formatter alpha-format-|voter|replica) ?(\d+)\b")
+_NODE: Final = re.compile(r"\b(?:controller |claim alpha-|pod alpha-|formatter alpha-|voter |replica )(\d+)\b")
 _PERMITTED_BY: Final[dict[type[Action], set[str]]] = {
     MintIdentity: {"8-mint"},
     CreateFormatter: {"1-initial-format", "1-format-newcomer"},

@@ -19,8 +19,8 @@ def test_every_explanation_says_why() -> None:
     assert found
     for entry in found:
         assert entry.function.startswith("kafka_quorum.plan.")
-        assert re.compile(entry.before)
-        assert re.compile(entry.after)
+        re.compile(entry.before)
+        re.compile(entry.after)
         assert len(entry.why.split()) > 3
     patterns = [(entry.function, entry.before, entry.after) for entry in found]
     assert len(set(patterns)) == len(patterns)

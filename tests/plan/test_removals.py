@@ -231,6 +231,7 @@ def test_leader_of_a_pair_needs_leave_to_hand_over() -> None:
     held = wait(said, "RemovingVoter")
     assert held.severity is Severity.HELD
     assert "once spec.controllers.allowInterruption is true" in held.message
+    assert verdict(said, "3-hand-over").reason == held.message
 
 
 @pytest.mark.parametrize("of_whom", [3000, 3001], ids=["the other's pod", "its own pod"])

@@ -33,6 +33,7 @@ from kafka_quorum.model.plan import Verdict
 from kafka_quorum.plan import safety
 
 VOTERS = (key(3000), key(3001), key(3002))
+FIVE = (*VOTERS, key(3003), key(3004))
 RECORD = running()
 OF = node(RECORD, 3002)
 WITHOUT = without_node(RECORD, IDS[2])
@@ -214,8 +215,25 @@ LOST = quorum(behind=VOTERS[2:])
             retire(quorum(behind=VOTERS[1:])),
             f"{HERE}, and it is not replaced now: 1 other voters are caught up, and 2 must be",
         ),
+        (
+            retire(quorum((*VOTERS, key(8), key(7)), behind=VOTERS[2:])),
+            f"{HERE}, and it is replaced once the stale voters {key(7)}, {key(8)} are removed",
+        ),
+        (
+            retire(quorum(FIVE, behind=FIVE[2:]), record=running(5)),
+            f"{HERE}, and it is not replaced now: 2 other voters are caught up, and 3 must be",
+        ),
     ],
-    ids=["no leader", "fetches", "manual", "too soon", "another stale voter", "no majority"],
+    ids=[
+        "no leader",
+        "fetches",
+        "manual",
+        "too soon",
+        "another stale voter",
+        "no majority",
+        "two stale voters",
+        "no majority of five",
+    ],
 )
 def test_retire_node_no(asked: Asked, reason: str) -> None:
     """Every no of giving up a node."""

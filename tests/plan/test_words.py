@@ -95,8 +95,8 @@ WAITS: dict[str, tuple[Observed, Desired, str, Severity, str]] = {
         "NotSupportedYet",
         Severity.HELD,
         (
-            "not supported by this version, nothing is touched: spec.kafka.config or spec.controllers.config of running "
-            "controllers; spec.controllers.jvm of running controllers"
+            "not supported by this version, nothing is touched: spec.kafka.config or spec.controllers.config of "
+            "running controllers; spec.controllers.jvm of running controllers"
         ),
     ),
     "foreign files": (
@@ -188,9 +188,9 @@ WAITS: dict[str, tuple[Observed, Desired, str, Severity, str]] = {
         "ForeignVoter",
         Severity.DEGRADED,
         (
-            f"voter {key(7)} is no controller of this resource, and is left alone (4 of 4 voters are caught up). Where it "
-            "does not belong to the quorum, a person can: kafka-metadata-quorum.sh remove-controller --controller-id 7 "
-            f"--controller-directory-id {directory(7)}"
+            f"voter {key(7)} is no controller of this resource, and is left alone (4 of 4 voters are caught up). Where "
+            "it does not belong to the quorum, a person can: kafka-metadata-quorum.sh remove-controller "
+            f"--controller-id 7 --controller-directory-id {directory(7)}"
         ),
     ),
     "claim made anew": (
@@ -199,8 +199,8 @@ WAITS: dict[str, tuple[Observed, Desired, str, Severity, str]] = {
         "IdentityConflict",
         Severity.DEGRADED,
         (
-            "nothing is done: claim alpha-3001-g1 has uid another, the record's has claim-3001-1 (a claim that was made "
-            "anew, or restored, is not this controller's disk: delete it, or restore the record)"
+            "nothing is done: claim alpha-3001-g1 has uid another, the record's has claim-3001-1 (a claim that was "
+            "made anew, or restored, is not this controller's disk: delete it, or restore the record)"
         ),
     ),
     "two conflicts": (
@@ -209,8 +209,8 @@ WAITS: dict[str, tuple[Observed, Desired, str, Severity, str]] = {
         "IdentityConflict",
         Severity.DEGRADED,
         (
-            "nothing is done: claim alpha-3001-g1 has uid another, the record's has claim-3001-1 (a claim that was made "
-            "anew, or restored, is not this controller's disk: delete it, or restore the record); "
+            "nothing is done: claim alpha-3001-g1 has uid another, the record's has claim-3001-1 (a claim that was "
+            "made anew, or restored, is not this controller's disk: delete it, or restore the record); "
             f"claim alpha-3002-g1 is annotated with directory id {directory(3002, 5)} instead of {directory(3002)}"
         ),
     ),
