@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 ALL = {3000, 3001, 3002}
 STANDALONE = {"bootstrap": {"mode": "Standalone"}}
 _CURED_TIMEOUT_S = 90.0
+_WAY_OUT = "spec.controllers.replacement.lostDisk"
 
 
 def lose_disk(quorum: Quorum, node_id: int) -> str:
@@ -99,8 +100,8 @@ def test_a_lost_disk_is_left_alone_where_the_policy_is_manual(quorum: Quorum) ->
     quorum.wait_ready()
     voters = quorum.voters()
     lost = lose_disk(quorum, 3001)
-    condition = quorum.wait_condition("Degraded", "True", "LostDisk")
-    assert "spec.controllers.replacement.lostDisk" in condition["message"]
+    quorum.wait_condition("Degraded", "True", "LostDisk")  # at first that its replica was heard of a moment ago
+    wait_until("the way out is named", lambda: _WAY_OUT in quorum.condition("Degraded").get("message", ""), 30)
     holds_for("the voter set is left alone", lambda: quorum.voters() == voters and not quorum.pods("formatter"), 8)
     quorum.patch({"controllers": {"replacement": {"lostDisk": "Automatic"}}})
     wait_cured(quorum, lost)

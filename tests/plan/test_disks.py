@@ -341,7 +341,20 @@ def test_format_without_a_report() -> None:
     of = node(FIRST, 3000)
     pod_ = formatter(FIRST, of, container=failed(), finished=True, finished_at_s=NOW_S)
     said = planned(at_rest(FIRST, pods=(pod_,)))
-    assert [action.reason for action in every(said, DeletePod)] == ["FormatterFailed"]
+    (gone,) = every(said, DeletePod)
+    assert (gone.reason, gone.message) == (
+        "FormatterFailed",
+        f"formatter {pod_.name} failed and is made anew: it left no report",
+    )
+
+
+def test_starting_formatter_is_progress() -> None:
+    """A formatter that merely starts is part of the formatting."""
+    look = at_rest(FIRST, pods=tuple(formatter(FIRST, of, container=STARTS) for of in FIRST.nodes))
+    said = planned(look)
+    assert said.actions == ()
+    assert reasons(said) == {"Formatting"}
+    assert degraded(said) == set()
 
 
 # The barrier

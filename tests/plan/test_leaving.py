@@ -144,6 +144,7 @@ def test_never_joined() -> None:
     write = only(planned(look), WriteRecord)
     assert write.record.node_ids == IDS
     assert write.record.former[0].lost == ()
+    assert write.message == "controller 3003 is removed, and had no directory id yet"
 
 
 @pytest.mark.parametrize("how", ["claim", "disk"])
@@ -243,6 +244,7 @@ def test_formatter_of_a_removed_controller(changes: dict[str, Any], *, forced: b
     left = formatter(running(), OF_3002, directory_id=None, **changes)
     (gone,) = every(planned(paired(RETIRED_CLAIM, left, kube_nodes=nodes), PAIR), DeletePod)
     assert (gone.pod.name, gone.force) == (left.name, forced)
+    assert gone.reason == ("PodGivenUp" if forced else "FormatterDone")
 
 
 @pytest.mark.parametrize("changes", [{}, {"deleting": True}], ids=["runs", "ends"])
@@ -251,7 +253,10 @@ def test_formatter_that_still_runs(changes: dict[str, Any]) -> None:
     left = formatter(running(), OF_3002, directory_id=None, **changes)
     said = planned(paired(RETIRED_CLAIM, left), PAIR)
     assert said.actions == ()
-    assert left.name in wait(said, "PodEnds").message
+    waited = wait(said, "PodEnds")
+    assert waited.message == f"waits until formatter {left.name} of a removed controller is gone"
+    assert (waited.severity, waited.node_id) == (Severity.PROGRESS, 3002)
+    assert not verdict(said, "3-replace-pod").allowed
 
 
 def test_formatter_on_a_lost_node() -> None:

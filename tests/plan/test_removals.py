@@ -231,6 +231,7 @@ def test_leader_of_a_pair_needs_leave_to_hand_over() -> None:
     held = wait(said, "RemovingVoter")
     assert held.severity is Severity.HELD
     assert "once spec.controllers.allowInterruption is true" in held.message
+    assert verdict(said, "3-hand-over").reason == held.message
 
 
 @pytest.mark.parametrize("of_whom", [3000, 3001], ids=["the other's pod", "its own pod"])
@@ -241,6 +242,23 @@ def test_leader_of_a_pair_hands_over_to_a_pod_that_runs(of_whom: int, how: str) 
     changes: dict[str, Any] = {"deleting": True} if how == "goes" else {"container": DOWN}
     look = with_pod(look, of_whom, **changes)
     assert not any(action.reason == "LeaderHandsOver" for action in every(planned(look, ONE), DeletePod))
+
+
+def test_leader_of_a_pair_hands_over_by_the_pod_that_runs() -> None:
+    """Of two pods of the leader the one that is not on its way out is restarted."""
+    look = scene(running(2), (key(3001), key(3000)), kept=1)
+    ending = replace(look.pods[1], name="alpha-3001-g0", uid="earlier", deleting=True)
+    handed = only(planned(replace(look, pods=(ending, *look.pods)), ONE), DeletePod)
+    assert handed.pod.name == "alpha-3001-g1"
+
+
+def test_leader_of_a_pair_does_not_remove_itself() -> None:
+    """The guard says why, and that the other one leads first."""
+    said = planned(scene(running(2), (key(3001), key(3000)), kept=1), ONE)
+    assert verdict(said, "3-remove-leader").reason == (
+        f"{key(3001)} leads, and {key(3000)} is the only other voter: a crash now could leave neither able to lead, "
+        f"so {key(3001)} hands over first"
+    )
 
 
 def test_hand_over_is_judged_on_its_own() -> None:

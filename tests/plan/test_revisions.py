@@ -24,7 +24,7 @@ from tests.model.values import (
 from tests.plan.reading import every, only, planned, reasons, verdict, wait
 
 from kafka_quorum.model.actions import CreateFormatter, CreateRevision, DeletePod, RecordChange, WriteRecord
-from kafka_quorum.model.desired import ControllerListener, FeatureLevel
+from kafka_quorum.model.desired import BootstrapMode, ControllerListener, FeatureLevel
 from kafka_quorum.model.identity import BootstrapPhase, with_report, with_revision
 from kafka_quorum.model.observed import Terminated, Waiting
 from kafka_quorum.model.plan import Severity
@@ -113,6 +113,13 @@ def test_format_corrected(changes: dict[str, Any]) -> None:
     assert write.record.phase is BootstrapPhase.FORMATTING
 
 
+def test_corrected_format_keeps_its_mode() -> None:
+    """Who the first voters are is fixed with the identity: another spec.bootstrap makes no other format of it."""
+    wanted = desired(features=LEVELS, bootstrap=BootstrapMode.STANDALONE)
+    write = only(planned(at_rest(bound()), wanted), WriteRecord)
+    assert (write.change, write.record.format.mode) == (RecordChange.REFORMAT, BootstrapMode.INITIAL_CONTROLLERS)
+
+
 def test_no_formatter_while_a_correction_is_pending() -> None:
     """Between the change of spec and its record no formatter is made."""
     look = at_rest(bound(), revisions=(revision(),))
@@ -166,6 +173,7 @@ def test_format_is_fixed_once_begun(begun: str) -> None:
     write = only(said, WriteRecord)
     assert write.record.format == record.format
     assert write.record.applied_revision == NEWER.name
+    assert verdict(said, "7-image").allowed
 
 
 def test_older_image_is_held_once_begun() -> None:
@@ -248,6 +256,27 @@ def test_older_image_corrects_nothing() -> None:
     assert said.actions == ()
     assert not verdict(said, "7-image").allowed
     assert {"OlderImage", "NotSupportedYet", "PodStuck"} <= reasons(said)
+
+
+def test_image_older_than_what_ran_corrects_nothing() -> None:
+    """The release that the fleet runs is the floor, though the disks were formatted with an older one."""
+    record = replace(running(), format=replace(running().format, release="4.0.0"))
+    look = with_pod(at_rest(record), 3001, container=BACK_OFF, gate="False")
+    said = planned(look, desired(runtime=runtime(release="4.2.0")))
+    assert said.actions == ()
+    assert "4.4.0 or later" in wait(said, "OlderImage").message
+
+
+def test_correction_names_who_it_is_for() -> None:
+    """Every controller that cannot start is named, with the revision that it gets, and the guard's yes."""
+    look = at_rest(revisions=(revision(), NEWER))
+    for node_id in IDS[1:]:
+        look = with_pod(look, node_id, container=BACK_OFF, gate="False")
+    said = planned(look, fixed())
+    assert only(said, WriteRecord).message == (
+        f"controllers 3001, 3002 cannot start, and are made anew from revision {NEWER.name}"
+    )
+    assert verdict(said, "7-image").allowed
 
 
 def test_fleet_follows_when_all_are_corrected() -> None:

@@ -312,7 +312,10 @@ def test_no_retire(look: Observed, said: str) -> None:
 
 def test_manual_replacement() -> None:
     """A lost disk waits for a person where the policy says so, and the way out is named."""
-    held(retire(unseen(stopped(at_rest())), desired(replacement=manual())), "Manual", "lostDisk to Automatic")
+    assert retire(unseen(stopped(at_rest())), desired(replacement=manual())).reason == (
+        "the disk of controller 3001 is lost, and its replacement is Manual: "
+        "set spec.controllers.replacement.lostDisk to Automatic to have it replaced"
+    )
 
 
 # Rules 3 and 5: may_replace_pod

@@ -35,7 +35,8 @@ def _drop(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Par
     if not verdict.allowed:
         wait = _wait(Severity.PROGRESS, "RemovingController", verdict.reason, node)
         return Part(verdicts=(verdict,), waits=(wait,))
-    message = f"controller {node.node_id} is removed, and directory id {node.directory_id} retired"
+    retired = f"directory id {node.directory_id} retired" if node.directory_id else "had no directory id yet"
+    message = f"controller {node.node_id} is removed, and {retired}"
     write = WriteRecord(record=without_node(record, node.node_id), change=RecordChange.NODES_REMOVED, message=message)
     return Part(exclusive=write, verdicts=(verdict,))
 
