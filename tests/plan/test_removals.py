@@ -224,6 +224,15 @@ def test_leader_of_a_pair_hands_over(doing: tuple[str, ReplicaKey] | None) -> No
     assert "caught up, and leads once" in handed.message
 
 
+def test_leader_of_a_pair_that_may_not_go_yet() -> None:
+    """While another guard holds the open removal, that guard's word is what it waits for, and nobody restarts."""
+    look = scene(running(2), (key(3001), key(3000)), committed=False, doing=(REMOVE, key(3001)))
+    said = planned(look, ONE)
+    assert said.actions == ()
+    text = f"the change of {key(3001)} waits until the present voter set is committed"
+    assert wait(said, "RemovingVoter").message == text
+
+
 def test_leader_of_a_pair_needs_leave_to_hand_over() -> None:
     """Where a quorum of two must not be interrupted it stays, and the wait names the field that decides."""
     said = planned(scene(running(2), (key(3001), key(3000))), of(1, allow_interruption=False))
@@ -520,7 +529,11 @@ def test_held_removal_gives_way_to_a_lost_disk() -> None:
     look = scene(REPLACED, (key(3000), STALE, key(3002)), (NEW,), behind=(STALE,), doing=(REMOVE, key(3002)))
     finish = only(planned(look, of(2)), FinishOperation)
     assert finish.reason == "GivenUp"
-    assert finish.message.startswith(f"the change of {key(3002)} gives way to that of {NEW}: ")
+    refusal = f"{key(3002)} is not removed now: 2 of the 2 voters that stay must be caught up, and 1 are"
+    assert finish.message == f"the change of {key(3002)} gives way to that of {NEW}: {refusal}"
+    said = planned(look, of(2)).verdicts
+    assert [each.reason for each in said if each.rule == "3-remove-voter" and not each.allowed] == [refusal]
+    assert [each.allowed for each in said if each.rule == "3-add-voter"] == [True]
     assert begun(planned(scene(REPLACED, FIVE[:3], (NEW,), behind=(STALE,)), of(2))) == (REPLACE, NEW)
 
 

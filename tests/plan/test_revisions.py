@@ -246,7 +246,9 @@ def test_starting_pods_are_not_corrected() -> None:
 def test_correction_needs_its_revision_first() -> None:
     """The revision is created before the record points to it."""
     look = with_pod(at_rest(), 3001, container=BACK_OFF, gate="False")
-    assert [action.name for action in every(planned(look, fixed()), CreateRevision)] == [NEWER.name]
+    said = planned(look, fixed())
+    assert [action.name for action in every(said, CreateRevision)] == [NEWER.name]
+    assert verdict(said, "7-image").allowed
 
 
 def test_older_image_corrects_nothing() -> None:
