@@ -521,7 +521,9 @@ def test_majority_lost_after_a_leader_is_no_failed_bootstrap() -> None:
 def test_growth(asked: int, grown: int) -> None:
     """Claims grow to what the spec asks for, and never shrink."""
     wanted: Desired = desired(storage=storage(size=f"{asked // 1024**3}Gi", size_bytes=asked))
-    assert len(every(planned(at_rest(), wanted), AnnotateClaim)) == grown
+    asked_for = every(planned(at_rest(), wanted), AnnotateClaim)
+    assert len(asked_for) == grown
+    assert all(action.directory_id == action.claim.directory_id for action in asked_for)
 
 
 def test_growth_spares_a_dying_claim() -> None:

@@ -134,6 +134,7 @@ def test_remove_voter_no(asked: Asked, reason: str) -> None:
         (remove(key(3000), VOTERS[:2]), 1, 1),
         (remove(key(3002), behind=(key(3002),), record=AGAIN), 2, 2),
         (remove(key(3002), record=WITHOUT), 2, 2),
+        (remove(key(3002), wanted=desired(replacement=manual())), 2, 2),
         (remove(key(3002, 9), (*VOTERS[:2], key(3002, 9)), behind=(key(3002, 9),)), 2, 2),
     ],
     ids=[
@@ -142,6 +143,7 @@ def test_remove_voter_no(asked: Asked, reason: str) -> None:
         "of two the leader",
         "lost disk",
         "removed controller that fetches",
+        "its own disk, manual",
         "unknown disk, automatic",
     ],
 )
