@@ -37,7 +37,7 @@ from tests.model.values import (
     without_claim,
     without_pod,
 )
-from tests.plan.reading import degraded, every, only, planned, reasons, wait
+from tests.plan.reading import degraded, every, only, planned, reasons, verdict, wait
 
 from kafka_quorum.model import names
 from kafka_quorum.model.actions import (
@@ -174,6 +174,15 @@ def test_not_mirrored(look: Observed) -> None:
     """While one copy lacks anything, no disk of that controller is formatted."""
     assert not is_mirrored(desired(), look, FIRST, node(FIRST, 3001))
     assert 3001 not in {action.node_id for action in every(planned(look), CreateFormatter)}
+
+
+def test_copies_are_waited_for() -> None:
+    """The guard has said yes, and the formatter waits for the copies of the identity all the same."""
+    record = bound(1)
+    said = planned(at_rest(record, status=NO_STATUS), desired(replicas=1))
+    text = "the identity of controller 3000 is being written to status and claim"
+    assert wait(said, "Formatting").message == text
+    assert verdict(said, "1-initial-format").allowed
 
 
 # Formatters
@@ -493,9 +502,11 @@ def test_bootstrap_failed(lost: tuple[int, ...], initial: int, *, hopeless: bool
     assert ("BootstrapFailed" in reasons(said)) is hopeless
     if hopeless:
         assert said.actions == ()
-        message = wait(said, "BootstrapFailed").message
-        assert "delete the resource" in message
-        assert all(str(key(node_id)) in message for node_id in lost)
+        assert wait(said, "BootstrapFailed").message == (
+            "a majority of the initial controllers lost its disk before a leader was seen "
+            f"({', '.join(str(key(node_id)) for node_id in lost)}). Nothing is retried. If no broker ever joined: "
+            "delete the resource, its claims and its identity ConfigMap, and apply it again"
+        )
 
 
 def test_bootstrap_failed_counts_earlier_losses() -> None:
