@@ -37,7 +37,7 @@ from tests.model.values import (
     without_claim,
     without_pod,
 )
-from tests.plan.reading import degraded, every, only, planned, reasons, wait
+from tests.plan.reading import degraded, every, only, planned, reasons, verdict, wait
 
 from kafka_quorum.model import names
 from kafka_quorum.model.actions import (
@@ -174,6 +174,15 @@ def test_not_mirrored(look: Observed) -> None:
     """While one copy lacks anything, no disk of that controller is formatted."""
     assert not is_mirrored(desired(), look, FIRST, node(FIRST, 3001))
     assert 3001 not in {action.node_id for action in every(planned(look), CreateFormatter)}
+
+
+def test_copies_are_waited_for() -> None:
+    """The guard has said yes, and the formatter waits for the copies of the identity all the same."""
+    record = bound(1)
+    said = planned(at_rest(record, status=NO_STATUS), desired(replicas=1))
+    text = "the identity of controller 3000 is being written to status and claim"
+    assert wait(said, "Formatting").message == text
+    assert verdict(said, "1-initial-format").allowed
 
 
 # Formatters
@@ -493,9 +502,11 @@ def test_bootstrap_failed(lost: tuple[int, ...], initial: int, *, hopeless: bool
     assert ("BootstrapFailed" in reasons(said)) is hopeless
     if hopeless:
         assert said.actions == ()
-        message = wait(said, "BootstrapFailed").message
-        assert "delete the resource" in message
-        assert all(str(key(node_id)) in message for node_id in lost)
+        assert wait(said, "BootstrapFailed").message == (
+            "a majority of the initial controllers lost its disk before a leader was seen "
+            f"({', '.join(str(key(node_id)) for node_id in lost)}). Nothing is retried. If no broker ever joined: "
+            "delete the resource, its claims and its identity ConfigMap, and apply it again"
+        )
 
 
 def test_bootstrap_failed_counts_earlier_losses() -> None:
@@ -521,7 +532,9 @@ def test_majority_lost_after_a_leader_is_no_failed_bootstrap() -> None:
 def test_growth(asked: int, grown: int) -> None:
     """Claims grow to what the spec asks for, and never shrink."""
     wanted: Desired = desired(storage=storage(size=f"{asked // 1024**3}Gi", size_bytes=asked))
-    assert len(every(planned(at_rest(), wanted), AnnotateClaim)) == grown
+    asked_for = every(planned(at_rest(), wanted), AnnotateClaim)
+    assert len(asked_for) == grown
+    assert all(action.directory_id == action.claim.directory_id for action in asked_for)
 
 
 def test_growth_spares_a_dying_claim() -> None:

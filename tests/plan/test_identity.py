@@ -334,6 +334,7 @@ def test_not_rebuilt(look: Observed, named: str) -> None:
     said = planned(without_record(look))
     assert said.actions == ()
     assert named in wait(said, "IdentityLost").message
+    assert not verdict(said, "8-mint").allowed
 
 
 def test_adopted_by_a_new_resource() -> None:

@@ -103,7 +103,9 @@ def test_voter_is_not_dropped() -> None:
     said = planned(at_rest(), PAIR)
     assert every(said, WriteRecord) == []
     assert every(said, DeletePod) == []
-    assert wait(said, "RemovingController").message == f"controller 3002 goes once voter {key(3002)} is removed"
+    text = f"controller 3002 goes once voter {key(3002)} is removed"
+    assert wait(said, "RemovingController").message == text
+    assert (verdict(said, "4-drop-node").reason, verdict(said, "4-drop-node").allowed) == (text, False)
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,15 @@ from tests.model.values import (
     mirrored,
     node,
     operation,
+    revision,
     running,
+    runtime,
     started,
     support,
     view,
     with_pod,
 )
-from tests.plan.reading import degraded, every, only, planned, reasons, wait
+from tests.plan.reading import degraded, every, only, planned, reasons, verdict, wait
 
 from kafka_quorum.model.actions import (
     AddRaftVoter,
@@ -33,11 +35,13 @@ from kafka_quorum.model.actions import (
     RecordChange,
     WriteRecord,
 )
+from kafka_quorum.model.desired import ControllerListener
 from kafka_quorum.model.identity import IdentityRecord, with_disk_lost, with_nodes, with_report
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Memory, Observed
 from kafka_quorum.model.quorum import Listener
+from kafka_quorum.plan.membership import membership
 
 VOTERS = (key(3000), key(3001), key(3002))
 FOURTH = key(3003)
@@ -217,7 +221,9 @@ def test_request_is_judged_again() -> None:
     """An open operation is judged on the present look: a guard that says no by now holds the request."""
     said = planned(scene(target=FOURTH, behind=(VOTERS[2],)), FOUR)
     assert said.actions == ()
-    assert "must be caught up" in wait(said, "AddingVoter").message
+    text = f"{FOURTH} is not added now: 3 of 4 voters must be caught up, and 2 are"
+    assert wait(said, "AddingVoter").message == text
+    assert verdict(said, "3-add-voter").reason == text
 
 
 def test_added_and_not_committed() -> None:
@@ -226,7 +232,7 @@ def test_added_and_not_committed() -> None:
     said = planned(look, FOUR)
     assert every(said, FinishOperation) == []
     assert every(said, AddRaftVoter) == []
-    assert "waits to be committed" in wait(said, "AddingVoter").message
+    assert wait(said, "AddingVoter").message == f"voter {FOURTH} is added, and waits to be committed"
 
 
 def test_completed() -> None:
@@ -235,6 +241,7 @@ def test_completed() -> None:
     look = replace(look, support=support(joining(), 4))
     finish = only(planned(look, FOUR), FinishOperation)
     assert (finish.id, finish.reason) == ("op-1", "Completed")
+    assert finish.message == f"voter {FOURTH} is added and committed"
 
 
 @pytest.mark.parametrize(
@@ -254,6 +261,21 @@ def test_open_operation_without_a_leader() -> None:
     said = planned(look, FOUR)
     assert said.actions == ()
     assert str(FOURTH) in wait(said, "NoLeader").message
+
+
+def test_request_goes_where_the_leader_listens() -> None:
+    """The leader is asked at the port of the revision that its pod was made from, whatever the spec says by now."""
+    moved = revision(runtime(listener=ControllerListener(name="CONTROLLER", port=9999)))
+    record = replace(joining(), applied_revision=moved.name)
+    look = scene(target=FOURTH, record=record)
+    asked = membership(FOUR, replace(look, revisions=(moved,)), record, record.node_ids).exclusive
+    assert isinstance(asked, AddRaftVoter)
+    assert asked.leader.port == 9999
+
+
+def test_yes_of_an_addition() -> None:
+    """The guard says how many of the voters that will be are caught up, the newcomer not counted."""
+    assert verdict(planned(scene(), FOUR), "3-add-voter").reason == (f"{FOURTH} is caught up, and so are 3 of 4 voters")
 
 
 def test_leader_without_a_pod() -> None:

@@ -76,7 +76,10 @@ def test_revision_missing() -> None:
     look = without_pod(at_rest(revisions=()), 3001)
     said = planned(look, repair_only=True)
     assert every(said, CreatePod) == []
-    assert str(running().applied_revision) in wait(said, "RevisionMissing").message
+    assert wait(said, "RevisionMissing").message == (
+        f"ControllerRevision {running().applied_revision} is missing or unreadable: controller 3001 cannot be made again"
+    )
+    assert verdict(said, "2-run").allowed
 
 
 def test_no_pod_before_the_barrier() -> None:

@@ -166,7 +166,9 @@ def test_replacement_that_lags_holds_nobody_up() -> None:
     """A lost disk whose successor still catches up lets a removal that is safe go first."""
     record = lost_disk(running(5), 3001)
     look = scene(record, FIVE, (key(3001, 2),), behind=(key(3001), key(3001, 2)))
-    assert begun(planned(look, of(3))) == (REMOVE, key(3004))
+    said = planned(look, of(3))
+    assert begun(said) == (REMOVE, key(3004))
+    assert "catches up" in wait(said, "ReplacingVoter").message
 
 
 @pytest.mark.parametrize("formatted", [True, False], ids=["catches up", "is being formatted"])
@@ -222,6 +224,26 @@ def test_leader_of_a_pair_hands_over(doing: tuple[str, ReplicaKey] | None) -> No
     handed = only(planned(look, of(1, allow_interruption=True)), DeletePod)
     assert (handed.pod.node_id, handed.reason) == (3001, "LeaderHandsOver")
     assert "caught up, and leads once" in handed.message
+
+
+@pytest.mark.parametrize("doing", [None, (REMOVE, key(3001))], ids=["not begun", "open"])
+def test_leader_of_a_pair_that_may_not_go_yet(doing: tuple[str, ReplicaKey] | None) -> None:
+    """While another guard holds the removal, that guard's word is what it waits for, and nobody restarts."""
+    look = scene(running(2), (key(3001), key(3000)), committed=False, doing=doing)
+    said = planned(look, ONE)
+    assert said.actions == ()
+    text = f"the change of {key(3001)} waits until the present voter set is committed"
+    assert wait(said, "RemovingVoter").message == text
+
+
+def test_leader_of_a_pair_hands_over_while_others_wait() -> None:
+    """What else was refused is told beside a hand-over: here a lost disk whose replica fetches again."""
+    record = lost_disk(running(2), 3000)
+    look = scene(record, (key(3001), key(3000)), (key(3000, 2),), kept=1)
+    said = planned(look, ONE)
+    assert only(said, DeletePod).reason == "LeaderHandsOver"
+    assert "still fetches" in wait(said, "ReplacingVoter").message
+    assert not verdict(said, "3-remove-leader").allowed
 
 
 def test_leader_of_a_pair_needs_leave_to_hand_over() -> None:
@@ -520,7 +542,11 @@ def test_held_removal_gives_way_to_a_lost_disk() -> None:
     look = scene(REPLACED, (key(3000), STALE, key(3002)), (NEW,), behind=(STALE,), doing=(REMOVE, key(3002)))
     finish = only(planned(look, of(2)), FinishOperation)
     assert finish.reason == "GivenUp"
-    assert finish.message.startswith(f"the change of {key(3002)} gives way to that of {NEW}: ")
+    refusal = f"{key(3002)} is not removed now: 2 of the 2 voters that stay must be caught up, and 1 are"
+    assert finish.message == f"the change of {key(3002)} gives way to that of {NEW}: {refusal}"
+    said = planned(look, of(2)).verdicts
+    assert [each.reason for each in said if each.rule == "3-remove-voter" and not each.allowed] == [refusal]
+    assert [each.allowed for each in said if each.rule == "3-add-voter"] == [True]
     assert begun(planned(scene(REPLACED, FIVE[:3], (NEW,), behind=(STALE,)), of(2))) == (REPLACE, NEW)
 
 

@@ -71,8 +71,8 @@ def test_mint_from_nothing() -> None:
         (replace(nothing(), claims=at_rest().claims[:1]), "claim alpha-3000-g1"),
         (replace(nothing(), pods=at_rest().pods[:1]), "pod alpha-3000-g1"),
         (replace(nothing(), status=mirrored(minted())), "status.clusterID"),
-        (replace(nothing(), record=minted()), "identity ConfigMap"),
-        (replace(nothing(), record_fault="cannot be understood"), "identity ConfigMap"),
+        (replace(nothing(), record=minted()), "(the identity ConfigMap)"),
+        (replace(nothing(), record_fault="cannot be understood"), "(the identity ConfigMap)"),
     ],
     ids=["claim", "pod", "status", "record", "unreadable record"],
 )
@@ -117,6 +117,10 @@ def test_no_initial_format_beside_a_kafka_pod() -> None:
     record = bound()
     look = at_rest(record, pods=(pod(record, node(record, 3002)),))
     held(safety.may_format_initial(record, look, node(record, 3000)), "alpha-3002-g1", "may have started")
+    both = replace(look, pods=(pod(record, node(record, 3001)), *look.pods))
+    assert safety.may_format_initial(record, both, node(record, 3000)).reason == (
+        "pods that run Kafka exist already (alpha-3001-g1, alpha-3002-g1): the quorum may have started"
+    )
 
 
 # The claim of every guard that touches a disk
@@ -144,6 +148,23 @@ def test_claim_must_be_the_records(changes: dict[str, object], said: str) -> Non
     held(safety.may_start(all_formatted, behind, initial_nodes(all_formatted), NAME), said)
     newcomer = with_the_claim(without_pod(at_rest(LOST), 3001), 3001, **changes)
     held(safety.may_format_newcomer(LOST, newcomer, node(LOST, 3001)), said)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, f"is the one in the record of cluster {started().cluster_id}"),
+        ({"uid": "another"}, "is another than the record's: uid another instead of claim-3000-1"),
+        ({"deleting": True}, "is being deleted"),
+        ({"lost": True}, "is without its volume"),
+    ],
+    ids=["ours", "other uid", "deleting", "lost"],
+)
+def test_claim_in_words(changes: dict[str, object], said: str) -> None:
+    """What is the matter with a claim is told in one clause."""
+    look = with_the_claim(at_rest(started(), pods=()), 3000, **changes)
+    verdict = safety.may_run(started(), look, node(started(), 3000), mirrored=True)
+    assert (verdict.reason, verdict.allowed) == (f"claim alpha-3000-g1 {said}", not changes)
 
 
 def test_claim_not_bound_in_the_record() -> None:

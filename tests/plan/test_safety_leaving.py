@@ -14,6 +14,7 @@ from tests.model.values import (
     claim,
     desired,
     directory,
+    formatter,
     key,
     manual,
     mirrored,
@@ -133,6 +134,7 @@ def test_remove_voter_no(asked: Asked, reason: str) -> None:
         (remove(key(3000), VOTERS[:2]), 1, 1),
         (remove(key(3002), behind=(key(3002),), record=AGAIN), 2, 2),
         (remove(key(3002), record=WITHOUT), 2, 2),
+        (remove(key(3002), wanted=desired(replacement=manual())), 2, 2),
         (remove(key(3002, 9), (*VOTERS[:2], key(3002, 9)), behind=(key(3002, 9),)), 2, 2),
     ],
     ids=[
@@ -141,6 +143,7 @@ def test_remove_voter_no(asked: Asked, reason: str) -> None:
         "of two the leader",
         "lost disk",
         "removed controller that fetches",
+        "its own disk, manual",
         "unknown disk, automatic",
     ],
 )
@@ -396,6 +399,10 @@ def gone(*pods: Pod, **how: Any) -> Observed:  # noqa: ANN401 - as `quorum` take
         ),
         (delete(gone(pod(RECORD, OF))), f"{NAMED} is kept until pods alpha-3002-g1 are gone"),
         (
+            delete(gone(pod(RECORD, OF), formatter(RECORD, OF))),
+            f"{NAMED} is kept until pods alpha-3002-g1, alpha-3002-g1-format are gone",
+        ),
+        (
             delete(gone(voters=VOTERS)),
             f"{NAMED} is kept while its replica {directory(3002)} is a voter",
         ),
@@ -419,6 +426,7 @@ def gone(*pods: Pod, **how: Any) -> Observed:  # noqa: ANN401 - as `quorum` take
         "another cluster",
         "bare",
         "pod there",
+        "two pods there",
         "voter",
         "voter until it is committed",
         "uncommitted",
@@ -478,6 +486,19 @@ def test_node_id_in_use_elsewhere(
             f"node id 3003 is in use elsewhere, by replica {key(3003, 9)}: "
             "choose another id in spec.controllers.nodeIDs, or stop that one"
         )
+
+
+def test_node_id_in_use_elsewhere_twice() -> None:
+    """Of several replicas elsewhere always the same one is named: the words do not change from look to look."""
+    record, look = newcomer()
+    two = (key(3003, 9), key(3003, 8))
+    named = []
+    for observers in (two, two[::-1]):
+        seen = replace(look, quorum=Known(value=view(VOTERS, observers)))
+        named.append(safety.may_format_newcomer(record, seen, node(record, 3003)).reason)
+    first = min(two, key=str)
+    assert f"in use elsewhere, by replica {first}: " in named[0]
+    assert named[0] == named[1]
 
 
 def test_own_lost_disk_is_not_somebody_else() -> None:

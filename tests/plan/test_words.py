@@ -127,6 +127,15 @@ WAITS: dict[str, tuple[Observed, Desired, str, Severity, str]] = {
         Severity.PROGRESS,
         "Kafka in pod alpha-3001-g1 ended (Error, exit code 1); the kubelet starts it again",
     ),
+    "stuck without a word": (
+        with_pod(
+            at_rest(), 3001, container=replace(STARTS, reason="CrashLoopBackOff", message=""), report=None, gate="False"
+        ),
+        PLAIN,
+        "PodStuck",
+        Severity.DEGRADED,
+        "pod alpha-3001-g1 does not start (CrashLoopBackOff). Correct the spec, and it is made anew",
+    ),
     "starting": (
         with_pod(at_rest(), 3001, container=STARTS, gate="False"),
         PLAIN,
