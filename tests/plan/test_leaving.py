@@ -25,6 +25,7 @@ from tests.model.values import (
     support,
     view,
     with_pod,
+    with_the_claim,
     without_claim,
     without_pod,
 )
@@ -158,6 +159,18 @@ def test_on_its_way_out_nothing_is_made_for_it(how: str) -> None:
     said = planned(look, PAIR)
     assert every(said, CreateClaim) == []
     assert not any(action.change is RecordChange.DISK_LOST for action in every(said, WriteRecord))
+
+
+def test_on_its_way_out_without_a_claim() -> None:
+    """A controller that never had a claim gets none any more while it waits to leave the record."""
+    look = at_rest(with_nodes(running(), [NodeID(3003)]), quorum=SILENT, memory=Memory())
+    assert every(planned(look), CreateClaim) == []
+
+
+def test_on_its_way_out_its_claim_is_kept_up() -> None:
+    """The claim of a controller that is not wanted carries its copy of the identity to the end."""
+    (repaired,) = every(planned(with_the_claim(at_rest(), 3002, phase=None), PAIR), AnnotateClaim)
+    assert (repaired.claim.node_id, repaired.directory_id, repaired.retired) == (3002, directory(3002), False)
 
 
 @pytest.mark.parametrize(

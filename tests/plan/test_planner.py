@@ -20,7 +20,7 @@ from tests.model.values import (
     with_pod,
     without_pod,
 )
-from tests.plan.reading import every, only, planned, reasons
+from tests.plan.reading import every, only, planned, reasons, verdict
 
 from kafka_quorum.model.actions import (
     EXCLUSIVE,
@@ -33,7 +33,7 @@ from kafka_quorum.model.actions import (
     WriteRecord,
 )
 from kafka_quorum.model.desired import BootstrapMode
-from kafka_quorum.model.identity import IdentityRecord, with_nodes
+from kafka_quorum.model.identity import IdentityRecord, with_nodes, without_node
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed
@@ -134,6 +134,15 @@ def test_acts_on_the_quorum_wait_for_upkeep() -> None:
     assert only(calm, BeginOperation).target == key(3003)
     busy = planned(without_pod(look, 3001), desired(replicas=4))
     assert every(busy, BeginOperation) == []
+    assert verdict(busy, "3-add-voter").allowed
+
+
+def test_ids_that_are_there_stay() -> None:
+    """Without ids in the spec the controllers that are there are the wanted ones, whatever ids would be given anew."""
+    record = without_node(running(), IDS[1])
+    seen = view([of.key for of in record.nodes])
+    look = at_rest(record, quorum=Known(value=seen), memory=looks(seen))
+    assert planned(look, desired(replicas=2)).actions == ()
 
 
 def newcomer() -> IdentityRecord:

@@ -77,7 +77,8 @@ def test_revision_missing() -> None:
     said = planned(look, repair_only=True)
     assert every(said, CreatePod) == []
     assert wait(said, "RevisionMissing").message == (
-        f"ControllerRevision {running().applied_revision} is missing or unreadable: controller 3001 cannot be made again"
+        f"ControllerRevision {running().applied_revision} is missing or unreadable: "
+        "controller 3001 cannot be made again"
     )
     assert verdict(said, "2-run").allowed
 

@@ -20,9 +20,11 @@ from tests.model.values import (
     operation,
     pod,
     running,
+    runtime,
     support,
     view,
     with_pod,
+    without_pod,
 )
 from tests.plan.reading import every, only, planned, reasons, verdict, wait
 
@@ -450,6 +452,15 @@ def test_nothing_comes_in_between() -> None:
     assert only(planned(untidy), AddRaftVoter).request.voter == NEW
     more = planned(untidy, of(5))
     assert only(more, AddRaftVoter).request.voter == NEW
+
+
+def test_what_waits_between_the_halves_is_told() -> None:
+    """Between the halves the waits and verdicts of what is put off are told all the same."""
+    look = without_pod(scene(REPLACED, (key(3000), key(3002)), (NEW,), doing=(REPLACE, NEW)), 3002)
+    said = planned(look, desired(runtime=runtime(heap="1Gi")))
+    assert only(said, AddRaftVoter).request.voter == NEW
+    assert "NotSupportedYet" in reasons(said)
+    assert verdict(said, "2-run").allowed
 
 
 def test_first_half_waits_for_other_work() -> None:

@@ -218,6 +218,23 @@ def test_levels_of_a_running_quorum_are_not_changed() -> None:
     assert "levels" in wait(said, "NotSupportedYet").message
 
 
+@pytest.mark.parametrize(
+    ("wanted", "formatted_with"), [(LEVELS, LEVELS), ((), LEVELS)], ids=["as formatted", "none wanted"]
+)
+def test_levels_that_ask_for_nothing(
+    wanted: tuple[FeatureLevel, ...], formatted_with: tuple[FeatureLevel, ...]
+) -> None:
+    """Levels that the disks were formatted with, and no levels at all, ask for no change."""
+    record = replace(running(), format=replace(running().format, features=formatted_with))
+    assert planned(at_rest(record), desired(features=wanted)).waits == ()
+
+
+def test_levels_before_the_barrier_are_carried_out() -> None:
+    """Other levels are no change of a running quorum before the barrier, not even once a disk is formatted."""
+    record = with_report(bound(), IDS[0], bound().nodes[0].key.directory_id)  # type: ignore[arg-type]  # pre-made
+    assert "NotSupportedYet" not in reasons(planned(at_rest(record), desired(features=LEVELS)))
+
+
 def test_nothing_is_unsupported_before_the_barrier() -> None:
     """Before the barrier a change of spec is carried out, not held."""
     assert "NotSupportedYet" not in reasons(planned(at_rest(bound()), fixed()))

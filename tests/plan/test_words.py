@@ -223,6 +223,13 @@ WAITS: dict[str, tuple[Observed, Desired, str, Severity, str]] = {
             f"claim alpha-3002-g1 is annotated with directory id {directory(3002, 5)} instead of {directory(3002)}"
         ),
     ),
+    "older record": (
+        at_rest(record_owner_uid="earlier"),
+        PLAIN,
+        "EarlierResourceEnds",
+        Severity.PROGRESS,
+        "waits until what an earlier resource of this name owned is gone: the identity ConfigMap",
+    ),
     "older resource": (
         at_rest(claims=tuple(replace(one, owner_uid="earlier") for one in at_rest().claims[:2])),
         PLAIN,
