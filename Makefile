@@ -53,10 +53,10 @@ testbed: setup ## a Kubernetes cluster with Kafka's and the operator's image on 
 
 .PHONY: lock
 lock: setup ## resolve the dependencies anew into both requirement locks
-	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --generate-hashes --no-emit-index-url \
+	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --extra observations --generate-hashes --no-emit-index-url \
 	  --python-version 3.11 --universal -o requirements.lock
-	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --group dev --generate-hashes --no-emit-index-url \
-	  --python-version 3.11 --universal -o requirements-dev.lock
+	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --extra observations --extra history --group dev \
+	  --generate-hashes --no-emit-index-url --python-version 3.11 --universal -o requirements-dev.lock
 
 .PHONY: crds
 crds: setup ## generate the CRD from the models, into crds/ and the chart
@@ -84,7 +84,7 @@ check: setup
 
 .PHONY: test-unit
 test-unit: helm
-	$(PYTEST) -m "not simulation and not live and not e2e and not bench"
+	$(PYTEST) -m "not simulation and not live and not e2e and not bench" --ignore tests/kraftlog --ignore tests/quorum_history
 
 .PHONY: test-fast
 test-fast: check test-unit ## lint, types, import contracts and unit tests; under two minutes
@@ -110,6 +110,27 @@ test-live: setup ## real Kafka processes on loopback
 test-e2e: testbed ## the end-to-end scenarios that belong to `make test`
 	$(INSIDE) $(PYTEST) e2e/scenarios -m "not full and not bench"
 
+HISTORY := tests/kraftlog tests/quorum_history
+
+.PHONY: test-history
+test-history: setup ## metadata logs and observations: samples, fuzzing, one Spark job of each kind
+	@$(TESTBED) kafka-jars $(KAFKA_VERSION) > /dev/null
+	$(PYTEST) $(HISTORY) -m "not full and not bench"
+
+.PHONY: test-history-full
+test-history-full: setup ## the same with Kafka's own tools beside it, all of the fuzzing, a Spark cluster, a browser
+	@$(TESTBED) kafka-jars $(KAFKA_VERSION) > /dev/null
+	$(PYTEST) $(HISTORY) -m "not bench"
+
+.PHONY: bench-history
+bench-history: setup ## decoding beside kafka-dump-log, Spark on one core and on two
+	@$(TESTBED) kafka-jars $(KAFKA_VERSION) > /dev/null
+	$(PYTEST) $(HISTORY) -m bench -s -p no:randomly
+
+.PHONY: schemas
+schemas: setup ## copy the record descriptions of every Kafka release from its jars
+	$(VENV)/python -m tests.kraftlog.export_schemas
+
 # In this order, so that what is cheap fails first; make stops at the first part that fails, and the last line of a
 # good run is the last part's own.
 .PHONY: test
@@ -117,6 +138,7 @@ test: ## everything but the full end-to-end run, soak and bench; under an hour f
 	@$(MAKE) test-fast
 	@$(MAKE) test-simulation
 	@$(MAKE) test-live
+	@$(MAKE) test-history
 	@$(MAKE) test-e2e
 
 .PHONY: e2e

@@ -14,6 +14,8 @@ from tests.wire.answering import AnsweringControllers
 
 from kafka_quorum.errors import KubeConflict, KubeUnavailable
 from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS, Json
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, QuorumAnswer
 from kafka_quorum.reconcile import PassResult, QuorumKey, Reconciler
 from kafka_quorum.settings import Settings
@@ -325,6 +327,36 @@ class SpeakingControllers(AnsweringControllers):
         """Answer, and have the watch speak."""
         self._reconciler.changed(KEY)
         return await super().describe_cluster(endpoint)
+
+
+class Witnessing:
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self.seen: list[tuple[str, str, Observed]] = []
+        self.forgotten: list[tuple[str, str]] = []
+
+    def saw(self, namespace: str, name: str, observed: Observed) -> None:
+        """Note it."""
+        self.seen.append((namespace, name, observed))
+
+    def forget(self, namespace: str, name: str) -> None:
+        """Note it."""
+        self.forgotten.append((namespace, name))
+
+
+async def test_a_witness_is_told_of_every_look_and_of_the_end() -> None:
+    """What a pass judged by is what the witness gets, with what several looks agreed on."""
+    bench, witness = await at_rest(), Witnessing()
+    bench.reconciler._witness = witness
+    await bench.run()
+    ((namespace, name, observed),) = witness.seen
+    assert (namespace, name) == (NAMESPACE, NAME)
+    assert isinstance(observed.quorum, Known)
+    assert observed.memory.committed_voters == frozenset({key(3000), key(3001), key(3002)})
+    bench.reconciler.forget(KEY)
+    assert witness.forgotten == [(NAMESPACE, NAME)]
 
 
 def test_key_reads_as_kubectl_writes_it() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_quorum.model.ids import usable_uuid
-from kafka_quorum.settings import Settings, SettingsError, SystemIds, from_environment
+from kafka_quorum.settings import ObservationSettings, Settings, SettingsError, SystemIds, from_environment
 
 
 def test_nothing_set_gives_the_defaults() -> None:
@@ -26,6 +26,12 @@ def test_everything_set_is_taken() -> None:
             "KQ_LEASE_NAMESPACE": "operators",
             "KQ_LEASE_NAME": "mine",
             "HOSTNAME": "operator-0",
+            "KQ_OBSERVATIONS_TARGET": "/observations",
+            "KQ_OBSERVATIONS_MAX_MEBIBYTES": "64",
+            "KQ_OBSERVATIONS_FILE_S": "30",
+            "KQ_OBSERVATIONS_KAFKA_TOPIC": "looks",
+            "KQ_OBSERVATIONS_KAFKA_BOOTSTRAP": "kafka:9092",
+            "KQ_OBSERVATIONS_KAFKA_CONFIG": "/etc/client.properties",
         }
     )
     assert settings == Settings(
@@ -38,6 +44,14 @@ def test_everything_set_is_taken() -> None:
         resync_s=60.0,
         probe_port=9000,
         holder="operator-0",
+        observations=ObservationSettings(
+            target="/observations",
+            max_mebibytes=64.0,
+            file_s=30.0,
+            topic="looks",
+            bootstrap="kafka:9092",
+            kafka_config="/etc/client.properties",
+        ),
         lease_namespace="operators",
         lease_name="mine",
     )
@@ -55,12 +69,22 @@ def test_everything_set_is_taken() -> None:
         ("KQ_TICK_S", "nan"),
         ("KQ_RESYNC_S", "inf"),
         ("KQ_PROBE_PORT", "-1"),
+        ("KQ_OBSERVATIONS_TARGET", "observations"),
+        ("KQ_OBSERVATIONS_MAX_MEBIBYTES", "0"),
+        ("KQ_OBSERVATIONS_FILE_S", "-5"),
     ],
 )
 def test_what_cannot_be_used_is_named(name: str, value: str) -> None:
     """The error names the variable and repeats its value."""
     with pytest.raises(SettingsError, match=f"{name} is '{value}'"):
         from_environment({name: value})
+
+
+@pytest.mark.parametrize("name", ["KQ_OBSERVATIONS_KAFKA_TOPIC", "KQ_OBSERVATIONS_KAFKA_BOOTSTRAP"])
+def test_topic_and_servers_belong_together(name: str) -> None:
+    """One without the other is refused, with both names."""
+    with pytest.raises(SettingsError, match="KQ_OBSERVATIONS_KAFKA_TOPIC and KQ_OBSERVATIONS_KAFKA_BOOTSTRAP"):
+        from_environment({name: "x"})
 
 
 def test_random_ids_are_version_4_uuids() -> None:

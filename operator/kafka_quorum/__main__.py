@@ -8,7 +8,8 @@ import sys
 from datetime import UTC, datetime
 
 from kafka_quorum.handlers import run
-from kafka_quorum.settings import Settings, SettingsError, from_environment
+from kafka_quorum.observations.sinks import recorder
+from kafka_quorum.settings import Settings, SettingsError, SystemClock, from_environment
 
 
 class _JsonFormatter(logging.Formatter):
@@ -41,6 +42,7 @@ def main() -> int:
     """Run until SIGTERM; 2 if the settings cannot be used."""
     try:
         settings = from_environment()
+        observations = recorder(settings, SystemClock())
     except SettingsError as error:
         print(f"kafka-quorum-operator: {error}", file=sys.stderr)  # noqa: T201 - before there are logs
         return 2
@@ -48,9 +50,9 @@ def main() -> int:
     if importlib.util.find_spec("uvloop") is not None:
         import uvloop  # noqa: PLC0415 - an extra that may be missing
 
-        uvloop.run(run(settings))
+        uvloop.run(run(settings, observations))
     else:
-        asyncio.run(run(settings))
+        asyncio.run(run(settings, observations))
     return 0
 
 

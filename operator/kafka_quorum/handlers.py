@@ -14,20 +14,24 @@ from kafka_quorum.kube.client import KubeClient, connect
 from kafka_quorum.lease import Lease
 from kafka_quorum.loops import Loops
 from kafka_quorum.model.names import GROUP, LABEL_QUORUM
+from kafka_quorum.observations.recorder import Recorder
 from kafka_quorum.reconcile import QuorumKey, Reconciler
 from kafka_quorum.settings import Settings, SystemClock, SystemIds
 from kafka_quorum.wire.admin import KafkaControllers
 
 _OURS = {LABEL_QUORUM: kopf.PRESENT}
+_LAST_LINES_S = 8.0
+"""How long an ending operator waits for its last observations to be stored."""
 logger = logging.getLogger(__name__)
 
 
 class Edge:
     """What lives as long as the operator does."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, observations: Recorder) -> None:
         """Nothing is opened before Kopf starts."""
         self.settings = settings
+        self._observations = observations
         self._kube: KubeClient | None = None
         self._controllers: KafkaControllers | None = None
         self._loops: Loops | None = None
@@ -46,6 +50,7 @@ class Edge:
             ids=SystemIds(),
             settings=self.settings,
             may_act=self._lease.held,
+            witness=self._observations,
         )
         self._loops = Loops(reconciler)
         self._keeping = asyncio.create_task(self._lease.keep(self._loops.wake_all), name="lease")
@@ -65,6 +70,7 @@ class Edge:
             await self._controllers.close()
         if self._kube is not None:
             await self._kube.close()
+        await asyncio.to_thread(self._observations.close, _LAST_LINES_S)
 
     def wake(self, key: QuorumKey, *, create: bool) -> None:
         """Pass on what a watch said."""
@@ -122,9 +128,9 @@ def configure(settings: kopf.OperatorSettings) -> None:
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)
 
 
-async def run(settings: Settings) -> None:
+async def run(settings: Settings, observations: Recorder) -> None:
     """Run until the process is told to stop."""
-    edge = Edge(settings)
+    edge = Edge(settings, observations)
     await kopf.operator(
         registry=registry(edge),
         standalone=True,

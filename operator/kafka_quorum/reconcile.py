@@ -7,7 +7,7 @@ to act is made again from objects that were listed for it. After an act the call
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 from kafka_quorum.act.execute import Context, Executor
 from kafka_quorum.act.narrate import narrate
@@ -68,6 +68,16 @@ class PassResult:
         return any(not outcome.done for outcome in self.outcomes)
 
 
+class Witness(Protocol):
+    """Whoever wants to know what was seen. Neither method waits or raises."""
+
+    def saw(self, namespace: str, name: str, observed: Observed) -> None:
+        """A look at this quorum, as a pass has it."""
+
+    def forget(self, namespace: str, name: str) -> None:
+        """The resource is gone."""
+
+
 class Reconciler:
     """Runs passes. What it remembers between them (looks, objects) only saves requests, and may be lost at any time."""
 
@@ -80,8 +90,10 @@ class Reconciler:
         ids: IdSource,
         settings: Settings,
         may_act: Callable[[], bool] = lambda: True,
+        witness: Witness | None = None,
     ) -> None:
         """Take the edges and the settings. `may_act` says whether this operator holds the lease."""
+        self._witness = witness
         self._kube = kube
         self._controllers = controllers
         self._clock = clock
@@ -103,6 +115,8 @@ class Reconciler:
         """The resource is gone: remember nothing of it."""
         for store in (self._memories, self._snapshots, self._changes, self._verdicts, self._failures):
             store.pop(key, None)
+        if self._witness is not None:
+            self._witness.forget(key.namespace, key.name)
 
     async def run_pass(self, key: QuorumKey) -> PassResult:
         """One pass. Raises `KubeError` if the Kubernetes objects cannot be read: unknown is not empty.
@@ -180,7 +194,10 @@ class Reconciler:
         answers = await gather.kube_nodes(self._kube, nodes.suspects(seen))
         seen = replace(seen, kube_nodes=answers)
         self._memories[key] = nodes.agreed(seen, self._clock.monotonic())
-        return replace(seen, memory=self._memories[key])
+        seen = replace(seen, memory=self._memories[key])
+        if self._witness is not None:
+            self._witness.saw(key.namespace, key.name, seen)
+        return seen
 
     async def _look(self, key: QuorumKey, taken: Snapshot, desired: Desired) -> Look:
         return await gather.look(

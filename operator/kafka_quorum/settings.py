@@ -5,7 +5,7 @@ import os
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -55,6 +55,22 @@ class SystemIds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationSettings:
+    """Where observations go. `target` is a directory, or a URL that fsspec knows; empty for none, as `topic` is.
+
+    `max_mebibytes` bounds what is kept at the target; `file_s` is how long news of no weight wait for a file to fill.
+    `bootstrap` are Kafka's bootstrap servers, `kafka_config` names a file of librdkafka's properties.
+    """
+
+    target: str = ""
+    max_mebibytes: float = 256.0
+    file_s: float = 300.0
+    topic: str = ""
+    bootstrap: str = ""
+    kafka_config: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The operator's settings. `namespaces` is empty for all; `image_template` has a `{version}` in it.
 
@@ -75,6 +91,7 @@ class Settings:
     lease_namespace: str = "default"
     lease_name: str = "kafka-quorum-operator"
     probe_port: int = 8080
+    observations: ObservationSettings = field(default_factory=ObservationSettings)
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
@@ -101,16 +118,38 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         namespaces=tuple(name.strip() for name in watched.split(",") if name.strip()),
         log_level=level,
         log_format=log_format,
-        tick_s=_seconds(environment, "KQ_TICK_S", defaults.tick_s),
-        resync_s=_seconds(environment, "KQ_RESYNC_S", defaults.resync_s),
+        tick_s=_positive(environment, "KQ_TICK_S", defaults.tick_s),
+        resync_s=_positive(environment, "KQ_RESYNC_S", defaults.resync_s),
         holder=environment.get("HOSTNAME") or defaults.holder,
         lease_namespace=environment.get("KQ_LEASE_NAMESPACE") or defaults.lease_namespace,
         lease_name=environment.get("KQ_LEASE_NAME") or defaults.lease_name,
-        probe_port=int(_seconds(environment, "KQ_PROBE_PORT", defaults.probe_port)),
+        probe_port=int(_positive(environment, "KQ_PROBE_PORT", defaults.probe_port)),
+        observations=_observations(environment),
     )
 
 
-def _seconds(environment: Mapping[str, str], name: str, default: float) -> float:
+def _observations(environment: Mapping[str, str]) -> ObservationSettings:
+    defaults = ObservationSettings()
+    target = environment.get("KQ_OBSERVATIONS_TARGET", "")
+    if target and "://" not in target and not target.startswith("/"):
+        raise SettingsError(
+            f"KQ_OBSERVATIONS_TARGET is {target!r}: use an absolute path, or a URL as s3://bucket/folder"
+        )
+    topic = environment.get("KQ_OBSERVATIONS_KAFKA_TOPIC", "")
+    bootstrap = environment.get("KQ_OBSERVATIONS_KAFKA_BOOTSTRAP", "")
+    if bool(topic) != bool(bootstrap):
+        raise SettingsError("KQ_OBSERVATIONS_KAFKA_TOPIC and KQ_OBSERVATIONS_KAFKA_BOOTSTRAP belong together: set both")
+    return ObservationSettings(
+        target=target,
+        max_mebibytes=_positive(environment, "KQ_OBSERVATIONS_MAX_MEBIBYTES", defaults.max_mebibytes),
+        file_s=_positive(environment, "KQ_OBSERVATIONS_FILE_S", defaults.file_s),
+        topic=topic,
+        bootstrap=bootstrap,
+        kafka_config=environment.get("KQ_OBSERVATIONS_KAFKA_CONFIG", ""),
+    )
+
+
+def _positive(environment: Mapping[str, str], name: str, default: float) -> float:
     text = environment.get(name, "")
     if not text:
         return default

@@ -88,6 +88,10 @@ def test_the_values_schema_covers_exactly_the_values() -> None:
         ("watchNamespaces={Not_A_Name}", "watchNamespaces"),
         ("watchNamespaces={a,a}", "watchNamespaces"),
         ("replicas=0", "replicas"),
+        ("observations.url=/a/path", "url"),
+        ("observations.url=s3://b/f,observations.volume.nfs.server=x", "observations"),
+        ("observations.kafka.topic=looks", "bootstrapServers"),
+        ("observations.kafka.topic=no topic", "topic"),
         ("crds.instal=true", "instal"),
     ],
 )
@@ -218,6 +222,43 @@ def test_values_reach_the_operator() -> None:
     assert container["image"] == "kafka-quorum-operator:1.2.3"
     pinned = only(rendered("--set", f"image.digest={digest}"), "Deployment")["spec"]["template"]["spec"]
     assert pinned["containers"][0]["image"] == f"kafka-quorum-operator@{digest}"
+
+
+def test_observations_go_to_a_volume() -> None:
+    """The volume is mounted where the operator is told to write, and its group may write there."""
+    items = rendered("--set", "observations.volume.persistentVolumeClaim.claimName=looks")
+    spec = only(items, "Deployment")["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    variables = {entry["name"]: entry.get("value") for entry in container["env"] if "OBSERVATIONS" in entry["name"]}
+    assert variables == {
+        "KQ_OBSERVATIONS_TARGET": "/observations",
+        "KQ_OBSERVATIONS_MAX_MEBIBYTES": "256",
+        "KQ_OBSERVATIONS_FILE_S": "300",
+    }
+    assert {"name": "observations", "mountPath": "/observations"} in container["volumeMounts"]
+    assert {"name": "observations", "persistentVolumeClaim": {"claimName": "looks"}} in spec["volumes"]
+    assert spec["securityContext"]["fsGroup"] == 10001
+
+
+def test_observations_go_to_a_url_and_a_topic() -> None:
+    """No volume then; the properties of the client come from a secret."""
+    options = [
+        "url=s3://bucket/folder",
+        "kafka.topic=looks",
+        "kafka.bootstrapServers=k:9092",
+        "kafka.configSecret=kafka",
+    ]
+    items = rendered(*(text for option in options for text in ("--set", f"observations.{option}")))
+    spec = only(items, "Deployment")["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    variables = {entry["name"]: entry.get("value") for entry in container["env"]}
+    assert variables["KQ_OBSERVATIONS_TARGET"] == "s3://bucket/folder"
+    assert variables["KQ_OBSERVATIONS_KAFKA_TOPIC"] == "looks"
+    assert variables["KQ_OBSERVATIONS_KAFKA_BOOTSTRAP"] == "k:9092"
+    assert variables["KQ_OBSERVATIONS_KAFKA_CONFIG"] == "/etc/kafka-quorum/client.properties"
+    assert {"name": "kafka-client", "mountPath": "/etc/kafka-quorum", "readOnly": True} in container["volumeMounts"]
+    assert {"name": "kafka-client", "secret": {"secretName": "kafka"}} in spec["volumes"]
+    assert "fsGroup" not in spec["securityContext"]
 
 
 def test_the_definition_follows_upgrades_and_survives_an_uninstall() -> None:

@@ -29,7 +29,7 @@ from kafka_quorum.loops import Loops
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.names import LABEL_NODE, LABEL_QUORUM
 from kafka_quorum.model.quorum import QuorumAnswer
-from kafka_quorum.reconcile import QuorumKey, Reconciler
+from kafka_quorum.reconcile import QuorumKey, Reconciler, Witness
 from kafka_quorum.resources.properties import DATA_PATH, LOG_DIR
 from kafka_quorum.settings import Settings, SystemClock, SystemIds
 from kafka_quorum.wire.admin import KafkaControllers
@@ -140,8 +140,9 @@ class _Faults(logging.Handler):
 class LiveCluster:
     """One quorum, its operator, and everything around them. `close` ends every process."""
 
-    def __init__(self, kafka: Kafka, directory: Path) -> None:
-        """Nodes, and nothing else yet."""
+    def __init__(self, kafka: Kafka, directory: Path, witness: Witness | None = None) -> None:
+        """Nodes, and nothing else yet. `witness` is told of what the operator sees."""
+        self._witness = witness
         self._clock = RunningClock()
         self.kube = KubeModel(self._clock)
         self.kubelet = LiveKubelet(self.kube, self._clock, Runtime(kafka=kafka, directory=directory))
@@ -186,6 +187,7 @@ class LiveCluster:
             clock=SystemClock(),
             ids=SystemIds(),
             settings=Settings(holder="live"),
+            witness=self._witness,
         )
         self._loops = Loops(reconciler)
         if self.kube.get(QUORUMS, NAMESPACE, NAME) is not None:

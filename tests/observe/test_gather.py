@@ -474,3 +474,24 @@ async def test_no_node_is_asked_for_nothing() -> None:
     kube = RecordingKube()
     assert await gather.kube_nodes(kube, ()) == ()
     assert kube.calls == []
+
+
+# Who does not lead
+
+
+async def test_those_that_answered_do_not_lead() -> None:
+    """Where nobody leads, who said so is kept apart from who could not be asked."""
+    taken = await snapshot(api_server())
+    told = await look(taken, AnsweringControllers(quorums={3000: refused(), 3001: refused()}))
+    assert told.not_leading == {IDS[0], IDS[1]}
+
+
+async def test_a_leader_of_too_few_does_not_lead() -> None:
+    """Whoever calls itself the leader without a live majority leads nobody; a leader leaves the question open."""
+    taken = await snapshot(api_server())
+    alone = answer([key(3000), key(3001), key(3002)])
+    rows = (alone.voters[0], *(replace(row, last_fetch_ms=-1) for row in alone.voters[1:]))
+    told = await look(taken, AnsweringControllers(quorums={3000: replace(alone, voters=rows), 3001: refused()}))
+    assert isinstance(told.quorum, Unknown)
+    assert told.not_leading == {IDS[0], IDS[1]}
+    assert (await look(taken, healthy())).not_leading == frozenset()

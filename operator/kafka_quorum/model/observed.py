@@ -294,6 +294,8 @@ class Observed:
     memory: Memory = field(default_factory=Memory)
     kube_nodes: tuple[tuple[str, Knowable[KubeNode]], ...] = ()
     """The Kubernetes nodes of replicas that do not fetch; nobody asks for the others."""
+    not_leading: frozenset[NodeID] = frozenset()
+    """Where no leader was found: the controllers that said that they do not lead, or lead no live majority."""
 
     def kube_node(self, name: str) -> Knowable[KubeNode]:
         """What is known of this Kubernetes node."""

@@ -46,6 +46,7 @@ from kafka_quorum.wire.protocol import Controllers
 
 T = TypeVar("T")
 _NOT_LEADER = "NOT_LEADER_OR_FOLLOWER"
+_FOLLOWS: Final = Unknown(reason="not the leader")
 _SLOW_S: Final = 0.5
 """A pod on a dead node answers nobody, for seconds: the leader's word is old by then, and is asked for anew."""
 _PATIENCE_S: Final = 1.0
@@ -79,6 +80,7 @@ class Look:
     quorum: Knowable[QuorumView]
     versions: tuple[tuple[NodeID, Knowable[NodeVersions]], ...]
     memory: Memory
+    not_leading: frozenset[NodeID] = frozenset()
 
 
 async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Snapshot | None:
@@ -160,11 +162,13 @@ async def look(
         leader = endpoints[chosen.value.leader_id]
         answers[leader.node_id] = await _answer(leader, controllers.describe_quorum)
         chosen = quorum.leader_of(answers, fetch_timeout_ms)
+    not_leading = _not_leading(answers) if isinstance(chosen, Unknown) else frozenset()
     if isinstance(chosen, Known) and taken.record is not None:
         chosen = await _same_cluster(controllers, endpoints, chosen, taken.record)
     listed = tuple(sorted(versions.items()))
     if isinstance(chosen, Unknown):
-        return Look(quorum=chosen, versions=listed, memory=quorum.without_answer(memory))
+        forgetful = quorum.without_answer(memory)
+        return Look(quorum=chosen, versions=listed, memory=forgetful, not_leading=not_leading)
     view, remembered = quorum.view(chosen.value, memory, fetch_timeout_ms=fetch_timeout_ms, taken_at_s=taken_at_s)
     return Look(quorum=Known(value=view), versions=listed, memory=remembered)
 
@@ -212,9 +216,14 @@ async def _answer(endpoint: Endpoint, question: Callable[[Endpoint], Awaitable[T
         return Known(value=await question(endpoint))
     except KafkaRefused as error:
         # Every controller but one says so all the time: two words, for the status is read by people.
-        return Unknown(reason="not the leader" if error.name == _NOT_LEADER else str(error))
+        return _FOLLOWS if error.name == _NOT_LEADER else Unknown(reason=str(error))
     except KafkaError as error:
         return Unknown(reason=str(error))
+
+
+def _not_leading(answers: Mapping[NodeID, Knowable[QuorumAnswer]]) -> frozenset[NodeID]:
+    """Who answered, where no answer was a leader's with a live majority."""
+    return frozenset(node for node, answer in answers.items() if isinstance(answer, Known) or answer == _FOLLOWS)
 
 
 async def _same_cluster(
@@ -262,4 +271,5 @@ def observed(taken: Snapshot, looked: Look) -> Observed:
         quorum=looked.quorum,
         versions=looked.versions,
         memory=looked.memory,
+        not_leading=looked.not_leading,
     )

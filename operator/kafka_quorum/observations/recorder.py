@@ -1,0 +1,163 @@
+"""When an observation is written, and by whom: a thread of its own, behind a queue with an end.
+
+A pass only puts a line into the queue, which never waits: whatever a disk, an object store or a broker does, no
+reconcile feels it. What does not fit is dropped, counted and told; a gap in the observations is unknown, never
+available.
+"""
+
+import json
+import logging
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.observations.line import Json, news, observation
+from kafka_quorum.settings import Clock
+
+EVERY_S: Final = 60.0
+"""An observation that says nothing new is written this often all the same: silence would be a gap."""
+QUEUE_LINES: Final = 2000
+_TAKE_LINES: Final = 200
+_LINE_BYTES_MAX: Final = 256 * 1024
+_IDLE_S: Final = 1.0
+_SILENCE_S: Final = 600.0
+"""A sink that goes on failing is told of this often."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """An observation without a line break. `key` keeps those of one quorum in order; `new`: to be stored soon."""
+
+    key: str
+    text: bytes
+    new: bool
+
+
+class Sink(Protocol):
+    """Where lines go. Only the recorder's thread calls it, so it may wait; what it raises is told, and no more."""
+
+    def write(self, lines: Sequence[Line]) -> None:
+        """Take these lines, and store what is due. Called once a second at least, with nothing if there is nothing."""
+
+    def close(self) -> None:
+        """Store everything that is still held."""
+
+
+@dataclass(slots=True)
+class _Last:
+    news: Json
+    at_s: float
+
+
+@dataclass(slots=True)
+class _Trouble:
+    """A sink's failures since it was last told of them."""
+
+    count: int = 0
+    told_at_s: float | None = None
+
+
+class Recorder:
+    """Takes looks on the event loop, writes them from its thread. Made without sinks, it does nothing."""
+
+    def __init__(self, sinks: Sequence[Sink], clock: Clock, *, queue_lines: int = QUEUE_LINES) -> None:
+        """Start the thread if there is anything to write to."""
+        self._sinks = tuple(sinks)
+        self._clock = clock
+        self._last: dict[tuple[str, str], _Last] = {}
+        self._lines: queue.Queue[Line] = queue.Queue(maxsize=queue_lines)
+        self._dropped = 0
+        self._dropped_told_at_s: float | None = None
+        self._ending = threading.Event()
+        self._trouble = {id(sink): _Trouble() for sink in self._sinks}
+        self._thread = threading.Thread(target=self._run, name="observations", daemon=True)
+        if self._sinks:
+            self._thread.start()
+
+    def saw(self, namespace: str, name: str, observed: Observed) -> None:
+        """Note this look, if it says something new or a minute has passed. Neither waits nor raises."""
+        if not self._sinks or self._ending.is_set():
+            return
+        try:
+            self._note(namespace, name, observed)
+        except Exception:
+            logger.exception("%s/%s: this look could not be noted as an observation", namespace, name)
+
+    def forget(self, namespace: str, name: str) -> None:
+        """The quorum is gone."""
+        self._last.pop((namespace, name), None)
+
+    def close(self, within_s: float) -> None:
+        """Let the thread store what is held, and wait for it so long; a sink that hangs is left behind."""
+        if self._ending.is_set() or not self._sinks:
+            return
+        self._ending.set()
+        self._thread.join(within_s)
+        if self._thread.is_alive():
+            logger.warning("observations: storing the last lines took longer than %g s: left", within_s)
+
+    def _note(self, namespace: str, name: str, observed: Observed) -> None:
+        seen = observation(namespace, name, observed, self._clock.now())
+        if seen is None:
+            return
+        now_s, told = self._clock.monotonic(), news(seen)
+        last = self._last.get((namespace, name))
+        new = last is None or last.news != told
+        if last is not None and not new and now_s - last.at_s < EVERY_S:
+            return
+        text = json.dumps(seen, separators=(",", ":")).encode()
+        if len(text) > _LINE_BYTES_MAX:
+            self._drop(now_s, "longer than 256 KiB")
+            return
+        try:
+            self._lines.put_nowait(Line(key=seen["clusterID"], text=text, new=new))
+        except queue.Full:
+            self._drop(now_s, "the queue is full")
+            return
+        self._last[namespace, name] = _Last(news=told, at_s=now_s)
+
+    def _drop(self, now_s: float, why: str) -> None:
+        self._dropped += 1
+        if self._dropped_told_at_s is None or now_s - self._dropped_told_at_s > _SILENCE_S:
+            self._dropped_told_at_s = now_s
+            logger.warning("observations: %d dropped so far (%s)", self._dropped, why)
+
+    def _run(self) -> None:
+        while not (self._ending.is_set() and self._lines.empty()):
+            lines = self._take()
+            for sink in self._sinks:
+                self._guarded(sink, _writing(sink, lines))
+        for sink in self._sinks:
+            self._guarded(sink, sink.close)
+
+    def _take(self) -> list[Line]:
+        """The lines that are there, after at most a second; so many at most."""
+        lines: list[Line] = []
+        try:
+            lines.append(self._lines.get(timeout=0.05 if self._ending.is_set() else _IDLE_S))
+            while len(lines) < _TAKE_LINES:
+                lines.append(self._lines.get_nowait())
+        except queue.Empty:
+            pass
+        return lines
+
+    def _guarded(self, sink: Sink, act: Callable[[], None]) -> None:
+        """One sink's fault is neither another's nor the operator's: it is told, and the thread goes on."""
+        trouble = self._trouble[id(sink)]
+        try:
+            act()
+        except Exception as error:  # noqa: BLE001 - drivers of stores raise whatever they like
+            trouble.count += 1
+            now_s = self._clock.monotonic()
+            if trouble.told_at_s is None or now_s - trouble.told_at_s > _SILENCE_S:
+                trouble.told_at_s = now_s
+                logger.warning("observations: %s failed (%d times so far): %s", sink, trouble.count, error)
+
+
+def _writing(sink: Sink, lines: Sequence[Line]) -> Callable[[], None]:
+    return lambda: sink.write(lines)

@@ -1,0 +1,53 @@
+"""What can be wrong with a log, each with the file and the position where it was found.
+
+Faults are values: a reader yields them between records and goes on where it can. Errors are raised: for what cannot be
+read at all, and for wrong requests.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class KraftLogError(Exception):
+    """Anything that this package raises."""
+
+
+class SchemaError(KraftLogError):
+    """A record description, or the request for one, that makes no sense."""
+
+
+class NotALogError(KraftLogError):
+    """A file that cannot be opened, or that does not begin like a log."""
+
+    def __init__(self, path: str, position: int, reason: str) -> None:
+        """`position` in bytes."""
+        super().__init__(f"{path}: position {position}: {reason}")
+        self.path = path
+        self.position = position
+        self.reason = reason
+
+
+class FaultKind(StrEnum):
+    """What kind of damage."""
+
+    EMPTY = "empty"
+    TORN_TAIL = "torn-tail"
+    CORRUPT_BATCH = "corrupt-batch"
+    CRC_MISMATCH = "crc-mismatch"
+    CORRUPT_RECORD = "corrupt-record"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Damage at `position` (bytes from the start of `path`), because of which `skipped_bytes` were not read."""
+
+    kind: FaultKind
+    path: str
+    position: int
+    skipped_bytes: int
+    reason: str
+
+    def __str__(self) -> str:
+        """One line for people."""
+        skipped = f"; {self.skipped_bytes} bytes skipped" if self.skipped_bytes else ""
+        return f"{self.path}: position {self.position}: {self.kind}: {self.reason}{skipped}"

@@ -1,0 +1,269 @@
+"""Observations of a fleet to answers: availability, leader changes, lag, recovery, stale voters, upgrade readiness.
+
+An observation is one look at one quorum (`schemas/observation-v1.json`). A look speaks for the time until the next one,
+but never for longer than `MAX_GAP_S`: what nobody looked at is unknown, and unknown is never counted as available.
+"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as f
+
+MAX_GAP_S = 150
+"""Observations come once a minute at least; with two missing, nothing is known."""
+
+_REPLICA = "struct<nodeID:int,directoryID:string,live:boolean,lagRecords:bigint>"
+_FEATURE_RANGE = "struct<name:string,minSupported:int,maxSupported:int>"
+SCHEMA = (
+    "schemaVersion int, observedAt timestamp, namespace string, name string, clusterID string, unknownReason string,"
+    f" quorum struct<leaderID:int,leaderEpoch:int,highWatermark:bigint,voters:array<{_REPLICA}>,"
+    f"observers:array<{_REPLICA}>>,"
+    f" nodes array<struct<nodeID:int,kafkaVersion:string,features:array<{_FEATURE_RANGE}>>>,"
+    " features array<struct<name:string,finalized:int>>, _corrupt string"
+)
+KEY = ("clusterID", "namespace", "name")
+SUPPORTED_VERSION = 1
+
+
+def distinct(observations: DataFrame) -> DataFrame:
+    """One row per quorum and moment, however often and late it was delivered; other schema versions are left out."""
+    order = Window.partitionBy(*KEY, "observedAt").orderBy(f.to_json("quorum").desc_nulls_last())
+    good = observations.where((f.col("schemaVersion") == SUPPORTED_VERSION) & f.col("observedAt").isNotNull())
+    return good.withColumn("_place", f.row_number().over(order)).where("_place = 1").drop("_place")
+
+
+def rejected(observations: DataFrame) -> DataFrame:
+    """Lines that are no observation of a version that is known here."""
+    bad = ~f.coalesce(f.col("schemaVersion"), f.lit(0)).eqNullSafe(SUPPORTED_VERSION) | f.col("observedAt").isNull()
+    return observations.where(bad).select("schemaVersion", "observedAt", f.col("_corrupt").alias("line"))
+
+
+def _state() -> Column:
+    live = f.size(f.filter("quorum.voters", lambda voter: voter["live"]))
+    majority = live * 2 > f.size("quorum.voters")
+    has_leader = f.col("quorum.leaderID") >= 0
+    return f.when(f.col("quorum").isNull(), "unknown").when(has_leader & majority, "available").otherwise("unavailable")
+
+
+def spans(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
+    """Stretches of time with one state each: `available`, `unavailable` or `unknown`, gaps included, without holes.
+
+    The last look of a quorum speaks for no time at all: nothing says how long it held.
+    """
+    order = Window.partitionBy(*KEY).orderBy("observedAt")
+    looks = (
+        distinct(observations)
+        .withColumn("state", _state())
+        .withColumn("next", f.lead("observedAt").over(order))
+        .where("next is not null")
+        .withColumn("held", f.least("next", f.col("observedAt") + f.make_dt_interval(secs=f.lit(max_gap_s))))
+    )
+    known = looks.select(*KEY, "state", f.col("observedAt").alias("since"), f.col("held").alias("until"))
+    gaps = looks.where("held < next").select(
+        *KEY, f.lit("unknown").alias("state"), f.col("held").alias("since"), f.col("next").alias("until")
+    )
+    return (
+        _joined(known.unionByName(gaps))
+        .withColumn("seconds", _seconds("since", "until"))
+        .select(*KEY, "state", "since", "until", "seconds")
+    )
+
+
+def _joined(pieces: DataFrame) -> DataFrame:
+    """Pieces that follow each other in the same state as one stretch: a quiet month is a row, not forty thousand."""
+    order = Window.partitionBy(*KEY).orderBy("since")
+    goes_on = (f.lag("state").over(order) == f.col("state")) & (f.lag("until").over(order) == f.col("since"))
+    number = f.sum(f.when(goes_on, 0).otherwise(1)).over(order.rowsBetween(Window.unboundedPreceding, 0))
+    numbered = pieces.withColumn("_stretch", number)
+    return numbered.groupBy(*KEY, "state", "_stretch").agg(f.min("since").alias("since"), f.max("until").alias("until"))
+
+
+def _seconds(start: str, end: str) -> Column:
+    return (f.unix_micros(f.col(end)) - f.unix_micros(f.col(start))) / f.lit(1e6)
+
+
+def availability(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
+    """Per quorum and day: seconds in each state, and the share of the known time."""
+    days = _by_day(spans(observations, max_gap_s))
+    totals = days.groupBy(*KEY, "day").agg(
+        *(
+            f.sum(f.when(f.col("state") == state, f.col("seconds")).otherwise(0.0)).alias(f"{state}_s")
+            for state in _STATES
+        )
+    )
+    known = f.col("available_s") + f.col("unavailable_s")
+    return totals.withColumn("availability", f.when(known > 0, f.col("available_s") / known)).select(
+        *KEY, "day", "available_s", "unavailable_s", "unknown_s", "availability"
+    )
+
+
+_STATES = ("available", "unavailable", "unknown")
+
+
+def _by_day(stretches: DataFrame) -> DataFrame:
+    """Stretches cut at midnight (UTC), so that each lies within one `day`."""
+    touched = f.explode(f.sequence(f.to_date("since"), f.to_date("until")))
+    pieces = (
+        stretches.withColumn("day", touched)
+        .withColumn("since", f.greatest("since", f.col("day").cast("timestamp")))
+        .withColumn("until", f.least("until", f.date_add("day", 1).cast("timestamp")))
+    )
+    return pieces.where("since < until").withColumn("seconds", _seconds("since", "until"))
+
+
+def leader_changes(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
+    """Per quorum: epochs that began between two looks, over the hours for which anything is known."""
+    order = Window.partitionBy(*KEY).orderBy("observedAt")
+    epochs = (
+        distinct(observations)
+        .where("quorum.leaderEpoch is not null")  # without a leader there is none to tell
+        .withColumn("step", f.col("quorum.leaderEpoch") - f.lag("quorum.leaderEpoch").over(order))
+        .groupBy(*KEY)
+        .agg(f.coalesce(f.sum(f.greatest("step", f.lit(0))), f.lit(0)).alias("leader_changes"))
+    )
+    known = spans(observations, max_gap_s).where("state <> 'unknown'").groupBy(*KEY)
+    hours = known.agg((f.sum("seconds") / 3600).alias("known_hours"))
+    joined = epochs.join(hours, on=list(KEY), how="left")
+    rate = f.when(f.col("known_hours") > 0, f.col("leader_changes") / f.col("known_hours"))
+    return joined.withColumn("changes_per_hour", rate).select(*KEY, "leader_changes", "known_hours", "changes_per_hour")
+
+
+def lag_percentiles(observations: DataFrame) -> DataFrame:
+    """Per quorum and replica: how many records it was behind the leader, over all looks that knew."""
+    replicas = f.explode(f.concat(_with_role("voters", "voter"), _with_role("observers", "observer")))
+    rows = distinct(observations).where("quorum is not null").withColumn("r", replicas)
+    rows = rows.where("r.lagRecords is not null and r.nodeID <> quorum.leaderID")
+    quantiles = f.percentile_approx("r.lagRecords", [0.5, 0.95, 0.99], 10000)
+    return (
+        rows.groupBy(*KEY, f.col("r.nodeID").alias("node_id"), f.col("r.role").alias("role"))
+        .agg(quantiles.alias("q"), f.max("r.lagRecords").alias("max_lag_records"), f.count("*").alias("looks"))
+        .select(
+            *KEY,
+            "node_id",
+            "role",
+            f.col("q")[0].alias("p50_lag_records"),
+            f.col("q")[1].alias("p95_lag_records"),
+            f.col("q")[2].alias("p99_lag_records"),
+            "max_lag_records",
+            "looks",
+        )
+    )
+
+
+def _with_role(column: str, role: str) -> Column:
+    return f.transform(
+        f.coalesce(f.col(f"quorum.{column}"), f.array()),
+        lambda replica: f.struct(
+            replica["nodeID"].alias("nodeID"),
+            replica["directoryID"].alias("directoryID"),
+            replica["live"].alias("live"),
+            replica["lagRecords"].alias("lagRecords"),
+            f.lit(role).alias("role"),
+        ),
+    )
+
+
+def recoveries(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
+    """Every outage: from the first unavailable stretch until the next available one.
+
+    `unknown_s` of it was not looked at; `until` null means that it lasts, as far as is known.
+    """
+    order = Window.partitionBy(*KEY).orderBy("since")
+    upto = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    marked = (
+        spans(observations, max_gap_s)
+        .withColumn("group", f.sum(f.when(f.col("state") == "available", 1).otherwise(0)).over(upto))
+        .withColumn("end", f.lead("since").over(order))
+    )
+    unavailable_since = f.min(f.when(f.col("state") == "unavailable", f.col("since")))
+    down = (
+        marked.where("state <> 'available'")
+        .withColumn("begun", unavailable_since.over(Window.partitionBy(*KEY, "group")))
+        .where("since >= begun")  # what was unknown before the outage is no part of it
+        .groupBy(*KEY, "group")
+        .agg(
+            f.min("since").alias("since"),
+            f.max_by("end", "since").alias("until"),
+            f.sum(f.when(f.col("state") == "unknown", f.col("seconds")).otherwise(0.0)).alias("unknown_s"),
+        )
+    )
+    return down.withColumn("recovery_s", f.when(f.col("until").isNotNull(), _seconds("since", "until"))).select(
+        *KEY, "since", "until", "recovery_s", "unknown_s"
+    )
+
+
+def stale_voters(observations: DataFrame) -> DataFrame:
+    """Voters that were not live in the last look that knew, and since when no look has seen them live."""
+    seen = distinct(observations).where("quorum is not null").withColumn("r", f.explode("quorum.voters"))
+    replica = (*KEY, f.col("r.nodeID").alias("node_id"), f.col("r.directoryID").alias("directory_id"))
+    last = Window.partitionBy(*KEY)
+    rows = seen.withColumn("newest", f.max("observedAt").over(last))
+    grouped = rows.groupBy(*replica).agg(
+        f.max(f.when(f.col("r.live"), f.col("observedAt"))).alias("last_live"),
+        f.min("observedAt").alias("first_seen"),
+        f.max("observedAt").alias("last_seen"),
+        f.max("newest").alias("newest"),
+        f.max_by(f.col("r.live"), f.col("observedAt")).alias("live"),
+    )
+    stale = grouped.where("last_seen = newest and not live")
+    return stale.withColumn("stale_s", _seconds_between(f.coalesce("last_live", "first_seen"), f.col("newest"))).select(
+        *KEY, "node_id", "directory_id", "last_live", f.col("newest").alias("as_of"), "stale_s"
+    )
+
+
+def _seconds_between(start: Column, end: Column) -> Column:
+    return (f.unix_micros(end) - f.unix_micros(start)) / f.lit(1e6)
+
+
+def upgrade_readiness(observations: DataFrame) -> DataFrame:
+    """Per quorum and feature, from its newest look: how far every node could go, and which nodes hold it back.
+
+    `ready` is null where a node's ranges are unknown: that is no yes.
+    """
+    newest = Window.partitionBy(*KEY).orderBy(f.col("observedAt").desc())
+    looks = distinct(observations).withColumn("_n", f.row_number().over(newest)).where("_n = 1").drop("_n")
+    finalized = looks.select(*KEY, "observedAt", "nodes", f.explode("features").alias("feature"))
+    unknown = f.transform(f.filter("nodes", lambda node: node["features"].isNull()), lambda node: node["nodeID"])
+    ranges = finalized.select(
+        *KEY,
+        "observedAt",
+        f.col("feature.name").alias("feature"),
+        f.col("feature.finalized").alias("finalized"),
+        unknown.alias("unknown_nodes"),
+        f.explode_outer("nodes").alias("node"),
+    )
+    supported = f.filter("node.features", lambda each: each["name"] == f.col("feature"))[0]["maxSupported"]
+    per_node = ranges.withColumn("max", f.when(f.col("node.features").isNotNull(), f.coalesce(supported, f.lit(0))))
+    summary = per_node.groupBy(*KEY, "observedAt", "feature", "finalized", "unknown_nodes").agg(
+        f.min("max").alias("highest_common"),
+        f.max("max").alias("highest_anywhere"),
+        f.collect_list(f.struct(f.col("node.nodeID").alias("node_id"), f.col("max").alias("max"))).alias("nodes"),
+    )
+    blocking = f.transform(
+        f.filter("nodes", lambda node: node["max"] < f.col("highest_anywhere")), lambda node: node["node_id"]
+    )
+    ready = f.when(f.size("unknown_nodes") > 0, f.lit(None)).otherwise(
+        f.col("highest_common") == f.col("highest_anywhere")
+    )
+    return summary.select(
+        *KEY,
+        f.col("observedAt").alias("as_of"),
+        "feature",
+        "finalized",
+        "highest_common",
+        "highest_anywhere",
+        f.array_sort(blocking).alias("held_back_by"),
+        "unknown_nodes",
+        ready.alias("ready"),
+    )
+
+
+def answers(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> dict[str, DataFrame]:
+    """Every table of this module by its name."""
+    return {
+        "spans": spans(observations, max_gap_s),
+        "availability": availability(observations, max_gap_s),
+        "leader_changes": leader_changes(observations, max_gap_s),
+        "lag_percentiles": lag_percentiles(observations),
+        "recoveries": recoveries(observations, max_gap_s),
+        "stale_voters": stale_voters(observations),
+        "upgrade_readiness": upgrade_readiness(observations),
+    }

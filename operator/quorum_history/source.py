@@ -1,0 +1,397 @@
+"""The Spark data source `kraft-metadata`: records of the metadata logs of many clusters, batch and streaming.
+
+Each cluster is read once, whichever replicas there are (`replicas`); a task reads one stretch of one file and hands
+Arrow batches over. A row is a record, or a fault, in which case `fault` says what and the record's columns are null.
+
+Options: `path` (directories, globs or files, comma-separated), `types` (record types, comma-separated), `release`,
+`checkpoints` (`first`, the default: the state that each log goes on from; `all`; `none`), `highWatermarks` (JSON:
+cluster to the offset that is not passed), `maxOffsetsPerTrigger`.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from kraftlog import Column, Fault, FaultKind, NotALogError, Options, RecordBlock, read_blocks
+from kraftlog.batches import BatchColumn
+from kraftlog.blocks import type_name
+from kraftlog.errors import SchemaError
+from kraftlog.program import program
+from kraftlog.reader import wanted_slots
+from quorum_history.files import FileKind, LogFile, NoLogsError, find_files
+from quorum_history.replicas import ClusterLog, Stretch, cluster_logs, divergence, with_watermarks
+
+FORMAT = "kraft-metadata"
+SCHEMA = (
+    "cluster string, node_id int, kind string, file string, position bigint, offset bigint, timestamp timestamp,"
+    " leader_epoch int, base_offset bigint, control boolean, crc_valid boolean, type string, version int, data string,"
+    " fault string"
+)
+_ARROW = pa.schema(
+    [
+        ("cluster", pa.string()),
+        ("node_id", pa.int32()),
+        ("kind", pa.string()),
+        ("file", pa.string()),
+        ("position", pa.int64()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+        ("leader_epoch", pa.int32()),
+        ("base_offset", pa.int64()),
+        ("control", pa.bool_()),
+        ("crc_valid", pa.bool_()),
+        ("type", pa.string()),
+        ("version", pa.int32()),
+        ("data", pa.string()),
+        ("fault", pa.string()),
+    ]
+)
+_TO_END = -1
+_KEPT_EPOCHS = 200
+"""Leader epochs that an offset of a stream remembers; a tail that was rewritten is a few epochs old at most."""
+
+
+class OptionError(ValueError):
+    """An option that makes no sense; the text names it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """The options, checked."""
+
+    path: str
+    types: frozenset[str] | None
+    release: str | None
+    checkpoints: str
+    high_watermarks: Mapping[str, int]
+    max_offsets: int | None
+
+
+_KNOWN = {"path", "types", "release", "checkpoints", "highwatermarks", "maxoffsetspertrigger"}
+
+
+def checked_options(given: Mapping[str, str]) -> SourceOptions:
+    """Read the options (OptionError, SchemaError)."""
+    options = {key.lower(): value for key, value in given.items()}
+    if unknown := sorted(set(options) - _KNOWN):
+        raise OptionError(f"no option {', '.join(unknown)}; there are {', '.join(sorted(_KNOWN))}")
+    if not options.get("path"):
+        raise OptionError("path: name directories, globs or files with metadata logs")
+    checkpoints = options.get("checkpoints", "first")
+    if checkpoints not in {"first", "all", "none"}:
+        raise OptionError(f"checkpoints: {checkpoints!r} is none of first, all, none")
+    types = frozenset(options["types"].split(",")) if "types" in options else None
+    wanted_slots(program(options.get("release")), types)
+    return SourceOptions(
+        path=options["path"],
+        types=types,
+        release=options.get("release"),
+        checkpoints=checkpoints,
+        high_watermarks=_watermarks(options.get("highwatermarks", "{}")),
+        max_offsets=_positive("maxOffsetsPerTrigger", options.get("maxoffsetspertrigger")),
+    )
+
+
+def _watermarks(written: str) -> dict[str, int]:
+    try:
+        return {str(cluster): int(offset) for cluster, offset in json.loads(written).items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise OptionError(f"highWatermarks: {written!r} is no JSON object of cluster to offset") from error
+
+
+def _positive(name: str, written: str | None) -> int | None:
+    if written is None:
+        return None
+    if not written.isdigit() or int(written) == 0:
+        raise OptionError(f"{name}: {written!r} is no positive number")
+    return int(written)
+
+
+@dataclass(frozen=True)
+class Task(InputPartition):
+    """A part of a file to read; `stop` -1 means to its end, faults included."""
+
+    file: LogFile
+    start: int
+    stop: int
+    first: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Notice(InputPartition):
+    """A fault that was found while planning, such as replicas that disagree."""
+
+    file: LogFile
+    offset: int
+    text: str
+
+
+class KraftMetadataSource(DataSource):
+    """Register with `register(spark)`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What stands in `format(…)`."""
+        return FORMAT
+
+    def schema(self) -> StructType | str:
+        """One schema for every release: what differs between record types is in `data`, as JSON."""
+        return SCHEMA
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 -- Spark's signature
+        """For `spark.read`."""
+        return _BatchReader(checked_options(self.options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802, ARG002 -- Spark's signature
+        """For `spark.readStream`."""
+        return _StreamReader(checked_options(self.options))
+
+
+def register(spark: SparkSession) -> None:
+    """Make the format known to a session."""
+    spark.dataSource.register(KraftMetadataSource)
+
+
+class _BatchReader(DataSourceReader):
+    def __init__(self, options: SourceOptions) -> None:
+        self.options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        files = find_files(self.options.path)
+        tasks: list[InputPartition] = []
+        planned: set[str] = set()
+        for log in cluster_logs(files):
+            tasks += _checkpoints(log, self.options)
+            end = with_watermarks(_reach(log), log.cluster, self.options.high_watermarks)
+            stretches = list(log.stretches(0, end))
+            tasks += [_task(log, stretch, whole=end >= stretch.end) for stretch in stretches]
+            tasks += _notices(log)
+            planned |= {segment.file.path for replica in log.replicas for segment in replica.segments}
+        segments = [file for file in files if file.kind is FileKind.SEGMENT and file.path not in planned]
+        return [*tasks, *(Task(file, 0, _TO_END, 0, 2**62) for file in segments)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return _read(partition, self.options)
+
+
+def _reach(log: ClusterLog) -> int:
+    return max((replica.end for replica in log.replicas), default=0)
+
+
+def _task(log: ClusterLog, stretch: Stretch, *, whole: bool) -> Task:
+    """A stretch that ends where its file's good batches end is read on to the file's end, for the faults there."""
+    ends = {segment.file.path: segment.batches.end_position for each in log.replicas for segment in each.segments}
+    to_end = whole and stretch.stop == ends[stretch.file.path]
+    return Task(stretch.file, stretch.start, _TO_END if to_end else stretch.stop, stretch.first, stretch.end)
+
+
+def _checkpoints(log: ClusterLog, options: SourceOptions) -> list[InputPartition]:
+    first = log.first_checkpoint()
+    chosen = {"all": log.checkpoints, "none": ()}.get(options.checkpoints, (first,) if first else ())
+    return [Task(file, 0, _TO_END, 0, 2**62) for file in chosen]
+
+
+def _notices(log: ClusterLog) -> list[InputPartition]:
+    by_name = {segment.file.replica: segment.file for each in log.replicas for segment in each.segments}
+    return [
+        Notice(
+            by_name[each.other],
+            each.offset,
+            f"replicas disagree at offset {each.offset}: epoch {each.other_epoch} here, epoch {each.trusted_epoch} in"
+            f" {each.trusted}, which was read",
+        )
+        for each in log.disagreements()
+    ]
+
+
+class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """An offset is, per cluster, the offset behind the last whole batch, and the leader epochs that led to it.
+
+    When a tail was truncated and written anew, the epochs differ from some offset on: reading goes back to there. The
+    new records have another epoch, so `(cluster, offset, leader_epoch)` stays a key.
+    """
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.options = options
+        self._until: dict[str, int] | None = None
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 -- Spark's name
+        """Nothing of any cluster."""
+        return {"clusters": {}}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 -- Spark's name
+        """All there is; `maxOffsetsPerTrigger` is this source's own limit."""
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 -- Spark's name
+        """Remember where the logs end now: an available-now query goes no further, however much is written."""
+        logs = self._logs()
+        self._until = {log.cluster: log.end for log in logs}
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802, ARG002 -- Spark's
+        """Where the next micro-batch ends."""
+        clusters = dict(start["clusters"])
+        for log in self._logs():
+            before = clusters.get(log.cluster)
+            clusters[log.cluster] = self._next(log, before)
+        return {"clusters": clusters}
+
+    def _next(self, log: ClusterLog, before: dict[str, Any] | None) -> dict[str, Any]:
+        done = int(before["end"]) if before else 0
+        epochs = _epochs(before)
+        end = with_watermarks(log.end, log.cluster, self.options.high_watermarks)
+        if self._until is not None:
+            end = min(end, self._until.get(log.cluster, 0))
+        same_until = divergence(epochs, done, log.epochs, end) if before else 0
+        if before and same_until >= min(done, end) and end <= done:
+            return before  # nothing new, or a replica that is behind: what was read is still so
+        if self.options.max_offsets is not None:
+            end = _batch_end(log, min(end, same_until + self.options.max_offsets), same_until)
+        kept = [[epoch, first] for epoch, first in log.epochs if first < end]
+        return {"end": end, "epochs": kept[-_KEPT_EPOCHS:]}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """The stretches between two offsets; a tail that was rewritten is read from where it differs."""
+        tasks: list[InputPartition] = []
+        for log in self._logs():
+            before, after = start["clusters"].get(log.cluster), end["clusters"].get(log.cluster)
+            if after is None or after == before:
+                continue
+            if before is None:
+                tasks += _checkpoints(log, self.options)
+            first = divergence(_epochs(before), int(before["end"]), _epochs(after), int(after["end"])) if before else 0
+            tasks += [_task(log, stretch, whole=False) for stretch in log.stretches(first, int(after["end"]))]
+        return tasks or [Notice(_NOWHERE, -1, "")]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a task."""
+        return _read(partition, self.options)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing to forget: the logs are not ours."""
+
+    def _logs(self) -> tuple[ClusterLog, ...]:
+        try:
+            return cluster_logs(find_files(self.options.path))
+        except NoLogsError:
+            return ()  # a stream may be started before the first log is there
+
+
+_NOWHERE = LogFile(
+    cluster="", replica="", node_id=-1, directory_id="", kind=FileKind.SEGMENT, base_offset=0, epoch=-1, path=""
+)
+
+
+def _epochs(offset: dict[str, Any] | None) -> tuple[tuple[int, int], ...]:
+    return tuple((int(epoch), int(first)) for epoch, first in offset["epochs"]) if offset else ()
+
+
+def _batch_end(log: ClusterLog, wanted: int, first: int) -> int:
+    """The end of the last batch that ends by `wanted`, or of the first one behind `first`."""
+    ends = [segment.batches.column(BatchColumn.LAST_OFFSET) + 1 for segment in log.replicas[0].segments]
+    behind = np.concatenate(ends)
+    fitting = behind[(behind <= wanted) & (behind > first)]
+    return int(fitting[-1]) if fitting.size else int(behind[behind > first][0])
+
+
+def _read(partition: InputPartition, options: SourceOptions) -> Iterator[pa.RecordBatch]:
+    if isinstance(partition, Notice):
+        if partition.text:
+            yield _fault_rows(partition.file, [(None, partition.offset, partition.text)])
+        return
+    if not isinstance(partition, Task):
+        raise TypeError(f"{partition!r} is no task of this source")
+    task = partition
+    wanted = Options(
+        release=options.release,
+        types=options.types,
+        start_position=task.start,
+        end_position=None if task.stop == _TO_END else task.stop,
+    )
+    try:
+        for item in read_blocks(task.file.path, wanted):
+            if isinstance(item, Fault):
+                if item.kind is not FaultKind.EMPTY:
+                    yield _fault_rows(task.file, [(item.position, None, str(item))])
+                continue
+            yield from _rows(item, task)
+    except SchemaError:
+        raise
+    except NotALogError as error:
+        yield _fault_rows(task.file, [(error.position, None, str(error))])
+
+
+def _rows(block: RecordBlock, task: Task) -> Iterator[pa.RecordBatch]:
+    """A block as Arrow, its JSON taken over without a copy."""
+    if len(block):
+        rendered = block.render()
+        yield _record_rows(block, task, rendered.text, rendered.ends)
+        if rendered.faults:
+            yield _fault_rows(task.file, [(fault.position, None, str(fault)) for fault in rendered.faults])
+
+
+def _record_rows(
+    block: RecordBlock, task: Task, text: np.ndarray[Any, np.dtype[np.uint8]], ends: np.ndarray[Any, np.dtype[np.int64]]
+) -> pa.RecordBatch:
+    count = len(block)
+    limits = np.concatenate((np.zeros(1, dtype=np.int64), ends))
+    data = pa.LargeStringArray.from_buffers(count, pa.py_buffer(limits), pa.py_buffer(np.ascontiguousarray(text)))
+    column = block.column
+    times = pa.array(column(Column.TIMESTAMP) * 1000, pa.int64()).cast(pa.timestamp("us", tz="UTC"))
+    columns = {
+        "cluster": _same(task.file.cluster, count),
+        "node_id": pa.array(np.full(count, task.file.node_id, dtype=np.int32)),
+        "kind": _same(task.file.kind.value, count),
+        "file": _same(task.file.path, count),
+        "position": pa.array(block.position + column(Column.BATCH_AT)),
+        "offset": pa.array(column(Column.OFFSET)),
+        "timestamp": times,
+        "leader_epoch": pa.array(column(Column.LEADER_EPOCH).astype(np.int32)),
+        "base_offset": pa.array(column(Column.BASE_OFFSET)),
+        "control": pa.array(column(Column.CONTROL).astype(bool)),
+        "crc_valid": pa.array(column(Column.CRC_VALID).astype(bool)),
+        "type": _types(block),
+        "version": pa.array(column(Column.VERSION).astype(np.int32)),
+        "data": data.cast(pa.string()),
+        "fault": pa.nulls(count, pa.string()),
+    }
+    return pa.RecordBatch.from_arrays([columns[name] for name in _ARROW.names], schema=_ARROW)
+
+
+def _same(value: str, count: int) -> pa.Array:
+    indices = pa.array(np.zeros(count, dtype=np.int32))
+    return pa.DictionaryArray.from_arrays(indices, pa.array([value])).cast(pa.string())
+
+
+def _types(block: RecordBlock) -> pa.Array:
+    codes = block.column(Column.CONTROL) << 32 | (block.column(Column.KEY) & 0xFFFFFFFF)
+    distinct, places = np.unique(codes, return_inverse=True)
+    keys = [(int(code) >> 32, int(np.int32(np.uint32(code & 0xFFFFFFFF)))) for code in distinct]
+    names = pa.array([type_name(block.program, control, key) for control, key in keys])
+    return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), names).cast(pa.string())
+
+
+def _fault_rows(file: LogFile, faults: list[tuple[int | None, int | None, str]]) -> pa.RecordBatch:
+    rows = [
+        {
+            **dict.fromkeys(_ARROW.names),
+            "cluster": file.cluster,
+            "node_id": file.node_id,
+            "kind": file.kind.value,
+            "file": file.path,
+            "position": position,
+            "offset": offset,
+            "fault": text,
+        }
+        for position, offset, text in faults
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=_ARROW)

@@ -1,0 +1,222 @@
+"""Records to typed tables: voter sets and their changes, leaders, feature levels, registrations. All pure transforms.
+
+Each takes the rows of the data source and ends with a `select` that is its schema. Rows that were superseded, because
+an uncommitted tail was replaced, are taken out by `settled` first.
+"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as f
+
+_ENDPOINT = "struct<name:string,host:string,port:int>"
+_VOTERS = f"struct<voters:array<struct<voterId:int,voterDirectoryId:string,endpoints:array<{_ENDPOINT}>>>>"
+_LEADER = "struct<leaderId:int,voters:array<struct<voterId:int>>,grantingVoters:array<struct<voterId:int>>>"
+_FEATURE = "struct<name:string,featureLevel:int>"
+_RANGE = "array<struct<name:string,minSupportedVersion:int,maxSupportedVersion:int>>"
+_BROKER = f"struct<brokerId:int,incarnationId:string,rack:string,features:{_RANGE},logDirs:array<string>>"
+_CONTROLLER = f"struct<controllerId:int,incarnationId:string,features:{_RANGE}>"
+
+
+def settled(records: DataFrame) -> DataFrame:
+    """Records as they stand in the end: of several at one offset, the one of the highest leader epoch.
+
+    Whatever a lower epoch wrote from the first offset of a higher one on was cut off, also where the new tail is still
+    shorter than the old one was.
+    """
+    rows = records.where(f.col("fault").isNull())
+    state = f.when(f.col("kind") == "checkpoint", f.col("file"))
+    per_offset = Window.partitionBy("cluster", "kind", state, "offset").orderBy(
+        f.col("leader_epoch").desc(), f.col("file"), f.col("position")
+    )
+    behind = Window.partitionBy("cluster", "kind").orderBy("leader_epoch").rangeBetween(1, Window.unboundedFollowing)
+    cut = f.min("offset").over(behind)
+    kept = rows.withColumn("_cut", cut).where(
+        (f.col("kind") == "checkpoint") | f.col("_cut").isNull() | (f.col("offset") < f.col("_cut"))
+    )
+    return kept.withColumn("_place", f.row_number().over(per_offset)).where("_place = 1").select(*records.columns)
+
+
+def faults(records: DataFrame) -> DataFrame:
+    """What was wrong with files, each thing once."""
+    rows = records.where(f.col("fault").isNotNull())
+    return (
+        rows.groupBy("cluster", "file", "fault")
+        .agg(f.min("position").alias("position"))
+        .select("cluster", "file", "position", "fault")
+    )
+
+
+def log_files(records: DataFrame) -> DataFrame:
+    """What was read of which file."""
+    return (
+        records.where(f.col("fault").isNull())
+        .groupBy("cluster", "node_id", "kind", "file")
+        .agg(
+            f.min("offset").alias("first_offset"),
+            f.max("offset").alias("last_offset"),
+            f.count("*").alias("records"),
+            f.min("timestamp").alias("first_timestamp"),
+            f.max("timestamp").alias("last_timestamp"),
+        )
+        .select(
+            "cluster",
+            "node_id",
+            "kind",
+            "file",
+            "first_offset",
+            "last_offset",
+            "records",
+            "first_timestamp",
+            "last_timestamp",
+        )
+    )
+
+
+def _decoded(records: DataFrame, types: list[str], schema: str) -> DataFrame:
+    return records.where(f.col("type").isin(types)).withColumn("d", f.from_json("data", schema))
+
+
+def _in_order() -> Column:
+    """The state that a log goes on from comes before the log, whose offsets are others."""
+    return f.struct((f.col("kind") != "checkpoint").cast("int").alias("log"), f.col("offset"))
+
+
+def voter_sets(records: DataFrame) -> DataFrame:
+    """Every voter set that was written, with replica keys: `voters` is sorted by node id."""
+    return _decoded(records, ["KRaftVoters"], _VOTERS).select(
+        "cluster",
+        "kind",
+        "offset",
+        "leader_epoch",
+        "timestamp",
+        f.array_sort(
+            f.transform(
+                "d.voters",
+                lambda voter: f.struct(
+                    voter["voterId"].alias("node_id"),
+                    voter["voterDirectoryId"].alias("directory_id"),
+                    voter["endpoints"].alias("endpoints"),
+                ),
+            )
+        ).alias("voters"),
+    )
+
+
+def voter_changes(sets: DataFrame) -> DataFrame:
+    """Who came and who went, set by set; `previous_directory_id` is the disk that the node id had before."""
+    order = Window.partitionBy("cluster").orderBy(_in_order())
+    keys = f.transform("voters", lambda voter: f.struct(voter["node_id"], voter["directory_id"]))
+    steps = (
+        sets.withColumn("keys", keys)
+        .withColumn("before", f.lag("keys").over(order))
+        .where("before is not null")
+        .withColumn("added", f.array_except("keys", "before"))
+        .withColumn("removed", f.array_except("before", "keys"))
+    )
+    change = f.explode(
+        f.concat(
+            f.transform("added", lambda key: f.struct(f.lit("added").alias("change"), key.alias("key"))),
+            f.transform("removed", lambda key: f.struct(f.lit("removed").alias("change"), key.alias("key"))),
+        )
+    )
+    flat = steps.withColumn("c", change).select(
+        "cluster",
+        "kind",
+        "offset",
+        "leader_epoch",
+        "timestamp",
+        f.col("c.change").alias("change"),
+        f.col("c.key.node_id").alias("node_id"),
+        f.col("c.key.directory_id").alias("directory_id"),
+    )
+    of_node = Window.partitionBy("cluster", "node_id").orderBy(_in_order()).rowsBetween(Window.unboundedPreceding, -1)
+    previous = f.when(f.col("change") == "added", f.last("directory_id", ignorenulls=True).over(of_node))
+    return flat.withColumn("previous_directory_id", previous).select(
+        "cluster", "offset", "leader_epoch", "timestamp", "change", "node_id", "directory_id", "previous_directory_id"
+    )
+
+
+def leaders(records: DataFrame) -> DataFrame:
+    """Who led in which epoch, from when, and until the next leader's first record (null: still, as far as is known)."""
+    changes = _decoded(records, ["LeaderChange"], _LEADER).where("kind = 'segment'")
+    order = Window.partitionBy("cluster").orderBy("offset")
+    return (
+        changes.withColumn("until", f.lead("timestamp").over(order))
+        .withColumn("end_offset", f.lead("offset").over(order))
+        .select(
+            "cluster",
+            "leader_epoch",
+            f.col("d.leaderId").alias("leader_id"),
+            f.col("offset").alias("start_offset"),
+            "end_offset",
+            f.col("timestamp").alias("since"),
+            "until",
+            f.sort_array(f.col("d.voters.voterId")).alias("voters"),
+            f.sort_array(f.col("d.grantingVoters.voterId")).alias("granting_voters"),
+        )
+    )
+
+
+def feature_levels(records: DataFrame) -> DataFrame:
+    """Every level that a feature was set to, 0 being off; kraft.version comes from its control record."""
+    plain = _decoded(records, ["FEATURE_LEVEL_RECORD"], _FEATURE).withColumn("level", f.col("d.featureLevel"))
+    kraft = (
+        _decoded(records, ["KRaftVersion"], "struct<kRaftVersion:int>")
+        .withColumn("level", f.col("d.kRaftVersion"))
+        .withColumn("d", f.struct(f.lit("kraft.version").alias("name"), f.col("level").alias("featureLevel")))
+    )
+    order = Window.partitionBy("cluster", "feature").orderBy(_in_order())
+    rows = plain.unionByName(kraft).withColumn("feature", f.col("d.name"))
+    return (
+        rows.withColumn("previous_level", f.lag("level").over(order))
+        .where("previous_level is null or previous_level <> level")
+        .select("cluster", "kind", "offset", "leader_epoch", "timestamp", "feature", "level", "previous_level")
+    )
+
+
+def registrations(records: DataFrame) -> DataFrame:
+    """Brokers and controllers as they registered and went; `features` holds the ranges that they said to support."""
+    broker = _decoded(records, ["REGISTER_BROKER_RECORD", "UNREGISTER_BROKER_RECORD"], _BROKER).select(
+        *_REGISTRATION, f.lit("broker").alias("role"), f.col("d.brokerId").alias("registered_id"),
+        f.col("d.incarnationId").alias("incarnation_id"), f.col("d.rack").alias("rack"),
+        f.col("d.features").alias("features"),
+    )  # fmt: skip
+    controller = _decoded(records, ["REGISTER_CONTROLLER_RECORD", "UNREGISTER_CONTROLLER_RECORD"], _CONTROLLER).select(
+        *_REGISTRATION, f.lit("controller").alias("role"), f.col("d.controllerId").alias("registered_id"),
+        f.col("d.incarnationId").alias("incarnation_id"), f.lit(None).cast("string").alias("rack"),
+        f.col("d.features").alias("features"),
+    )  # fmt: skip
+    gone = f.col("type").startswith("UNREGISTER")
+    return broker.unionByName(controller).select(
+        "cluster", "kind", "offset", "leader_epoch", "timestamp", "role", "registered_id",
+        f.when(gone, "unregistered").otherwise("registered").alias("change"), "incarnation_id", "rack", "features",
+    )  # fmt: skip
+
+
+_REGISTRATION = ("cluster", "kind", "offset", "leader_epoch", "timestamp", "type")
+
+TIMELINE_TYPES = (
+    "KRaftVoters",
+    "KRaftVersion",
+    "LeaderChange",
+    "FEATURE_LEVEL_RECORD",
+    "REGISTER_BROKER_RECORD",
+    "UNREGISTER_BROKER_RECORD",
+    "REGISTER_CONTROLLER_RECORD",
+    "UNREGISTER_CONTROLLER_RECORD",
+)
+"""All that the timelines need; nothing else of a log has to be decoded for them."""
+
+
+def timelines(records: DataFrame) -> dict[str, DataFrame]:
+    """Every table of this module by its name."""
+    rows = settled(records)
+    sets = voter_sets(rows)
+    return {
+        "log_files": log_files(rows),
+        "faults": faults(records),
+        "voter_sets": sets,
+        "voter_changes": voter_changes(sets),
+        "leaders": leaders(rows),
+        "feature_levels": feature_levels(rows),
+        "registrations": registrations(rows),
+    }

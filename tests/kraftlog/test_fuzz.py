@@ -1,0 +1,107 @@
+"""Mutated segments: never a crash, a hang or memory without bound. Every failure names the seed that replays it."""
+
+import random
+import resource
+import time
+from pathlib import Path
+
+import pytest
+from tests.kraftlog import logs, synthetic
+
+from kraftlog import NotALogError, catalog
+from kraftlog.codecs import Codec
+from kraftlog.errors import Fault
+
+_SHARE = 8_000
+_ALL = 200_000
+_SLOWEST_S = 5.0
+_GROWTH_BYTES = 1 << 30
+_CODECS = (Codec.NONE, Codec.NONE, *Codec)
+
+
+def _segments() -> list[bytes]:
+    """Small logs that hold every record type between them."""
+    rng = random.Random(11)
+    schemas = list(catalog().schemas.values())
+    return [b"".join(synthetic.batches(schemas[at:] + schemas[:at], rng, 6, _CODECS)) for at in range(0, 45, 3)]
+
+
+def _mutated(content: bytes, rng: random.Random) -> bytes:
+    """One to four changes of a kind that disks, networks and attackers make."""
+    data = bytearray(content)
+    for _ in range(rng.randint(1, 4)):
+        if not data:
+            break
+        at, size = rng.randrange(len(data)), rng.randrange(1, 40)
+        match rng.randrange(8):
+            case 0 | 1:
+                data[at] ^= 1 << rng.randrange(8)
+            case 2:
+                data[at : at + size] = rng.randbytes(size)
+            case 3:
+                data[at : at + size] = bytes(size)
+            case 4:
+                data[at : at + 4] = rng.choice(
+                    [b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x80\0\0\0", b"\xfe\xff\xff\xff"]
+                )
+            case 5:
+                del data[at : at + size]
+            case 6:
+                data[at:at] = data[at : at + size]
+            case _:
+                del data[max(at, 1) :]
+    return bytes(data) if data else b"\0"
+
+
+def _resummed(content: bytes) -> bytes:
+    """With right checksums wherever a batch still has a possible length, so that mutations get behind them."""
+    data, at = bytearray(content), 0
+    while at + 61 <= len(data):
+        size = int.from_bytes(data[at + 8 : at + 12], "big", signed=True) + 12
+        if not 61 <= size <= len(data) - at:
+            break
+        data[at + 17 : at + 21] = logs.crc(bytes(data[at + 21 : at + size])).to_bytes(4, "big")
+        at += size
+    return bytes(data)
+
+
+def _read(path: Path, content: bytes) -> None:
+    """Read a mutated segment in full; only errors of ours are allowed."""
+    path.write_bytes(content)
+    try:
+        for item in logs.read_blocks(path):
+            if isinstance(item, Fault):
+                assert 0 <= item.position <= len(content)
+                assert item.reason
+            else:
+                logs.lines_of(item, item.render())
+    except NotALogError:
+        return
+
+
+@pytest.mark.parametrize("count", [_SHARE, pytest.param(_ALL, marks=[pytest.mark.full, pytest.mark.timeout(1800)])])
+def test_mutated_segments(tmp_path: Path, count: int) -> None:
+    """So many seeded mutations are read, or refused, quickly and in bounded memory."""
+    segments, path = _segments(), tmp_path / "mutated.log"
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for seed in range(count):
+        rng = random.Random(seed)
+        content = _mutated(rng.choice(segments), rng)
+        if seed % 2:
+            content = _resummed(content)
+        begun = time.monotonic()
+        try:
+            _read(path, content)
+        except Exception as error:
+            raise AssertionError(f"seed {seed}") from error
+        assert time.monotonic() - begun < _SLOWEST_S, f"seed {seed}"
+    grown_bytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10
+    assert grown_bytes < _GROWTH_BYTES
+
+
+def test_hostile_lengths_are_not_quadratic(tmp_path: Path) -> None:
+    """Bytes in which a batch could begin everywhere are given up in bounded time."""
+    header = (bytes(8) + (1 << 18).to_bytes(4, "big") + bytes(4) + b"\2") * 60_000
+    begun = time.monotonic()
+    _read(tmp_path / "hostile.log", header)
+    assert time.monotonic() - begun < 4 * _SLOWEST_S

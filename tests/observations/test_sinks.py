@@ -1,0 +1,42 @@
+"""From settings to sinks: what is asked for is there; a file that cannot be used is named before anything starts."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka_quorum.observations.sinks import properties, recorder
+from kafka_quorum.settings import ObservationSettings, Settings, SettingsError, SystemClock
+
+
+def _sinks(**wanted: str) -> list[str]:
+    made = recorder(Settings(observations=ObservationSettings(**wanted)), SystemClock())  # type: ignore[arg-type]  # texts
+    made.close(10.0)
+    return [str(sink) for sink in made._sinks]
+
+
+def test_what_is_asked_for(tmp_path: Path) -> None:
+    """Nothing, a volume, a URL, a topic."""
+    assert _sinks() == []
+    assert _sinks(target=str(tmp_path)) == [str(tmp_path)]
+    assert _sinks(target="s3://bucket/folder", topic="looks", bootstrap="kafka:9092") == [
+        "s3://bucket/folder",
+        "topic looks at kafka:9092",
+    ]
+
+
+def test_properties(tmp_path: Path) -> None:
+    """key=value a line, comments and blanks aside, and a value may hold an equals sign."""
+    path = tmp_path / "client.properties"
+    path.write_text("# who we are\n\nsecurity.protocol = SASL_SSL\nsasl.password=a=b\n")
+    assert properties(str(path)) == {"security.protocol": "SASL_SSL", "sasl.password": "a=b"}
+    assert properties("") == {}
+
+
+@pytest.mark.parametrize(("text", "said"), [(None, "cannot be read"), ("a=b\nno sign\n", "line 2 is not key=value")])
+def test_properties_that_cannot_be_used(tmp_path: Path, text: str | None, said: str) -> None:
+    """The variable, the file and what is wrong with it are named; its content, which may be secret, is not."""
+    path = tmp_path / "client.properties"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(SettingsError, match=f"KQ_OBSERVATIONS_KAFKA_CONFIG is .*{said}"):
+        properties(str(path))

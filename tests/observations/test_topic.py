@@ -1,0 +1,84 @@
+"""The Kafka sink: a message a line, bounded, telling what was given up; against librdkafka's own broker."""
+
+from collections.abc import Callable
+
+import pytest
+
+from kafka_quorum.observations import topic as topics
+from kafka_quorum.observations.recorder import Line
+from kafka_quorum.observations.topic import Topic, TopicError
+
+Delivered = Callable[[object, object], None]
+
+
+class Scripted:
+    """A producer that does as the test says with every message."""
+
+    def __init__(self) -> None:
+        """It delivers."""
+        self.sent: list[tuple[str, bytes, bytes]] = []
+        self.full = False
+        self.error: object = None
+        self.left = 0
+        self._waiting: list[Delivered] = []
+
+    def produce(self, topic: str, value: bytes, key: bytes, *, on_delivery: Delivered) -> None:
+        """Queue it."""
+        if self.full:
+            raise BufferError("queue full")
+        self.sent.append((topic, key, value))
+        self._waiting.append(on_delivery)
+
+    def poll(self, timeout: float) -> int:
+        """Tell of all that is queued."""
+        assert timeout == 0
+        waiting, self._waiting = self._waiting, []
+        for call in waiting:
+            call(self.error, None)
+        return len(waiting)
+
+    def flush(self, timeout: float) -> int:
+        """Say what is left."""
+        assert timeout > 0
+        return self.left
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Scripted:
+    """The producer behind every topic of the test."""
+    made = Scripted()
+    monkeypatch.setattr(topics, "connect", lambda *_: made)
+    return made
+
+
+def test_a_message_a_line(scripted: Scripted) -> None:
+    """Keyed by the cluster, so that a quorum's lines keep their order."""
+    sink = Topic("looks", "kafka:9092", {})
+    sink.write([])
+    sink.write([Line(key="c1", text=b"{}", new=True)])
+    sink.close()
+    assert scripted.sent == [("looks", b"c1", b"{}")]
+
+
+def test_what_is_given_up_is_told(scripted: Scripted) -> None:
+    """A full queue, a message that failed and one that was too late each raise, once."""
+    sink = Topic("looks", "kafka:9092", {})
+    scripted.full = True
+    with pytest.raises(TopicError, match="1 given up: the producer's queue is full"):
+        sink.write([Line(key="c", text=b"{}", new=True)])
+    scripted.full, scripted.error = False, "the broker said no"
+    with pytest.raises(TopicError, match="2 given up: the broker said no"):
+        sink.write([Line(key="c", text=b"{}", new=True)] * 2)
+    sink.write([])
+    scripted.left = 4
+    with pytest.raises(TopicError, match="4 messages were not delivered in time"):
+        sink.close()
+
+
+def test_the_real_producer_delivers() -> None:
+    """confluent-kafka takes our properties, and its built-in broker takes our messages."""
+    producer = topics.connect("127.0.0.1:1", {"test.mock.num.brokers": "1"})
+    delivered: list[object] = []
+    producer.produce("looks", b"{}", b"c", on_delivery=lambda error, _: delivered.append(error))
+    assert producer.flush(30.0) == 0
+    assert delivered == [None]

@@ -1,0 +1,98 @@
+"""Figures, side by side in one run: kafka-dump-log against this package on one log, Spark on one core and on two.
+
+CPU seconds are those of the whole child process; for kafka-dump-log the start of the JVM, measured on a log of one
+batch, is subtracted and told. `BENCH_MB` chooses the size of the log (default 500).
+"""
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.kraftlog import large
+from tests.kraftlog.oracle import dump_log_command
+from tests.live.jars import ensure_kafka
+from tests.quorum_history import clusters
+
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(7200)]
+
+_RELEASE = "4.3.1"
+_OPERATOR = Path(__file__).resolve().parents[2] / "operator"
+_SIZE_BYTES = int(os.environ.get("BENCH_MB", "500")) << 20
+_FILES = 8
+_TIMELINE = (
+    "KRaftVoters,KRaftVersion,LeaderChange,FEATURE_LEVEL_RECORD,REGISTER_BROKER_RECORD,REGISTER_CONTROLLER_RECORD"
+)
+_SPARK = """
+import sys, time
+from pyspark.sql import functions as f
+from quorum_history.session import session
+spark = session(sys.argv[1])
+frame = spark.read.format("kraft-metadata").load(sys.argv[2])
+frame.limit(1).collect()
+begun = time.monotonic()
+print("RESULT", frame.agg(f.count("*"), f.sum(f.length("data"))).collect()[0][0], time.monotonic() - begun)
+"""
+
+
+def _cpu_s(command: list[str], cwd: Path) -> float:
+    """CPU seconds of a command, user and system, its output thrown away."""
+    before_s = _children_s()
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=cwd, check=False)
+    assert done.returncode == 0, done.stderr
+    return _children_s() - before_s
+
+
+def _children_s() -> float:
+    """CPU seconds of all children that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def test_decoding(tmp_path: Path) -> None:
+    """Full decode and timeline mode against kafka-dump-log, in records per CPU-second."""
+    path, small = tmp_path / "00000000000000000000.log", tmp_path / "small" / "00000000000000000000.log"
+    small.parent.mkdir()
+    small.write_bytes(clusters.single(0, 1))
+    records = large.write_log(path, _SIZE_BYTES)
+    size_mb = path.stat().st_size / 1e6
+    dump = [sys.executable, "-m", "kraftlog", "dump", str(path)]
+    kafka = ensure_kafka(_RELEASE)
+    start_s = _cpu_s(dump_log_command(kafka, [small]), tmp_path)
+    own_start_s = _cpu_s([*dump[:-1], str(small)], _OPERATOR)
+    theirs_s = _cpu_s(dump_log_command(kafka, [path]), tmp_path) - start_s
+    full_s = _cpu_s(dump, _OPERATOR)
+    timeline_s = _cpu_s([*dump, "--types", _TIMELINE], _OPERATOR)
+    print(f"\n{records} records, {size_mb:.0f} MB; CPU seconds, start of the process included unless told otherwise")
+    print(
+        f"kafka-dump-log {_RELEASE}: {theirs_s:.1f} s without {start_s:.2f} s of JVM start: {records / theirs_s:,.0f}/s"
+    )
+    for name, seconds in (("full", full_s), ("timeline", timeline_s)):
+        ratio = theirs_s / seconds
+        rate = f"{records / seconds:,.0f}/s"
+        print(f"kraftlog {name}: {seconds:.2f} s ({own_start_s:.2f} s of it start): {rate}, {ratio:.1f} times")
+        without = seconds - own_start_s
+        print(f"  without the start: {records / without:,.0f}/s, {theirs_s / without:.1f} times")
+
+
+def test_spark_on_two_cores(tmp_path: Path) -> None:
+    """The same files by one core and by two, in wall-clock seconds of the query alone."""
+    for number in range(_FILES):
+        folder = clusters.replica(tmp_path, f"cluster-{number}", 1)
+        large.write_log(folder / "00000000000000000000.log", _SIZE_BYTES // _FILES, seed=number)
+    seconds = {}
+    for cores in (1, 2):
+        environment = {**os.environ, "PYTHONPATH": str(_OPERATOR), "PYSPARK_PYTHON": sys.executable}
+        command = [sys.executable, "-c", _SPARK, f"local[{cores}]", str(tmp_path)]
+        begun = time.monotonic()
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=3600, check=True)
+        (line,) = (line for line in done.stdout.splitlines() if line.startswith("RESULT"))
+        _, records, took = line.split()
+        seconds[cores] = float(took)
+        whole = f"the whole process {time.monotonic() - begun:.1f} s"
+        print(f"\nSpark, {cores} core(s): {records} records in {float(took):.1f} s ({whole})")
+    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
+    print(f"two cores are {seconds[1] / seconds[2]:.2f} times as fast as one; load of the machine meanwhile: {load}")

@@ -1,0 +1,164 @@
+"""The command line from logs to a report, embedded and on a Spark cluster of its own."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+from tests.kraftlog import logs
+from tests.kraftlog.record_samples import SAMPLES
+from tests.live.jars import ensure_kafka
+from tests.live.process import ServerProcess
+from tests.quorum_history import looks
+from tests.quorum_history.looks import look
+
+from quorum_history.__main__ import main
+
+pytestmark = pytest.mark.timeout(1500)
+_OPERATOR = Path(__file__).resolve().parents[2] / "operator"
+_TABLES = {
+    "records", "observations", "checkpoints", "log_files", "faults", "voter_sets", "voter_changes", "leaders",
+    "feature_levels", "registrations", "spans", "availability", "leader_changes", "lag_percentiles", "recoveries",
+    "stale_voters", "upgrade_readiness", "downgrade_losses",
+}  # fmt: skip
+
+
+def test_from_logs_to_a_report(spark: SparkSession, tmp_path: Path) -> None:
+    """ingest, timeline, observe, downgrade, report; ingesting again adds nothing, late observations are counted."""
+    target = str(tmp_path / "tables")
+    source = str(SAMPLES / "4.1.2")
+    seen = tmp_path / "observations"
+    looks.write(seen / "a.jsonl", [look(0), look(120, epoch=3)])
+    ingest = ["ingest", "--target", target, "--logs", source, "--observations", str(seen)]
+    assert main(ingest) == 0
+    before = spark.read.parquet(f"{target}/records").count()
+    looks.write(seen / "b.jsonl", [look(60, live=(1,)), look(120, epoch=3)])
+    assert main(ingest) == 0
+    assert spark.read.parquet(f"{target}/records").count() == before
+    assert main(["timeline", "--target", target]) == 0
+    assert main(["observe", "--target", target]) == 0
+    assert main(["downgrade", "--target", target, "--logs", source]) == 0
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == _TABLES
+    (row,) = spark.read.parquet(f"{target}/availability").collect()
+    assert (row["available_s"], row["unavailable_s"]) == (60.0, 60.0)
+    assert main(["report", "--target", target, "--output", str(tmp_path / "report")]) == 0
+    text = (tmp_path / "report" / "index.html").read_text()
+    assert "Voters and leaders" in text
+    assert "ns/q was available for 50.000%" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["ingest", "--target", "{t}"], 2, "--logs"),
+        (["ingest", "--target", "{t}", "--logs", "{t}/nothing"], 1, "no metadata log"),
+        (["ingest", "--target", "{t}", "--logs", "{t}", "--high-watermarks", "[]"], 2, "highWatermarks"),
+        (["downgrade", "--target", "{t}", "--logs", "{t}"], 1, "no metadata log"),
+        (["timeline", "--target", "{t}", "--format", "delta"], 1, "delta-spark"),
+        (["verify", "{t}/x.log", "--kafka-home", "{t}"], 1, "no Kafka installation"),
+    ],
+)
+def test_wrong_requests(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, said: str
+) -> None:
+    """Each is refused with a sentence that names what is wrong, before Spark is started."""
+    assert main([argument.format(t=tmp_path) for argument in arguments]) == code
+    assert said in capsys.readouterr().err
+
+
+def test_verify_without_java(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It says that Java is missing."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    path = logs.write(tmp_path, b"".join(logs.three_batches()))
+    assert main(["verify", str(path), "--kafka-home", str(tmp_path)]) == 1
+    assert "Java" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("home", "said"), [("", "on the PATH"), ("{t}", "below JAVA_HOME, which is {t}")])
+def test_spark_without_java(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], home: str, said: str
+) -> None:
+    """It says that Java is missing, and where it was looked for."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("JAVA_HOME", home.format(t=tmp_path))
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    assert main(["timeline", "--target", str(tmp_path)]) == 1
+    assert f"there is no Java {said.format(t=tmp_path)}" in capsys.readouterr().err
+
+
+@pytest.mark.full
+def test_verify_against_kafka(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every record of a real log is found equal."""
+    home = ensure_kafka("4.3.1").libs.parent
+    path = next((SAMPLES / "4.3.1" / "node-1").rglob("*.log"))
+    assert main(["verify", str(path), "--kafka-home", str(home)]) == 0
+    first, _, equal = capsys.readouterr().out.partition(": ")
+    assert first == str(path)
+    assert equal.split()[0] == equal.split()[2]
+
+
+@pytest.fixture
+def spark_master(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A standalone master and two workers as processes of their own."""
+    home = Path(pyspark.__file__).parent
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    java = ["java", "-Xmx512m", "-cp", f"{home}/jars/*"]
+    deploy = "org.apache.spark.deploy"
+    url = f"spark://127.0.0.1:{port}"
+    for name, value in {"LOCAL_IP": "127.0.0.1", "HOME": str(home), "SCALA_VERSION": "2.13"}.items():
+        monkeypatch.setenv(f"SPARK_{name}", value)  # what Spark's own start scripts would set
+    started = [
+        ServerProcess(
+            [*java, f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"],
+            tmp_path / "master.log",
+        )
+    ]
+    for number in (1, 2):
+        arguments = [
+            "--cores",
+            "1",
+            "--memory",
+            "1g",
+            "--webui-port",
+            "0",
+            "--work-dir",
+            str(tmp_path / f"work-{number}"),
+        ]
+        command = [*java, f"{deploy}.worker.Worker", *arguments, url]
+        started.append(ServerProcess(command, tmp_path / f"worker-{number}.log"))
+    yield url
+    for process in started:
+        process.kill()
+
+
+@pytest.mark.full
+def test_under_spark_submit_on_a_cluster(spark_master: str, tmp_path: Path) -> None:
+    """The same commands, unchanged, by spark-submit on a master with two workers; both of them did some of each."""
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(_OPERATOR),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
+    target = tmp_path / "tables"
+    for count, (name, table) in enumerate([("ingest", "records/batch=0"), ("downgrade", "downgrade_losses")], start=1):
+        command = [
+            str(submit), "--master", spark_master, "--conf", "spark.executor.memory=512m",
+            "--conf", f"spark.executorEnv.PYTHONPATH={_OPERATOR}", "--conf", "spark.driver.host=127.0.0.1",
+            str(_OPERATOR / "quorum_history" / "__main__.py"), name, "--logs", str(SAMPLES), "--target", str(target),
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert list((target / table).glob("*.parquet"))
+        worked = [list((tmp_path / f"work-{number}").glob("app-*/*/stderr")) for number in (1, 2)]
+        assert [len(each) for each in worked] == [count, count]

@@ -1,0 +1,114 @@
+"""Timelines from records: voter sets with the lineage of directories, leaders, features, registrations."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.testing import assertDataFrameEqual
+from tests.kraftlog.record_samples import SAMPLES
+
+from quorum_history import tables
+from quorum_history.source import FORMAT, SCHEMA
+
+pytestmark = pytest.mark.timeout(600)
+_START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _frame(spark: SparkSession, *rows: tuple[str, int, int, str, dict[str, Any]]) -> DataFrame:
+    """Rows of the data source: kind, offset, epoch, type, data; a second an offset."""
+    full = [
+        ("c", 1, kind, "f", 0, offset, _START + timedelta(seconds=offset), epoch, offset, False, True, record_type, 0,
+         json.dumps(data), None)
+        for kind, offset, epoch, record_type, data in rows
+    ]  # fmt: skip
+    return spark.createDataFrame(full, SCHEMA)
+
+
+def _voters(**keys: str) -> dict[str, Any]:
+    rows = [{"voterId": int(node[1:]), "voterDirectoryId": key, "endpoints": []} for node, key in keys.items()]
+    return {"version": 0, "voters": rows}
+
+
+def test_a_replaced_tail_is_settled(spark: SparkSession) -> None:
+    """What a lower epoch wrote from the first offset of a higher one on never counted, however long it was."""
+    frame = _frame(
+        spark,
+        *(("segment", offset, 1, "NO_OP_RECORD", {}) for offset in range(6)),
+        *(("segment", offset, 3, "NO_OP_RECORD", {}) for offset in (3, 4)),
+        ("checkpoint", 5, 0, "NO_OP_RECORD", {}),
+    )
+    rows = tables.settled(frame).orderBy("kind", "offset").collect()
+    assert [(row["kind"], row["offset"], row["leader_epoch"]) for row in rows] == [
+        ("checkpoint", 5, 0), ("segment", 0, 1), ("segment", 1, 1), ("segment", 2, 1), ("segment", 3, 3),
+        ("segment", 4, 3),
+    ]  # fmt: skip
+
+
+def test_voter_changes_with_lineage(spark: SparkSession) -> None:
+    """From the checkpoint that the log goes on from to the disk that was replaced."""
+    frame = _frame(
+        spark,
+        ("checkpoint", 2, 0, "KRaftVoters", _voters(n1="A")),
+        ("segment", 0, 1, "KRaftVoters", _voters(n1="A")),
+        ("segment", 5, 1, "KRaftVoters", _voters(n1="A", n2="B")),
+        ("segment", 7, 1, "KRaftVoters", _voters(n1="A")),
+        ("segment", 9, 1, "KRaftVoters", _voters(n1="A", n2="C")),
+    )
+    changes = tables.voter_changes(tables.voter_sets(frame)).drop("timestamp", "cluster")
+    expected = [
+        (5, 1, "added", 2, "B", None),
+        (7, 1, "removed", 2, "B", None),
+        (9, 1, "added", 2, "C", "B"),
+    ]
+    assertDataFrameEqual(
+        changes,
+        spark.createDataFrame(
+            expected,
+            "offset bigint, leader_epoch int, change string, node_id int, directory_id string,"
+            " previous_directory_id string",
+        ),
+    )
+
+
+def test_leaders_and_features(spark: SparkSession) -> None:
+    """A leader leads until the next one's first record; a feature set again to its level is no step."""
+    elected = {"version": 0, "leaderId": 1, "voters": [{"voterId": 2}, {"voterId": 1}], "grantingVoters": []}
+    level = {"name": "metadata.version", "featureLevel": 21}
+    frame = _frame(
+        spark,
+        ("segment", 0, 1, "LeaderChange", elected),
+        ("segment", 1, 1, "FEATURE_LEVEL_RECORD", level),
+        ("segment", 2, 1, "FEATURE_LEVEL_RECORD", level),
+        ("segment", 3, 1, "KRaftVersion", {"version": 0, "kRaftVersion": 1}),
+        ("segment", 4, 2, "LeaderChange", {**elected, "leaderId": 2}),
+        ("segment", 6, 2, "FEATURE_LEVEL_RECORD", {**level, "featureLevel": 22}),
+    )
+    leaders = tables.leaders(frame).orderBy("leader_epoch").collect()
+    assert [(row["leader_id"], row["start_offset"], row["end_offset"], row["voters"]) for row in leaders] == [
+        (1, 0, 4, [1, 2]), (2, 4, None, [1, 2]),
+    ]  # fmt: skip
+    steps = tables.feature_levels(frame).orderBy("offset").collect()
+    assert [(row["offset"], row["feature"], row["previous_level"], row["level"]) for row in steps] == [
+        (1, "metadata.version", None, 21), (3, "kraft.version", None, 1), (6, "metadata.version", 21, 22),
+    ]  # fmt: skip
+
+
+def test_the_life_of_a_real_cluster(spark: SparkSession) -> None:
+    """The sample of 4.1: two controllers joined, one lost its disk, the levels were stepped, the leader changed."""
+    options = {"types": ",".join(tables.TIMELINE_TYPES), "path": str(SAMPLES / "4.1.2")}
+    made = tables.timelines(spark.read.format(FORMAT).options(**options).load().cache())
+    changes = made["voter_changes"].orderBy("offset").collect()
+    assert [(row["change"], row["node_id"]) for row in changes] == [
+        ("added", 2),
+        ("added", 3),
+        ("removed", 3),
+        ("added", 3),
+    ]
+    assert changes[3]["previous_directory_id"] == changes[2]["directory_id"] == changes[1]["directory_id"]
+    steps = made["feature_levels"].where("feature = 'metadata.version'").orderBy("offset").collect()
+    assert [row["level"] for row in steps] == [21, 22, 23, 24, 25, 26, 27]
+    assert made["leaders"].count() >= 2
+    roles = {(row["role"], row["registered_id"]) for row in made["registrations"].collect()}
+    assert {("broker", 1), ("controller", 1), ("controller", 2), ("controller", 3)} <= roles
