@@ -85,6 +85,15 @@ def test_nobody_can_be_suspected(look: Observed) -> None:
     assert suspects(look) == ()
 
 
+def test_without_a_leader_nodes_of_pods_that_never_end_are_asked_for() -> None:
+    """A pod on a dead node stays listed as ending: that is all that tells a person why there is no leader."""
+    look = replace(at_rest(), quorum=Unknown(reason="no controller runs yet"))
+    ending = tuple(replace(pod, deleting=pod.node_id == 3002, node_name=f"worker-{pod.node_id}") for pod in look.pods)
+    assert suspects(look) == ()
+    assert suspects(replace(look, pods=ending)) == ("worker-3002",)
+    assert suspects(replace(look, pods=tuple(replace(pod, node_name="") for pod in ending))) == ()
+
+
 # For how long
 
 

@@ -19,10 +19,16 @@ GAP_COUNTS_S: Final = 15.0
 
 
 def suspects(observed: Observed) -> tuple[str, ...]:
-    """The Kubernetes nodes of replicas that do not fetch, and of formatters: those worth asking for."""
+    """The Kubernetes nodes of replicas that do not fetch, and of formatters: those worth asking for.
+
+    Without a leader nobody knows who fetches: then those of pods that are on their way out, and may never get there.
+    """
     record = observed.record
-    if record is None or record.phase is not BootstrapPhase.STARTED or not isinstance(observed.quorum, Known):
+    if record is None or record.phase is not BootstrapPhase.STARTED:
         return ()
+    if isinstance(observed.quorum, Unknown):
+        ending = {pod.node_name for pod in observed.pods if pod.role is PodRole.KAFKA and pod.deleting}
+        return tuple(sorted(ending - {""}))
     view = observed.quorum.value
     of_nodes = (node_of(observed, node) for node in record.nodes if node.key not in view.live)
     of_pods = (
