@@ -101,6 +101,10 @@ soak: setup ## every scenario under every single fault, and a storm for each of 
 mutants: setup ## deliberate faults of the source, each noticed by a share of the simulation
 	PYTHONPATH=operator:. $(VENV)/python -m tests.simulation.mutants
 
+.PHONY: mutation
+mutation: setup ## mutmut over the planner: what its unit tests do not kill must be explained
+	PYTHONPATH=operator:. $(VENV)/python -m tests.plan.mutation
+
 .PHONY: test-live
 test-live: setup ## real Kafka processes on loopback
 	@$(TESTBED) kafka-jars $(KAFKA_VERSION) > /dev/null
