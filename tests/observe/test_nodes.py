@@ -91,6 +91,7 @@ def test_without_a_leader_nodes_of_pods_that_never_end_are_asked_for() -> None:
     ending = tuple(replace(pod, deleting=pod.node_id == 3002, node_name=f"worker-{pod.node_id}") for pod in look.pods)
     assert suspects(look) == ()
     assert suspects(replace(look, pods=ending)) == ("worker-3002",)
+    assert suspects(replace(at_rest(bound()), pods=ending)) == ("worker-3002",)
     assert suspects(replace(look, pods=tuple(replace(pod, node_name="") for pod in ending))) == ()
 
 

@@ -285,11 +285,13 @@ def test_formatter_on_a_lost_node() -> None:
 
 
 def test_formatter_of_a_claim_in_use_on_a_lost_node() -> None:
-    """The formatter of a claim that is still its controller's is waited for, node or no node."""
+    """The formatter of a claim that is still its controller's is waited for, and its node named to a person."""
     record = with_disk_lost(running(), IDS[2], new_claim=False)
     left = formatter(record, node(record, 3002), deleting=True)
     look = at_rest(record, quorum=Known(value=view(VOTERS[:2])), kube_nodes=DOWN)
-    assert every(planned(replace(look, pods=(*look.pods, left))), DeletePod) == []
+    said = planned(replace(look, pods=(*look.pods, left)))
+    assert every(said, DeletePod) == []
+    assert wait(said, "NodeDown").node_id == IDS[2]
 
 
 # Its volume

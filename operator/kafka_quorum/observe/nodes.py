@@ -24,11 +24,10 @@ def suspects(observed: Observed) -> tuple[str, ...]:
     Without a leader nobody knows who fetches: then those of pods that are on their way out, and may never get there.
     """
     record = observed.record
-    if record is None or record.phase is not BootstrapPhase.STARTED:
+    if record is None:
         return ()
-    if isinstance(observed.quorum, Unknown):
-        ending = {pod.node_name for pod in observed.pods if pod.role is PodRole.KAFKA and pod.deleting}
-        return tuple(sorted(ending - {""}))
+    if record.phase is not BootstrapPhase.STARTED or isinstance(observed.quorum, Unknown):
+        return tuple(sorted({pod.node_name for pod in observed.pods if pod.deleting} - {""}))
     view = observed.quorum.value
     of_nodes = (node_of(observed, node) for node in record.nodes if node.key not in view.live)
     of_pods = (

@@ -158,7 +158,7 @@ def formatting(
     tended = (
         given_up_formatter(observed, record, pod)
         or _tend_formatter(
-            node, pod, now_s, outdated=not create or (revision is not None and pod.revision != revision.name)
+            observed, node, pod, now_s, outdated=not create or (revision is not None and pod.revision != revision.name)
         )
         for node in record.nodes
         for pod in observed.pods_of(node.node_id, PodRole.FORMATTER)
@@ -227,7 +227,11 @@ def _format_wait(node: NodeIdentity, verdict: Verdict) -> Wait:
     return Wait(severity=severity, reason=reason, message=text, node_id=node.node_id)
 
 
-def _tend_formatter(node: NodeIdentity, pod: Pod, now_s: float, *, outdated: bool) -> Part:
+def _tend_formatter(observed: Observed, node: NodeIdentity, pod: Pod, now_s: float, *, outdated: bool) -> Part:
+    if pod.deleting and is_down(observed, pod.node_name):
+        way_out = f"delete claim {pod.claim_name}, and the pod by force, to have it formatted on another node"
+        text = f"pod {pod.name} cannot end: its node {pod.node_name} is down. Bring the node back, or {way_out}"
+        return Part(waits=(Wait(severity=Severity.DEGRADED, reason="NodeDown", message=text, node_id=node.node_id),))
     if pod.deleting:
         return Part(waits=(_progress(node, "Formatting", f"waits until formatter {pod.name} is gone"),))
     if node.formatted or pod.claim_uid != node.claim_uid or pod.mode is not node.mode:
