@@ -13,6 +13,7 @@ from tests.model.values import (
     claim,
     desired,
     directory,
+    empty_report,
     formatter,
     key,
     looks,
@@ -159,6 +160,24 @@ def test_on_its_way_out_nothing_is_made_for_it(how: str) -> None:
     said = planned(look, PAIR)
     assert every(said, CreateClaim) == []
     assert not any(action.change is RecordChange.DISK_LOST for action in every(said, WriteRecord))
+
+
+@pytest.mark.parametrize("votes", [True, False, None], ids=["a voter", "no voter", "nobody knows"])
+@pytest.mark.parametrize("looks_again", [True, False])
+def test_on_its_way_out_its_lost_disk_is_named(*, votes: bool | None, looks_again: bool) -> None:
+    """While its voter may still count, a person reads that its disk is gone; while the script looks again, too."""
+    quorum = {True: Known(value=view(VOTERS, behind=VOTERS[2:])), False: Known(value=view(VOTERS[:2])), None: SILENT}
+    found = empty_report()
+    look = with_pod(
+        at_rest(quorum=quorum[votes]),
+        3002,
+        container=Waiting(reason="PodInitializing", message="", last_exit=None),
+        report=None if looks_again else found,
+        last_report=found,
+    )
+    told = [one for one in planned(look, PAIR).waits if one.reason == "DiskNotReplaced"]
+    assert [one.node_id for one in told] == ([] if votes is False else [3002])
+    assert all("controller 3002 lost its disk, which is not replaced" in one.message for one in told)
 
 
 def test_on_its_way_out_without_a_claim() -> None:

@@ -30,8 +30,11 @@ from kafka_quorum.kube.protocol import PODS as _PODS
 from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey
 
-BY_KNOWLEDGE: Final = frozenset({"3", "4", "5", "given up"})
-"""Rules that nobody can keep for two operators that do not know of each other, for Kafka has no compare-and-swap."""
+BY_KNOWLEDGE: Final = frozenset({"3", "4", "5", "given up", "2, removed by another"})
+"""Rules that nobody can keep for two operators that do not know of each other, for Kafka has no compare-and-swap.
+
+One may make the pod of a controller that the other has just removed: no write of Kubernetes hangs on another object's.
+"""
 _RECORD_SUFFIX: Final = "-identity"
 
 
@@ -192,7 +195,7 @@ class Checker:
         if self._formatted_on.get(directory) != event.serial:
             self.fail("2", f"{event.key} runs on disk {event.serial}, which was not formatted as it")
         if event.pod_made > lineage.retired.get(directory, event.pod_made):
-            self.fail("2", f"{event.key} is retired, and runs in a pod that was made after that")
+            self.fail("2, removed by another", f"{event.key} is retired, and runs in a pod that was made after that")
         if self._ran_on.setdefault(directory, event.serial) != event.serial:
             self.fail("2", f"{event.key} runs on disk {event.serial}, and ran on {self._ran_on[directory]} before")
 
@@ -229,7 +232,7 @@ class Checker:
         name, container = str(body["metadata"]["name"]), body["spec"]["containers"][0]
         expected = next((row.get("value", "") for row in container["env"] if row["name"] == "KQ_DIRECTORY_ID"), "")
         if not formats and not event.late and expected in lineage.retired:
-            self.fail("2", f"pod {name} is made to run {expected}, which is retired")
+            self.fail("2, removed by another", f"pod {name} is made to run {expected}, which is retired")
         release = tuple(int(part) for part in container["image"].rpartition(":")[2].split(".") if part.isdigit())
         if release and lineage.ran and release < max(lineage.images, default=release):
             self.fail("7", f"pod {name} has image {container['image']}, older than what ran before")

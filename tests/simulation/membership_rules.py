@@ -177,11 +177,21 @@ class MembershipRules:
         return {}
 
     def _may_interrupt(self, leader: Process) -> bool:
-        """Whether the leader of a pair may be restarted, for it is to be removed."""
+        """Whether the leader of a pair may be restarted, for it is, or was a moment ago, to be removed."""
         spec = self._controllers(leader)
+        if self._changed_meanwhile(leader):
+            return True
         wanted = set(spec.get("nodeIDs") or ()) - {leader.meta.node_id}
         allowed = spec.get("allowInterruption")
         return len(wanted or ("any",)) == self._wanted(leader) == 1 and allowed is not False
+
+    def _changed_meanwhile(self, leader: Process) -> bool:
+        """Whether the spec is another one by now than the operator has told of."""
+        for body in self._world.kube.all(QUORUMS):
+            if body["metadata"]["name"] == _quorum(leader):
+                told = (body.get("status") or {}).get("observedGeneration")
+                return bool(told != body["metadata"]["generation"])
+        return True
 
     def _wanted(self, leader: Process) -> int:
         return int(self._controllers(leader).get("replicas", 0))

@@ -110,6 +110,9 @@ class Pod:
         """Whether its Kafka runs, or may run: a pod that is being deleted still does until it is gone."""
         return isinstance(self.container, Running)
 
+    last_report: DiskReport | None = None
+    """The newest `report` even while the script looks again: what a person should know, and no evidence of a disk."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:

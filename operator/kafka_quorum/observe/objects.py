@@ -67,6 +67,7 @@ def pod_from(item: Json) -> Pod | None:
         unschedulable=_unschedulable(status),
         container=state,
         report=_report(main) or _report(init),
+        last_report=_last_report(main) or _last_report(init),
         marked_voter=labels.get(names.LABEL_VOTER) == "true",
         finished_at_s=_seconds(state.finished_at) if isinstance(state, Terminated) else 0.0,
         gate=_condition(status, names.GATE).get("status", ""),
@@ -216,8 +217,13 @@ def _terminated(row: Json) -> Terminated:
 
 
 def _report(row: Json | None) -> DiskReport | None:
+    """The newest report of a script of ours, unless it looks again at this moment."""
+    return None if row is None or "running" in row.get("state", {}) else _last_report(row)
+
+
+def _last_report(row: Json | None) -> DiskReport | None:
     """The newest report of a script of ours in a container's state; anything else there is a log line of Kafka's."""
-    if row is None or "running" in row.get("state", {}):
+    if row is None:
         return None
     for state in (row.get("state") or {}, row.get("lastState") or {}):
         report = _parse_report(state.get("terminated", {}).get("message", ""))

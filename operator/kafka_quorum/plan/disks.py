@@ -4,6 +4,8 @@ Before the barrier a lost disk is formatted again with the same pre-made directo
 directory id is retired, and every format is without initial controllers.
 """
 
+from dataclasses import replace
+
 from kafka_quorum.model.actions import (
     AnnotateClaim,
     CreateClaim,
@@ -26,6 +28,7 @@ from kafka_quorum.model.identity import (
     without_claim,
 )
 from kafka_quorum.model.ids import DirectoryID, NodeID
+from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import RETIRED, claim_name, config_name, format_config_name
 from kafka_quorum.model.nodes import initial_nodes, is_down
 from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, Revision, Running, Terminated, Waiting
@@ -303,7 +306,7 @@ def _remove_formatter(pod: Pod, reason: str, message: str) -> Part:
 def lost(desired: Desired, observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
     """Behind the barrier: a claim that is gone, a volume without data. The directory id is retired, with evidence.
 
-    The disk of a controller that is on its way out is not replaced: its voter is removed in any case.
+    The disk of a controller that is on its way out is not replaced, only told of: its voter is removed in any case.
     """
     if record.phase is not BootstrapPhase.STARTED:
         return Part()
@@ -311,7 +314,21 @@ def lost(desired: Desired, observed: Observed, record: IdentityRecord, wanted: t
     failed = _bootstrap_failed(record, suspects)
     if failed is not None:
         return Part(waits=(failed,))
-    return merged(_retire(desired, observed, record, node) for node in suspects if node.node_id in wanted)
+    retired = (_retire(desired, observed, record, node) for node in suspects if node.node_id in wanted)
+    leaving = (_leaves(desired, observed, node) for node in record.nodes if node.node_id not in wanted)
+    return merged((*retired, *leaving))
+
+
+def _leaves(desired: Desired, observed: Observed, node: NodeIdentity) -> Part:
+    """The lost disk of a controller that nobody wants: without it there may never be a leader to remove its voter."""
+    if isinstance(observed.quorum, Known) and node.key not in observed.quorum.value.voters:
+        return Part()
+    pods = (replace(pod, report=pod.last_report) for pod in observed.pods_of(node.node_id, PodRole.KAFKA))
+    empty = any(found_empty(pod, node) and not pod.running for pod in pods)
+    if not node.formatted or not (empty or _looks_lost(desired, observed, node)):
+        return Part()
+    text = f"controller {node.node_id} lost its disk, which is not replaced: its voter {node.key} is removed"
+    return Part(waits=(Wait(severity=Severity.DEGRADED, reason="DiskNotReplaced", message=text, node_id=node.node_id),))
 
 
 def _looks_lost(desired: Desired, observed: Observed, node: NodeIdentity) -> bool:
