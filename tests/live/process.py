@@ -7,10 +7,14 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 _EXIT_TIMEOUT_S = 30.0
+_FROZEN_TIMEOUT_S = 5.0
+_STOPPED = {"T", "Z", "X", ""}
+"""Threads that do nothing any more; an empty state is that of one that ended while it was read."""
 
 
 class ServerProcess:
@@ -57,9 +61,25 @@ class ServerProcess:
         self._process.wait(_EXIT_TIMEOUT_S)
 
     def freeze(self) -> None:
-        """Stop it where it stands: its sockets stay open, nothing is answered."""
+        """Stop it where it stands: its sockets stay open, nothing is answered.
+
+        The signal reaches its threads one by one: the last one may still answer for a moment, which is waited for.
+        """
         self._process.send_signal(signal.SIGSTOP)
         self.frozen = True
+        end_s = time.monotonic() + _FROZEN_TIMEOUT_S
+        while self._threads() - _STOPPED:
+            if time.monotonic() > end_s:
+                raise TimeoutError(f"process {self._process.pid} is not frozen after {_FROZEN_TIMEOUT_S:g} s")
+            time.sleep(0.001)
+
+    def _threads(self) -> set[str]:
+        """The states of its threads, as proc(5) names them; a thread that ends meanwhile has none."""
+        states = set()
+        for stat in Path(f"/proc/{self._process.pid}/task").glob("*/stat"):
+            with contextlib.suppress(OSError):
+                states.add(stat.read_text().rpartition(") ")[2][:1])
+        return states
 
     def thaw(self) -> None:
         """Let it go on."""
