@@ -15,6 +15,7 @@ import pytest
 import yaml
 from tests.api.specs import ACCEPTED, CLUSTER_ID, NAMES, OTHER_CLUSTER_ID, REFUSED, Refused, resource
 
+from harness.shell import wait_until
 from kafka_quorum.api import crd, rules
 
 pytestmark = pytest.mark.e2e
@@ -191,6 +192,8 @@ def foreign_group(namespace: str) -> Iterator[str]:  # noqa: ARG001 - an order, 
     group = f"g{uuid.uuid4().hex[:8]}.example.org"
     yield group
     succeed("delete", "crd", f"{crd.PLURAL}.{group}", "--ignore-not-found", "--timeout=60s")
+    # Until nobody discovers it any more: `kubectl get kafka` would stumble over a type that is not there.
+    wait_until("the group is forgotten", lambda: group not in succeed("api-versions"), 60)
 
 
 def test_tighter_rules_do_not_stop_the_status_of_what_is_stored(foreign_group: str, namespace: str) -> None:

@@ -325,8 +325,8 @@ MUTANTS: Final = (
         _LOST_DISKS,
         (
             "plan/disks.py",
-            "    return merged(_retire(desired, observed, record, node) for node in suspects if node.node_id in wanted)",
-            "    return Part()",
+            "    return merged((*retired, *leaving))",
+            "    return merged(leaving)",
         ),
     ),
     _mutant(
@@ -348,13 +348,13 @@ MUTANTS: Final = (
         (_SAFETY, '            (votes and bool(stale), f"{down}', '            (bool(stale), f"{down}'),
     ),
     _mutant(
-        "lost-changes-are-not-begun-again",
+        "removals-are-given-up-at-once",
         "live",
-        ("target-changed-half-way", "removal-called-off"),
+        ("scale-5-to-3",),
         (
             "plan/membership.py",
             "        return _remove(scene, target) if unwanted and target in view.voters else None",
-            "        return _remove(scene, target) if target in view.voters else None",
+            "        return None",
         ),
     ),
 )
