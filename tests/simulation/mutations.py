@@ -115,7 +115,7 @@ MUTANTS: Final = (
     _mutant(
         "newcomers-need-not-catch-up",
         "3",
-        ("standalone-3~slow-fetches", "scale-3-to-5~slow-fetches"),
+        ("scale-1-to-3~node-off",),
         (_SAFETY, "    if target not in view.caught_up or looks < CAUGHT_UP_LOOKS:", "    if False:"),
     ),
     _mutant(
@@ -137,7 +137,7 @@ MUTANTS: Final = (
     _mutant(
         "removed-without-a-majority",
         "3",
-        ("scale-5-to-3~node-deleted",),
+        ("scale-3-to-1~frozen",),
         (
             _SAFETY,
             '(healthy < majority, f"{target} is not removed now: {needs}"),',
@@ -175,13 +175,13 @@ MUTANTS: Final = (
         ),
     ),
     _mutant(
-        "every-voter-set-is-committed",
+        "an-open-change-is-begun-again",
         "4",
-        ("scale-3-to-5~appended", "scale-5-to-3~appended"),
+        ("scale-3-to-5",),
         (
-            "observe/quorum.py",
-            "    reached = answer.high_watermark >= 0 and answer.high_watermark >= earlier.log_end_offset",
-            "    reached = True",
+            "plan/membership.py",
+            "            return _continue(scene, operation) if operation is not None else _begin(scene)",
+            "            return _begin(scene)",
         ),
     ),
     # 5: no restart of a voter that runs
