@@ -7,21 +7,19 @@ import numpy as np
 from kraftlog.blocks import RecordBlock, Rendered, type_name
 from kraftlog.compiled import Bytes, Ints, compiled, readable, wide
 from kraftlog.program import Program
-from kraftlog.render import put, put_int
+from kraftlog.render import FALSE, TRUE, put, put_int
 from kraftlog.scan import MAX_KEYS, Column
 
-_OFFSET = np.frombuffer(b'{"offset":', dtype=np.uint8)
-_TIMESTAMP = np.frombuffer(b',"timestamp":', dtype=np.uint8)
-_EPOCH = np.frombuffer(b',"leader_epoch":', dtype=np.uint8)
-_BASE = np.frombuffer(b',"base_offset":', dtype=np.uint8)
-_CONTROL = np.frombuffer(b',"control":', dtype=np.uint8)
-_CRC = np.frombuffer(b',"crc_valid":', dtype=np.uint8)
-_TYPE = np.frombuffer(b',"type":"', dtype=np.uint8)
-_VERSION = np.frombuffer(b'","version":', dtype=np.uint8)
-_DATA = np.frombuffer(b',"data":', dtype=np.uint8)
-_END = np.frombuffer(b"}\n", dtype=np.uint8)
-_TRUE = np.frombuffer(b"true", dtype=np.uint8)
-_FALSE = np.frombuffer(b"false", dtype=np.uint8)
+_OFFSET = readable(b'{"offset":')
+_TIMESTAMP = readable(b',"timestamp":')
+_EPOCH = readable(b',"leader_epoch":')
+_BASE = readable(b',"base_offset":')
+_CONTROL = readable(b',"control":')
+_CRC = readable(b',"crc_valid":')
+_TYPE = readable(b',"type":"')
+_VERSION = readable(b'","version":')
+_DATA = readable(b',"data":')
+_END = readable(b"}\n")
 _BYTES_PER_LINE = 320
 """Names, numbers of up to 20 digits and a type's name: all of a line but its data."""
 
@@ -82,8 +80,8 @@ def _lines(table: Ints, text: Bytes, ends: Ints, names: Bytes, name_ends: Ints, 
         to = put_int(out, put(out, to, _TIMESTAMP), table[1, row])
         to = put_int(out, put(out, to, _EPOCH), table[2, row])
         to = put_int(out, put(out, to, _BASE), table[3, row])
-        to = put(out, put(out, to, _CONTROL), _TRUE if table[4, row] else _FALSE)
-        to = put(out, put(out, to, _CRC), _TRUE if table[5, row] else _FALSE)
+        to = put(out, put(out, to, _CONTROL), TRUE if table[4, row] else FALSE)
+        to = put(out, put(out, to, _CRC), TRUE if table[5, row] else FALSE)
         to = put(out, to, _TYPE)
         key = table[6, row]
         slot = table[4, row] * MAX_KEYS + key if 0 <= key < MAX_KEYS else wide(2 * MAX_KEYS)

@@ -8,7 +8,7 @@ make this loop or grow.
 
 import numpy as np
 
-from kraftlog.compiled import Bytes, Ints, compiled, wide
+from kraftlog.compiled import Bytes, Ints, compiled, readable, wide
 from kraftlog.scan import int32, int64, unsigned_varint
 
 MALFORMED, FULL, SLOW = -1, -2, -3
@@ -16,12 +16,12 @@ _ROOM = 64
 """Bytes of output that any operation may use besides a name and the content of strings and bytes."""
 _MAX_STRING_BYTES = 32767  # what Kafka's own generated code accepts
 
-_HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
-_STANDARD = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", dtype=np.uint8)
-_URL_SAFE = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", dtype=np.uint8)
-_NULL = np.frombuffer(b"null", dtype=np.uint8)
-_TRUE = np.frombuffer(b"true", dtype=np.uint8)
-_FALSE = np.frombuffer(b"false", dtype=np.uint8)
+_HEX = readable(b"0123456789abcdef")
+_STANDARD = readable(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+_URL_SAFE = readable(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+_NULL = readable(b"null")
+TRUE = readable(b"true")
+FALSE = readable(b"false")
 
 
 @compiled
@@ -177,7 +177,7 @@ def _fixed(data: Bytes, at: int, kind: int, out: Bytes, to: int) -> tuple[int, i
     else:
         value, at = wide(data[at]), at + 1
         if kind == 1:
-            return at, put(out, to, _TRUE if value else _FALSE), 1 if value else 0
+            return at, put(out, to, TRUE if value else FALSE), 1 if value else 0
         value = value - 256 if value >= 128 else value
     return at, put_int(out, to, value), value
 

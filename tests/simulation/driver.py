@@ -58,6 +58,15 @@ def real(kube: KubeApi, controllers: Controllers, clock: Clock, ids: IdSource) -
     return Reconciler(kube=kube, controllers=controllers, clock=clock, ids=ids, settings=Settings(holder="simulation"))
 
 
+def count(result: PassResult, actions: Counter[str], verdicts: Counter[str]) -> bool:
+    """Add what a pass planned to both counts; whether there was anything for it to do."""
+    if result.plan is None:
+        return False
+    actions.update(type(action).__name__ for action in result.plan.actions)
+    verdicts.update(f"{verdict.rule} {'yes' if verdict.allowed else 'no'}" for verdict in result.plan.verdicts)
+    return bool(result.plan.actions)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
     """A step of a run: the world before it, which calls it made, and whether anything was left for it to do."""
@@ -204,7 +213,8 @@ class Driver:
         except Exception as error:  # noqa: BLE001 - whatever escapes a pass is a fault of the operator, with its replay
             self.checker.fail("no fault of the operator", f"a pass ended in {error!r}")
             return
-        self._count(result)
+        if count(result, self._actions, self._verdicts):
+            self._quiet_steps = 0
         self._due_s = now_s if result.again else self.world.clock.elapsed_s + result.requeue_s
 
     def _drain(self) -> None:
@@ -212,15 +222,6 @@ class Driver:
         tasks: Iterable[asyncio.Task[object]] = asyncio.all_tasks(self._loop)
         if pending := [task for task in tasks if not task.done()]:
             self._loop.run_until_complete(asyncio.wait(pending))
-
-    def _count(self, result: PassResult) -> None:
-        if result.plan is None:
-            return
-        for action in result.plan.actions:
-            self._actions[type(action).__name__] += 1
-            self._quiet_steps = 0
-        for verdict in result.plan.verdicts:
-            self._verdicts[f"{verdict.rule} {'yes' if verdict.allowed else 'no'}"] += 1
 
     def _settled(self) -> bool:
         if self._turns or self._accident is not None or self.world.pending:

@@ -78,13 +78,10 @@ class MembershipRules:
 
     def _elected_since_begun(self, leader: Process) -> bool:
         """Whether the removal was begun when another one led, or for another spec."""
-        for body in self._world.kube.all(QUORUMS):
-            begun = ((body.get("status") or {}).get("operation") or {}).get("startedAt", "")
-            if body["metadata"]["name"] == _quorum(leader) and begun:
-                if body["status"].get("observedGeneration") != body["metadata"]["generation"]:
-                    return True
-                return str(begun) <= self._world.clock.stamp_of(leader.elected_s)
-        return True
+        begun = ((self._resource(leader).get("status") or {}).get("operation") or {}).get("startedAt", "")
+        if not begun or self._changed_meanwhile(leader):
+            return True
+        return str(begun) <= self._world.clock.stamp_of(leader.elected_s)
 
     def pod_deleted(self, event: PodDeleted, retired: AbstractSet[DirectoryID]) -> None:
         """The operator stopped a pod in which a voter may run: a restart, or the end of one of the `retired`."""
@@ -170,28 +167,28 @@ class MembershipRules:
                 return "deletionTimestamp" not in pod["metadata"]
         return False
 
+    def _resource(self, leader: Process) -> Json:
+        """The resource of a leader's quorum; empty if it is gone."""
+        bodies = (body for body in self._world.kube.all(QUORUMS) if body["metadata"]["name"] == _quorum(leader))
+        return next(bodies, {})
+
     def _controllers(self, leader: Process) -> Json:
-        for body in self._world.kube.all(QUORUMS):
-            if body["metadata"]["name"] == _quorum(leader):
-                return dict(body["spec"]["controllers"])
-        return {}
+        body = self._resource(leader)
+        return dict(body["spec"]["controllers"]) if body else {}
 
     def _may_interrupt(self, leader: Process) -> bool:
         """Whether the leader of a pair may be restarted, for it is, or was a moment ago, to be removed."""
-        spec = self._controllers(leader)
         if self._changed_meanwhile(leader):
             return True
-        wanted = set(spec.get("nodeIDs") or ()) - {leader.meta.node_id}
-        allowed = spec.get("allowInterruption")
-        return len(wanted or ("any",)) == self._wanted(leader) == 1 and allowed is not False
+        spec = self._controllers(leader)
+        stays = leader.meta.node_id in (spec.get("nodeIDs") or ())
+        return not stays and self._wanted(leader) == 1 and spec.get("allowInterruption") is not False
 
     def _changed_meanwhile(self, leader: Process) -> bool:
         """Whether the spec is another one by now than the operator has told of."""
-        for body in self._world.kube.all(QUORUMS):
-            if body["metadata"]["name"] == _quorum(leader):
-                told = (body.get("status") or {}).get("observedGeneration")
-                return bool(told != body["metadata"]["generation"])
-        return True
+        body = self._resource(leader)
+        told = (body.get("status") or {}).get("observedGeneration")
+        return not body or bool(told != body["metadata"]["generation"])
 
     def _wanted(self, leader: Process) -> int:
         return int(self._controllers(leader).get("replicas", 0))

@@ -148,7 +148,7 @@ MUTANTS: Final = (
         "the-leader-of-a-pair-removes-itself",
         "3",
         ("scale-3-to-1",),
-        (_SAFETY, "    if leads_a_pair(view, target):", "    if False:"),
+        (_SAFETY, "    if leads and len(view.voters) == 2:", "    if False:"),
     ),
     _mutant(
         "a-pair-is-interrupted-without-leave",

@@ -15,7 +15,7 @@ from typing import Final
 
 from tests.simulation.accidents import can_lose, happen, heal
 from tests.simulation.clock import SeededIds, VirtualClock, VirtualLoop
-from tests.simulation.driver import KEY, NODE_IDS, NOTICED_STEPS, QUIET_STEPS, Make, Operator, real
+from tests.simulation.driver import KEY, NODE_IDS, NOTICED_STEPS, QUIET_STEPS, Make, Operator, count, real
 from tests.simulation.edges import CrashedError, KafkaEdge, KubeEdge, Life, Wire
 from tests.simulation.endings import Ending, is_doomed, judge
 from tests.simulation.faults import FINAL_LOSSES, Accident, Call, Loss, Strike
@@ -305,7 +305,8 @@ class Storm:
             self.checker.fail("no fault of the operator", f"a pass ended in {error!r}")
         else:
             result = task.result()
-            self._count(result)
+            if count(result, self._actions, self._verdicts):
+                self._quiet_steps = 0
             hand.due_s = now_s if result.again else now_s + result.requeue_s
 
     async def _kill(self, hand: Hand) -> None:
@@ -331,15 +332,6 @@ class Storm:
                 turn.set_result(None)
             await self._hop()
         await self._hop()
-
-    def _count(self, result: PassResult) -> None:
-        if result.plan is None:
-            return
-        for action in result.plan.actions:
-            self._actions[type(action).__name__] += 1
-            self._quiet_steps = 0
-        for verdict in result.plan.verdicts:
-            self._verdicts[f"{verdict.rule} {'yes' if verdict.allowed else 'no'}"] += 1
 
     def _watch(self, written: Written) -> None:
         if written.key[0] == "kafkaquorums" or written.labels.get(LABEL_QUORUM) == NAME:

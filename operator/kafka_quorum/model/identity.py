@@ -191,6 +191,17 @@ def with_disk_lost(record: IdentityRecord, node_id: NodeID, *, new_claim: bool) 
     )
 
 
+def with_retired(record: IdentityRecord, node_id: NodeID, directory_id: DirectoryID) -> IdentityRecord:
+    """A disk that this node id had before any other, and that nobody has any more, never runs again."""
+    node = record.node(node_id)
+    if node is not None:
+        return _changed(record, node_id, lost=(directory_id, *node.lost))
+    known = (each for each in record.former if each.node_id == node_id)
+    before = next(known, FormerNode(node_id=node_id, generation=1, lost=()))
+    others = (each for each in record.former if each.node_id != node_id)
+    return replace(record, former=(*others, replace(before, lost=(directory_id, *before.lost))))
+
+
 def with_started(record: IdentityRecord) -> IdentityRecord:
     """The barrier falls: every initial controller is formatted. ValueError while one is not."""
     initial = {key.node_id for key in record.initial}

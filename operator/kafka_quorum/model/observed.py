@@ -104,14 +104,13 @@ class Pod:
     """When its container last ended, in seconds since the epoch; 0 if it has not."""
     gate: str
     """The readiness gate's status: `True`, `False`, `Unknown`, or empty where it was never set."""
+    last_report: DiskReport | None = None
+    """The newest `report` even while the script looks again: what a person should know, and no evidence of a disk."""
 
     @property
     def running(self) -> bool:
         """Whether its Kafka runs, or may run: a pod that is being deleted still does until it is gone."""
         return isinstance(self.container, Running)
-
-    last_report: DiskReport | None = None
-    """The newest `report` even while the script looks again: what a person should know, and no evidence of a disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

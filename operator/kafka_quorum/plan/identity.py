@@ -17,6 +17,7 @@ from kafka_quorum.model.identity import (
     FormerNode,
     IdentityRecord,
     NodeIdentity,
+    with_retired,
 )
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.names import RETIRED, claim_name
@@ -185,21 +186,8 @@ def _first_disks_retired(record: IdentityRecord) -> IdentityRecord:
     """Disks of first voters that nobody has any more: they were lost, or their controllers removed."""
     present = {node.key for node in record.nodes}
     for key in record.initial:
-        if key in present or key.directory_id is None or key.directory_id in record.retired:
-            continue
-        gone = FormerNode(node_id=key.node_id, generation=1, lost=(key.directory_id,))
-        known = [each for each in record.former if each.node_id == key.node_id]
-        others = tuple(each for each in record.former if each.node_id != key.node_id)
-        if record.node(key.node_id) is not None:
-            nodes = (
-                replace(of, lost=(*gone.lost, *of.lost)) if of.node_id == key.node_id else of for of in record.nodes
-            )
-            record = replace(record, nodes=tuple(nodes))
-        elif known:
-            merged = replace(known[0], lost=(*gone.lost, *known[0].lost))
-            record = replace(record, former=(*others, merged))
-        else:
-            record = replace(record, former=(*others, gone))
+        if key not in present and key.directory_id is not None and key.directory_id not in record.retired:
+            record = with_retired(record, key.node_id, key.directory_id)
     return record
 
 

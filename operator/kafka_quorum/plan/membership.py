@@ -28,7 +28,6 @@ from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.model.quorum import AddVoter, Endpoint, RemoveVoter
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.safety import (
-    leads_a_pair,
     may_add_voter,
     may_change_voters,
     may_hand_over,
@@ -183,7 +182,7 @@ def _begin(scene: _Scene) -> Part:
         if refused is None:
             begin = BeginOperation(type=change.type, target=change.target)
             return Part(exclusive=begin, waits=tuple(waits), verdicts=tuple(verdicts))
-        if _leads_only(change) and leads_a_pair(scene.view, change.target):
+        if _leads_only(change):
             return merged((Part(waits=tuple(waits), verdicts=tuple(verdicts)), _hand_over(scene, change)))
         waits.append(_change_wait(change, refused.reason))
     if not scene.view.committed and not waits:
@@ -203,7 +202,7 @@ def _continue(scene: _Scene, operation: Operation) -> Part:
         text = f"the change of {target} gives way to that of {cure.target}: {refused.reason}"
         gone = FinishOperation(id=operation.id, reason="GivenUp", message=text)
         return Part(exclusive=gone, verdicts=(*change.verdicts, *cure.verdicts))
-    if _leads_only(change) and leads_a_pair(scene.view, change.target):
+    if _leads_only(change):
         return merged((Part(verdicts=change.verdicts), _hand_over(scene, change)))
     if refused is not None or leader is None:
         text = refused.reason if refused else f"the pod of leader {scene.view.answer.leader_id} is not known"
@@ -216,7 +215,7 @@ def _continue(scene: _Scene, operation: Operation) -> Part:
 
 
 def _leads_only(change: _Change) -> bool:
-    """Whether a removal could be made now, were its target not the leader."""
+    """Whether a removal could be made now, were its target not the leader of a pair: its last guard asks for that."""
     *others, last = change.verdicts
     return change.type == REMOVE_VOTER and not last.allowed and all(verdict.allowed for verdict in others)
 

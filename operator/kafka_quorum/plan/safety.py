@@ -43,6 +43,9 @@ CAUGHT_UP_LOOKS: Final = 3
 """In how many looks in a row a newcomer must be caught up before it is added."""
 
 
+# Rules 1 and 8: identity, and the first formats
+
+
 def may_mint(observed: Observed) -> Verdict:
     """Rule 8: a new identity only where there is no record, and no trace that there ever was one."""
     traces = [
@@ -111,6 +114,9 @@ def may_start(record: IdentityRecord, observed: Observed, initial: tuple[NodeIde
         if not verdict.allowed:
             return verdict
     return _yes(rule, "every initial controller is formatted")
+
+
+# Rule 2: whose disk it is, and when it is given up
 
 
 def may_run(record: IdentityRecord, observed: Observed, node: NodeIdentity, *, mirrored: bool) -> Verdict:
@@ -185,6 +191,9 @@ def found_empty(pod: Pod, node: NodeIdentity) -> bool:
     return same_disk and pod.report is not None and pod.report.found is DiskFound.EMPTY
 
 
+# Rules 3, 5 and 7: pods that run or are to run
+
+
 def may_replace_pod(pod: Pod) -> Verdict:
     """Rules 3 and 5: a pod whose Kafka does not run may be replaced on its own disk: that takes nothing away."""
     if pod.running and not pod.finished:
@@ -234,6 +243,9 @@ def may_run_image(record: IdentityRecord, current: Revision | None, wanted_relea
         way_out = f"set spec.kafka.version to {text} or later"
         return _no(rule, f"Kafka {wanted_release} is older than what this quorum was formatted with: {way_out}")
     return _yes(rule, f"Kafka {wanted_release} is not older than what this quorum was formatted with")
+
+
+# Rules 3 and 4: the voter set
 
 
 def may_change_voters(view: QuorumView, target: ReplicaKey, open_target: ReplicaKey | None) -> Verdict:
@@ -308,11 +320,6 @@ def may_remove_voter(view: QuorumView, desired: Desired, record: IdentityRecord,
     )
 
 
-def leads_a_pair(view: QuorumView, key: ReplicaKey) -> bool:
-    """Whether this voter is the leader and has one other voter."""
-    return key in view.voters and key.node_id == view.answer.leader_id and len(view.voters) == 2  # noqa: PLR2004
-
-
 def may_remove_leader(view: QuorumView, target: ReplicaKey) -> Verdict:
     """Rule 3: the leader of a pair does not remove itself.
 
@@ -320,7 +327,8 @@ def may_remove_leader(view: QuorumView, target: ReplicaKey) -> Verdict:
     voter, and the other would lack its vote: no leader ever again (measured, tests/live/test_pair.py).
     """
     rule = "3-remove-leader"
-    if leads_a_pair(view, target):
+    leads = target in view.voters and target.node_id == view.answer.leader_id
+    if leads and len(view.voters) == 2:  # noqa: PLR2004 - a pair
         (other,) = view.voters - {target}
         text = f"{target} leads, and {other} is the only other voter: a crash now could leave neither able to lead"
         return _no(rule, f"{text}, so {target} hands over first")
@@ -352,6 +360,9 @@ def may_hand_over(desired: Desired, observed: Observed, view: QuorumView, target
         ),
         f"{other} is caught up, and leads once {target} stops",
     )
+
+
+# Rules 4 and 6: what is left of a controller that goes
 
 
 def may_drop_node(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Verdict:
@@ -402,6 +413,9 @@ def may_delete_claim(record: IdentityRecord, observed: Observed, claim: Claim) -
         ),
         f"claim {claim.name} holds no voter, and {healthy} voters have its data",
     )
+
+
+# What guards have in common
 
 
 def _unless(rule: str, objections: tuple[tuple[bool, str], ...], reason: str) -> Verdict:
