@@ -54,6 +54,10 @@ class KubeRefused(KubeError):
     fault = Fault.OURS
 
 
+class KubeHeld(KubeError):
+    """429 on an eviction: a disruption budget does not let the pod go now. Nothing was done."""
+
+
 class KubeUnavailable(KubeError):
     """5xx, 429, a time-out or a broken connection: the request may or may not have been carried out."""
 

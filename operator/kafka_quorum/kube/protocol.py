@@ -82,3 +82,6 @@ class KubeApi(Protocol):
 
         `ended` is a pod of which nothing runs, or whose node is lost: it goes at once, and no node is waited for.
         """
+
+    async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
+        """Evict exactly this pod: `KubeHeld` if a disruption budget does not let it go now; else as `delete`."""

@@ -12,7 +12,13 @@ from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.identity import Format, IdentityRecord
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.observed import Claim, Pod, Revision
-from kafka_quorum.model.quorum import AddVoter, Endpoint, RemoveVoter
+from kafka_quorum.model.quorum import (
+    AddVoter,
+    Endpoint,
+    FeatureRange,
+    FeatureStep,
+    RemoveVoter,
+)
 
 
 class RecordChange(Enum):
@@ -30,6 +36,10 @@ class RecordChange(Enum):
     REVISION = "RevisionApplied"
     FIRST_LEADER = "FirstLeader"
     REFORMAT = "FormatCorrected"
+    ROLL = "RollMovesOn"
+    ROLL_DONE = "RollCompleted"
+    LEVELS_SEEN = "LevelsSeen"
+    DYNAMIC = "QuorumDynamic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +169,18 @@ class DeletePod:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RestartPod:
+    """Stop exactly this pod, whose Kafka runs, to make it anew from another revision: its disk stays what it is.
+
+    `evict` leaves the last word to the disruption budget; only a single voter's pod is deleted.
+    """
+
+    pod: Pod
+    evict: bool
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MarkPod:
     """Set the voter label and the readiness gate of a pod. `gate` is `True`, `False` or `Unknown`."""
 
@@ -198,6 +220,41 @@ class RemoveRaftVoter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BeginFeatureStep:
+    """Write the intent of a feature step into the status, guarded by the resource version. `present` is the level."""
+
+    step: FeatureStep
+    present: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFeature:
+    """Send UpdateFeatures with one step to the leader, which said in the same look that it would allow it.
+
+    Judged on a look that must be at most two seconds old when it is sent.
+    """
+
+    leader: Endpoint
+    step: FeatureStep
+    judged_at_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CureGhost:
+    """Take a removed controller's registration out of the way of features.
+
+    With `supported` it is registered anew with these ranges, as it would have been by a newer release: below
+    metadata.version 4.4 Kafka cannot forget it. Without, it is unregistered.
+    """
+
+    leader: Endpoint
+    node_id: NodeID
+    supported: tuple[FeatureRange, ...]
+    message: str
+    judged_at_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FinishOperation:
     """Close the operation: `reason` is `Completed`, or why it was given up."""
 
@@ -221,12 +278,27 @@ Action: TypeAlias = (
     | CreateFormatter
     | CreatePod
     | DeletePod
+    | RestartPod
     | MarkPod
     | BeginOperation
     | AddRaftVoter
     | RemoveRaftVoter
+    | BeginFeatureStep
+    | StepFeature
+    | CureGhost
     | FinishOperation
 )
 
-EXCLUSIVE = (MintIdentity, WriteRecord, BeginOperation, AddRaftVoter, RemoveRaftVoter, FinishOperation)
+EXCLUSIVE = (
+    MintIdentity,
+    WriteRecord,
+    RestartPod,
+    BeginOperation,
+    AddRaftVoter,
+    RemoveRaftVoter,
+    BeginFeatureStep,
+    StepFeature,
+    CureGhost,
+    FinishOperation,
+)
 """Actions that stand alone in a plan."""

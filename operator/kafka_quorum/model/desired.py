@@ -11,6 +11,8 @@ class BootstrapMode(Enum):
 
     INITIAL_CONTROLLERS = "InitialControllers"
     STANDALONE = "Standalone"
+    STATIC = "Static"
+    """With `controller.quorum.voters`, at kraft.version 0: as quorums were made before KIP-853."""
 
 
 class FeaturePolicy(Enum):
@@ -18,6 +20,14 @@ class FeaturePolicy(Enum):
 
     HOLD = "Hold"
     FOLLOW = "Follow"
+
+
+class Downgrade(Enum):
+    """Whether a level below the finalized one, where the spec names it, is a wish or a mistake."""
+
+    FORBID = "Forbid"
+    SAFE = "Safe"
+    """Step by step, where Kafka says that nothing is lost."""
 
 
 class VolumeFate(Enum):
@@ -90,6 +100,8 @@ class Runtime:
     jvm_options: tuple[str, ...]
     template_metadata: str
     template_spec: str
+    static_voters: tuple[NodeID, ...] = ()
+    """Who stands in `controller.quorum.voters`; empty for a dynamic quorum. Set by the planner, never by the spec."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +126,7 @@ class Desired:
     replacement: Replacement
     feature_policy: FeaturePolicy
     features: tuple[FeatureLevel, ...]
+    downgrade: Downgrade
     soak_s: int
     runtime: Runtime
 

@@ -11,6 +11,7 @@ from enum import Enum
 
 from kafka_quorum.model.desired import BootstrapMode, FeatureLevel
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.quorum import FinalizedFeature
 
 
 class BootstrapPhase(Enum):
@@ -25,6 +26,8 @@ class FormatMode(Enum):
 
     INITIAL_CONTROLLERS = "InitialControllers"
     NO_INITIAL_CONTROLLERS = "NoInitialControllers"
+    STATIC = "Static"
+    """With `controller.quorum.voters` in the properties and no voters on the disk; Kafka makes the directory id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +81,8 @@ class IdentityRecord:
     ControllerRevision that new pods are made from. `had_leader` is set once a leader was seen: before that, a lost
     majority means that the bootstrap has failed. `resource_version` guards the next write; empty for a record that is
     not stored yet. `former` are removed nodes: an id that comes back gets a new claim and a new directory id.
+    `static` says that the controllers need `controller.quorum.voters`: kraft.version 1 is not yet seen on every one.
+    `levels` are the finalized levels as they were last seen: what an image must support while nobody can be asked.
     """
 
     cluster_id: ClusterID
@@ -89,6 +94,8 @@ class IdentityRecord:
     had_leader: bool
     resource_version: str
     former: tuple[FormerNode, ...] = ()
+    static: bool = False
+    levels: tuple[FinalizedFeature, ...] = ()
 
     def node(self, node_id: NodeID) -> NodeIdentity | None:
         """The node of this id, if there is one."""

@@ -11,7 +11,7 @@ from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Unknown
-from kafka_quorum.model.quorum import FinalizedFeature, NodeVersions, QuorumAnswer
+from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer
 
 
 class PodRole(Enum):
@@ -188,6 +188,38 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureOperation:
+    """`status.operation` of a feature step: it is open from before the request until the leader shows the level."""
+
+    id: str
+    step: FeatureStep
+    holder: str
+    started_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Soak:
+    """For how long everything has been well since the finalized levels last changed.
+
+    `epoch` is the finalized-features epoch of the leader. `healthy_s` are seconds looked at, in which every voter was
+    caught up and every controller showed these levels. `seen_at_s` is the last look's monotonic moment; None if it
+    could not tell, and in what was read back from the status.
+    """
+
+    epoch: int
+    healthy_s: float
+    seen_at_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepCheck:
+    """What the active controller answered to a step that it was only to validate. `words` are its own."""
+
+    allowed: bool
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedStatus:
     """The resource's status as it was read: our own earlier words, a copy of the identity, never the truth."""
 
@@ -196,6 +228,8 @@ class RecordedStatus:
     initial: tuple[RecordedController, ...]
     controllers: tuple[RecordedController, ...]
     operation: Operation | None
+    feature_operation: FeatureOperation | None = None
+    soak: Soak | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,6 +269,7 @@ class Memory:
     leader: tuple[NodeID, int] | None = None
     unknown_looks: int = 0
     lost_nodes: tuple[LostNode, ...] = ()
+    soak: Soak | None = None
 
     def lost_for_s(self, key: ReplicaKey) -> float:
         """For how long the node of this replica has been lost, in seconds looked at; 0 while it is not."""
@@ -257,6 +292,8 @@ class QuorumView:
     """The last voter set known to be committed; None before any is."""
     taken_at_s: float
     """Monotonic seconds of the operator's clock: only for the age of the look."""
+    static: bool = False
+    """At kraft.version 0 voters have no directory ids: the keys are those that the record has for their node ids."""
 
     @property
     def changing(self) -> bool:
@@ -298,6 +335,10 @@ class Observed:
     """The Kubernetes nodes of replicas that do not fetch; nobody asks for the others."""
     not_leading: frozenset[NodeID] = frozenset()
     """Where no leader was found: the controllers that said that they do not lead, or lead no live majority."""
+    registered: Knowable[tuple[NodeID, ...]] = Unknown(reason="the leader was not asked")
+    """The node ids of the registered controllers, as the leader has them."""
+    checks: tuple[tuple[FeatureStep, Knowable[StepCheck]], ...] = ()
+    """What the leader said, in this look, of the steps that could be next."""
 
     def kube_node(self, name: str) -> Knowable[KubeNode]:
         """What is known of this Kubernetes node."""
@@ -314,6 +355,14 @@ class Observed:
     def revision(self, name: str | None) -> Revision | None:
         """The revision of this name."""
         return next((revision for revision in self.revisions if revision.name == name), None)
+
+    def check(self, step: FeatureStep) -> Knowable[StepCheck]:
+        """What the leader said of this step in this look."""
+        return dict(self.checks).get(step, Unknown(reason=f"{step} was not asked for"))
+
+    def versions_of(self, node_id: NodeID) -> Knowable[NodeVersions]:
+        """What this controller said of itself in this look."""
+        return dict(self.versions).get(node_id, Unknown(reason=f"controller {node_id} does not run"))
 
     @property
     def finalized(self) -> tuple[FinalizedFeature, ...]:

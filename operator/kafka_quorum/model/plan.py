@@ -62,3 +62,5 @@ class Outcome:
     done: bool
     unknown: bool
     message: str
+    held: bool = False
+    """It was not done now, and nothing is wrong: a disruption budget, or an old look, stood against it."""

@@ -113,3 +113,37 @@ class RemoveVoter:
 
     cluster_id: ClusterID
     voter: ReplicaKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class FeatureStep:
+    """One change of one finalized level. `downgrade` asks for a safe, lossless one; an unsafe one is never asked for."""
+
+    name: str
+    level: int
+    downgrade: bool = False
+
+    def __str__(self) -> str:
+        """For messages: `metadata.version 28`."""
+        return f"{self.name} {self.level}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateFeature:
+    """The body of an UpdateFeatures request (KIP-584) with one step; `validate_only` changes nothing."""
+
+    step: FeatureStep
+    validate_only: bool
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterController:
+    """The body of a ControllerRegistration request (KIP-919), as a controller sends it of itself when it starts.
+
+    `incarnation_id` is a UUID in Kafka's notation. Sent by the operator only in place of a controller that is removed.
+    """
+
+    node_id: NodeID
+    incarnation_id: str
+    supported: tuple[FeatureRange, ...]

@@ -2,7 +2,17 @@
 
 from typing import Protocol
 
-from kafka_quorum.model.quorum import AddVoter, ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer, RemoveVoter
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.quorum import (
+    AddVoter,
+    ClusterAnswer,
+    Endpoint,
+    NodeVersions,
+    QuorumAnswer,
+    RegisterController,
+    RemoveVoter,
+    UpdateFeature,
+)
 
 
 class Controllers(Protocol):
@@ -22,6 +32,22 @@ class Controllers(Protocol):
 
     async def remove_voter(self, endpoint: Endpoint, request: RemoveVoter) -> None:
         """RemoveRaftVoter at the leader. Success means removed; an error does not mean that it was not."""
+
+    async def update_feature(self, endpoint: Endpoint, request: UpdateFeature) -> None:
+        """UpdateFeatures with one step at the active controller; `KafkaRefused` with the server's own words.
+
+        An error at either level of the answer is an error. Unless it only validates, an error does not mean that the
+        level was not changed.
+        """
+
+    async def register_controller(self, endpoint: Endpoint, request: RegisterController) -> None:
+        """ControllerRegistration at the active controller: what a removed controller supports is not in the way."""
+
+    async def unregister_controller(self, endpoint: Endpoint, node_id: NodeID) -> None:
+        """UnregisterController at the active controller, from metadata.version 4.4 on (UNSUPPORTED_VERSION before).
+
+        A controller that is not registered is a success: it may be sent again.
+        """
 
     async def close(self) -> None:
         """Close every connection."""
