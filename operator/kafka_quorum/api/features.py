@@ -105,7 +105,7 @@ def _metadata_level(level: int | str, release: Release) -> int | str:
 
 def _feature_level(name: str, level: int, release: Release) -> int | str:
     if name == KRAFT and level != 1:
-        return "kraft.version must be 1: the quorum is dynamic from its first format on; remove this level"
+        return "kraft.version must be 1, which makes a quorum dynamic for good, and never goes down: remove this level"
     if not 0 <= level <= MAX_LEVEL:
         return f"{level} is not a level of {name}: levels go from 0 to {MAX_LEVEL}"
     known = [entry["level"] for entry in _table()["features"].get(name, [])]
