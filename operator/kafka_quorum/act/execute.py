@@ -134,11 +134,7 @@ class Executor:
 
     async def _dispatch(self, action: Action, context: Context) -> None:
         match action:
-            case (
-                actions.MintIdentity()
-                | actions.WriteRecord()
-                | actions.SetRecordOwner()
-            ):
+            case actions.MintIdentity() | actions.WriteRecord() | actions.SetRecordOwner():
                 await self._identity(action, context)
             case actions.BeginOperation() | actions.BeginFeatureStep() | actions.FinishOperation():
                 await self._intent(action, context)

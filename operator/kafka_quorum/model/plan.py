@@ -46,7 +46,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeaturePlan:
-    """A feature that is to be changed, or with `wanted` False could be raised. `against` is what blocks it, or empty."""
+    """A feature that is to be changed, or that could be raised where not `wanted`. `against` says what blocks it."""
 
     name: str
     present: int

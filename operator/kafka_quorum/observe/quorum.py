@@ -140,6 +140,4 @@ def _counted(
 def standing(memory: Memory, stopped: Iterable[NodeID]) -> Memory:
     """What is remembered without the looks of controllers that do not run: Kafka tells for seconds that they do."""
     gone = frozenset(stopped)
-    return replace(
-        memory, caught_up_looks=tuple(row for row in memory.caught_up_looks if row[0].node_id not in gone)
-    )
+    return replace(memory, caught_up_looks=tuple(row for row in memory.caught_up_looks if row[0].node_id not in gone))

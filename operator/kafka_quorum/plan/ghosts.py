@@ -55,7 +55,9 @@ def _registered(observed: Observed) -> tuple[NodeID, ...]:
 
 def _in_the_way(observed: Observed) -> tuple[NodeID, ...]:
     """The controllers that the active one named when it refused a step."""
-    refusals = (check.value.words for _, check in observed.checks if isinstance(check, Known) and not check.value.allowed)
+    refusals = (
+        check.value.words for _, check in observed.checks if isinstance(check, Known) and not check.value.allowed
+    )
     return tuple(dict.fromkeys(NodeID(int(number)) for words in refusals for number in _NAMED.findall(words)))
 
 

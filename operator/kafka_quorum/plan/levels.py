@@ -12,7 +12,7 @@ from typing import Final
 from kafka_quorum.api.features import KRAFT, METADATA, default_levels, dependencies, feature_names, level_text
 from kafka_quorum.api.release import parse_release
 from kafka_quorum.model.actions import BeginFeatureStep, FinishOperation, RecordChange, StepFeature, WriteRecord
-from kafka_quorum.model.desired import Desired, FeaturePolicy
+from kafka_quorum.model.desired import Desired, Downgrade, FeaturePolicy
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, with_levels, without_static
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
@@ -142,19 +142,21 @@ def step(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
         return _continue(desired, observed, record, operation)
     if observed.status.operation is not None:
         return Part()
-    for want in wants(desired, observed, record)[:1]:
-        if (missing := _missing(want, observed)) is not None:
-            return Part(waits=(_wait(BLOCKED, missing, Severity.HELD),))
-        verdict = _judge(desired, observed, record, want.next, want)
-        if verdict.allowed:
-            begin = BeginFeatureStep(step=want.next, present=want.present)
-            return Part(exclusive=begin, verdicts=(verdict,))
-        return Part(verdicts=(verdict,), waits=(_why(desired, observed, record, want, verdict),))
-    return Part()
+    want = next(iter(wants(desired, observed, record)), None)
+    return Part() if want is None else _begin(desired, observed, record, want)
+
+
+def _begin(desired: Desired, observed: Observed, record: IdentityRecord, want: Want) -> Part:
+    if (missing := _missing(want, observed)) is not None:
+        return Part(waits=(_wait(BLOCKED, missing, Severity.HELD),))
+    verdict = _judge(desired, observed, record, want.next, want)
+    if verdict.allowed:
+        return Part(exclusive=BeginFeatureStep(step=want.next, present=want.present), verdicts=(verdict,))
+    return Part(verdicts=(verdict,), waits=(_why(desired, observed, record, want, verdict),))
 
 
 def _continue(desired: Desired, observed: Observed, record: IdentityRecord, operation: FeatureOperation) -> Part:
-    """Done if the leader shows the level, sent if it still may be, given up otherwise: it is begun again in a moment."""
+    """Done if the leader shows the level, sent if it still may be, given up otherwise, to be begun again."""
     asked = operation.step
     if isinstance(observed.quorum, Unknown):
         text = f"the step to {_text(asked)} waits for a leader: {observed.quorum.reason}"
@@ -203,7 +205,9 @@ def _missing(want: Want, observed: Observed) -> str | None:
     if not want.next.downgrade:
         for name, level in dependencies(want.name, want.next.level).items():
             if present.get(name, 0) < level:
-                return f"{_text(want.next)} needs {name} {level_text(name, level)}, and {_at(present, name)}: name it too"
+                return (
+                    f"{_text(want.next)} needs {name} {level_text(name, level)}, and {_at(present, name)}: name it too"
+                )
         return None
     for other, at in present.items():
         needed = dependencies(other, at).get(want.name, 0)
@@ -221,7 +225,7 @@ def _why(desired: Desired, observed: Observed, record: IdentityRecord, want: Wan
     """Which kind of waiting it is: for a person, for time, or for the next look."""
     check = observed.check(want.whole if want.next.downgrade else want.next)
     refused = isinstance(check, Known) and not check.value.allowed
-    if want.next.downgrade and (refused or not desired.downgrade.value == "Safe" or want.name == KRAFT):
+    if want.next.downgrade and (refused or desired.downgrade is not Downgrade.SAFE or want.name == KRAFT):
         return _wait(REFUSED, verdict.reason, Severity.HELD)
     if _not_rolled(desired, observed, record):
         return _wait(STEPPING, verdict.reason)
@@ -245,9 +249,7 @@ def plans(desired: Desired, observed: Observed, record: IdentityRecord) -> tuple
     for could in announced(desired, observed, record):
         present = next((each.level for each in observed.finalized if each.name == could.name), 0)
         against = "; ".join(blockers(observed, record, could)) or _said(observed, could)
-        found.append(
-            FeaturePlan(name=could.name, present=present, level=could.level, wanted=False, against=against)
-        )
+        found.append(FeaturePlan(name=could.name, present=present, level=could.level, wanted=False, against=against))
     return tuple(found)
 
 

@@ -236,10 +236,10 @@ def _too_old_for_dynamic(observed: Observed, record: IdentityRecord) -> str:
     too_old = []
     for node in record.nodes:
         match observed.versions_of(node.node_id):
-            case Known(value=said) if any(each.name == METADATA and each.max_level >= needed for each in said.supported):
-                continue
-            case Known():
-                too_old.append(f"controller {node.node_id} runs {_release_of(observed, node.node_id)}")
+            case Known(value=said):
+                levels = (each.max_level for each in said.supported if each.name == METADATA)
+                if max(levels, default=0) < needed:
+                    too_old.append(f"controller {node.node_id} runs {_release_of(observed, node.node_id)}")
             case Unknown(reason=reason):
                 too_old.append(f"controller {node.node_id} has not said what it runs: {reason}")
     return f"every controller runs Kafka 4.1 or later: {'; '.join(too_old)}" if too_old else ""

@@ -12,9 +12,10 @@ from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity, with_revision
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.nodes import older_than, revision_of, target_revision
+from kafka_quorum.model.nodes import older_than, target_revision
 from kafka_quorum.model.observed import Observed, Pod, PodRole
 from kafka_quorum.model.plan import Severity, Verdict, Wait
+from kafka_quorum.model.quorum import FeatureRange, NodeVersions
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.podstate import is_stuck
 from kafka_quorum.plan.rolling_safety import may_restart, may_run_image
@@ -78,7 +79,7 @@ def _move(record: IdentityRecord, node: NodeIdentity, target: str, why: str, ver
 
 
 def _held(observed: Observed, record: IdentityRecord, target: str, release: str) -> Wait | None:
-    """What stops a roll after its first controllers: one that cannot start, or that is not the release it is said to be."""
+    """What stops a roll after its first controllers: one that cannot start, or is not the release it is said to be."""
     claimed = supported_by(numbers) if (numbers := parse_release(release)) is not None else None
     for node in record.nodes:
         pods = [pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.revision == target]
@@ -88,16 +89,22 @@ def _held(observed: Observed, record: IdentityRecord, target: str, release: str)
         answer = observed.versions_of(node.node_id)
         if claimed is None or isinstance(answer, Unknown) or not any(pod.running for pod in pods):
             continue
-        reported = {each.name: each for each in answer.value.supported}
-        for wanted in claimed:
-            said = reported.get(wanted.name)
-            if said is None or (said.min_level, said.max_level) != (wanted.min_level, wanted.max_level):
-                low, high = (level_text(wanted.name, level) for level in (wanted.min_level, wanted.max_level))
-                has = f"{said.min_level} to {level_text(said.name, said.max_level)}" if said else "none"
-                text = f"the roll stops: controller {node.node_id} is no Kafka {release}: it supports {wanted.name} {has}"
-                way_out = f"that release {low} to {high}. Correct spec.kafka.image or spec.kafka.version"
-                return _wait(Severity.HELD, ROLL_HELD, f"{text}, {way_out}", node.node_id)
+        if (lie := _misreported(answer.value, claimed, release)) is not None:
+            text = f"the roll stops: controller {node.node_id} {lie}. Correct spec.kafka.image or spec.kafka.version"
+            return _wait(Severity.HELD, ROLL_HELD, text, node.node_id)
     return _unheard(observed, record, target)
+
+
+def _misreported(said: NodeVersions, claimed: tuple[FeatureRange, ...], release: str) -> str | None:
+    """In what a controller is not the release that its image is said to be; None if it is."""
+    reported = {each.name: each for each in said.supported}
+    for wanted in claimed:
+        has = reported.get(wanted.name)
+        if has is None or (has.min_level, has.max_level) != (wanted.min_level, wanted.max_level):
+            low, high = (level_text(wanted.name, level) for level in (wanted.min_level, wanted.max_level))
+            its = f"{level_text(has.name, has.min_level)} to {level_text(has.name, has.max_level)}" if has else "none"
+            return f"is no Kafka {release}: it supports {wanted.name} {its}, and that release {low} to {high}"
+    return None
 
 
 def _unheard(observed: Observed, record: IdentityRecord, target: str) -> Wait | None:

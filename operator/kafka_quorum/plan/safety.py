@@ -1,9 +1,10 @@
 """The guards: what the operator never does, as code, once. The numbers are those of the safety rules in docs/safety.md.
 
 Absolute rules: 1 no initial format after the quorum may have started; 2 no directory id on a disk that is not its own;
-6 no volume deleted that holds a voter, or the only caught-up copy; 7 no image older than the levels it would
-read, and no level that somebody cannot read (in `rolling_safety`); 8 unknown is not empty; 9 no `--release-version` (see `resources.formatter`). Rules by knowledge: 3 the projected
-voter set keeps a live, caught-up majority; 4 one voter change at a time; 5 one controller restarted at a time.
+6 no volume deleted that holds a voter, or the only caught-up copy; 7 no image older than the levels it would read, and
+no level that somebody cannot read (in `rolling_safety`); 8 unknown is not empty; 9 no `--release-version` (see
+`resources.pods`). Rules by knowledge: 3 the projected voter set keeps a live, caught-up majority; 4 one voter change at
+a time; 5 one controller restarted at a time.
 
 Each guard is one function and returns a `Verdict`; its reason is what the log, the event and the condition say.
 """
@@ -116,9 +117,7 @@ def may_start(record: IdentityRecord, observed: Observed, initial: tuple[NodeIde
     if missing:
         return no(rule, f"the quorum starts once controllers {', '.join(missing)} are formatted")
     if any(item.name.startswith(f"{quorum}-format-") for item in observed.support):
-        return no(
-            rule, "the quorum starts once the config map of its initial format is gone, and no formatter can run"
-        )
+        return no(rule, "the quorum starts once the config map of its initial format is gone, and no formatter can run")
     for node in initial:
         verdict = _claim_is_ours(rule, record, observed, node)
         if not verdict.allowed:

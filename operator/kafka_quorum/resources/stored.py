@@ -75,7 +75,12 @@ def revision_object(
         "annotations": {names.INPUTS_HASH: inputs_hash},
         "ownerReferences": volume_owner(desired),  # it outlives the resource where the volumes do
     }
-    data = {"schemaVersion": _SCHEMA, "runtime": _RUNTIME.dump_python(runtime, mode="json"), "image": image, "spec": spec}
+    data = {
+        "schemaVersion": _SCHEMA,
+        "runtime": _RUNTIME.dump_python(runtime, mode="json"),
+        "image": image,
+        "spec": spec,
+    }
     return {
         "apiVersion": "apps/v1",
         "kind": "ControllerRevision",
