@@ -14,7 +14,7 @@ from kafka_quorum.model.quorum import Endpoint, QuorumAnswer
 from kafka_quorum.wire.admin import KafkaControllers
 
 READY_TIMEOUT_S = 120.0
-_PORT = 9093
+PORT = 9093
 _SMALL: Json = {
     "kafka": {"version": "4.4.0"},
     "controllers": {"replicas": 3, "storage": {"size": "1Gi"}, "jvm": {"heap": "128Mi"}},
@@ -169,7 +169,7 @@ class Quorum:
 
     def _endpoints(self) -> tuple[Endpoint, ...]:
         with_address = ((node_id, pod["status"].get("podIP")) for node_id, pod in self.pods().items())
-        return tuple(Endpoint(node_id=NodeID(n), host=address, port=_PORT) for n, address in with_address if address)
+        return tuple(Endpoint(node_id=NodeID(n), host=address, port=PORT) for n, address in with_address if address)
 
     def _kubectl(self, *arguments: str, timeout_s: float = 60.0) -> str:
         return kubectl("-n", self.namespace, *arguments, timeout_s=timeout_s)
