@@ -1,4 +1,4 @@
-"""Three brokers beside a quorum, from plain manifests: each on its own claim, found under an address that stays.
+"""Brokers beside a quorum, from plain manifests: each on a claim of its own, found under an address that stays.
 
 They are upgraded as a person does it: one by one, the pod shut down and made anew from the other image, on the same
 disk, the next one when the last is a member of the cluster again. The operator knows nothing of them.
@@ -21,7 +21,9 @@ _NEWCOMER_ID = 9
 class Brokers:
     """The brokers, by node id. `ways_in` are all controllers that there will ever be."""
 
-    def __init__(self, quorum: Quorum, ways_in: Iterable[int], version: str = NEWEST) -> None:
+    def __init__(
+        self, quorum: Quorum, ways_in: Iterable[int], version: str = NEWEST, node_ids: Iterable[int] = NODE_IDS
+    ) -> None:
         """None runs yet. `version` is Kafka's release."""
         self._quorum, self._ways_in = quorum, tuple(ways_in)
         self._brokers = {
@@ -32,7 +34,7 @@ class Brokers:
                 version=version,
                 claim=f"data-broker-{number}",
             )
-            for number in NODE_IDS
+            for number in node_ids
         }
 
     def start(self, *, static_voters: Iterable[int] = ()) -> None:
@@ -81,7 +83,7 @@ class Brokers:
 
     def newcomer(self) -> Broker:
         """Another broker, of the first one's release, with an empty disk: it knows only what the quorum has."""
-        first = self._brokers[NODE_IDS[0]]
+        first = next(iter(self._brokers.values()))
         return replace(first, node_id=_NEWCOMER_ID, address="", claim="")
 
     def _make_service(self, node_id: int) -> str:

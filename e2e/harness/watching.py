@@ -43,7 +43,7 @@ class Leader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A leader and the one before. `stopped`: the pod of the one before had been told to stop; else it is spontaneous."""
+    """A leader and the one before. It is spontaneous unless the pod of the one before had been told to stop."""
 
     before: Leader
     after: Leader
