@@ -14,6 +14,7 @@ from kafka_quorum.model.desired import (
     ControllerListener,
     Cure,
     Desired,
+    Downgrade,
     FeaturePolicy,
     Replacement,
     Runtime,
@@ -142,6 +143,7 @@ def desired(**changes: Any) -> Desired:  # noqa: ANN401 - whatever the field hol
         replacement=Replacement(lost_disk=Cure.AUTOMATIC, lost_node=Cure.MANUAL, lost_node_after_s=600),
         feature_policy=FeaturePolicy.HOLD,
         features=(),
+        downgrade=Downgrade.FORBID,
         soak_s=60,
         runtime=runtime(),
     )
