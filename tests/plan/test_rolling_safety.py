@@ -250,7 +250,7 @@ def test_answers_before_the_record() -> None:
 
 
 def test_unknown_release_goes_up_only() -> None:
-    """A release that nobody knows may go up, never down from what was formatted or is used, by numbers and not by text."""
+    """A release that nobody knows may go up, never down from what was formatted or is used, by its numbers."""
     passed(image("9.9.0"), "7-image", "Kafka 9.9.0 is not older than what this quorum has")
     newest = revision(runtime(release="10.0.0"), number=2)
     known = with_revision(running(), newest.name, [IDS[0]])
