@@ -171,7 +171,7 @@ def _rebuilt(desired: Desired, observed: Observed) -> IdentityRecord | str:
     if len(clusters) != 1:
         seen = ", ".join(sorted(clusters)) or "none"
         return f"its copies do not name one cluster id (they name: {seen}): restore the ConfigMap from a backup"
-    nodes = _rebuilt_nodes(observed)
+    nodes = _rebuilt_nodes(desired, observed)
     if isinstance(nodes, str):
         return nodes
     ids = {node.node_id for node in nodes}
@@ -203,7 +203,7 @@ def _first_disks_retired(record: IdentityRecord) -> IdentityRecord:
     return record
 
 
-def _rebuilt_nodes(observed: Observed) -> tuple[NodeIdentity, ...] | str:
+def _rebuilt_nodes(desired: Desired, observed: Observed) -> tuple[NodeIdentity, ...] | str:
     newest: dict[NodeID, Claim] = {}
     for known in sorted(observed.claims, key=lambda claim: claim.generation):
         if known.phase != RETIRED:
@@ -227,7 +227,7 @@ def _rebuilt_nodes(observed: Observed) -> tuple[NodeIdentity, ...] | str:
                 generation=claim.generation if claim else former[node_id].generation + 1 if node_id in former else 1,
                 claim_uid=claim.uid if claim else entry.claim_uid if entry else None,
                 directory_id=DirectoryID(directory) if directory else None,
-                mode=_rebuilt_format_mode(observed, node_id, directory),
+                mode=_rebuilt_format_mode(desired, observed, node_id, directory),
                 formatted=started and directory is not None,
                 lost=former[node_id].lost if node_id in former else (),
                 revision=None,
@@ -248,25 +248,39 @@ def _rebuilt_former(observed: Observed) -> tuple[FormerNode, ...]:
     return tuple(found[node_id] for node_id in sorted(found))
 
 
-def _rebuilt_format_mode(observed: Observed, node_id: NodeID, directory: str | None) -> FormatMode:
-    """A first voter on its first disk; without a list of them, whoever has a pre-made id before the barrier is one."""
+def _rebuilt_format_mode(desired: Desired, observed: Observed, node_id: NodeID, directory: str | None) -> FormatMode:
+    """A first voter on its first disk; without a list of them, whoever has a pre-made id before the barrier is one.
+
+    A static voter's first disk has no id before its format is known: until the barrier falls it needs none.
+    """
+    static, started = desired.bootstrap is BootstrapMode.STATIC, _somebody_started(observed)
+    forming = static and not started
     if observed.status.initial:
-        first = (node_id, directory) in {(entry.node_id, entry.directory_id) for entry in observed.status.initial}
+        first = any(
+            entry.node_id == node_id and (forming or entry.directory_id == directory)
+            for entry in observed.status.initial
+        )
     else:
-        first = directory is not None and not _somebody_started(observed)
-    return FormatMode.INITIAL_CONTROLLERS if first else FormatMode.NO_INITIAL_CONTROLLERS
+        first = forming or (directory is not None and not started)
+    if not first:
+        return FormatMode.NO_INITIAL_CONTROLLERS
+    return FormatMode.STATIC if static else FormatMode.INITIAL_CONTROLLERS
 
 
 def _rebuilt_initial(observed: Observed, nodes: tuple[NodeIdentity, ...]) -> tuple[ReplicaKey, ...]:
+    static = {node.node_id: node.key for node in nodes if node.mode is FormatMode.STATIC}
     if observed.status.initial:
         return tuple(
-            ReplicaKey(node_id=entry.node_id, directory_id=DirectoryID(entry.directory_id))
+            static.get(entry.node_id)
+            or ReplicaKey(
+                node_id=entry.node_id, directory_id=DirectoryID(entry.directory_id) if entry.directory_id else None
+            )
             for entry in observed.status.initial
-            if entry.directory_id is not None
+            if entry.directory_id is not None or entry.node_id in static
         )
     if _somebody_started(observed):
         return ()
-    return tuple(node.key for node in nodes if node.mode is FormatMode.INITIAL_CONTROLLERS)
+    return tuple(node.key for node in nodes if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS)
 
 
 def _rebuilt_static(desired: Desired, observed: Observed) -> bool:
