@@ -21,6 +21,7 @@ from tests.live.process import ServerProcess
 from tests.live.recorder import Recorder
 from tests.live.storage import read_properties
 from tests.live.waiting import NeverHappenedError, wait_for
+from tests.simulation.budgets import evict
 from tests.simulation.clock import VirtualClock
 from tests.simulation.kube_model import KubeModel, Written, claims_of
 
@@ -116,6 +117,10 @@ class LiveKube:
                 resource, namespace, name, uid=uid, resource_version=resource_version, ended=ended
             )
         )
+
+    async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
+        """Evict exactly this pod."""
+        await self._ask(lambda: evict(self._kube, namespace, name, uid=uid, resource_version=resource_version))
 
     async def _ask(self, request: Callable[[], T]) -> T:
         await asyncio.sleep(0)  # others get their turn, as with any request

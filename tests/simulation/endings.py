@@ -40,9 +40,10 @@ def judge(world: World, checker: Checker, scenario: Scenario, *, settled: bool) 
     if not settled:
         return Ending(says=said, honest=False, why=f"not settled: {_story(world)}")
     if scenario.ends == said:
-        return Ending(says=said, honest=True)
+        why = scenario.holds(world)
+        return Ending(says=said, honest=not why, why=why)
     if is_ready(world) and scenario.ends == "Ready":
-        why = _why_not_ready(world, checker)
+        why = _why_not_ready(world, checker) or scenario.holds(world)
         return Ending(says="Ready", honest=not why, why=why)
     lost = [gone for gone in checker.lineage(NAMESPACE, NAME).lost if gone.key is not None]
     if degraded.get("status") == "True" and _is_stranded(world, checker):

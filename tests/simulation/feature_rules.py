@@ -12,7 +12,7 @@ from tests.simulation.glances import LOOK_S, RECENT_S, Glances
 from tests.simulation.happened import Created, Fail, Formatted, GhostCured, StepAllowed, UpdateSent
 from tests.simulation.pod_words import config_maps_of, env_of, properties_of, release_of, static_voters
 from tests.simulation.process import Process
-from tests.simulation.releases import METADATA, level_of, supported, supports, why_not
+from tests.simulation.releases import KRAFT, METADATA, level_of, supported, supports, upgrades_kraft, why_not
 from tests.simulation.spoken import asked, changed_meanwhile
 from tests.simulation.volumes import Volume
 from tests.simulation.world import World
@@ -58,6 +58,8 @@ class FeatureRules:
             self._down(leader, step, present)
         if step.name == METADATA and abs(step.level - present) > 1:
             self._fail(ONE_LEVEL, f"{step} is sent at level {present}")
+        if step.name == KRAFT and any(not upgrades_kraft(one.release) for one in self._controllers(leader)):
+            self._fail("static", f"{step} is sent while a controller runs a release that only says that it does it")
         self._at_the_time(leader, step)
 
     def _at_the_time(self, leader: Process, step: FeatureStep) -> None:
@@ -141,6 +143,9 @@ class FeatureRules:
         for process in self._world.kraft.processes:
             if process.cluster_id == leader.cluster_id and self._now_s - process.started_s > RECENT_S:
                 yield process
+
+    def _controllers(self, leader: Process) -> Iterator[Process]:
+        return (process for process in self._running(leader) if not process.broker)
 
     def _inputs(self, quorum: str) -> set[str]:
         """What the pods of a quorum that run Kafka are made of."""

@@ -394,6 +394,16 @@ def test_two_levels_at_once_are_noticed() -> None:
     assert scene.broken() == {ONE_LEVEL}
 
 
+def test_kraft_version_1_on_3_9_is_noticed() -> None:
+    """The server would say yes, and nothing would have changed."""
+    scene = Scene(static=True)
+    scene.processes[scene.followers[0]].release = "3.9.2"
+    step = sent(scene, 1, name="kraft.version")
+    scene.world.tell(StepAllowed(endpoint=scene.endpoint, step=step.request.step))
+    scene.world.tell(step)
+    assert scene.broken() == {"static"}
+
+
 @pytest.mark.parametrize(("policy", "broken"), [({}, {"7"}), ({"downgrade": "Safe"}, set())])
 def test_a_downgrade_that_nobody_allows_is_noticed(policy: Json, broken: set[str]) -> None:
     """Only where the spec says Safe."""
