@@ -117,7 +117,7 @@ class RemoveVoter:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class FeatureStep:
-    """One change of one finalized level. `downgrade` asks for a safe, lossless one; an unsafe one is never asked for."""
+    """One change of one finalized level. `downgrade` asks for a safe, lossless one; unsafe ones are never asked for."""
 
     name: str
     level: int

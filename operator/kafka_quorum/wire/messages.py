@@ -183,7 +183,7 @@ def update_features_request(
 
 
 def register_controller_request(request: RegisterController) -> controller_registration.ControllerRegistrationRequest:
-    """KIP-919's request. The listeners' security protocol is said to be PLAINTEXT: nobody connects to who is removed."""
+    """KIP-919's request. The security protocol is said to be PLAINTEXT: nobody connects to who is removed."""
     listeners = tuple(
         controller_registration.Listener(
             name=row.name, host=row.host, port=_port(row.port), security_protocol=i16(PLAINTEXT)
