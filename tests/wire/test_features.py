@@ -20,7 +20,7 @@ from tests.wire.test_admin import QUICK, asking, saying
 
 from kafka_quorum.errors import Fault, KafkaProtocolError, KafkaRefused, KafkaUnreachable, KafkaVersionUnsupported
 from kafka_quorum.model.ids import NodeID, uuid_to_bytes
-from kafka_quorum.model.quorum import FeatureRange, FeatureStep, RegisterController, UpdateFeature
+from kafka_quorum.model.quorum import FeatureRange, FeatureStep, Listener, RegisterController, UpdateFeature
 from kafka_quorum.wire import codec
 from kafka_quorum.wire.unregister import UnregisterControllerRequest, UnregisterControllerResponse
 
@@ -31,6 +31,7 @@ DISABLE = replace(RAISE, step=FeatureStep(name="group.version", level=0, downgra
 GHOST = RegisterController(
     node_id=NodeID(3004),
     incarnation_id="4NzCPCh0-NjryzFRTLtDLQ",
+    listeners=(Listener(name="CONTROLLER", host="demo-controller-3004", port=9093),),
     supported=(FeatureRange(name="metadata.version", min_level=7, max_level=33),),
 )
 TOO_OLD = "Invalid update version 28 for feature metadata.version. Broker 2 only supports versions 1-21"
@@ -168,7 +169,7 @@ async def test_a_level_that_does_not_fit_is_not_sent() -> None:
 
 
 async def test_register_controller() -> None:
-    """The removed controller's id and ranges are sent, without listeners: nobody is to connect to it."""
+    """The removed controller's id, listener and ranges are sent: without a listener nobody would find it again."""
     answer = ControllerRegistrationResponse(throttle_time=AT_ONCE, error_code=ErrorCode.none, error_message=None)
     async with asking(server := saying(answer)) as controllers:
         await controllers.register_controller(server.endpoint, GHOST)
@@ -176,7 +177,8 @@ async def test_register_controller() -> None:
     assert isinstance(request, ControllerRegistrationRequest)
     assert request.controller_id == 3004
     assert request.incarnation_id == uuid.UUID(bytes=uuid_to_bytes(GHOST.incarnation_id))
-    assert request.listeners == ()
+    (listener,) = request.listeners
+    assert (listener.name, listener.host, listener.port) == ("CONTROLLER", "demo-controller-3004", 9093)
     assert not request.zk_migration_ready
     (feature,) = request.features
     assert (feature.name, feature.min_supported_version, feature.max_supported_version) == ("metadata.version", 7, 33)

@@ -49,6 +49,7 @@ from kafka_quorum.wire.unregister import UnregisterControllerRequest
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_PARTITION = 0
 ENDPOINT_TYPE_CONTROLLER = 2
+PLAINTEXT = 0
 UPGRADE, SAFE_DOWNGRADE = 1, 2
 """Kafka's upgrade types; its third, the unsafe downgrade, is never asked for."""
 
@@ -182,7 +183,13 @@ def update_features_request(
 
 
 def register_controller_request(request: RegisterController) -> controller_registration.ControllerRegistrationRequest:
-    """KIP-919's request without listeners: nobody is to connect to a controller that is removed."""
+    """KIP-919's request. The security protocol is said to be PLAINTEXT: nobody connects to who is removed."""
+    listeners = tuple(
+        controller_registration.Listener(
+            name=row.name, host=row.host, port=_port(row.port), security_protocol=i16(PLAINTEXT)
+        )
+        for row in request.listeners
+    )
     features = tuple(
         controller_registration.Feature(
             name=row.name,
@@ -195,7 +202,7 @@ def register_controller_request(request: RegisterController) -> controller_regis
         controller_id=_int32("node id", request.node_id),
         incarnation_id=uuid.UUID(bytes=uuid_to_bytes(request.incarnation_id)),
         zk_migration_ready=False,
-        listeners=(),
+        listeners=listeners,
         features=features,
     )
 
