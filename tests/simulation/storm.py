@@ -16,10 +16,12 @@ from typing import Final
 from tests.simulation.accidents import can_lose, happen, heal
 from tests.simulation.clock import SeededIds, VirtualClock, VirtualLoop
 from tests.simulation.driver import KEY, NODE_IDS, NOTICED_STEPS, QUIET_STEPS, Make, Operator, count, real
-from tests.simulation.edges import CrashedError, KafkaEdge, KubeEdge, Life, Wire
+from tests.simulation.edges import CrashedError, Life, Wire
 from tests.simulation.endings import Ending, is_doomed, judge
 from tests.simulation.faults import FINAL_LOSSES, Accident, Call, Loss, Strike
 from tests.simulation.invariants import Checker, Violation
+from tests.simulation.kafka_edge import KafkaEdge
+from tests.simulation.kube_edge import KubeEdge
 from tests.simulation.kube_model import Written
 from tests.simulation.place import NAME, NAMESPACE
 from tests.simulation.scenes import Scenario, applies, condition, is_ready, spec_of
@@ -35,7 +37,13 @@ CALM_STEPS: Final = 1500
 _HOPS: Final = 10
 """So many turns of the event loop bring every task to its next gate."""
 _EXCUSED_S: Final = 10.0
-_CHANGES: Final = ("AddRaftVoter", "RemoveRaftVoter")
+_CHANGES: Final = (
+    "AddRaftVoter",
+    "RemoveRaftVoter",
+    "UpdateFeatures",
+    "ControllerRegistration",
+    "UnregisterController",
+)
 _LATE: Final = (Strike.LATE_EFFECT, Strike.LONG_AFTER, Strike.DOUBLED)
 _LATEST_S: Final = 20.0
 _HOUR_S: Final = 3600.0
@@ -94,7 +102,7 @@ class StormWire(Wire):
     chance: float = 0.0
     draw: random.Random
     late: bool = False
-    """Whether a voter change was struck that will have its effect late."""
+    """Whether a change of the quorum was struck that will have its effect late."""
 
     def strike(self, call: Call) -> Strike | None:
         """Count a call, and draw what happens to it."""
