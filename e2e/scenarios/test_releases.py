@@ -63,7 +63,7 @@ def renewed(quorum: Quorum, image: str) -> set[int]:
 
 
 def wait_half_way(quorum: Quorum, version: str) -> set[int]:
-    """Wait until the first controllers are voters on this release, and others are not yet; returns these first ones."""
+    """Wait until some pods are of this release, and others are not yet; returns these controllers."""
     image = f"testbed/kafka:{version}"
 
     def some() -> set[int] | None:
@@ -159,9 +159,9 @@ def test_a_roll_stops_at_the_first_that_fails(wrong: Json, right: Json, old: Quo
 
     (first,) = wait_until("one is restarted", changed, 120)
     assert first != active
+    old.wait_condition("Progressing", "False", "RollHeld", ROLL_TIMEOUT_S)
     told = wait_told(old, str(first))
     assert (told["type"], told["status"]) in {("Degraded", "True"), ("Progressing", "False")}
-    old.wait_condition("Progressing", "False", "RollHeld")
     holds_for("no other is restarted", lambda: changed() == {first}, 15)
     old.wait_condition("Available", "True")
     assert old.levels()[METADATA] == OLD_TOP
