@@ -246,10 +246,17 @@ def plans(desired: Desired, observed: Observed, record: IdentityRecord) -> tuple
     for want in wants(desired, observed, record):
         against = _against(observed, record, want)
         found.append(FeaturePlan(name=want.name, present=want.present, level=want.level, wanted=True, against=against))
-    for could in announced(desired, observed, record):
-        present = next((each.level for each in observed.finalized if each.name == could.name), 0)
-        against = "; ".join(blockers(observed, record, could)) or _said(observed, could)
-        found.append(FeaturePlan(name=could.name, present=present, level=could.level, wanted=False, against=against))
+    present = {each.name: each.level for each in observed.finalized}
+    could = {each.name: each for each in announced(desired, observed, record)}
+    for name, raised in could.items():
+        first = any(
+            present.get(other, 0) < level and other in could
+            for other, level in dependencies(name, raised.level).items()
+        )  # what it depends on is announced as well, and comes first: what Kafka says of it now is beside the point
+        against = "" if first else "; ".join(blockers(observed, record, raised)) or _said(observed, raised)
+        found.append(
+            FeaturePlan(name=name, present=present.get(name, 0), level=raised.level, wanted=False, against=against)
+        )
     return tuple(found)
 
 

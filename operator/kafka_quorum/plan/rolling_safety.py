@@ -102,7 +102,8 @@ def may_run_image(record: IdentityRecord, observed: Observed, wanted_release: st
         for level in levels:
             if (why := _unreadable(known.get(level.name), level.name, level.level)) is not None:
                 way_out = "keep the newer release, or lower the level first"
-                return no(rule, f"Kafka {wanted_release} {why}, and the quorum has it finalized: {way_out}")
+                has = f"the quorum has {level_text(level.name, level.level)} finalized"
+                return no(rule, f"Kafka {wanted_release} {why}, and {has}: {way_out}")
         return yes(rule, f"Kafka {wanted_release} supports every finalized level")
     used = (revision for node in record.nodes if (revision := revision_of(observed, record, node)) is not None)
     present = [record.format.release, *(revision.runtime.release for revision in used)]
@@ -116,25 +117,31 @@ def may_run_image(record: IdentityRecord, observed: Observed, wanted_release: st
 def _unreadable(supported: FeatureRange | None, name: str, level: int) -> str | None:
     """Why a release cannot run at this level; None where it can."""
     if supported is None:
-        return f"does not know {name}, which is at {level_text(name, level)}"
+        return f"does not know {name}"
     if level > supported.max_level:
-        return f"supports {name} up to {level_text(name, supported.max_level)}, not {level_text(name, level)}"
+        return f"supports {name} up to {level_text(name, supported.max_level)}"
     if level < supported.min_level:
-        return f"supports {name} from {level_text(name, supported.min_level)} on, not {level_text(name, level)}"
+        return f"supports {name} from {level_text(name, supported.min_level)} on"
     return None
 
 
 def blockers(observed: Observed, record: IdentityRecord, step: FeatureStep) -> tuple[str, ...]:
-    """The controllers that said that they do not support a level, each in a sentence that a person can act on (F6)."""
-    found = []
+    """The controllers that said that they do not support a level, in sentences that a person can act on (F6).
+
+    `controller 3002 runs 4.1.2, which supports metadata.version up to 4.1-IV1 (27)`; those of one kind in one sentence.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
     for node in record.nodes:
         answer = observed.versions_of(node.node_id)
         if isinstance(answer, Unknown):
             continue
         ranges = {each.name: each for each in answer.value.supported}
         if step.level and (why := _unreadable(ranges.get(step.name), step.name, step.level)) is not None:
-            found.append(f"controller {node.node_id} runs {_release_of(observed, node.node_id)}, which {why}")
-    return tuple(found)
+            found.setdefault((_release_of(observed, node.node_id), why), []).append(str(node.node_id))
+    return tuple(
+        f"controller{'s' * (len(ids) > 1)} {', '.join(ids)} run{'s' * (len(ids) == 1)} {release}, which {why}"
+        for (release, why), ids in found.items()
+    )
 
 
 def _release_of(observed: Observed, node_id: NodeID) -> str:
