@@ -45,8 +45,11 @@ class Want:
 
 def seen(observed: Observed, record: IdentityRecord) -> Part:
     """Remember the finalized levels: what an image has to support while nobody can be asked."""
-    levels = observed.finalized
-    if record.phase is not BootstrapPhase.STARTED or not levels or levels == record.levels:
+    if record.phase is not BootstrapPhase.STARTED or isinstance(observed.quorum, Unknown):
+        return Part()
+    leader = observed.versions_of(observed.quorum.value.answer.leader_id)  # nobody else need be up to date
+    levels = leader.value.finalized if isinstance(leader, Known) else ()
+    if not levels or levels == record.levels:
         return Part()
     told = ", ".join(f"{each.name} {level_text(each.name, each.level)}" for each in levels)
     write = WriteRecord(record=with_levels(record, levels), change=RecordChange.LEVELS_SEEN, message=f"levels: {told}")
@@ -249,10 +252,9 @@ def plans(desired: Desired, observed: Observed, record: IdentityRecord) -> tuple
     present = {each.name: each.level for each in observed.finalized}
     could = {each.name: each for each in announced(desired, observed, record)}
     for name, raised in could.items():
-        first = any(
-            present.get(other, 0) < level and other in could
-            for other, level in dependencies(name, raised.level).items()
-        )  # what it depends on is announced as well, and comes first: what Kafka says of it now is beside the point
+        # What it depends on is announced as well, and comes first: what Kafka says of it now is beside the point.
+        needs = dependencies(name, raised.level).items()
+        first = any(present.get(other, 0) < level and other in could for other, level in needs)
         against = "" if first else "; ".join(blockers(observed, record, raised)) or _said(observed, raised)
         found.append(
             FeaturePlan(name=name, present=present.get(name, 0), level=raised.level, wanted=False, against=against)

@@ -16,7 +16,7 @@ from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import revision_of
 from kafka_quorum.model.observed import Observed, Pod, PodRole, QuorumView
 from kafka_quorum.model.plan import Verdict
-from kafka_quorum.model.quorum import FeatureRange, FeatureStep
+from kafka_quorum.model.quorum import FeatureRange, FeatureStep, FinalizedFeature
 from kafka_quorum.plan.safety import CAUGHT_UP_LOOKS
 from kafka_quorum.plan.verdict import no, unless, yes
 
@@ -95,7 +95,7 @@ def may_run_image(record: IdentityRecord, observed: Observed, wanted_release: st
     Without an answer the levels count that were seen last; before there were any, the release of the format.
     """
     rule = "7-image"
-    levels, release = observed.finalized or record.levels, parse_release(wanted_release)
+    levels, release = _levels(observed, record), parse_release(wanted_release)
     ranges = supported_by(release) if release is not None else None
     if levels and ranges is not None:
         known = {each.name: each for each in ranges}
@@ -112,6 +112,18 @@ def may_run_image(record: IdentityRecord, observed: Observed, wanted_release: st
         way_out = f"set spec.kafka.version to {newest} or later"
         return no(rule, f"Kafka {wanted_release} is older than {newest}, which this quorum has: {way_out}")
     return yes(rule, f"Kafka {wanted_release} is not older than what this quorum has")
+
+
+def _levels(observed: Observed, record: IdentityRecord) -> tuple[FinalizedFeature, ...]:
+    """The levels that an image has to read: the leader's, or without one the highest that were seen or are told."""
+    if isinstance(observed.quorum, Known):
+        leader = observed.versions_of(observed.quorum.value.answer.leader_id)
+        if isinstance(leader, Known) and leader.value.finalized:
+            return leader.value.finalized
+    highest: dict[str, FinalizedFeature] = {}
+    for each in sorted((*record.levels, *observed.finalized), key=lambda each: each.level):
+        highest[each.name] = each
+    return tuple(highest.values())
 
 
 def _unreadable(supported: FeatureRange | None, name: str, level: int) -> str | None:
