@@ -33,7 +33,7 @@ class Strike(Enum):
     STALE = "stale"
     """The answer is that of one write, or one question, ago."""
     APPENDED = "appended"
-    """A change of voters or levels: the leader appends it and answers with an error, for everybody else stands still."""
+    """A change of voters or levels: the leader appends it, and answers with an error, for all others stand still."""
 
 
 READ_STRIKES = (Strike.ERROR, Strike.SLOW)

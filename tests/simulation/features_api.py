@@ -11,7 +11,8 @@ from typing import Final, NoReturn
 from kio.schema.errors import ErrorCode
 from tests.simulation.disk import Registration
 from tests.simulation.kraft_api import process_at
-from tests.simulation.kraft_model import KraftModel, Process
+from tests.simulation.kraft_model import KraftModel
+from tests.simulation.process import Process
 from tests.simulation.releases import (
     KRAFT,
     LOSSY,
@@ -113,25 +114,33 @@ def registration(request: RegisterController, *, at_s: float) -> Registration:
 
 def _why_not(leader: Process, step: FeatureStep) -> str:
     """Why the leader does not take a step; empty if it does."""
-    said = f"Invalid update version {step.level} for feature {step.name}."
-    if reason := _unsupported(leader, step):
-        return f"{said} {reason}"
     present = level_of(leader.disk.image.levels, step.name)
-    if step.level < present and not step.downgrade:
-        how = "without setting the upgrade type to either safe or unsafe downgrade."
-        return f"{said} Can't downgrade the version of this feature {how}"
-    if step.level > present and step.downgrade:
-        return f"{said} Can't downgrade to a newer version."
-    if step.level < present and step.name == KRAFT:
-        return f"{said} Can't downgrade the version of this feature."
-    if step.name == METADATA and LOSSY & set(range(step.level + 1, present + 1)):
-        lost = "Refusing to perform the requested downgrade because it might delete metadata information."
+    lost = "Refusing to perform the requested downgrade because it might delete metadata information."
+    if not _unsupported(leader, step) and step.name == METADATA and step.downgrade and _loses(step, present):
         return f"Invalid metadata.version {step.level}. {lost}"
-    if step.name == KRAFT and step.level > present and upgrades_kraft(leader.release) and leader.is_static:
-        unseen = sorted(key.node_id for key in leader.voters if not _seen(leader, key))
-        if unseen:
-            return f"{said} The directory ids of voters {', '.join(map(str, unseen))} are not known."
-    return ""
+    unset = "without setting the upgrade type to either safe or unsafe downgrade."
+    down, up = step.level < present, step.level > present
+    reasons = (
+        (True, _unsupported(leader, step)),
+        (down and not step.downgrade, f"Can't downgrade the version of this feature {unset}"),
+        (up and step.downgrade, "Can't downgrade to a newer version."),
+        (down and step.name == KRAFT, "Can't downgrade the version of this feature."),
+        (up and step.name == KRAFT, _unseen(leader)),
+    )
+    reason = next((reason for holds, reason in reasons if holds and reason), "")
+    return reason and f"Invalid update version {step.level} for feature {step.name}. {reason}"
+
+
+def _loses(step: FeatureStep, present: int) -> bool:
+    return bool(LOSSY & set(range(step.level + 1, present + 1)))
+
+
+def _unseen(leader: Process) -> str:
+    """Which static voters have not told their directory ids to a leader that would write them down."""
+    if not leader.is_static or not upgrades_kraft(leader.release):
+        return ""
+    ids = sorted(key.node_id for key in leader.voters if not _seen(leader, key))
+    return f"The directory ids of voters {', '.join(map(str, ids))} are not known." if ids else ""
 
 
 def _unsupported(leader: Process, step: FeatureStep) -> str:

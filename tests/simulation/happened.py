@@ -1,10 +1,11 @@
 """What the world does, as values: the ground truth that the safety rules are checked on."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from tests.simulation.disk import Disk
-from tests.simulation.kraft_model import Process
+from tests.simulation.process import Process
 
 from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.ids import ClusterID, NodeID, ReplicaKey
@@ -130,3 +131,6 @@ class Created:
 Asked: TypeAlias = ClaimDeleted | PodDeleted | AddSent | RemoveSent | UpdateSent | StepAllowed | GhostCured | Created
 """What the operator asked for."""
 Happened: TypeAlias = Formatted | Started | Shared | DiskLost | Asked
+
+Fail: TypeAlias = Callable[[str, str], None]
+"""Whoever is told of a broken rule, and what happened."""

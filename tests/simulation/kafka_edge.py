@@ -15,7 +15,7 @@ from tests.simulation.features_api import (
 )
 from tests.simulation.happened import AddSent, GhostCured, RemoveSent, StepAllowed, UpdateSent
 from tests.simulation.kraft_api import ModelControllers, unreachable
-from tests.simulation.kraft_model import Process
+from tests.simulation.process import Process
 
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import (

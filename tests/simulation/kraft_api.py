@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from kio.schema.errors import ErrorCode
-from tests.simulation.kraft_model import CAUGHT_UP_WITHIN_S, OBSERVER_FORGOTTEN_S, KraftModel, Process
+from tests.simulation.kraft_model import CAUGHT_UP_WITHIN_S, OBSERVER_FORGOTTEN_S, KraftModel
+from tests.simulation.process import Process
 from tests.simulation.releases import supported
 
 from kafka_quorum.errors import Fault, KafkaUnreachable

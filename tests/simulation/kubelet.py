@@ -13,7 +13,7 @@ from typing import Final
 from tests.simulation.clock import SeededIds, VirtualClock
 from tests.simulation.disk import Content, Disk, Meta
 from tests.simulation.happened import Formatted, Happened, Shared, Started
-from tests.simulation.kraft_model import CannotStartError, KraftModel, Process, Software
+from tests.simulation.kraft_model import CannotStartError, KraftModel
 from tests.simulation.kube_model import KubeModel, claims_of
 from tests.simulation.machines import Machines
 from tests.simulation.pod_words import (
@@ -27,6 +27,7 @@ from tests.simulation.pod_words import (
     release_of,
     static_voters,
 )
+from tests.simulation.process import Process, Software
 from tests.simulation.volumes import Volumes
 
 from kafka_quorum.kube.protocol import CONFIG_MAPS, PODS, Json
@@ -292,9 +293,8 @@ class Kubelet:
             return
         disk = self._disk(sandbox)
         if not (disk.content is Content.FORMATTED and accepts(env, disk, any_directory=False)):
-            self._refuse(
-                pod, sandbox, self._ended(disk, env, accepted=False, said=f"found the disk {disk.content.value}")
-            )
+            said = f"found the disk {disk.content.value}"
+            self._refuse(pod, sandbox, self._ended(disk, env, accepted=False, said=said))
         elif not sandbox.verified:
             sandbox.verified, sandbox.stage, sandbox.said = True, 0, None
             self._row(pod, sandbox, {"waiting": {"reason": "PodInitializing"}})
@@ -336,9 +336,9 @@ class Kubelet:
 
     def _died(self, pod: Json, sandbox: Sandbox, env: dict[str, str]) -> None:
         """Kafka has ended by itself, and the container is to start again."""
-        why = sandbox.process.failed if sandbox.process else ""
+        said = sandbox.process.failed if sandbox.process else ""
         sandbox.process = None
-        self._refuse(pod, sandbox, self._ended(self._disk(sandbox), env, accepted=False, said=why))
+        self._refuse(pod, sandbox, self._ended(self._disk(sandbox), env, accepted=False, said=said))
 
     def _refuse(self, pod: Json, sandbox: Sandbox, ended: Json) -> None:
         sandbox.stage, sandbox.said = 0, ended
