@@ -27,7 +27,10 @@ from tests.live.registering import register_broker, registration
 from tests.live.storage import NoInitialControllers
 from tests.live.waiting import wait_for
 
-from kafka_quorum.errors import KafkaRefused
+from kafka_quorum.api.features import supported_by
+from kafka_quorum.api.release import parse_release
+from kafka_quorum.errors import KafkaRefused, KafkaVersionUnsupported
+from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import FeatureStep, UpdateFeature
 from kafka_quorum.wire.admin import KafkaControllers
 
@@ -152,6 +155,24 @@ async def test_an_old_controller_that_runs_is_named(worlds: dict[str, World], re
     able = (await world.controllers.api_versions(world.active.endpoint)).supported
     await world.controllers.register_controller(world.active.endpoint, registration(OLD, able))
     assert await world.answer(step, validate_only=True) == ("", "")
+
+
+@pytest.mark.parametrize("release", [release for release in RELEASES if release != "4.4.0"])
+async def test_an_older_server_cannot_forget_a_controller(worlds: dict[str, World], release: str) -> None:
+    """Before 4.4 there is no request to unregister one: nothing is sent."""
+    world = worlds[release]
+    with pytest.raises(KafkaVersionUnsupported, match="knows no version of it"):
+        await world.controllers.unregister_controller(world.active.endpoint, NodeID(OTHER))
+
+
+@pytest.mark.parametrize("release", RELEASES)
+async def test_every_release_reports_what_the_table_says(worlds: dict[str, World], release: str) -> None:
+    """A real controller's ApiVersions has exactly the ranges that the operator's table has of its release."""
+    world = worlds[release]
+    versions = await world.controllers.api_versions(world.active.endpoint)
+    number = parse_release(release)
+    assert number is not None
+    assert versions.supported == supported_by(number)
 
 
 @pytest.mark.parametrize("release", RELEASES)
