@@ -130,8 +130,9 @@ def steps(quorum: Quorum) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for reason, note in quorum.events():
         if reason == "StepFeature":
-            name, level = re.findall(r"([a-z.]+\.version)\D* (\d+)", note)[0]
-            found.setdefault(name, []).append(int(level))
+            told = re.match(r"(\S+) was set to (?:\S+ \()?(\d+)", note)  # `4.4-IV2 (33)`, or the number alone
+            assert told, note
+            found.setdefault(told[1], []).append(int(told[2]))
     return found
 
 
