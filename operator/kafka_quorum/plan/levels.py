@@ -128,8 +128,8 @@ def announced(desired: Desired, observed: Observed, record: IdentityRecord | Non
         return ()
     if desired.feature_policy is FeaturePolicy.FOLLOW or record.phase is not BootstrapPhase.STARTED:
         return ()
-    named = {each.name for each in desired.features}
-    raises = ((name, level) for name, level in _raises(desired, present) if name not in named)
+    open_ = {want.name for want in wants(desired, observed, record)}
+    raises = ((name, level) for name, level in _raises(desired, present) if name not in open_)
     return tuple(FeatureStep(name=name, level=level) for name, level in raises)
 
 
