@@ -32,12 +32,15 @@ def ghosts(desired: Desired, observed: Observed, record: IdentityRecord) -> Part
     if record.phase is not BootstrapPhase.STARTED or leader is None or isinstance(observed.quorum, Unknown):
         return Part()
     forgets = any(each.name == METADATA and each.level >= UNREGISTER_SINCE for each in observed.finalized)
+    refused = Part()
     for node_id in _registered(observed) if forgets else _in_the_way(observed):
         if record.node(node_id) is not None:
             continue
         verdict = may_cure_ghost(observed, record, node_id)
         if not verdict.allowed:
-            return Part(verdicts=(verdict,))
+            # Another's, or one that is not gone yet: it hides no other ghost.
+            refused = Part(verdicts=(*refused.verdicts, verdict))
+            continue
         how = "is unregistered" if forgets else "is registered anew, so that it is not in the way of features"
         cure = CureGhost(
             leader=leader,
@@ -51,7 +54,7 @@ def ghosts(desired: Desired, observed: Observed, record: IdentityRecord) -> Part
         )
         if forgets or cure.supported:
             return Part(exclusive=cure, verdicts=(verdict,))
-    return Part()
+    return refused
 
 
 def _registered(observed: Observed) -> tuple[NodeID, ...]:

@@ -100,7 +100,7 @@ def may_run_image(record: IdentityRecord, observed: Observed, wanted_release: st
     if levels and ranges is not None:
         known = {each.name: each for each in ranges}
         for level in levels:
-            if (why := _unreadable(known.get(level.name), level.name, level.level)) is not None:
+            if level.level and (why := _unreadable(known.get(level.name), level.name, level.level)) is not None:
                 way_out = "keep the newer release, or lower the level first"
                 has = f"the quorum has {level_text(level.name, level.level)} finalized"
                 return no(rule, f"Kafka {wanted_release} {why}, and {has}: {way_out}")

@@ -35,29 +35,32 @@ def roll(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
         return Part()
     if (held := _held(observed, record, target, revision.runtime.release)) is not None:
         return Part(waits=(held,))
-    first = tuple(node for node in older if (node.revision or record.applied_revision) == target)
-    verdicts: list[Verdict] = []
-    for node in first or sorted(older, key=lambda node: _turn(observed, node)):
+    moved = (node for node in older if (node.revision or record.applied_revision) == target)
+    first = tuple(node for node in moved if not _leads(observed, node))  # who came to lead meanwhile is the last again
+    refused: list[tuple[NodeIdentity, Verdict]] = []
+    turns = first or tuple(sorted(older, key=lambda node: _turn(observed, node)))
+    for node in turns:
         pod = next((pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.running), None)
         if pod is None:
             continue  # it starts, or goes, or is stuck: `pods` and `revisions` see to that
         if pod.revision == target:
             return _move(record, node, target, f"it runs from revision {target}", ())
         verdict = may_restart(desired, observed, record, node, pod, target)
-        verdicts.append(verdict)
         if verdict.allowed:
             done = len(record.nodes) - len(older)
             return _go(observed, record, node, pod, target, verdict, f"{done + 1} of {len(record.nodes)}")
-    return Part(waits=_waits(observed, older, verdicts), verdicts=tuple(verdicts))
+        refused.append((node, verdict))
+    return Part(waits=(_waits(turns, refused),), verdicts=tuple(verdict for _, verdict in refused))
+
+
+def _leads(observed: Observed, node: NodeIdentity) -> bool:
+    return isinstance(observed.quorum, Known) and node.node_id == observed.quorum.value.answer.leader_id
 
 
 def _turn(observed: Observed, node: NodeIdentity) -> tuple[bool, bool, int]:
     """Who lags takes nothing away and goes first; the active controller goes last."""
-    match observed.quorum:
-        case Known(value=view):
-            return node.node_id == view.answer.leader_id, node.key in view.caught_up, node.node_id
-        case Unknown():
-            return False, True, node.node_id
+    caught_up = isinstance(observed.quorum, Unknown) or node.key in observed.quorum.value.caught_up
+    return _leads(observed, node), caught_up, node.node_id
 
 
 def _go(
@@ -118,13 +121,14 @@ def _unheard(observed: Observed, record: IdentityRecord, target: str) -> Wait | 
     return None
 
 
-def _waits(observed: Observed, older: tuple[NodeIdentity, ...], verdicts: list[Verdict]) -> tuple[Wait, ...]:
-    if verdicts:
-        return (_wait(Severity.PROGRESS, ROLLING, verdicts[0].reason, None),)
-    starting = next((node for node in older if not observed.pods_of(node.node_id, PodRole.KAFKA)), older[0])
+def _waits(turns: tuple[NodeIdentity, ...], refused: list[tuple[NodeIdentity, Verdict]]) -> Wait:
+    if refused:
+        node, verdict = refused[0]
+        return _wait(Severity.PROGRESS, ROLLING, verdict.reason, node.node_id)
+    starting = turns[0]  # none of them runs
     text = f"waits until controller {starting.node_id} runs"
-    return (_wait(Severity.PROGRESS, ROLLING, text, starting.node_id),)
+    return _wait(Severity.PROGRESS, ROLLING, text, starting.node_id)
 
 
-def _wait(severity: Severity, reason: str, message: str, node_id: NodeID | None) -> Wait:
+def _wait(severity: Severity, reason: str, message: str, node_id: NodeID) -> Wait:
     return Wait(severity=severity, reason=reason, message=message, node_id=node_id)
