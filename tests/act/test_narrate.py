@@ -95,6 +95,7 @@ EVERY: list[tuple[Action, str, str]] = [
         act.CureGhost(
             leader=Endpoint(node_id=IDS[0], host="h", port=1),
             node_id=IDS[2],
+            listeners=(),
             supported=(),
             message="controller 3002 is unregistered",
             judged_at_s=0.0,

@@ -3,7 +3,7 @@
 One controller is enough: the words are the same, and its restarts are not what is asked about.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ BEGUN_AT = 29
 SHARE, RAFT = "share.version", "kraft.version"
 
 
-def spec(levels: dict[str, int | str], **features: Any) -> Json:  # noqa: ANN401 - JSON
+def spec(levels: Mapping[str, int | str], **features: Any) -> Json:  # noqa: ANN401 - JSON
     """One controller on 4.4.0 with these levels."""
     rows = [{"name": name, "level": level} for name, level in levels.items()]
     return {

@@ -33,8 +33,9 @@ class Story:
         cluster.kube.watchers.append(self._hear)
 
     def _hear(self, written: Written) -> None:
-        if written.key[0] == EVENTS.plural and written.after is not None:
-            event, status = loaded(written.after), self._cluster.resource.get("status") or {}
+        event = loaded(written.after) if written.key[0] == EVENTS.plural else None
+        if event is not None:
+            status = self._cluster.resource.get("status") or {}
             leader = (status.get("quorum") or {}).get("leaderID", -1)
             self.told.append((event["reason"], event["message"], leader))
 
