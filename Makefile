@@ -8,6 +8,7 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 UV_VERSION := 0.13.8
 KAFKA_VERSION ?= 4.4.0
+OLDER_KAFKA_VERSIONS ?= 4.1.2 3.9.2
 WORKERS ?= 3
 STORMS ?= 2000
 SEED ?= 1
@@ -146,7 +147,9 @@ test: ## everything but the full end-to-end run, soak and bench; under an hour f
 	@$(MAKE) test-e2e
 
 .PHONY: e2e
-e2e: testbed ## all end-to-end scenarios
+e2e: testbed ## all end-to-end scenarios; those of upgrades need Kafka's older releases too
+	@for version in $(OLDER_KAFKA_VERSIONS); do $(TESTBED) base-images --kafka $$version > /dev/null; done
+	@$(TESTBED) load $(OLDER_KAFKA_VERSIONS:%=testbed/kafka:%)
 	$(INSIDE) $(PYTEST) e2e/scenarios -m "not bench"
 
 .PHONY: bench

@@ -1,4 +1,8 @@
-"""A plain broker beside the quorum: one pod from Kafka's image, on the control plane, which no scenario takes down."""
+"""A plain broker beside the quorum: one pod from Kafka's image.
+
+By default it has an empty disk and runs on the control plane, which no scenario takes down; with a claim it runs where
+its disk is, on a worker, and may be made anew from another release on the same disk.
+"""
 
 import json
 from dataclasses import dataclass
@@ -10,25 +14,47 @@ from harness.quorum import Quorum
 from harness.shell import Json, get, kubectl, run, wait_until
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.names import host_name
+from kafka_quorum.resources.properties import JAVA_SECURITY
 
-KAFKA_IMAGE = "testbed/kafka:4.4.0"
-_PORT = 9092
+NEWEST = "4.4.0"
+KAFKA_IMAGE = f"testbed/kafka:{NEWEST}"
+PORT = 9092
+LABEL = "broker"
 _START_TIMEOUT_S = 120.0
+_SHUTDOWN_TIMEOUT_S = 60
 _SCRIPT = """\
 set -eu
-printf '%s\\n' "$PROPERTIES" "advertised.listeners=PLAINTEXT://$POD_IP:9092" > /data/server.properties
+printf '%s\\n' "$PROPERTIES" "advertised.listeners=PLAINTEXT://${ADDRESS:-$POD_IP}:9092" > /data/server.properties
+printf '%s' "$JAVA_SECURITY" > /data/java.security
 /opt/kafka/bin/kafka-storage.sh format --ignore-formatted --config /data/server.properties --cluster-id "$CLUSTER_ID"
 exec /opt/kafka/bin/kafka-server-start.sh /data/server.properties
 """
+_ROLE = "node-role.kubernetes.io/control-plane"
+_ON_THE_CONTROL_PLANE: Json = {
+    "volumes": [{"name": "data", "emptyDir": {}}],
+    "nodeSelector": {_ROLE: ""},
+    "tolerations": [{"key": _ROLE, "operator": "Exists"}],
+    "terminationGracePeriodSeconds": 5,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
-    """A broker of a quorum. `controllers` are the node ids that it looks for the quorum at."""
+    """A broker of a quorum. `controllers` are the node ids that it looks for the quorum at.
+
+    With `fresh_names` Java remembers their addresses no longer than in the operator's pods; by default for 30 seconds.
+    `static` names them as the voters, which must be all of them, as brokers of a static quorum do. `address` is where
+    clients find it, if not at its pod. `claim` is its disk's claim; empty for a disk that ends with the pod.
+    """
 
     quorum: Quorum
     node_id: int
     controllers: tuple[int, ...]
+    version: str = NEWEST
+    static: bool = False
+    address: str = ""
+    claim: str = ""
+    fresh_names: bool = False
 
     @property
     def pod(self) -> str:
@@ -39,7 +65,15 @@ class Broker:
         """Make the pod; wait until it answers as a member of the cluster."""
         kubectl("-n", self.quorum.namespace, "create", "-f", "-", stdin=json.dumps(self._pod()))
         if wait:
-            wait_until(f"{self.pod} answers", self._answers, _START_TIMEOUT_S)
+            self.wait_answers()
+
+    def wait_answers(self) -> None:
+        """Wait until it answers as a member of the cluster."""
+        wait_until(f"{self.pod} answers", self._answers, _START_TIMEOUT_S)
+
+    def shut_down(self) -> None:
+        """Take the pod away as a person does: it hands over what it leads, and is gone when this returns."""
+        kubectl("-n", self.quorum.namespace, "delete", "pod", self.pod, timeout_s=_SHUTDOWN_TIMEOUT_S + 30)
 
     def stop(self) -> None:
         """Take the pod away at once."""
@@ -50,7 +84,7 @@ class Broker:
         """A client of this broker."""
         address = get(self.quorum.namespace, "pod", self.pod)["status"]["podIP"]
         # Its own words about connections would go to standard error, in the middle of a report.
-        return AdminClient({"bootstrap.servers": f"{address}:{_PORT}", "log_level": 0})
+        return AdminClient({"bootstrap.servers": f"{address}:{PORT}", "log_level": 0})
 
     def _answers(self) -> bool:
         status = get(self.quorum.namespace, "pod", self.pod)["status"]
@@ -62,14 +96,19 @@ class Broker:
             return False
 
     def _properties(self) -> str:
-        names = (host_name(self.quorum.namespace, self.quorum.name, NodeID(number)) for number in self.controllers)
+        hosts = {
+            number: f"{host_name(self.quorum.namespace, self.quorum.name, NodeID(number))}:9093"
+            for number in self.controllers
+        }
+        voters = {"controller.quorum.voters": ",".join(f"{number}@{host}" for number, host in hosts.items())}
+        ways_in = {"controller.quorum.bootstrap.servers": ",".join(hosts.values())}
         rows = {
             "process.roles": "broker",
             "node.id": self.node_id,
-            "listeners": f"PLAINTEXT://:{_PORT}",
+            "listeners": f"PLAINTEXT://:{PORT}",
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "controller.quorum.bootstrap.servers": ",".join(f"{name}:9093" for name in names),
+            **(voters if self.static else ways_in),
             "log.dirs": "/data/log",
             "log.index.size.max.bytes": 65536,
             "offsets.topic.replication.factor": 1,
@@ -82,27 +121,26 @@ class Broker:
             "CLUSTER_ID": self.quorum.record()["cluster_id"],
             "KAFKA_HEAP_OPTS": "-Xmx256m",
             "EXTRA_ARGS": "",
+            "ADDRESS": self.address,
+            "JAVA_SECURITY": JAVA_SECURITY if self.fresh_names else "",
+            "KAFKA_OPTS": "-Djava.security.properties=/data/java.security" if self.fresh_names else "",
             "LOG_DIR": "/data",
         }
         env: list[Json] = [{"name": name, "value": value} for name, value in variables.items()]
         env.append({"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}})
         container = {
             "name": "kafka",
-            "image": KAFKA_IMAGE,
+            "image": f"testbed/kafka:{self.version}",
             "imagePullPolicy": "IfNotPresent",
             "command": ["sh", "-c", _SCRIPT],
             "env": env,
-            "readinessProbe": {"tcpSocket": {"port": _PORT}, "periodSeconds": 1},
+            "readinessProbe": {"tcpSocket": {"port": PORT}, "periodSeconds": 1},
             "volumeMounts": [{"name": "data", "mountPath": "/data"}],
             "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         }
-        role = "node-role.kubernetes.io/control-plane"
         spec = {
             "containers": [container],
-            "volumes": [{"name": "data", "emptyDir": {}}],
-            "nodeSelector": {role: ""},
-            "tolerations": [{"key": role, "operator": "Exists"}],
-            "terminationGracePeriodSeconds": 5,
+            **(self._on_its_claim() if self.claim else _ON_THE_CONTROL_PLANE),
             "securityContext": {
                 "runAsNonRoot": True,
                 "runAsUser": 1000,
@@ -111,5 +149,10 @@ class Broker:
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
         }
-        metadata = {"name": self.pod, "namespace": self.quorum.namespace}
+        labels = {LABEL: str(self.node_id)}
+        metadata = {"name": self.pod, "namespace": self.quorum.namespace, "labels": labels}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+    def _on_its_claim(self) -> Json:
+        volume = {"name": "data", "persistentVolumeClaim": {"claimName": self.claim}}
+        return {"volumes": [volume], "terminationGracePeriodSeconds": _SHUTDOWN_TIMEOUT_S}

@@ -10,11 +10,11 @@ from harness import nodes
 from harness.shell import Json, get, items, kubectl, run, wait_until
 from kafka_quorum.errors import KafkaError
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.quorum import Endpoint, QuorumAnswer
+from kafka_quorum.model.quorum import Endpoint, NodeVersions, QuorumAnswer
 from kafka_quorum.wire.admin import KafkaControllers
 
 READY_TIMEOUT_S = 120.0
-_PORT = 9093
+PORT = 9093
 _SMALL: Json = {
     "kafka": {"version": "4.4.0"},
     "controllers": {"replicas": 3, "storage": {"size": "1Gi"}, "jvm": {"heap": "128Mi"}},
@@ -137,6 +137,18 @@ class Quorum:
         ours = (row for row in items(self.namespace, "events") if row["involvedObject"].get("kind") == "KafkaQuorum")
         return sorted(ours, key=lambda row: int(row["metadata"]["resourceVersion"]))
 
+    def images(self) -> dict[int, str]:
+        """Kafka's image in each controller's pod."""
+        return {node_id: pod["spec"]["containers"][0]["image"] for node_id, pod in self.pods().items()}
+
+    def properties(self) -> dict[int, str]:
+        """The server properties that each controller's pod was made with."""
+        found = {}
+        for node_id, pod in self.pods().items():
+            (name,) = (row["configMap"]["name"] for row in pod["spec"]["volumes"] if "configMap" in row)
+            found[node_id] = get(self.namespace, "configmap", name)["data"][f"{node_id}.properties"]
+        return found
+
     # --- its disks ------------------------------------------------------------------------------------------------
 
     def disks(self) -> dict[str, dict[str, str]]:
@@ -163,13 +175,23 @@ class Quorum:
         answer = self.describe()
         return frozenset(str(row.key) for row in answer.observers) if answer else frozenset()
 
+    def versions(self) -> dict[int, NodeVersions]:
+        """What each running controller says that it supports, and has as finalized."""
+        return asyncio.run(_versions(self._endpoints()))
+
+    def levels(self) -> dict[str, int]:
+        """The finalized levels, as the controller with the latest ones has them."""
+        rows = self.versions().values()
+        latest = max(rows, key=lambda row: row.finalized_epoch, default=None)
+        return {row.name: row.level for row in latest.finalized} if latest else {}
+
     def cluster_ids(self) -> frozenset[str]:
         """The cluster ids that the running controllers answer with."""
         return asyncio.run(_cluster_ids(self._endpoints()))
 
     def _endpoints(self) -> tuple[Endpoint, ...]:
         with_address = ((node_id, pod["status"].get("podIP")) for node_id, pod in self.pods().items())
-        return tuple(Endpoint(node_id=NodeID(n), host=address, port=_PORT) for n, address in with_address if address)
+        return tuple(Endpoint(node_id=NodeID(n), host=address, port=PORT) for n, address in with_address if address)
 
     def _kubectl(self, *arguments: str, timeout_s: float = 60.0) -> str:
         return kubectl("-n", self.namespace, *arguments, timeout_s=timeout_s)
@@ -203,6 +225,18 @@ async def _describe(endpoints: Iterable[Endpoint]) -> QuorumAnswer | None:
             best = answer
     await controllers.close()
     return best
+
+
+async def _versions(endpoints: Iterable[Endpoint]) -> dict[int, NodeVersions]:
+    controllers = KafkaControllers()
+    found = {}
+    for endpoint in endpoints:
+        try:
+            found[int(endpoint.node_id)] = await controllers.api_versions(endpoint)
+        except KafkaError:
+            continue
+    await controllers.close()
+    return found
 
 
 async def _cluster_ids(endpoints: Iterable[Endpoint]) -> frozenset[str]:

@@ -1,4 +1,6 @@
-"""A user of the quorum: writes metadata through a plain broker all the time, and asks for all of it again at the end.
+"""A user of the quorum: writes metadata through plain brokers all the time, and asks for all of it again at the end.
+
+The broker is its own, beside a scenario that has none, or it is any of those that the scenario has.
 
 Each write is a value of its own (a SCRAM user with its own number of iterations; every tenth a topic), so that each
 one that was acknowledged can be looked for. They go one after the other, as fast as `INTERVAL_S` allows: from one
@@ -21,6 +23,7 @@ from confluent_kafka.admin._scram import ScramCredentialInfo, ScramMechanism, Us
 from confluent_kafka.cimpl import NewTopic
 
 from harness.broker import Broker
+from harness.brokers import Brokers
 from harness.quorum import Quorum
 from harness.shell import wait_until
 
@@ -65,20 +68,30 @@ class Account:
 class Writer:
     """Writes from entering to leaving; `finish` reads everything back."""
 
-    def __init__(self, quorum: Quorum, node_ids: Iterable[int], interval_s: float = INTERVAL_S) -> None:
-        """`node_ids` are all controllers that there will ever be: the brokers' ways into the quorum."""
-        self._quorum, self._interval_s = quorum, interval_s
+    def __init__(
+        self,
+        quorum: Quorum,
+        node_ids: Iterable[int],
+        interval_s: float = INTERVAL_S,
+        brokers: Brokers | None = None,
+    ) -> None:
+        """`node_ids` are all controllers that there will ever be: the ways into the quorum of a broker of its own.
+
+        With `brokers`, which run already, it writes through all of them, and reads through another of their release.
+        """
+        self._interval_s, self._brokers = interval_s, brokers
         ids = tuple(node_ids)
-        self._brokers = [Broker(quorum=quorum, node_id=number, controllers=ids) for number in (_WRITER_ID, _READER_ID)]
+        self._own = Broker(quorum=quorum, node_id=_WRITER_ID, controllers=ids) if brokers is None else None
+        self._reader = Broker(quorum=quorum, node_id=_READER_ID, controllers=ids)
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self._account = Account()
 
     def __enter__(self) -> Self:
         """Start the broker, and write: returns when the first writes are acknowledged."""
-        self._brokers[0].start()
-        client = self._brokers[0].client()
-        self._thread = threading.Thread(target=self._run, args=(client,), daemon=True)
+        if self._own is not None:
+            self._own.start()
+        self._thread = threading.Thread(target=self._run, args=(self._client(),), daemon=True)
         self._thread.start()
         self.wait_acknowledged()
         return self
@@ -86,10 +99,11 @@ class Writer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop writing, and take the brokers away."""
+        """Stop writing, and take its brokers away."""
         self._stop()
-        for broker in self._brokers:
-            broker.stop()
+        for broker in (self._own, self._reader):
+            if broker is not None:
+                broker.stop()
 
     @property
     def account(self) -> Account:
@@ -104,9 +118,10 @@ class Writer:
     def finish(self) -> Account:
         """Stop, and read everything back through a broker that knows nothing yet."""
         self._stop()
-        reader = self._brokers[1]
-        reader.start()
-        client, account = reader.client(), self._account
+        if self._brokers is not None:
+            self._reader = self._brokers.newcomer()
+        self._reader.start()
+        client, account = self._reader.client(), self._account
 
         def missing() -> tuple[str, ...]:
             there = _read(client)
@@ -122,6 +137,12 @@ class Writer:
             time.sleep(0.5)  # a broker that has just started still catches up
         print(account)
         return account
+
+    def _client(self) -> AdminClient:
+        if self._brokers is not None:
+            return self._brokers.client()
+        assert self._own is not None
+        return self._own.client()
 
     def _stop(self) -> None:
         self._stopped.set()

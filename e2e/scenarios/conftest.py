@@ -9,17 +9,18 @@ from contextlib import ExitStack
 import pytest
 
 from harness import operator
-from harness.broker import KAFKA_IMAGE
+from harness.broker import KAFKA_IMAGE, NEWEST
 from harness.quorum import Quorum
 from harness.shell import kubectl, run, succeed
 from harness.writer import Writer
-from testbed.config import SOURCE
+from testbed.config import KAFKA_VERSIONS, SOURCE
 
 Make = Callable[[str], Quorum]
 Write = Callable[[Quorum], Writer]
 
 WAYS_IN = range(3000, 3008)
 """The node ids at which a writer's broker looks for the quorum: all that any scenario uses."""
+OLDER_IMAGES = tuple(f"testbed/kafka:{version}" for version in KAFKA_VERSIONS if version != NEWEST)
 _QUORUMS = pytest.StashKey[list[Quorum]]()
 
 
@@ -101,6 +102,12 @@ def ready(quorum: Quorum) -> Quorum:
 def kafka_everywhere() -> None:
     """Kafka's image is on the control plane too, where the writers' brokers run."""
     succeed(sys.executable, str(SOURCE), "load", KAFKA_IMAGE, "--all-nodes", timeout_s=240)
+
+
+@pytest.fixture(scope="session")
+def older_kafka() -> None:
+    """The images of the older releases are on the workers, where all pods run but those of the writers' brokers."""
+    succeed(sys.executable, str(SOURCE), "load", *OLDER_IMAGES, timeout_s=480)
 
 
 @pytest.fixture

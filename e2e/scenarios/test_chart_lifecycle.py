@@ -138,6 +138,7 @@ def test_the_operator_may_do_what_it_needs_and_no_more(chart: Chart) -> None:
     allowed = (
         ("create", "pods"),
         ("patch", "pods/status"),
+        ("create", "pods/eviction"),
         ("update", "configmaps"),
         ("delete", "persistentvolumeclaims"),
         ("watch", chart.definition),
@@ -152,7 +153,6 @@ def test_the_operator_may_do_what_it_needs_and_no_more(chart: Chart) -> None:
         ("update", chart.definition),
         ("patch", chart.definition),
         ("create", "pods/exec"),
-        ("create", "pods/eviction"),
     )
     for verb, kind in allowed:
         assert may(chart, account, verb, kind), (verb, kind)

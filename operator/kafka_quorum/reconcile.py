@@ -16,12 +16,15 @@ from kafka_quorum.errors import KubeConflict, KubeError, KubeNotFound, NotActing
 from kafka_quorum.kube.protocol import QUORUMS, Json, KubeApi
 from kafka_quorum.model import actions
 from kafka_quorum.model.desired import Desired, FieldFault
-from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.observed import Memory, Observed
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.observed import Announced, Memory, Observed, StepCheck
 from kafka_quorum.model.plan import Outcome, Plan, Verdict
+from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.observe import gather, nodes
 from kafka_quorum.observe.gather import Look, Snapshot
 from kafka_quorum.observe.quorum import FETCH_TIMEOUT_MS
+from kafka_quorum.observe.soak import soaked
+from kafka_quorum.plan import levels
 from kafka_quorum.plan.planner import plan
 from kafka_quorum.settings import Clock, IdSource, Settings
 from kafka_quorum.status import spec_accepted
@@ -32,6 +35,7 @@ from kafka_quorum.wire.protocol import Controllers
 
 _FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms"
 _FAILED_REQUEUE_S = 1.0
+_ANNOUNCED_FOR_S = 60.0
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +70,14 @@ class PassResult:
     def failed(self) -> bool:
         """Whether an action was not done: the next pass follows after a growing pause."""
         return any(not outcome.done for outcome in self.outcomes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Checks:
+    """What the leader said of steps, and of these what is remembered."""
+
+    answers: tuple[tuple[FeatureStep, Knowable[StepCheck]], ...]
+    announced: Announced | None
 
 
 class Witness(Protocol):
@@ -182,7 +194,7 @@ class Reconciler:
             requeue_s=_FAILED_REQUEUE_S if failed else min(planned.requeue_s, self._settings.tick_s),
             again=bool(planned.actions) and not failed,
             gone=False,
-            urgent=observed.status.operation is not None,
+            urgent=observed.status.operation is not None or observed.status.feature_operation is not None,
         )
 
     def _idle(self) -> PassResult:
@@ -190,14 +202,30 @@ class Reconciler:
 
     async def _observe(self, key: QuorumKey, taken: Snapshot, desired: Desired) -> Observed:
         """Look at the quorum, and at the nodes of what does not fetch."""
-        seen = gather.observed(taken, await self._look(key, taken, desired))
+        looked = await self._look(key, taken, desired)
+        seen = gather.observed(taken, looked)
         answers = await gather.kube_nodes(self._kube, nodes.suspects(seen))
-        seen = replace(seen, kube_nodes=answers)
-        self._memories[key] = nodes.agreed(seen, self._clock.monotonic())
+        checks = await self._checks(desired, seen, looked)
+        seen = replace(seen, kube_nodes=answers, checks=checks.answers)
+        now_s = self._clock.monotonic()
+        soak = soaked(seen, now_s)
+        self._memories[key] = replace(nodes.agreed(seen, now_s), soak=soak, announced=checks.announced)
         seen = replace(seen, memory=self._memories[key])
         if self._witness is not None:
             self._witness.saw(key.namespace, key.name, seen)
         return seen
+
+    async def _checks(self, desired: Desired, seen: Observed, looked: Look) -> _Checks:
+        """What the leader says of the next step, in every look; and of what could be raised, once a minute."""
+        asked = await gather.checks(self._controllers, looked.leader, levels.questions(desired, seen, seen.record))
+        could = levels.announced(desired, seen, seen.record)
+        told, now_s = seen.memory.announced, self._clock.monotonic()
+        fresh = told is not None and now_s - told.at_s < _ANNOUNCED_FOR_S
+        if could and (told is None or not fresh or tuple(step for step, _ in told.checks) != could):
+            answers = await gather.checks(self._controllers, looked.leader, could)
+            told = Announced(at_s=now_s, checks=answers) if answers else None
+        kept = told.checks if told is not None and could else ()
+        return _Checks(answers=(*asked, *kept), announced=told if could else None)
 
     async def _look(self, key: QuorumKey, taken: Snapshot, desired: Desired) -> Look:
         return await gather.look(
@@ -219,7 +247,7 @@ class Reconciler:
 
     async def _present(self, taken: Snapshot, done: Pass) -> Json:
         """The resource as it is after the acts of this pass: a write of the operation has changed it."""
-        kinds = (actions.BeginOperation, actions.FinishOperation)
+        kinds = (actions.BeginOperation, actions.BeginFeatureStep, actions.FinishOperation)
         if not any(isinstance(action, kinds) for action in done.plan.actions):
             return taken.resource
         metadata = taken.resource["metadata"]
@@ -265,8 +293,8 @@ class Reconciler:
         for outcome in outcomes:
             logger.log(logging.INFO if outcome.done else logging.WARNING, "%s: %s", key, outcome.message)
         for outcome in outcomes:
-            if outcome.message in known:
-                continue  # the same failure again: said once
+            if outcome.message in known or outcome.held:
+                continue  # the same failure again, or none at all
             reason = narrate(outcome.action)[0] if outcome.done else "ActionFailed"
             try:
                 await self._executor.event(resource, reason, outcome.message, warning=not outcome.done)

@@ -10,7 +10,7 @@ from kafka_quorum.act.narrate import narrate
 from kafka_quorum.model import actions as act
 from kafka_quorum.model.actions import Action, RecordChange
 from kafka_quorum.model.ids import DirectoryID
-from kafka_quorum.model.quorum import AddVoter, Endpoint, RemoveVoter
+from kafka_quorum.model.quorum import AddVoter, Endpoint, FeatureStep, RemoveVoter
 
 POD = pod(running(), node(running(), 3001))
 CLAIM = claim(running(), node(running(), 3001))
@@ -70,6 +70,38 @@ EVERY: list[tuple[Action, str, str]] = [
         ),
         "RemoveRaftVoter",
         f"{key(3003)} was removed at controller 3000",
+    ),
+    (act.RestartPod(pod=POD, evict=True, message="restarts from revision 2"), "PodRestarted", "from revision 2"),
+    (
+        act.BeginFeatureStep(step=FeatureStep(name="metadata.version", level=28), present=27),
+        "FeatureStepBegun",
+        "metadata.version will be raised from 4.1-IV1 (27) to 4.2-IV0 (28)",
+    ),
+    (
+        act.BeginFeatureStep(step=FeatureStep(name="group.version", level=0, downgrade=True), present=1),
+        "FeatureStepBegun",
+        "group.version will be lowered from 1 to 0",
+    ),
+    (
+        act.StepFeature(
+            leader=Endpoint(node_id=IDS[0], host="h", port=1),
+            step=FeatureStep(name="metadata.version", level=28),
+            judged_at_s=0.0,
+        ),
+        "StepFeature",
+        "metadata.version was set to 4.2-IV0 (28) at 3000",
+    ),
+    (
+        act.CureGhost(
+            leader=Endpoint(node_id=IDS[0], host="h", port=1),
+            node_id=IDS[2],
+            listeners=(),
+            supported=(),
+            message="controller 3002 is unregistered",
+            judged_at_s=0.0,
+        ),
+        "GhostCured",
+        "controller 3002 is unregistered",
     ),
     (act.FinishOperation(id="x", reason="Completed", message="is added"), "OperationCompleted", "is added"),
 ]

@@ -193,14 +193,11 @@ def _identity() -> list[Refused]:
             words=rules.CLUSTER_ID_FORM.message,
             by_server=False,
         ),
-        *(
-            Refused(
-                name=f"bootstrap.mode {mode}",
-                patch={"bootstrap": {"mode": mode}},
-                field="spec.bootstrap.mode",
-                words=rules.MODE_LATER.message,
-            )
-            for mode in ("Static", "Adopt")
+        Refused(
+            name="bootstrap.mode Adopt",
+            patch={"bootstrap": {"mode": "Adopt"}},
+            field="spec.bootstrap.mode",
+            words=rules.MODE_LATER.message,
         ),
     ]
 
@@ -479,6 +476,8 @@ ACCEPTED: dict[str, Json] = {
     "the most": _controllers(replicas=rules.REPLICA_LIMIT),
     "ids": _controllers(nodeIDs=[0, 7, 2**31 - 1]),
     "standalone": {"bootstrap": {"mode": "Standalone"}},
+    "static": {"bootstrap": {"mode": "Static"}},
+    "safe downgrade": {"kafka": {"version": "4.4.0", "features": {"downgrade": "Safe"}}},
     "a cluster id": {"clusterID": CLUSTER_ID},
     "a timeout of the quorum": _config("controller.quorum.fetch.timeout.ms", "4000"),
     "properties": _controllers(config={"metadata.log.max.record.bytes.between.snapshots": "1", "a-b_c.D": " x\\ = é "}),

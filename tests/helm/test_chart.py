@@ -17,6 +17,7 @@ QUORUM_RULES: dict[str, set[str]] = {
     "kafkaquorum.io/kafkaquorums": {"get", "list", "watch"},
     "kafkaquorum.io/kafkaquorums/status": {"patch"},
     "/pods": {"list", "watch", "create", "patch", "delete"},
+    "/pods/eviction": {"create"},
     "/pods/status": {"patch"},
     "/persistentvolumeclaims": {"get", "list", "watch", "create", "patch", "delete"},
     "/configmaps": {"get", "list", "create", "update", "patch", "delete"},
@@ -25,7 +26,7 @@ QUORUM_RULES: dict[str, set[str]] = {
     "apps/controllerrevisions": {"list", "create"},
     "/events": {"create"},
 }
-"""Everything that the operator may do in a namespace. No secrets, no evictions."""
+"""Everything that the operator may do in a namespace. No secrets."""
 
 
 def rendered(*options: str) -> list[Json]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_quorum.kube.protocol import Json, ResourceType
+from kafka_quorum.kube.protocol import PODS, Json, ResourceType
 
 
 def merge(old: Any, patch: Any) -> Any:  # noqa: ANN401 - any JSON
@@ -134,3 +134,10 @@ class RecordingKube:
         options = (("uid", uid), ("resource_version", resource_version), *((("ended", ended),) if ended else ()))
         self._called(Call(verb="delete", plural=resource.plural, name=name, options=options))
         self.objects.pop((resource.plural, name), None)
+
+    async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
+        """Note an eviction."""
+        assert namespace
+        options = (("uid", uid), ("resource_version", resource_version))
+        self._called(Call(verb="evict", plural=PODS.plural, name=name, options=options))
+        self.objects.pop((PODS.plural, name), None)

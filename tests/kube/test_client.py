@@ -14,6 +14,7 @@ from kafka_quorum.errors import (
     KubeAlreadyExists,
     KubeConflict,
     KubeError,
+    KubeHeld,
     KubeNotFound,
     KubeRefused,
     KubeUnavailable,
@@ -164,6 +165,65 @@ async def test_answers_become_errors(status: int, reason: str, error: type[KubeE
             await client.create(PODS, "ns", {"metadata": {"name": "x"}})
     assert type(caught.value) is error
     assert caught.value.outcome_unknown is unknown
+
+
+BUDGET = {"reason": "DisruptionBudget", "message": "The disruption budget q-voters needs 2 healthy pods and has 2"}
+TOO_MANY = {"reason": "TooManyRequests", "message": "Cannot evict pod."}
+
+
+async def test_an_eviction_names_exactly_one_pod() -> None:
+    """It goes to the pod's own subresource, with uid and resource version as preconditions and the pod's own grace.
+
+    The same is asked before, to no effect: a precondition that fails would hold the budget for minutes.
+    """
+    server = Server(status=201, body={"kind": "Status", "status": "Success"})
+    async with connected(server) as client:
+        await client.evict("ns", "x", uid="u", resource_version="7")
+    asked, row = server.sent
+    assert (asked.query, row.query) == ({"dryRun": "All"}, {})
+    assert asked.body == row.body
+    assert {(sent.method, sent.path) for sent in server.sent} == {("POST", "/api/v1/namespaces/ns/pods/x/eviction")}
+    assert row.body == {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": "x", "namespace": "ns"},
+        "deleteOptions": {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": "u", "resourceVersion": "7"},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error", "unknown"),
+    [
+        pytest.param(429, TOO_MANY | {"details": {"causes": [BUDGET]}}, KubeHeld, False, id="budget"),
+        pytest.param(429, TOO_MANY | {"details": {"retryAfterSeconds": 1}}, KubeUnavailable, True, id="overload"),
+        pytest.param(429, "Too many requests", KubeUnavailable, True, id="no-status"),
+        pytest.param(429, TOO_MANY | {"details": {"causes": [{"reason": "X"}]}}, KubeUnavailable, True, id="other"),
+        pytest.param(404, {"reason": "NotFound", "message": "gone"}, KubeNotFound, False, id="gone"),
+        pytest.param(409, {"reason": "Conflict", "message": "uid"}, KubeConflict, False, id="another"),
+        pytest.param(500, {"reason": "InternalError", "message": "two"}, KubeUnavailable, True, id="two-budgets"),
+    ],
+)
+async def test_answers_to_an_eviction(status: int, body: object, error: type[KubeError], unknown: bool) -> None:  # noqa: FBT001 - a column of the table
+    """A budget's no is a no, an overloaded server's is none although both are 429. Nothing is sent after either."""
+    server = Server(status=status, body=body)
+    async with connected(server) as client:
+        with pytest.raises(error, match="POST /api/v1/namespaces/ns/pods/x/eviction: ") as caught:
+            await client.evict("ns", "x", uid="u", resource_version="7")
+    assert [row.query for row in server.sent] == [{"dryRun": "All"}]
+    assert type(caught.value) is error
+    assert caught.value.outcome_unknown is unknown
+
+
+async def test_what_holds_an_eviction_is_told_in_the_budgets_words() -> None:
+    """The server's sentence and the budget's own: how many pods it needs, and how many it has."""
+    body = TOO_MANY | {"details": {"causes": [BUDGET]}}
+    async with connected(Server(status=429, body=body)) as client:
+        with pytest.raises(KubeHeld, match=r"Cannot evict pod\. The disruption budget q-voters needs 2 healthy pods"):
+            await client.evict("ns", "x", uid="u", resource_version="7")
 
 
 async def test_only_the_servers_own_no_is_a_no() -> None:

@@ -21,14 +21,14 @@ from tests.live.process import ServerProcess
 from tests.live.recorder import Recorder
 from tests.live.storage import read_properties
 from tests.live.waiting import NeverHappenedError, wait_for
-from tests.simulation.budgets import evict
 from tests.simulation.clock import VirtualClock
 from tests.simulation.kube_model import KubeModel, Written, claims_of
 
-from kafka_quorum.kube.protocol import CLAIMS, NODES, PODS, QUORUMS, Json, ResourceType
+from kafka_quorum.errors import KubeHeld
+from kafka_quorum.kube.protocol import BUDGETS, CLAIMS, NODES, PODS, QUORUMS, Json, ResourceType
 from kafka_quorum.loops import Loops
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
-from kafka_quorum.model.names import LABEL_NODE, LABEL_QUORUM
+from kafka_quorum.model.names import GATE, LABEL_NODE, LABEL_QUORUM
 from kafka_quorum.model.quorum import QuorumAnswer
 from kafka_quorum.reconcile import QuorumKey, Reconciler, Witness
 from kafka_quorum.resources.properties import DATA_PATH, LOG_DIR
@@ -119,8 +119,19 @@ class LiveKube:
         )
 
     async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
-        """Evict exactly this pod."""
-        await self._ask(lambda: evict(self._kube, namespace, name, uid=uid, resource_version=resource_version))
+        """Delete exactly this pod, unless a disruption budget needs it: a voter is healthy while its gate is open."""
+
+        def let_go() -> None:
+            pod = self._kube.get(PODS, namespace, name)
+            for budget in self._kube.list(BUDGETS, namespace, {}) if pod is not None else ():
+                labels, least = budget["spec"]["selector"]["matchLabels"], budget["spec"]["minAvailable"]
+                healthy = [one["metadata"]["name"] for one in self._kube.list(PODS, namespace, labels) if _healthy(one)]
+                if name in healthy and len(healthy) <= least:
+                    words = f"needs {least} healthy pods and has {len(healthy)} currently"
+                    raise KubeHeld(f"the disruption budget {budget['metadata']['name']} {words}")
+            self._kube.delete(PODS, namespace, name, uid=uid, resource_version=resource_version)
+
+        await self._ask(let_go)
 
     async def _ask(self, request: Callable[[], T]) -> T:
         await asyncio.sleep(0)  # others get their turn, as with any request
@@ -129,6 +140,11 @@ class LiveKube:
             return request()
         finally:
             self._kube.operator_writes = False
+
+
+def _healthy(pod: Json) -> bool:
+    gates = {row["type"]: row["status"] for row in pod.get("status", {}).get("conditions", [])}
+    return gates.get(GATE) == "True" and "deletionTimestamp" not in pod["metadata"]
 
 
 class _Faults(logging.Handler):
@@ -145,12 +161,14 @@ class _Faults(logging.Handler):
 class LiveCluster:
     """One quorum, its operator, and everything around them. `close` ends every process."""
 
-    def __init__(self, kafka: Kafka, directory: Path, witness: Witness | None = None) -> None:
-        """Nodes, and nothing else yet. `witness` is told of what the operator sees."""
+    def __init__(
+        self, kafka: Kafka, directory: Path, witness: Witness | None = None, others: tuple[Kafka, ...] = ()
+    ) -> None:
+        """Nodes, and nothing else yet. `witness` is told of what the operator sees; `others` are further releases."""
         self._witness = witness
         self._clock = RunningClock()
         self.kube = KubeModel(self._clock)
-        self.kubelet = LiveKubelet(self.kube, self._clock, Runtime(kafka=kafka, directory=directory))
+        self.kubelet = LiveKubelet(self.kube, self._clock, Runtime(releases=(kafka, *others), directory=directory))
         self.recorder = Recorder(lambda: self.kubelet.endpoints)
         self._controllers = KafkaControllers()
         self._loops: Loops | None = None

@@ -21,6 +21,7 @@ CHANGES: dict[str, Any] = {
     "jvm_options": ("-Da=b",),
     "template_metadata": '{"labels":{}}',
     "template_spec": '{"affinity":{}}',
+    "static_voters": IDS,
 }
 
 

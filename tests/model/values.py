@@ -6,14 +6,17 @@ an unchanged `at_rest()` has nothing to do.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
+from kafka_quorum.api.features import default_levels, supported_by
+from kafka_quorum.api.release import parse_release
 from kafka_quorum.model import names
 from kafka_quorum.model.desired import (
     BootstrapMode,
     ControllerListener,
     Cure,
     Desired,
+    Downgrade,
     FeaturePolicy,
     Replacement,
     Runtime,
@@ -27,6 +30,7 @@ from kafka_quorum.model.identity import (
     NodeIdentity,
     mint,
     with_claim,
+    with_levels,
     with_report,
     with_started,
 )
@@ -37,6 +41,7 @@ from kafka_quorum.model.observed import (
     Claim,
     DiskFound,
     DiskReport,
+    FeatureOperation,
     Memory,
     Observed,
     Operation,
@@ -49,7 +54,9 @@ from kafka_quorum.model.observed import (
     Running,
     SupportObject,
 )
-from kafka_quorum.model.quorum import QuorumAnswer, Replica
+from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer, Replica
+
+Versions: TypeAlias = tuple[tuple[NodeID, Knowable[NodeVersions]], ...]
 
 NAMESPACE: Final = "kafka"
 NAME: Final = "alpha"
@@ -142,6 +149,7 @@ def desired(**changes: Any) -> Desired:  # noqa: ANN401 - whatever the field hol
         replacement=Replacement(lost_disk=Cure.AUTOMATIC, lost_node=Cure.MANUAL, lost_node_after_s=600),
         feature_policy=FeaturePolicy.HOLD,
         features=(),
+        downgrade=Downgrade.FORBID,
         soak_s=60,
         runtime=runtime(),
     )
@@ -442,3 +450,33 @@ def without_pod(observed: Observed, node_id: int) -> Observed:
 def without_claim(observed: Observed, node_id: int) -> Observed:
     """The same, with one node's claims gone."""
     return replace(observed, claims=tuple(one for one in observed.claims if one.node_id != node_id))
+
+
+def saying(release: str = "4.4.0", *, epoch: int = 7, **levels: int) -> NodeVersions:
+    """A controller of this release, at the release's own levels, except for these (`metadata_version=27`; 0 is off)."""
+    numbers = parse_release(release)
+    assert numbers is not None
+    supported, defaults = supported_by(numbers), default_levels(numbers)
+    assert supported is not None
+    assert defaults is not None
+    wanted = defaults | {name.replace("_", "."): level for name, level in levels.items()}
+    finalized = tuple(FinalizedFeature(name=name, level=level) for name, level in sorted(wanted.items()) if level)
+    return NodeVersions(supported=supported, finalized=finalized, finalized_epoch=epoch)
+
+
+def answering(record: IdentityRecord, *, said: NodeVersions | None = None) -> Versions:
+    """Every controller says the same of itself."""
+    return tuple((of.node_id, Known(value=said or saying())) for of in record.nodes)
+
+
+def speaking(record: IdentityRecord | None = None, said: NodeVersions | None = None, **changes: Any) -> Observed:  # noqa: ANN401 - as above
+    """A quorum at rest whose controllers say what they are, and whose levels are in the record."""
+    says = said or saying()
+    known = with_levels(record or running(), says.finalized)
+    return at_rest(known, **{"versions": answering(known, said=says), **changes})
+
+
+def stepping(name: str, level: int, *, downgrade: bool = False) -> FeatureOperation:
+    """The open step of a feature to this level."""
+    step = FeatureStep(name=name, level=level, downgrade=downgrade)
+    return FeatureOperation(id="op-2", step=step, holder="operator-1", started_at="2026-01-01T00:00:00Z")

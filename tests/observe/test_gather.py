@@ -83,7 +83,11 @@ def api_server(record: IdentityRecord | None = None) -> RecordingKube:
     of = revision()
     kube.put(
         REVISIONS,
-        stored(revision_object(desired(), of.name, 1, image=of.image, inputs_hash=of.inputs_hash, spec={"a": 1})),
+        stored(
+            revision_object(
+                desired(), of.name, 1, runtime=of.runtime, image=of.image, inputs_hash=of.inputs_hash, spec={"a": 1}
+            )
+        ),
     )
     for one in known.nodes:
         body = stored(objects.claim(desired(), known, one))

@@ -181,6 +181,10 @@ class World:
                 self._pods(replace(one, deleting=one.deleting or one.uid == old.uid) for one in self.observed.pods)
             case act.DeletePod(pod=old):
                 self._pods(one for one in self.observed.pods if one.uid != old.uid)
+            case act.RestartPod(pod=old):
+                running = self._run()
+                assert self.voters <= running, "rule 5: another voter does not run"
+                self._pods(one for one in self.observed.pods if one.uid != old.uid)
             case act.MarkPod(pod=old, voter=voter, gate=gate):
                 marked = replace(old, marked_voter=voter, gate=gate)
                 self._pods(marked if one.uid == old.uid else one for one in self.observed.pods)
@@ -197,6 +201,8 @@ class World:
                 self._majority()
             case act.FinishOperation():
                 self.observed = replace(self.observed, status=replace(self.observed.status, operation=None))
+            case act.BeginFeatureStep() | act.StepFeature() | act.CureGhost():
+                raise AssertionError("no level is known here, and none is asked for")
 
     def _support(self, kind: str, name: str, facts: str) -> None:
         made = SupportObject(kind=kind, name=name, owner_uid=UID, resource_version="1", facts=facts)

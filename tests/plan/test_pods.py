@@ -29,7 +29,7 @@ from tests.model.values import (
 from tests.plan.reading import degraded, every, only, planned, reasons, verdict, wait
 
 from kafka_quorum.model import names
-from kafka_quorum.model.actions import CreatePod, DeletePod, MarkPod
+from kafka_quorum.model.actions import CreatePod, CreateRevision, DeletePod, MarkPod
 from kafka_quorum.model.identity import with_report, with_revision
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import DiskFound, Memory, Observed, Terminated, Waiting
@@ -65,10 +65,11 @@ def test_own_revision() -> None:
 
 
 def test_applied_revision_not_the_spec() -> None:
-    """A lost pod comes back as it was, whatever the spec says by now."""
+    """A lost pod comes back as it was: the spec's revision is made beside it, and rolled out one by one."""
     said = planned(without_pod(at_rest(), 3001), desired(runtime=runtime(heap="1Gi")))
-    assert only(said, CreatePod).revision == revision()
-    assert "NotSupportedYet" in reasons(said)
+    (made,) = every(said, CreatePod)
+    assert made.revision == revision()
+    assert {type(action) for action in said.actions} == {CreatePod, CreateRevision}
 
 
 def test_revision_missing() -> None:

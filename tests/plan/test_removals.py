@@ -36,7 +36,7 @@ from kafka_quorum.model.actions import (
     RemoveRaftVoter,
     WriteRecord,
 )
-from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.desired import ControllerListener, Desired
 from kafka_quorum.model.identity import (
     IdentityRecord,
     with_claim,
@@ -457,7 +457,8 @@ def test_nothing_comes_in_between() -> None:
 def test_what_waits_between_the_halves_is_told() -> None:
     """Between the halves the waits and verdicts of what is put off are told all the same."""
     look = without_pod(scene(REPLACED, (key(3000), key(3002)), (NEW,), doing=(REPLACE, NEW)), 3002)
-    said = planned(look, desired(runtime=runtime(heap="1Gi")))
+    other = runtime(listener=ControllerListener(name="CONTROLLER", port=9094))
+    said = planned(look, desired(runtime=other))
     assert only(said, AddRaftVoter).request.voter == NEW
     assert "NotSupportedYet" in reasons(said)
     assert verdict(said, "2-run").allowed

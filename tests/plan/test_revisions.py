@@ -18,12 +18,13 @@ from tests.model.values import (
     running,
     runtime,
     started,
+    support,
     with_pod,
     without_pod,
 )
 from tests.plan.reading import every, only, planned, reasons, verdict, wait
 
-from kafka_quorum.model.actions import CreateFormatter, CreateRevision, DeletePod, RecordChange, WriteRecord
+from kafka_quorum.model.actions import CreateFormatter, CreatePod, CreateRevision, DeletePod, RecordChange, WriteRecord
 from kafka_quorum.model.desired import BootstrapMode, ControllerListener, FeatureLevel
 from kafka_quorum.model.identity import BootstrapPhase, with_report, with_revision
 from kafka_quorum.model.observed import Terminated, Waiting
@@ -189,33 +190,48 @@ def test_older_image_is_held_once_begun() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "field"),
+    "changes",
     [
-        ({"release": "4.5.0"}, "spec.kafka.version"),
-        ({"image": "registry/kafka:4.4.0"}, "spec.kafka.image"),
-        ({"config": (("a", "b"),)}, "spec.kafka.config or spec.controllers.config"),
-        ({"listener": ControllerListener(name="CONTROLLER", port=9094)}, "spec.controllers.listeners"),
-        ({"heap": "1Gi"}, "spec.controllers.jvm"),
-        ({"jvm_options": ("-XX:+UseZGC",)}, "spec.controllers.jvm"),
-        ({"template_metadata": '{"labels":{"a":"b"}}'}, "spec.controllers.template.metadata"),
-        ({"template_spec": '{"priorityClassName":"high"}'}, "spec.controllers.template.spec"),
+        {"release": "4.5.0"},
+        {"image": "registry/kafka:4.4.0"},
+        {"config": (("a", "b"),)},
+        {"heap": "1Gi"},
+        {"jvm_options": ("-XX:+UseZGC",)},
+        {"template_metadata": '{"labels":{"a":"b"}}'},
+        {"template_spec": '{"priorityClassName":"high"}'},
     ],
 )
-def test_running_controllers_are_not_touched(changes: dict[str, Any], field: str) -> None:
-    """A changed spec touches no running controller, and the field is named as not supported yet."""
+def test_changed_spec_makes_its_revision(changes: dict[str, Any]) -> None:
+    """Behind the barrier a changed spec becomes a revision of its own first, once its image may run."""
     said = planned(at_rest(), desired(runtime=runtime(**changes)))
-    assert every(said, DeletePod) == []
-    assert every(said, CreateRevision) == []
+    create = only(said, CreateRevision)
+    made = revision(runtime(**changes))
+    assert (create.name, create.number, create.inputs_hash) == (made.name, 2, made.inputs_hash)
+    assert create.runtime == made.runtime
+    assert verdict(said, "7-image").allowed
+
+
+def test_listener_of_running_controllers_stays() -> None:
+    """Another listener touches nobody, and the field is named as not supported yet; what else changed is rolled."""
+    listener = ControllerListener(name="CONTROLLER", port=9094)
+    said = planned(at_rest(support=support(running(), port=9094)), desired(runtime=runtime(listener=listener)))
+    assert said.actions == ()
     held = wait(said, "NotSupportedYet")
     assert held.severity is Severity.HELD
-    assert held.message == f"not supported by this version, nothing is touched: {field} of running controllers"
+    assert held.message == (
+        "not supported by this version, nothing is touched: spec.controllers.listeners of running controllers"
+    )
+    look = at_rest(support=support(running(), port=9094))
+    both = planned(look, desired(runtime=runtime(listener=listener, heap="1Gi")))
+    assert only(both, CreateRevision).runtime == runtime(heap="1Gi")
+    assert reasons(both) == {"NotSupportedYet"}
 
 
-def test_levels_of_a_running_quorum_are_not_changed() -> None:
-    """Feature levels of a running quorum stay."""
-    said = planned(at_rest(), desired(features=LEVELS))
-    assert said.actions == ()
-    assert "levels" in wait(said, "NotSupportedYet").message
+def test_listener_before_the_barrier_is_carried_out() -> None:
+    """Before the barrier another listener simply applies."""
+    listener = ControllerListener(name="CONTROLLER", port=9094)
+    (create,) = every(planned(at_rest(bound()), desired(runtime=runtime(listener=listener))), CreateRevision)
+    assert create.runtime.listener == listener
 
 
 @pytest.mark.parametrize(
@@ -247,7 +263,7 @@ def test_only_stuck_pods_are_corrected(*, lost: bool) -> None:
     look = without_pod(look, 3001) if lost else with_pod(look, 3001, container=BACK_OFF, gate="False")
     said = planned(look, fixed())
     if lost:
-        assert not any(isinstance(action, WriteRecord) for action in said.actions)
+        assert [action.revision for action in every(said, CreatePod)] == [revision()]
         return
     write = only(said, WriteRecord)
     assert {of.node_id: of.revision for of in write.record.nodes} == {3000: None, 3001: NEWER.name, 3002: None}
@@ -255,9 +271,11 @@ def test_only_stuck_pods_are_corrected(*, lost: bool) -> None:
 
 
 def test_starting_pods_are_not_corrected() -> None:
-    """A pod that starts by itself is left to it."""
+    """A pod that starts by itself is left to it, and nobody restarts meanwhile."""
     look = with_pod(at_rest(revisions=(revision(), NEWER)), 3001, container=STARTS, gate="False")
-    assert planned(look, fixed()).actions == ()
+    said = planned(look, fixed())
+    assert said.actions == ()
+    assert wait(said, "Rolling").message == "controller 3002 restarts once 3001 is a caught-up voter again"
 
 
 def test_correction_needs_its_revision_first() -> None:
@@ -274,7 +292,7 @@ def test_older_image_corrects_nothing() -> None:
     said = planned(look, desired(runtime=runtime(release="4.0.0")))
     assert said.actions == ()
     assert not verdict(said, "7-image").allowed
-    assert {"OlderImage", "NotSupportedYet", "PodStuck"} <= reasons(said)
+    assert {"OlderImage", "PodStuck"} <= reasons(said)
 
 
 def test_image_older_than_what_ran_corrects_nothing() -> None:

@@ -24,9 +24,7 @@ from tests.model.values import (
     node,
     nothing,
     pod,
-    revision,
     running,
-    runtime,
     started,
     support,
     view,
@@ -41,9 +39,10 @@ from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityReco
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.nodes import initial_nodes
-from kafka_quorum.model.observed import Memory, Observed, QuorumView, Revision, Terminated, Waiting
+from kafka_quorum.model.observed import Memory, Observed, QuorumView, Terminated, Waiting
 from kafka_quorum.model.plan import Verdict
-from kafka_quorum.plan import safety
+from kafka_quorum.model.quorum import FeatureStep
+from kafka_quorum.plan import rolling_safety, safety
 
 WAITING = Waiting(reason="PodInitializing", message="", last_exit=None)
 LOST = with_disk_lost(running(), NodeID(3001), new_claim=False)
@@ -287,7 +286,7 @@ def retire(look: Observed, wanted: Desired | None = None) -> Verdict:
     """What the guard says of controller 3001."""
     record = running()
     present = next((one for one in look.claims if one.node_id == 3001), None)
-    return safety.may_retire_disk(wanted or desired(), look, node(record, 3001), present)
+    return safety.may_retire_disk(wanted or desired(), look, record, node(record, 3001), present)
 
 
 @pytest.mark.parametrize(
@@ -360,30 +359,6 @@ def test_replace_pod(changes: dict[str, object], *, allowed: bool) -> None:
     verdict = safety.may_replace_pod(pod(running(), node(running(), 3000), **changes))
     assert verdict.allowed is allowed
     assert "alpha-3000-g1" in verdict.reason
-
-
-# Rule 7: may_run_image
-
-
-@pytest.mark.parametrize(
-    ("formatted_with", "current", "wanted", "allowed"),
-    [
-        ("4.4.0", None, "4.4.0", True),
-        ("4.4.0", None, "4.10.0", True),
-        ("4.10.0", None, "4.9.0", False),
-        ("4.4.1", None, "4.4.0", False),
-        ("4.0.0", revision(runtime(release="4.4.0")), "4.2.0", False),
-        ("4.4.0", revision(runtime(release="4.0.0")), "4.2.0", False),
-        ("4.0.0", revision(runtime(release="4.2.0")), "4.2.0", True),
-    ],
-)
-def test_image(formatted_with: str, current: Revision | None, wanted: str, *, allowed: bool) -> None:
-    """No image older than the format, or than what ran last; releases compare as numbers."""
-    record = replace(running(), format=replace(running().format, release=formatted_with))
-    verdict = safety.may_run_image(record, current, wanted)
-    assert verdict.allowed is allowed
-    if not allowed:
-        held(verdict, wanted, "spec.kafka.version")
 
 
 # Rule 4: may_change_voters
@@ -514,9 +489,8 @@ def test_every_guard_is_listed() -> None:
         safety.may_format_newcomer(record, at_rest(), node(record, 3000)),
         safety.may_start(record, at_rest(), initial_nodes(record), NAME),
         safety.may_run(record, at_rest(), node(record, 3000), mirrored=True),
-        safety.may_retire_disk(desired(), at_rest(), node(record, 3000), None),
+        safety.may_retire_disk(desired(), at_rest(), record, node(record, 3000), None),
         safety.may_replace_pod(pod(record, node(record, 3000))),
-        safety.may_run_image(record, None, "4.4.0"),
         safety.may_change_voters(seen, key(3001), None),
         safety.may_add_voter(seen, at_rest(), key(3001), 3, ()),
         safety.may_remove_voter(seen, desired(), record, key(3001)),
@@ -527,8 +501,19 @@ def test_every_guard_is_listed() -> None:
         safety.may_drop_node(at_rest(), record, node(record, 3000)),
         safety.may_delete_claim(record, at_rest(), claim(record, node(record, 3000))),
     )
+    asked = FeatureStep(name="metadata.version", level=33)
+    said += (
+        rolling_safety.may_restart(
+            desired(), at_rest(), record, node(record, 3000), pod(record, node(record, 3000)), ""
+        ),
+        rolling_safety.may_run_image(record, at_rest(), "4.4.0"),
+        rolling_safety.may_raise(desired(), at_rest(), record, asked, ()),
+        rolling_safety.may_lower(desired(), at_rest(), record, asked, asked),
+        rolling_safety.may_cure_ghost(at_rest(), record, NodeID(3004)),
+        rolling_safety.may_drop_static(at_rest(), record),
+    )
     assert {verdict.rule for verdict in said} == set(safety.GUARDS)
-    guards = {name for name in vars(safety) if name.startswith("may_")}
+    guards = {name for part in (safety, rolling_safety) for name in vars(part) if name.startswith("may_")}
     assert len(guards) == len(safety.GUARDS)
 
 

@@ -20,6 +20,7 @@ from tests.model.values import (
     revision,
     running,
     runtime,
+    speaking,
     started,
     storage,
     support,
@@ -32,7 +33,7 @@ from tests.model.values import (
 from tests.plan.reading import every, only, planned, verdict, wait
 
 from kafka_quorum.model.actions import DeletePod, MarkPod, WriteRecord
-from kafka_quorum.model.desired import BootstrapMode, Desired, FeatureLevel
+from kafka_quorum.model.desired import BootstrapMode, ControllerListener, Desired, FeatureLevel
 from kafka_quorum.model.identity import BootstrapPhase, with_disk_lost, with_report
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import DiskFound, Memory, Observed, Terminated, Waiting
@@ -79,25 +80,29 @@ WAITS: dict[str, tuple[Observed, Desired, str, Severity, str]] = {
         Severity.PROGRESS,
         "waits for a leader: no controller runs yet",
     ),
-    "levels of a running quorum": (
-        at_rest(),
+    "lower level of a running quorum": (
+        speaking(),
         desired(features=(FeatureLevel(name="metadata.version", level=27),)),
-        "NotSupportedYet",
+        "DowngradeRefused",
         Severity.HELD,
         (
-            "not supported by this version, nothing is touched: "
-            "spec.kafka.features.levels: feature levels of a running quorum are not changed"
+            "metadata.version is not lowered to 4.1-IV1 (27): set spec.kafka.features.downgrade to Safe if it is "
+            "meant, or correct the level"
         ),
     ),
-    "two fields of a running quorum": (
+    "listener of a running quorum": (
         at_rest(),
-        desired(runtime=runtime(heap="1Gi", config=(("a", "b"),))),
+        desired(runtime=runtime(listener=ControllerListener(name="CONTROLLER", port=9094))),
         "NotSupportedYet",
         Severity.HELD,
-        (
-            "not supported by this version, nothing is touched: spec.kafka.config or spec.controllers.config of "
-            "running controllers; spec.controllers.jvm of running controllers"
-        ),
+        "not supported by this version, nothing is touched: spec.controllers.listeners of running controllers",
+    ),
+    "others than the voters of a static quorum": (
+        at_rest(replace(running(), static=True)),
+        desired(replicas=5),
+        "StaticQuorum",
+        Severity.HELD,
+        "the voters of a static quorum do not change: name kraft.version 1 in spec.kafka.features.levels first",
     ),
     "foreign files": (
         refused(DiskFound.FORMATTED),
@@ -366,7 +371,7 @@ def test_older_image_in_words() -> None:
     """An image that is too old names the way out."""
     said = planned(at_rest(revisions=()), desired(runtime=runtime(release="4.3.0")))
     assert wait(said, "OlderImage").message == (
-        "Kafka 4.3.0 is older than what this quorum was formatted with: set spec.kafka.version to 4.4.0 or later"
+        "Kafka 4.3.0 is older than 4.4.0, which this quorum has: set spec.kafka.version to 4.4.0 or later"
     )
 
 

@@ -119,7 +119,13 @@ def revision_stored(**changes: Any) -> Json:  # noqa: ANN401 - any JSON
     """A ControllerRevision as the API server gives it back, with some of its data changed."""
     of = revision(FULL, number=4)
     body = revision_object(
-        desired(runtime=FULL), of.name, 4, image=of.image, inputs_hash=of.inputs_hash, spec={"paused": False}
+        desired(runtime=FULL),
+        of.name,
+        4,
+        runtime=FULL,
+        image=of.image,
+        inputs_hash=of.inputs_hash,
+        spec={"paused": False},
     )
     read: Json = json.loads(json.dumps(body))
     read["data"] |= changes

@@ -15,20 +15,25 @@ METADATA: Final = "metadata.version"
 KRAFT: Final = "kraft.version"
 _TRANSACTION: Final = "transaction.version"
 _GROUP: Final = "group.version"
+_ELIGIBLE: Final = "eligible.leader.replicas.version"
+_SHARE: Final = "share.version"
+_STREAMS: Final = "streams.version"
 NEWEST: Final = "4.4.0"
 UNREGISTERS_SINCE: Final = 31
 """The metadata.version from which a registration can be taken back."""
 LOSSY: Final = frozenset({8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
 """The levels of metadata.version that bring records of their own: from them no safe way leads down."""
-_SINCE_4: Final = ((_GROUP, 0, 1), (KRAFT, 0, 1), (_TRANSACTION, 0, 2))
+_SINCE_4: Final = ((_ELIGIBLE, 0, 1), (_GROUP, 0, 1), (KRAFT, 0, 1), (_TRANSACTION, 0, 2))
 _RANGES: Final = {
     (3, 9): ((KRAFT, 0, 1), (METADATA, 1, 21)),
     (4, 0): (*_SINCE_4, (METADATA, 7, 25)),
-    (4, 1): (*_SINCE_4, (METADATA, 7, 27)),
-    (4, 2): (*_SINCE_4, (METADATA, 7, 29)),
-    (4, 3): (*_SINCE_4, (METADATA, 7, 30)),
-    (4, 4): (*_SINCE_4, (METADATA, 7, 33)),
+    (4, 1): (*_SINCE_4, (METADATA, 7, 27), (_SHARE, 0, 1)),
+    (4, 2): (*_SINCE_4, (METADATA, 7, 29), (_SHARE, 0, 1), (_STREAMS, 0, 1)),
+    (4, 3): (*_SINCE_4, (METADATA, 7, 30), (_SHARE, 0, 1), (_STREAMS, 0, 1)),
+    (4, 4): (*_SINCE_4, (METADATA, 7, 33), (_SHARE, 0, 2), (_STREAMS, 0, 1)),
 }
+_OFF_AT_FIRST: Final = {((4, 0), _ELIGIBLE), ((4, 1), _SHARE)}
+"""What a release supports, and does not switch on in a new cluster."""
 _UPGRADES_KRAFT_SINCE: Final = (4, 1)
 
 
@@ -42,9 +47,9 @@ def supported(release: str) -> tuple[FeatureRange, ...]:
 
 @cache
 def defaults(release: str, *, static: bool) -> Levels:
-    """What a release formats with where nothing else is asked for: every feature at its top, and kraft.version 0."""
-    rows = ((one.name, one.max_level) for one in supported(release))
-    return levels_of({name: level for name, level in rows if not (static and name == KRAFT)})
+    """What a release formats with where nothing else is asked for: all but a few features at their top."""
+    off = {name for minor, name in _OFF_AT_FIRST if minor == _minor(release)} | ({KRAFT} if static else set())
+    return levels_of({one.name: one.max_level for one in supported(release) if one.name not in off})
 
 
 def levels_of(levels: dict[str, int]) -> Levels:

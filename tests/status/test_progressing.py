@@ -1,13 +1,18 @@
 """Progressing says what is done now, or why nothing is."""
 
+from dataclasses import replace
+
 import pytest
-from tests.model.values import SILENT, at_rest, desired, nothing, runtime, started
+from tests.model.values import SILENT, at_rest, desired, nothing, running, runtime, started, support
 from tests.status.passes import done, failed
 
-from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.desired import ControllerListener, Desired
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.status.finding import Truth
 from kafka_quorum.status.progressing import progressing
+
+OTHER_PORT = runtime(listener=ControllerListener(name="CONTROLLER", port=9094))
+AT_OTHER_PORT = at_rest(support=support(running(), port=9094))
 
 
 @pytest.mark.parametrize(
@@ -15,7 +20,8 @@ from kafka_quorum.status.progressing import progressing
     [
         (at_rest(), desired(), Truth.FALSE, "Done"),
         (at_rest(), desired(paused=True), Truth.FALSE, "Paused"),
-        (at_rest(), desired(runtime=runtime(heap="1Gi")), Truth.FALSE, "NotSupportedYet"),
+        (at_rest(), desired(runtime=runtime(heap="1Gi")), Truth.TRUE, "Working"),
+        (AT_OTHER_PORT, desired(runtime=OTHER_PORT), Truth.FALSE, "NotSupportedYet"),
         (at_rest(), desired(replicas=2), Truth.TRUE, "RemovingController"),
         (nothing(), desired(), Truth.TRUE, "Working"),
         (nothing(), desired(paused=True), Truth.FALSE, "Paused"),
@@ -30,11 +36,17 @@ def test_what_is_done_or_why_nothing_is(observed: Observed, wanted: Desired, tru
     assert finding.message
 
 
-def test_unsupported_changes_are_named_by_field() -> None:
-    """A change of several fields names each."""
-    finding = progressing(done(at_rest(), desired(runtime=runtime(heap="1Gi", release="4.4.1"))))
-    assert "spec.kafka.version" in finding.message
-    assert "spec.controllers.jvm" in finding.message
+def test_an_unsupported_change_is_named_by_its_field() -> None:
+    """What is not carried out is named as the spec names it."""
+    assert "spec.controllers.listeners" in progressing(done(AT_OTHER_PORT, desired(runtime=OTHER_PORT))).message
+
+
+def test_what_is_held_is_no_failure() -> None:
+    """An action that a disruption budget put off is no failure, and its words are those of work."""
+    scene = done(nothing())
+    held = replace(scene, outcomes=tuple(replace(one, done=False, held=True) for one in scene.outcomes))
+    finding = progressing(held)
+    assert (finding.truth, finding.reason, finding.message) == (Truth.TRUE, "Working", "did it")
 
 
 def test_a_failed_action_is_named() -> None:

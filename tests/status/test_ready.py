@@ -20,12 +20,15 @@ from tests.model.values import (
 )
 from tests.status.passes import FAULT, done
 
+from kafka_quorum.model.desired import ControllerListener, Desired
 from kafka_quorum.model.identity import with_disk_lost, with_report
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.status.finding import Truth
 from kafka_quorum.status.ready import ready
+
+OTHER_PORT = runtime(listener=ControllerListener(name="CONTROLLER", port=9094))
 
 
 def lagging() -> Observed:
@@ -81,12 +84,19 @@ def test_faults_of_the_spec_are_not_ready() -> None:
     assert ready(done(faults=(FAULT,))).reason == "InvalidSpec"
 
 
-@pytest.mark.parametrize("wanted", [desired(runtime=runtime(heap="1Gi")), desired(replicas=1)])
-def test_a_change_that_is_not_supported_is_not_ready(wanted: object) -> None:
+@pytest.mark.parametrize(
+    ("wanted", "reason", "words"),
+    [
+        (desired(runtime=runtime(heap="1Gi")), "Rolling", "not made from the present spec yet: 3000, 3001, 3002"),
+        (desired(runtime=OTHER_PORT), "NotSupportedYet", "spec.controllers.listeners of running controllers"),
+        (desired(replicas=1), "VotersToRemove", "controller 3001 goes once voter 3001-"),
+    ],
+)
+def test_what_is_not_asked_for_is_not_ready(wanted: Desired, reason: str, words: str) -> None:
     """The quorum is well, but not what this generation asks for."""
-    finding = ready(done(at_rest(), wanted))  # type: ignore[arg-type]  # a column of the table
-    assert finding.truth is Truth.FALSE
-    assert finding.reason in {"NotSupportedYet", "VotersToRemove"}
+    finding = ready(done(at_rest(), wanted))
+    assert (finding.truth, finding.reason) == (Truth.FALSE, reason)
+    assert words in finding.message
 
 
 def test_a_further_controller_is_waited_for() -> None:

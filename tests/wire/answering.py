@@ -5,7 +5,16 @@ from typing import TypeAlias, TypeVar
 
 from kafka_quorum.errors import Fault, KafkaUnreachable
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.quorum import AddVoter, ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer, RemoveVoter
+from kafka_quorum.model.quorum import (
+    AddVoter,
+    ClusterAnswer,
+    Endpoint,
+    NodeVersions,
+    QuorumAnswer,
+    RegisterController,
+    RemoveVoter,
+    UpdateFeature,
+)
 
 T = TypeVar("T")
 Answer: TypeAlias = T | Exception
@@ -20,6 +29,9 @@ class AnsweringControllers:
     clusters: dict[int, Answer[ClusterAnswer]] = field(default_factory=dict)
     added: list[tuple[Endpoint, AddVoter]] = field(default_factory=list)
     removed: list[tuple[Endpoint, RemoveVoter]] = field(default_factory=list)
+    updated: list[tuple[Endpoint, UpdateFeature]] = field(default_factory=list)
+    registered: list[tuple[Endpoint, RegisterController]] = field(default_factory=list)
+    unregistered: list[tuple[Endpoint, NodeID]] = field(default_factory=list)
     refusal: Exception | None = None
     asked: list[tuple[str, Endpoint]] = field(default_factory=list)
 
@@ -54,6 +66,24 @@ class AnsweringControllers:
     async def remove_voter(self, endpoint: Endpoint, request: RemoveVoter) -> None:
         """Note the request, then refuse if the test says so."""
         self.removed.append((endpoint, request))
+        if self.refusal is not None:
+            raise self.refusal
+
+    async def update_feature(self, endpoint: Endpoint, request: UpdateFeature) -> None:
+        """Note the request, then refuse if the test says so."""
+        self.updated.append((endpoint, request))
+        if self.refusal is not None:
+            raise self.refusal
+
+    async def register_controller(self, endpoint: Endpoint, request: RegisterController) -> None:
+        """Note the request, then refuse if the test says so."""
+        self.registered.append((endpoint, request))
+        if self.refusal is not None:
+            raise self.refusal
+
+    async def unregister_controller(self, endpoint: Endpoint, node_id: NodeID) -> None:
+        """Note the request, then refuse if the test says so."""
+        self.unregistered.append((endpoint, node_id))
         if self.refusal is not None:
             raise self.refusal
 

@@ -20,7 +20,16 @@ from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.wire.codec import API_VERSIONS
 
 HOST = "127.0.0.1"
-ALL_VERSIONS = {18: (0, 5), 55: (0, 2), 60: (0, 2), 80: (0, 1), 81: (0, 0)}
+ALL_VERSIONS = {
+    18: (0, 5),
+    55: (0, 2),
+    57: (0, 2),
+    60: (0, 2),
+    70: (0, 0),
+    80: (0, 1),
+    81: (0, 0),
+    94: (0, 0),
+}
 
 
 class Do(Enum):

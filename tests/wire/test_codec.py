@@ -5,7 +5,6 @@ import io
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kio.index import load_request_schema
 from kio.schema.api_versions.v0 import ApiVersionsResponse as ApiVersionsResponse0
 from kio.schema.describe_quorum.v2 import DescribeQuorumRequest
 from kio.serial import entity_reader, entity_writer
@@ -20,6 +19,9 @@ APIS = (
     codec.DESCRIBE_CLUSTER,
     codec.ADD_RAFT_VOTER,
     codec.REMOVE_RAFT_VOTER,
+    codec.UPDATE_FEATURES,
+    codec.CONTROLLER_REGISTRATION,
+    codec.UNREGISTER_CONTROLLER,
 )
 SPOKEN = [(api.key, version) for api in APIS for version in range(api.ours.low, api.ours.high + 1)]
 UNKNOWN_VERSION = "api_versions_v99"
@@ -29,7 +31,7 @@ UNKNOWN_VERSION = "api_versions_v99"
 def test_real_requests_are_encoded_byte_by_byte(name: str) -> None:
     """A request that a real server answered comes out of its own decoded value, header included."""
     real = capture(name)
-    schema = load_request_schema(real.api_key, real.version)
+    schema = codec.request_schema(real.api_key, real.version)
     _, header_size = entity_reader(schema.__header_schema__)(real.request, 0)
     request, _ = entity_reader(schema)(real.request, header_size)
     assert codec.encode_request(request, real.correlation_id) == real.request

@@ -10,9 +10,13 @@ from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.wire.codec import (
     ADD_RAFT_VOTER,
     API_VERSIONS,
+    CONTROLLER_REGISTRATION,
     DESCRIBE_CLUSTER,
     DESCRIBE_QUORUM,
     REMOVE_RAFT_VOTER,
+    UNREGISTER_CONTROLLER,
+    UPDATE_FEATURES,
+    VALIDATE_FEATURES,
     Api,
 )
 from kafka_quorum.wire.refusals import WRITES, judge, refused
@@ -29,6 +33,8 @@ DEFINITE = {
     "UNSUPPORTED_VERSION",
     "INVALID_REQUEST",
     "POLICY_VIOLATION",
+    "INVALID_UPDATE_VERSION",
+    "INVALID_REGISTRATION",
     "THROTTLING_QUOTA_EXCEEDED",
     "INCONSISTENT_CLUSTER_ID",
     "MISMATCHED_ENDPOINT_TYPE",
@@ -37,10 +43,12 @@ DEFINITE = {
     "DUPLICATE_VOTER",
     "VOTER_NOT_FOUND",
 }
+READS = (API_VERSIONS, DESCRIBE_CLUSTER, DESCRIBE_QUORUM, VALIDATE_FEATURES)
+WRITING = (ADD_RAFT_VOTER, REMOVE_RAFT_VOTER, UPDATE_FEATURES, CONTROLLER_REGISTRATION, UNREGISTER_CONTROLLER)
 CODES = [code for code in ErrorCode if code is not ErrorCode.none]
 
 
-@pytest.mark.parametrize("api", [ADD_RAFT_VOTER, REMOVE_RAFT_VOTER], ids=lambda api: api.name)
+@pytest.mark.parametrize("api", WRITING, ids=lambda api: api.name)
 @pytest.mark.parametrize("code", CODES, ids=lambda code: code.name)
 def test_only_known_refusals_of_a_write_are_a_no(code: ErrorCode, api: Api) -> None:
     """A write may have happened after every code but those that a server answers before it appends anything."""
@@ -49,7 +57,7 @@ def test_only_known_refusals_of_a_write_are_a_no(code: ErrorCode, api: Api) -> N
     assert not (judgement.retry_safe and judgement.outcome_unknown)
 
 
-@pytest.mark.parametrize("api", [API_VERSIONS, DESCRIBE_CLUSTER, DESCRIBE_QUORUM], ids=lambda api: api.name)
+@pytest.mark.parametrize("api", READS, ids=lambda api: api.name)
 def test_a_question_may_always_be_asked_again(api: Api) -> None:
     """What only reads has no outcome to be unsure of, whatever the code."""
     for code in CODES:

@@ -57,6 +57,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
     - patch # the label that the disruption budget selects voters by
     - delete # formatters that are done, and pods that are made again
 - apiGroups: [""]
+  resources: [pods/eviction]
+  verbs:
+    - create # a restart asks the disruption budget, as every drain does
+- apiGroups: [""]
   resources: [pods/status]
   verbs:
     - patch # the readiness gate of a caught-up voter

@@ -14,6 +14,7 @@ from kafka_quorum.errors import (
     KafkaError,
     KubeAlreadyExists,
     KubeError,
+    KubeHeld,
     KubeNotFound,
     KubeRefused,
     NotActing,
@@ -33,14 +34,17 @@ from kafka_quorum.kube.protocol import (
 )
 from kafka_quorum.model import actions, identity, names
 from kafka_quorum.model.actions import Action
-from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.desired import BootstrapMode, Desired
 from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, usable_uuid, uuid_from_bytes
-from kafka_quorum.model.observed import PodRole, Terminated
+from kafka_quorum.model.observed import LOWER_FEATURE, RAISE_FEATURE, PodRole, Terminated
 from kafka_quorum.model.plan import Outcome, Plan
+from kafka_quorum.model.quorum import RegisterController, UpdateFeature
 from kafka_quorum.resources import objects, pods, stored
 from kafka_quorum.settings import Clock, IdSource, Settings
 from kafka_quorum.wire.protocol import Controllers
+
+_STEP_TIMEOUT_MS = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +120,8 @@ class Executor:
             raise NotActing("the lease has lapsed: nothing is done until it is held again")
         try:
             await self._dispatch(action, context)
+        except (KubeHeld, StaleLook) as error:
+            return Outcome(action=action, done=False, unknown=False, held=True, message=f"{reason}: {error}")
         except KubeAlreadyExists as error:
             return Outcome(action=action, done=False, unknown=False, message=f"{note}: it is there already ({error})")
         except KubeNotFound as error:
@@ -128,28 +134,24 @@ class Executor:
 
     async def _dispatch(self, action: Action, context: Context) -> None:
         match action:
-            case (
-                actions.MintIdentity()
-                | actions.WriteRecord()
-                | actions.SetRecordOwner()
-                | actions.BeginOperation()
-                | actions.FinishOperation()
-            ):
+            case actions.MintIdentity() | actions.WriteRecord() | actions.SetRecordOwner():
                 await self._identity(action, context)
+            case actions.BeginOperation() | actions.BeginFeatureStep() | actions.FinishOperation():
+                await self._intent(action, context)
             case actions.AddRaftVoter() | actions.RemoveRaftVoter():
                 await self._change_voters(action)
-            case actions.DeletePod() | actions.MarkPod() | actions.CreatePod() | actions.CreateFormatter():
+            case actions.StepFeature() | actions.CureGhost():
+                await self._change_features(action, _record(context))
+            case actions.DeletePod() | actions.RestartPod():
+                await self._stop(action, context)
+            case actions.MarkPod() | actions.CreatePod() | actions.CreateFormatter():
                 await self._pod(action, context)
             case _:
                 await self._object(action, context)
 
     async def _identity(
         self,
-        action: actions.MintIdentity
-        | actions.WriteRecord
-        | actions.SetRecordOwner
-        | actions.BeginOperation
-        | actions.FinishOperation,
+        action: actions.MintIdentity | actions.WriteRecord | actions.SetRecordOwner,
         context: Context,
     ) -> None:
         desired = context.desired
@@ -165,28 +167,40 @@ class Executor:
                 metadata = {"resourceVersion": version, "ownerReferences": objects.volume_owner(desired)}
                 name = names.record_name(desired.name)
                 await self._kube.patch(CONFIG_MAPS, desired.namespace, name, {"metadata": metadata})
-            case actions.BeginOperation(type=type_, target=target):
-                operation = {
-                    "id": self._ids.uuid_bytes().hex()[:12],
-                    "type": type_,
-                    "target": str(target),
-                    "step": "Begun",
-                    "holder": self._settings.holder,
-                    "startedAt": self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
-                }
-                await self._operation(context, operation)
-            case actions.FinishOperation():
-                await self._operation(context, None)
 
-    async def _operation(self, context: Context, operation: Json | None) -> None:
+    async def _intent(
+        self, action: actions.BeginOperation | actions.BeginFeatureStep | actions.FinishOperation, context: Context
+    ) -> None:
         """Write or clear the intent, guarded by the resource version that the plan saw."""
+        match action:
+            case actions.BeginOperation(type=type_, target=target):
+                operation: Json | None = self._operation(type_, str(target))
+            case actions.BeginFeatureStep(step=step):
+                type_ = LOWER_FEATURE if step.downgrade else RAISE_FEATURE
+                operation = self._operation(type_, f"{step.name}={step.level}")
+            case actions.FinishOperation():
+                operation = None
         metadata = context.resource["metadata"]
         body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": {"operation": operation}}
         await self._kube.patch(QUORUMS, metadata["namespace"], metadata["name"], body, subresource="status")
 
+    def _operation(self, type_: str, target: str) -> Json:
+        return {
+            "id": self._ids.uuid_bytes().hex()[:12],
+            "type": type_,
+            "target": target,
+            "step": "Begun",
+            "holder": self._settings.holder,
+            "startedAt": self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+
     def _minted(self, action: actions.MintIdentity) -> IdentityRecord:
         cluster_id = action.cluster_id or ClusterID(self._uuid())
-        initial = [ReplicaKey(node_id=node_id, directory_id=DirectoryID(self._uuid())) for node_id in action.initial]
+        static = action.format.mode is BootstrapMode.STATIC  # Kafka's tool makes the directory ids of a static quorum
+        initial = [
+            ReplicaKey(node_id=node_id, directory_id=None if static else DirectoryID(self._uuid()))
+            for node_id in action.initial
+        ]
         return identity.mint(cluster_id, action.format, initial, action.others)
 
     def _uuid(self) -> str:
@@ -194,33 +208,61 @@ class Executor:
             pass
         return uuid_from_bytes(raw)
 
-    async def _change_voters(self, action: actions.AddRaftVoter | actions.RemoveRaftVoter) -> None:
-        age_s = self._clock.monotonic() - action.judged_at_s
+    def _fresh(self, judged_at_s: float) -> None:
+        """StaleLook where the look that an act was judged by is too old by now."""
+        age_s = self._clock.monotonic() - judged_at_s
         if age_s > self._settings.look_max_age_s:
             text = (
                 f"the look is {age_s:.1f} s old, and may be {self._settings.look_max_age_s:.0f} s at most: look again"
             )
             raise StaleLook(text, fault=Fault.OURS, retry_safe=False, outcome_unknown=False)
+
+    async def _change_voters(self, action: actions.AddRaftVoter | actions.RemoveRaftVoter) -> None:
+        self._fresh(action.judged_at_s)
         match action:
             case actions.AddRaftVoter(leader=leader, request=adding):
                 await self._controllers.add_voter(leader, adding)
             case actions.RemoveRaftVoter(leader=leader, request=removing):
                 await self._controllers.remove_voter(leader, removing)
 
+    async def _change_features(self, action: actions.StepFeature | actions.CureGhost, record: IdentityRecord) -> None:
+        """These requests carry no cluster id: the server is asked for its own first, on the same connection."""
+        self._fresh(action.judged_at_s)
+        cluster = await self._controllers.describe_cluster(action.leader)
+        if cluster.cluster_id != record.cluster_id:
+            text = f"controller {action.leader} is of cluster {cluster.cluster_id}, not of {record.cluster_id}"
+            raise StaleLook(text, fault=Fault.OURS, retry_safe=False, outcome_unknown=False)
+        match action:
+            case actions.StepFeature(leader=leader, step=step):
+                request = UpdateFeature(step=step, validate_only=False, timeout_ms=_STEP_TIMEOUT_MS)
+                await self._controllers.update_feature(leader, request)
+            case actions.CureGhost(leader=leader, node_id=node_id, supported=()):
+                await self._controllers.unregister_controller(leader, node_id)
+            case actions.CureGhost(leader=leader, node_id=node_id, supported=supported):
+                again = RegisterController(
+                    node_id=node_id, incarnation_id=self._uuid(), listeners=action.listeners, supported=supported
+                )
+                await self._controllers.register_controller(leader, again)
+
+    async def _stop(self, action: actions.DeletePod | actions.RestartPod, context: Context) -> None:
+        """Stop exactly this pod."""
+        pod, namespace = action.pod, context.desired.namespace
+        uid, version = pod.uid, pod.resource_version
+        match action:
+            case actions.RestartPod(evict=True):
+                await self._kube.evict(namespace, pod.name, uid=uid, resource_version=version)
+            case actions.RestartPod():
+                await self._kube.delete(PODS, namespace, pod.name, uid=uid, resource_version=version)
+            case actions.DeletePod(force=force):
+                # A kubelet takes seconds to let go of a pod; of a formatter that has ended nothing runs ever again.
+                ended = force or (pod.role is PodRole.FORMATTER and isinstance(pod.container, Terminated))
+                await self._kube.delete(PODS, namespace, pod.name, uid=uid, resource_version=version, ended=ended)
+
     async def _pod(
-        self,
-        action: actions.DeletePod | actions.MarkPod | actions.CreatePod | actions.CreateFormatter,
-        context: Context,
+        self, action: actions.MarkPod | actions.CreatePod | actions.CreateFormatter, context: Context
     ) -> None:
         desired = context.desired
         match action:
-            case actions.DeletePod(pod=pod, force=force):
-                # A kubelet takes seconds to let go of a pod; of a formatter that has ended nothing runs ever again.
-                ended = force or (pod.role is PodRole.FORMATTER and isinstance(pod.container, Terminated))
-                version = pod.resource_version
-                await self._kube.delete(
-                    PODS, desired.namespace, pod.name, uid=pod.uid, resource_version=version, ended=ended
-                )
             case actions.MarkPod(pod=pod, voter=voter, gate=gate, message=message):
                 label, status = objects.pod_mark(desired, voter=voter, gate=gate, message=message)
                 guard = {"uid": pod.uid}
@@ -278,7 +320,9 @@ class Executor:
                 runtime = action.runtime
                 image = runtime.image or self._settings.image_template.format(version=runtime.release)
                 spec = context.resource["spec"]
-                body = stored.revision_object(desired, name, number, image=image, inputs_hash=hash_, spec=spec)
+                body = stored.revision_object(
+                    desired, name, number, runtime=runtime, image=image, inputs_hash=hash_, spec=spec
+                )
                 await self._kube.create(REVISIONS, namespace, body)
             case actions.CreateConfig(name=name, revision=revision, node_ids=node_ids):
                 await self._kube.create(CONFIG_MAPS, namespace, objects.config(desired, name, revision, node_ids))

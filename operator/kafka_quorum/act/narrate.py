@@ -1,5 +1,6 @@
 """An action in words: the reason and the note of its event. Pure."""
 
+from kafka_quorum.api.features import level_text
 from kafka_quorum.model import actions
 from kafka_quorum.model.actions import Action
 
@@ -39,6 +40,8 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
             return "PodCreated", f"controller {node_id} starts from revision {revision.name}"
         case actions.DeletePod(reason=reason, message=message):
             return reason, message
+        case actions.RestartPod(message=message):
+            return "PodRestarted", message
         case actions.MarkPod(pod=pod, gate=gate, message=message):
             return ("ControllerReady" if gate == "True" else "ControllerNotReady"), f"pod {pod.name} is {message}"
         case actions.BeginOperation(type=type_, target=target):
@@ -49,6 +52,13 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
             return "AddRaftVoter", f"voter {request.voter} was added at controller {leader.node_id}"
         case actions.RemoveRaftVoter(request=removal, leader=leader):
             return "RemoveRaftVoter", f"voter {removal.voter} was removed at controller {leader.node_id}"
+        case actions.BeginFeatureStep(step=step, present=present):
+            levels = f"from {level_text(step.name, present)} to {level_text(step.name, step.level)}"
+            return "FeatureStepBegun", f"{step.name} will be {'lowered' if step.downgrade else 'raised'} {levels}"
+        case actions.StepFeature(step=step, leader=leader):
+            return "StepFeature", f"{step.name} was set to {level_text(step.name, step.level)} at {leader.node_id}"
+        case actions.CureGhost(message=message):
+            return "GhostCured", message
         case actions.FinishOperation(reason=reason, message=message):
             return f"Operation{reason}", message
 

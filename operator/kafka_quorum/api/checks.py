@@ -30,7 +30,7 @@ def spec_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
     """Everything wrong with a spec as it stands, without looking at what was there before."""
     if spec.cluster_id and not _usable_cluster_id(spec.cluster_id):
         yield _fault("spec.clusterID", rules.CLUSTER_ID_FORM)
-    if spec.bootstrap.mode not in {"InitialControllers", "Standalone"}:
+    if spec.bootstrap.mode not in {"InitialControllers", "Standalone", "Static"}:
         yield _fault("spec.bootstrap.mode", rules.MODE_LATER)
     yield from _kafka_faults(spec.kafka)
     yield from _controllers_faults(spec.controllers)

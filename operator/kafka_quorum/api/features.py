@@ -1,7 +1,8 @@
 """Feature levels as people write them, resolved to numbers: `4.4-IV2`, `4.4`, `33`.
 
 The names come from Kafka's own `MetadataVersion` and `Feature` classes, dumped into `features.json`
-(`python tests/api/features`). For releases newer than that table, numbers pass and Kafka has the last word.
+(`python tests/api/features`), and so does what each release line supports and defaults to. For releases newer than that
+table, numbers pass and Kafka has the last word; of a release line that it does not have, nothing is known.
 """
 
 import json
@@ -11,6 +12,7 @@ from importlib.resources import files
 from typing import TypedDict
 
 from kafka_quorum.api.release import Release
+from kafka_quorum.model.quorum import FeatureRange
 
 METADATA = "metadata.version"
 KRAFT = "kraft.version"
@@ -20,12 +22,18 @@ MAX_LEVEL = 32767
 
 class _Level(TypedDict):
     level: int
-    metadataVersion: int
+    dependencies: dict[str, int]
+
+
+class _Line(TypedDict):
+    supported: dict[str, list[int]]
+    defaults: dict[str, int]
 
 
 class _Table(TypedDict):
     metadataVersions: dict[str, int]
     features: dict[str, list[_Level]]
+    releases: dict[str, _Line]
 
 
 @cache
@@ -49,6 +57,39 @@ def feature_names() -> tuple[str, ...]:
     return (METADATA, *_table()["features"])
 
 
+def supported_by(release: Release) -> tuple[FeatureRange, ...] | None:
+    """The levels that a controller of this release reports; None where the table does not know its release line.
+
+    Of a release line's patches the newest was asked: Kafka adds no levels in a patch.
+    """
+    line = _line(release)
+    if line is None:
+        return None
+    rows = sorted(line["supported"].items())
+    return tuple(FeatureRange(name=name, min_level=low, max_level=high) for name, (low, high) in rows)
+
+
+def default_levels(release: Release) -> dict[str, int] | None:
+    """The level that a new cluster of this release has, of each feature that it supports; 0 is a feature left off.
+
+    None where the table does not know the release line.
+    """
+    line = _line(release)
+    return None if line is None else dict(line["defaults"])
+
+
+def dependencies(name: str, level: int) -> dict[str, int]:
+    """The lowest levels of other features that this one needs; empty where it needs none, or is not in the table."""
+    known = _table()["features"].get(name, [])
+    return next((dict(entry["dependencies"]) for entry in known if entry["level"] == level), {})
+
+
+def level_text(name: str, level: int) -> str:
+    """A level for people: `4.4-IV2 (33)` for metadata.version, else the number alone."""
+    kafkas = metadata_version_name(level) if name == METADATA else None
+    return str(level) if kafkas is None else f"{kafkas} ({level})"
+
+
 def resolve_level(name: str, level: int | str, release: Release) -> int | str:
     """The level as a number; a sentence where it cannot be one for this feature and release."""
     if re.fullmatch(NAME_FORM, name) is None or (_table_covers(release) and name not in feature_names()):
@@ -66,8 +107,7 @@ def missing_dependency(levels: dict[str, int]) -> str | None:
     """A sentence where one of these levels needs a higher metadata.version than the one beside it."""
     metadata = levels.get(METADATA)
     for name, level in levels.items():
-        known = _table()["features"].get(name, [])
-        needed = next((entry["metadataVersion"] for entry in known if entry["level"] == level), 0)
+        needed = dependencies(name, level).get(METADATA, 0)
         if metadata is not None and needed > metadata:
             return (
                 f"{name} {level} needs metadata.version {needed} ({metadata_version_name(needed)}) or later, and "
@@ -105,13 +145,18 @@ def _metadata_level(level: int | str, release: Release) -> int | str:
 
 def _feature_level(name: str, level: int, release: Release) -> int | str:
     if name == KRAFT and level != 1:
-        return "kraft.version must be 1: the quorum is dynamic from its first format on; remove this level"
+        return "kraft.version must be 1, which makes a quorum dynamic for good, and never goes down: remove this level"
     if not 0 <= level <= MAX_LEVEL:
         return f"{level} is not a level of {name}: levels go from 0 to {MAX_LEVEL}"
     known = [entry["level"] for entry in _table()["features"].get(name, [])]
     if known and level > max(known) and _table_covers(release):
         return f"no Kafka release up to {_newest_release()} has {name} {level}: use {max(known)} or lower"
     return level
+
+
+def _line(release: Release) -> _Line | None:
+    """What the table has of a release line, whichever the patch."""
+    return _table()["releases"].get(f"{release[0]}.{release[1]}")
 
 
 def _newest_of(text: str) -> int | None:

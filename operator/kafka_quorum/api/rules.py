@@ -130,10 +130,9 @@ MODE_CHANGED = Rule(
     ),
 )
 MODE_LATER = Rule(
-    expression="self in ['InitialControllers', 'Standalone']",
+    expression="self in ['InitialControllers', 'Standalone', 'Static']",
     message=(
-        "bootstrap modes Static and Adopt arrive in a later version of the operator: use "
-        "InitialControllers or Standalone"
+        "bootstrap mode Adopt arrives in a later version of the operator: use InitialControllers, Standalone or Static"
     ),
 )
 REPLICAS_RANGE = Rule(

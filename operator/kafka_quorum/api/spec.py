@@ -38,19 +38,24 @@ class FeaturesSpec(Model):
 
     policy: Literal["Hold", "Follow"] = Field(
         default="Hold",
-        description="Hold keeps the levels until they are changed here; Follow raises them to what the "
-        "release supports "
-        "once it has soaked. Follow arrives in a later version and behaves as Hold until then.",
+        description="Hold keeps every level that is not named here, and announces what could be raised. Follow raises "
+        "them to the defaults of the release, one level at a time; kraft.version it leaves alone.",
+    )
+    downgrade: Literal["Forbid", "Safe"] = Field(
+        default="Forbid",
+        description="What a level below the finalized one means. Forbid: a mistake, nothing is lowered. Safe: it is "
+        "lowered step by step where Kafka says that nothing is lost. An unsafe downgrade is never asked for.",
     )
     soak_seconds: int = Field(
         default=60,
-        description="How long every controller must have been healthy on a level before the next one is "
+        description="How long every voter must have been caught up at the present levels before the next step is "
         "taken, in seconds.",
         json_schema_extra=schema(minimum=0, maximum=604800),
     )
     levels: list[FeatureLevelSpec] = Field(
         default_factory=list,
-        description="Levels to format the quorum with and to keep; empty for the release's own defaults.",
+        description="Levels to format the quorum with and to step it to; empty for the release's own defaults. "
+        "kraft.version 1 turns a static quorum dynamic, for good.",
         json_schema_extra=schema(list_type="map", list_map_keys=["name"], maxItems=MAX_LEVELS, default=[]),
     )
 
@@ -84,7 +89,8 @@ class BootstrapSpec(Model):
         default="InitialControllers",
         description="InitialControllers formats every first controller with one common voter set; "
         "Standalone starts with a "
-        "single voter which the others join. Static and Adopt arrive later. It cannot be changed.",
+        "single voter which the others join. Static makes a quorum of kraft.version 0 with controller.quorum.voters, "
+        "to be turned dynamic by naming kraft.version 1. Adopt arrives later. It cannot be changed.",
         json_schema_extra=schema(rules.MODE_CHANGED, rules.MODE_LATER),
     )
 

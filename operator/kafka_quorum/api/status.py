@@ -138,8 +138,17 @@ class FeatureStatus(Model):
     finalized: int | None = Field(default=None, description="The level that the cluster has; 0 is off.")
     min_supported: int | None = Field(default=None, description="The lowest level that every controller supports.")
     max_supported: int | None = Field(default=None, description="The highest level that every controller supports.")
-    wanted: int | None = Field(default=None, description="The level that the spec asks for.")
-    blocked_by: str | None = Field(default=None, description="What stands between the finalized and the wanted level.")
+    wanted: int | None = Field(default=None, description="The level that the spec asks for, where it is another.")
+    blocked_by: str | None = Field(
+        default=None, description="Who stands against the wanted level, or against a higher one that is held."
+    )
+
+
+class SoakStatus(Model):
+    """How long every controller has been well since the finalized levels last changed."""
+
+    finalized_epoch: int | None = Field(default=None, description="The finalized-features epoch of those levels.")
+    seconds: int | None = Field(default=None, description="The time, in seconds, rounded down to steps of five.")
 
 
 class KafkaQuorumStatus(Model):
@@ -177,5 +186,8 @@ class KafkaQuorumStatus(Model):
     )
     stale_replicas: list[StaleReplicaStatus] | None = Field(
         default=None, description="Replicas that the quorum lists and no disk here has.", json_schema_extra=_ATOMIC
+    )
+    soak: SoakStatus | None = Field(
+        default=None, description="How far the soak of the present levels got, while another step waits for it."
     )
     features: list[FeatureStatus] | None = Field(default=None, description="Every feature.", json_schema_extra=_ATOMIC)

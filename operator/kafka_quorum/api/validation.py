@@ -21,6 +21,7 @@ from kafka_quorum.model.desired import (
     ControllerListener,
     Cure,
     Desired,
+    Downgrade,
     FeatureLevel,
     FeaturePolicy,
     FieldFault,
@@ -134,6 +135,7 @@ def _desired(metadata: Mapping[str, Any], spec: KafkaQuorumSpec) -> Desired:
         ),
         feature_policy=FeaturePolicy(spec.kafka.features.policy),
         features=_features(spec.kafka.features, spec.kafka.version),
+        downgrade=Downgrade(spec.kafka.features.downgrade),
         soak_s=spec.kafka.features.soak_seconds,
         runtime=_runtime(spec),
     )

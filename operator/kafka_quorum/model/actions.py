@@ -17,6 +17,7 @@ from kafka_quorum.model.quorum import (
     Endpoint,
     FeatureRange,
     FeatureStep,
+    Listener,
     RemoveVoter,
 )
 
@@ -249,6 +250,7 @@ class CureGhost:
 
     leader: Endpoint
     node_id: NodeID
+    listeners: tuple[Listener, ...]
     supported: tuple[FeatureRange, ...]
     message: str
     judged_at_s: float

@@ -117,14 +117,14 @@ def mint(
     cluster_id: ClusterID, format_: Format, initial: Iterable[ReplicaKey], others: Iterable[NodeID]
 ) -> IdentityRecord:
     """A new quorum's record: the initial controllers with their pre-made keys, and further nodes that will join."""
-    keys = tuple(initial)
+    keys, static = tuple(initial), format_.mode is BootstrapMode.STATIC
     first = (
         NodeIdentity(
             node_id=key.node_id,
             generation=1,
             claim_uid=None,
             directory_id=key.directory_id,
-            mode=FormatMode.INITIAL_CONTROLLERS,
+            mode=FormatMode.STATIC if static else FormatMode.INITIAL_CONTROLLERS,
             formatted=False,
             lost=(),
             revision=None,
@@ -135,6 +135,7 @@ def mint(
         cluster_id=cluster_id,
         phase=BootstrapPhase.FORMATTING,
         format=format_,
+        static=static,
         initial=keys,
         nodes=_ordered((*first, *(_newcomer(node_id) for node_id in others))),
         applied_revision=None,
@@ -171,12 +172,14 @@ def without_claim(record: IdentityRecord, node_id: NodeID) -> IdentityRecord:
     node = _require(record, node_id)
     if record.phase is BootstrapPhase.STARTED and node.formatted:
         raise ValueError(f"controller {node_id} may have run: its disk is lost, not merely unformatted")
-    return _changed(record, node_id, generation=node.generation + 1, claim_uid=None, formatted=False)
+    without = _changed(record, node_id, generation=node.generation + 1, claim_uid=None, formatted=False)
+    return _with_key(without, node_id, None) if node.mode is FormatMode.STATIC else without
 
 
 def with_report(record: IdentityRecord, node_id: NodeID, directory_id: DirectoryID) -> IdentityRecord:
     """A formatter has reported this directory id on the node's claim."""
-    return _changed(record, node_id, directory_id=directory_id, formatted=True)
+    formatted = _changed(record, node_id, formatted=True)
+    return _with_key(formatted, node_id, directory_id)
 
 
 def with_disk_lost(record: IdentityRecord, node_id: NodeID, *, new_claim: bool) -> IdentityRecord:
@@ -225,6 +228,16 @@ def with_revision(record: IdentityRecord, name: str, node_ids: Iterable[NodeID])
     return replace(record, nodes=nodes)
 
 
+def with_levels(record: IdentityRecord, levels: tuple[FinalizedFeature, ...]) -> IdentityRecord:
+    """The finalized levels as they are now."""
+    return replace(record, levels=levels)
+
+
+def without_static(record: IdentityRecord) -> IdentityRecord:
+    """The quorum is dynamic: nobody heeds `controller.quorum.voters` any more."""
+    return replace(record, static=False)
+
+
 def _newcomer(node_id: NodeID, before: FormerNode | None = None) -> NodeIdentity:
     return NodeIdentity(
         node_id=node_id,
@@ -248,6 +261,16 @@ def _require(record: IdentityRecord, node_id: NodeID) -> NodeIdentity:
 def _changed(record: IdentityRecord, node_id: NodeID, **changes: object) -> IdentityRecord:
     node = replace(_require(record, node_id), **changes)  # type: ignore[arg-type]  # the callers are above
     return replace(record, nodes=tuple(node if old.node_id == node_id else old for old in record.nodes))
+
+
+def _with_key(record: IdentityRecord, node_id: NodeID, directory_id: DirectoryID | None) -> IdentityRecord:
+    """The node's directory id; that of a static voter, which Kafka's tool makes, is its first one as well."""
+    node = _require(record, node_id)
+    changed = _changed(record, node_id, directory_id=directory_id)
+    if node.mode is not FormatMode.STATIC:
+        return changed
+    key = ReplicaKey(node_id=node_id, directory_id=directory_id)
+    return replace(changed, initial=tuple(key if old.node_id == node_id else old for old in record.initial))
 
 
 def _ordered(nodes: Iterable[NodeIdentity]) -> tuple[NodeIdentity, ...]:

@@ -48,6 +48,7 @@ def digest(value: object) -> str:
 
 def inputs_hash(runtime: Runtime) -> str:
     """What decides a restart: the inputs of a Kafka pod, not the pod that this version makes of them."""
+    static = [list(runtime.static_voters)] if runtime.static_voters else []
     return digest(
         [
             runtime.release,
@@ -58,6 +59,7 @@ def inputs_hash(runtime: Runtime) -> str:
             list(runtime.jvm_options),
             runtime.template_metadata,
             runtime.template_spec,
+            *static,
         ]
     )
 

@@ -3,13 +3,15 @@
 Controllers start at 3000: brokers share the id space, and start lower.
 """
 
+from dataclasses import replace
 from typing import Final
 
-from kafka_quorum.model.desired import BootstrapMode, Desired
+from kafka_quorum.model.desired import BootstrapMode, Desired, Runtime
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.observed import Observed, QuorumView, Revision
+from kafka_quorum.model.names import inputs_hash, revision_name
+from kafka_quorum.model.observed import Observed, PodRole, QuorumView, Revision
 
 FIRST_NODE_ID: Final = 3000
 
@@ -25,6 +27,35 @@ def wanted_node_ids(desired: Desired, record: IdentityRecord | None) -> tuple[No
             present.append(NodeID(candidate))
         candidate += 1
     return tuple(sorted(present)[: desired.replicas])
+
+
+def target_runtime(desired: Desired, observed: Observed, record: IdentityRecord) -> Runtime:
+    """What every pod shall be made from: the spec, with the static voters that a quorum at kraft.version 0 needs.
+
+    The listener of a quorum that has started stays what it is.
+    """
+    runtime = desired.runtime
+    if record.static:
+        runtime = replace(runtime, static_voters=record.node_ids)
+    applied = observed.revision(record.applied_revision)
+    if record.phase is BootstrapPhase.STARTED and applied is not None:
+        runtime = replace(runtime, listener=applied.runtime.listener)
+    return runtime
+
+
+def target_revision(desired: Desired, observed: Observed, record: IdentityRecord) -> str:
+    """The name of the revision that every controller shall be made from."""
+    return revision_name(desired.name, inputs_hash(target_runtime(desired, observed, record)))
+
+
+def older_than(observed: Observed, record: IdentityRecord, target: str) -> tuple[NodeIdentity, ...]:
+    """The controllers that are not made from this revision yet: by the record, or by the pod that is there."""
+    return tuple(
+        node
+        for node in record.nodes
+        if (node.revision or record.applied_revision) != target
+        or any(pod.revision != target for pod in observed.pods_of(node.node_id, PodRole.KAFKA))
+    )
 
 
 def initial_node_ids(desired: Desired, wanted: tuple[NodeID, ...]) -> tuple[NodeID, ...]:

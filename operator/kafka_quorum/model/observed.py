@@ -6,6 +6,7 @@ by contrast, is often Unknown, and plans exist for that.
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord
@@ -187,6 +188,10 @@ class Operation:
     waiting_for: str
 
 
+RAISE_FEATURE: Final = "RaiseFeature"
+LOWER_FEATURE: Final = "LowerFeature"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureOperation:
     """`status.operation` of a feature step: it is open from before the request until the leader shows the level."""
@@ -217,6 +222,14 @@ class StepCheck:
 
     allowed: bool
     words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announced:
+    """What the leader said of steps that are held; it is asked again when that is old (monotonic seconds)."""
+
+    at_s: float
+    checks: tuple[tuple[FeatureStep, Knowable[StepCheck]], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,6 +283,7 @@ class Memory:
     unknown_looks: int = 0
     lost_nodes: tuple[LostNode, ...] = ()
     soak: Soak | None = None
+    announced: Announced | None = None
 
     def lost_for_s(self, key: ReplicaKey) -> float:
         """For how long the node of this replica has been lost, in seconds looked at; 0 while it is not."""
@@ -315,6 +329,9 @@ class QuorumView:
         return next((key for key in sorted(self.voters, key=str) if key.node_id == node_id), None)
 
 
+_NOT_ASKED = Unknown(reason="the leader was not asked")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
     """One look at everything that concerns one quorum."""
@@ -335,7 +352,7 @@ class Observed:
     """The Kubernetes nodes of replicas that do not fetch; nobody asks for the others."""
     not_leading: frozenset[NodeID] = frozenset()
     """Where no leader was found: the controllers that said that they do not lead, or lead no live majority."""
-    registered: Knowable[tuple[NodeID, ...]] = Unknown(reason="the leader was not asked")
+    registered: Knowable[tuple[NodeID, ...]] = _NOT_ASKED
     """The node ids of the registered controllers, as the leader has them."""
     checks: tuple[tuple[FeatureStep, Knowable[StepCheck]], ...] = ()
     """What the leader said, in this look, of the steps that could be next."""

@@ -45,6 +45,17 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FeaturePlan:
+    """A feature that is to be changed, or that could be raised where not `wanted`. `against` says what blocks it."""
+
+    name: str
+    present: int
+    level: int
+    wanted: bool
+    against: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The result of planning: pure data. `requeue_s` is when to look again if nothing happens before."""
 
@@ -52,6 +63,7 @@ class Plan:
     waits: tuple[Wait, ...]
     verdicts: tuple[Verdict, ...]
     requeue_s: float
+    features: tuple[FeaturePlan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,9 +35,17 @@ from kafka_quorum.model.observed import (
     PodRole,
     QuorumView,
     Revision,
+    StepCheck,
     SupportObject,
 )
-from kafka_quorum.model.quorum import Endpoint, NodeVersions, QuorumAnswer
+from kafka_quorum.model.quorum import (
+    ClusterAnswer,
+    Endpoint,
+    FeatureStep,
+    NodeVersions,
+    QuorumAnswer,
+    UpdateFeature,
+)
 from kafka_quorum.observe import quorum
 from kafka_quorum.observe.objects import claim_from, kube_node_from, owner_uid, pod_from, status_from, support_from
 from kafka_quorum.resources.stored import Unreadable, record_from, revision_from
@@ -46,6 +54,12 @@ from kafka_quorum.wire.protocol import Controllers
 
 T = TypeVar("T")
 _NOT_LEADER = "NOT_LEADER_OR_FOLLOWER"
+_NO_VERDICT: Final = frozenset({"NOT_CONTROLLER", "REQUEST_TIMED_OUT", "UNKNOWN_SERVER_ERROR", "NETWORK_EXCEPTION"})
+"""Answers to a step that was to be validated which say nothing of the step."""
+_BEFORE_WORDS: Final = "The update failed for all features since the following feature had an error: "
+"""What stands before Kafka's words on the one step that it was asked about."""
+_CHECK_TIMEOUT_MS: Final = 2_000
+_NOT_ASKED: Final = Unknown(reason="the leader was not asked")
 _FOLLOWS: Final = Unknown(reason="not the leader")
 _SLOW_S: Final = 0.5
 """A pod on a dead node answers nobody, for seconds: the leader's word is old by then, and is asked for anew."""
@@ -81,6 +95,9 @@ class Look:
     versions: tuple[tuple[NodeID, Knowable[NodeVersions]], ...]
     memory: Memory
     not_leading: frozenset[NodeID] = frozenset()
+    registered: Knowable[tuple[NodeID, ...]] = _NOT_ASKED
+    leader: Endpoint | None = None
+    """Whom further questions of this look go to."""
 
 
 async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Snapshot | None:
@@ -163,14 +180,60 @@ async def look(
         answers[leader.node_id] = await _answer(leader, controllers.describe_quorum)
         chosen = quorum.leader_of(answers, fetch_timeout_ms)
     not_leading = _not_leading(answers) if isinstance(chosen, Unknown) else frozenset()
+    registered: Knowable[tuple[NodeID, ...]] = _NOT_ASKED
     if isinstance(chosen, Known) and taken.record is not None:
-        chosen = await _same_cluster(controllers, endpoints, chosen, taken.record)
+        cluster = await _same_cluster(controllers, endpoints, chosen.value, taken.record)
+        chosen = cluster if isinstance(cluster, Unknown) else chosen
+        registered = cluster if isinstance(cluster, Unknown) else Known(value=cluster.value.controller_ids)
     listed = tuple(sorted(versions.items()))
     if isinstance(chosen, Unknown):
         forgetful = quorum.without_answer(memory)
         return Look(quorum=chosen, versions=listed, memory=forgetful, not_leading=not_leading)
-    view, remembered = quorum.view(chosen.value, memory, fetch_timeout_ms=fetch_timeout_ms, taken_at_s=taken_at_s)
-    return Look(quorum=Known(value=view), versions=listed, memory=remembered)
+    own = {node.node_id: node.key for node in taken.record.nodes} if taken.record else {}
+    view, remembered = quorum.view(
+        quorum.keyed(chosen.value, own),
+        memory,
+        fetch_timeout_ms=fetch_timeout_ms,
+        taken_at_s=taken_at_s,
+        static=quorum.is_static(chosen.value),
+    )
+    return Look(
+        quorum=Known(value=view),
+        versions=listed,
+        memory=quorum.standing(remembered, _stopped(taken)),
+        registered=registered,
+        leader=endpoints.get(chosen.value.leader_id),
+    )
+
+
+def _stopped(taken: Snapshot) -> set[NodeID]:
+    """The controllers of ours of which no pod runs, or only one that is on its way out."""
+    nodes = taken.record.node_ids if taken.record else ()
+    running = {pod.node_id for pod in taken.pods if pod.role is PodRole.KAFKA and pod.running and not pod.deleting}
+    return set(nodes) - running
+
+
+async def checks(
+    controllers: Controllers, leader: Endpoint | None, steps: tuple[FeatureStep, ...]
+) -> tuple[tuple[FeatureStep, Knowable[StepCheck]], ...]:
+    """Ask the leader to validate these steps, one after the other: it changes nothing."""
+    if leader is None:
+        return ()
+    return tuple([(step, await _check(controllers, leader, step)) for step in steps])
+
+
+async def _check(controllers: Controllers, leader: Endpoint, step: FeatureStep) -> Knowable[StepCheck]:
+    request = UpdateFeature(step=step, validate_only=True, timeout_ms=_CHECK_TIMEOUT_MS)
+    try:
+        await controllers.update_feature(leader, request)
+    except KafkaRefused as error:
+        if error.name in _NO_VERDICT:
+            return Unknown(reason=str(error))
+        words = error.server_message.removeprefix(_BEFORE_WORDS)
+        return Known(value=StepCheck(allowed=False, words=words or error.name))
+    except KafkaError as error:
+        return Unknown(reason=str(error))
+    return Known(value=StepCheck(allowed=True, words=""))
 
 
 def _endpoint(taken: Snapshot, pod: Pod, port: int) -> Endpoint | None:
@@ -227,19 +290,19 @@ def _not_leading(answers: Mapping[NodeID, Knowable[QuorumAnswer]]) -> frozenset[
 
 
 async def _same_cluster(
-    controllers: Controllers, endpoints: Mapping[NodeID, Endpoint], chosen: Known[QuorumAnswer], record: IdentityRecord
-) -> Knowable[QuorumAnswer]:
+    controllers: Controllers, endpoints: Mapping[NodeID, Endpoint], chosen: QuorumAnswer, record: IdentityRecord
+) -> Knowable[ClusterAnswer]:
     """An address may have passed to somebody else's controller: its cluster id tells."""
-    leader = endpoints.get(chosen.value.leader_id)
+    leader = endpoints.get(chosen.leader_id)
     if leader is None:
-        return Unknown(reason=f"the leader {chosen.value.leader_id} is no pod of this quorum")
+        return Unknown(reason=f"the leader {chosen.leader_id} is no pod of this quorum")
     try:
         cluster = await controllers.describe_cluster(leader)
     except KafkaError as error:
         return Unknown(reason=str(error))
     if cluster.cluster_id != record.cluster_id:
         return Unknown(reason=f"controller {leader} is of cluster {cluster.cluster_id}, not of {record.cluster_id}")
-    return chosen
+    return Known(value=cluster)
 
 
 async def kube_nodes(kube: KubeApi, names_: tuple[str, ...]) -> tuple[tuple[str, Knowable[KubeNode]], ...]:
@@ -272,4 +335,5 @@ def observed(taken: Snapshot, looked: Look) -> Observed:
         versions=looked.versions,
         memory=looked.memory,
         not_leading=looked.not_leading,
+        registered=looked.registered,
     )

@@ -10,10 +10,13 @@ from kafka_quorum.model import names
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.observed import (
+    LOWER_FEATURE,
+    RAISE_FEATURE,
     Claim,
     ContainerState,
     DiskFound,
     DiskReport,
+    FeatureOperation,
     KubeNode,
     Operation,
     Pod,
@@ -21,10 +24,12 @@ from kafka_quorum.model.observed import (
     RecordedController,
     RecordedStatus,
     Running,
+    Soak,
     SupportObject,
     Terminated,
     Waiting,
 )
+from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.resources.objects import facts_of
 
 _SUFFIXES: Final = {
@@ -127,6 +132,8 @@ def status_from(resource: Json) -> RecordedStatus:
         initial=_controllers(bootstrap.get("initialControllers")),
         controllers=_controllers(status.get("controllers")),
         operation=_operation(status.get("operation")),
+        feature_operation=_feature_operation(status.get("operation")),
+        soak=_soak(status.get("soak")),
     )
 
 
@@ -173,6 +180,29 @@ def _operation(row: Any) -> Operation | None:  # noqa: ANN401 - whatever JSON th
         started_at=str(row.get("startedAt", "")),
         waiting_for=str(row.get("waitingFor", "")),
     )
+
+
+def _feature_operation(row: Any) -> FeatureOperation | None:  # noqa: ANN401 - whatever JSON the status holds
+    if not isinstance(row, dict) or not row.get("id") or row.get("type") not in (RAISE_FEATURE, LOWER_FEATURE):
+        return None
+    name, _, level = str(row.get("target", "")).partition("=")
+    if not name or not level.isdigit():
+        return None
+    return FeatureOperation(
+        id=str(row["id"]),
+        step=FeatureStep(name=name, level=int(level), downgrade=row["type"] == LOWER_FEATURE),
+        holder=str(row.get("holder", "")),
+        started_at=str(row.get("startedAt", "")),
+    )
+
+
+def _soak(row: Any) -> Soak | None:  # noqa: ANN401 - whatever JSON the status holds
+    if not isinstance(row, dict):
+        return None
+    epoch, seconds = row.get("finalizedEpoch"), row.get("seconds")
+    if not isinstance(epoch, int) or not isinstance(seconds, int) or seconds < 0:
+        return None
+    return Soak(epoch=epoch, healthy_s=float(seconds))
 
 
 def _status_of(rows: list[Json] | None, name: str) -> Json | None:

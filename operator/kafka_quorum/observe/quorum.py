@@ -64,10 +64,24 @@ def _leader_now_ms(answer: QuorumAnswer) -> int:
     return own.last_fetch_ms if own is not None else -1
 
 
+def keyed(answer: QuorumAnswer, own: Mapping[NodeID, ReplicaKey]) -> QuorumAnswer:
+    """A static quorum's voters have no directory ids: those of our controllers get the ones of their disks."""
+    voters = tuple(
+        replace(row, key=own[row.key.node_id]) if row.key.directory_id is None and row.key.node_id in own else row
+        for row in answer.voters
+    )
+    return replace(answer, voters=voters)
+
+
+def is_static(answer: QuorumAnswer) -> bool:
+    """Whether the voters, as Kafka tells them, have no directory ids: kraft.version 0, whatever is finalized."""
+    return any(row.key.directory_id is None for row in answer.voters)
+
+
 def view(
-    answer: QuorumAnswer, memory: Memory, *, fetch_timeout_ms: int, taken_at_s: float
+    answer: QuorumAnswer, memory: Memory, *, fetch_timeout_ms: int, taken_at_s: float, static: bool = False
 ) -> tuple[QuorumView, Memory]:
-    """The judged view, and what to remember of it for the next look."""
+    """The judged view, and what to remember of it for the next look. `answer` has keys for all voters (`keyed`)."""
     rows = (*answer.voters, *answer.observers)
     caught_up = frozenset(_recent(answer, rows, fetch_timeout_ms, lambda row: row.last_caught_up_ms))
     live = frozenset(_recent(answer, rows, fetch_timeout_ms, lambda row: row.last_fetch_ms))
@@ -80,6 +94,7 @@ def view(
         committed=look.committed,
         committed_voters=committed_voters,
         taken_at_s=taken_at_s,
+        static=static,
     )
     remembered = replace(
         memory,
@@ -120,3 +135,9 @@ def _counted(
     moved = not same or _leader_now_ms(answer) > memory.leader_now_ms
     step = 1 if moved else 0
     return tuple((key, max(1, (memory.looks(key) if same else 0) + step)) for key in sorted(caught_up, key=str))
+
+
+def standing(memory: Memory, stopped: Iterable[NodeID]) -> Memory:
+    """What is remembered without the looks of controllers that do not run: Kafka tells for seconds that they do."""
+    gone = frozenset(stopped)
+    return replace(memory, caught_up_looks=tuple(row for row in memory.caught_up_looks if row[0].node_id not in gone))

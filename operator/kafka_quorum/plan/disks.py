@@ -204,7 +204,7 @@ def _format(
 ) -> Part:
     if node.formatted or revision is None or observed.pods_of(node.node_id, PodRole.FORMATTER):
         return Part()
-    initial = node.mode is FormatMode.INITIAL_CONTROLLERS
+    initial = node.mode is not FormatMode.NO_INITIAL_CONTROLLERS
     guard = may_format_initial if initial else may_format_newcomer
     verdict = guard(record, observed, node)
     if not verdict.allowed:
@@ -357,7 +357,7 @@ def _bootstrap_failed(record: IdentityRecord, suspects: list[NodeIdentity]) -> W
 
 def _retire(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
     claim = _claim(desired, observed, node)
-    verdict = may_retire_disk(desired, observed, node, claim)
+    verdict = may_retire_disk(desired, observed, record, node, claim)
     if not verdict.allowed:
         wait = Wait(severity=Severity.DEGRADED, reason="LostDisk", message=verdict.reason, node_id=node.node_id)
         return Part(waits=(wait,), verdicts=(verdict,))

@@ -8,6 +8,7 @@ gone, the copies rebuild it: Kafka pods are made only after every copy says `Sta
 
 from dataclasses import dataclass, replace
 
+from kafka_quorum.api.features import KRAFT
 from kafka_quorum.model.actions import MintIdentity, RecordChange, WriteRecord
 from kafka_quorum.model.desired import BootstrapMode, Desired
 from kafka_quorum.model.identity import (
@@ -25,7 +26,8 @@ from kafka_quorum.model.nodes import initial_node_ids, wanted_node_ids
 from kafka_quorum.model.observed import Claim, Observed, PodRole
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity, Wait
 from kafka_quorum.plan.part import Part
-from kafka_quorum.plan.safety import may_mint, release_numbers
+from kafka_quorum.plan.rolling_safety import release_numbers
+from kafka_quorum.plan.safety import may_mint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,9 @@ def assess(desired: Desired, observed: Observed, *, repair_only: bool) -> Settle
 
 def format_of(desired: Desired) -> Format:
     """What the initial disks are formatted with."""
-    return Format(mode=desired.bootstrap, release=desired.runtime.release, features=desired.features)
+    static = desired.bootstrap is BootstrapMode.STATIC  # it is made at kraft.version 0, whatever it becomes
+    features = tuple(each for each in desired.features if not (static and each.name == KRAFT))
+    return Format(mode=desired.bootstrap, release=desired.runtime.release, features=features)
 
 
 def _without_record(desired: Desired, observed: Observed, *, repair_only: bool) -> Part:
@@ -106,7 +110,7 @@ def _conflicts(desired: Desired, observed: Observed, record: IdentityRecord) -> 
         found.extend(_claim_conflicts(desired, record, claim))
     initial = {key.node_id: key.directory_id for key in record.initial}
     for entry in observed.status.initial:
-        if initial.get(entry.node_id) != entry.directory_id:
+        if entry.node_id not in initial or _another(entry.directory_id, initial[entry.node_id]):
             both = f"{entry.directory_id} instead of {initial.get(entry.node_id)}"
             found.append(f"status.bootstrap.initialControllers names {entry.node_id} with directory id {both}")
     for entry in observed.status.controllers:
@@ -140,6 +144,11 @@ def _differs(node: NodeIdentity, copy: str | None) -> bool:
     return copy is not None and node.directory_id is not None and copy != node.directory_id and copy not in node.lost
 
 
+def _another(copy: str | None, directory_id: str | None) -> bool:
+    """Whether both are known and differ: a static voter has none before its format, and loses it with its disk."""
+    return copy is not None and directory_id is not None and copy != directory_id
+
+
 def _somebody_started(observed: Observed) -> bool:
     return (
         observed.status.phase is BootstrapPhase.STARTED
@@ -171,7 +180,10 @@ def _rebuilt(desired: Desired, observed: Observed) -> IdentityRecord | str:
     record = IdentityRecord(
         cluster_id=ClusterID(clusters.pop()),
         phase=BootstrapPhase.STARTED if started else BootstrapPhase.FORMATTING,
-        format=replace(format_of(desired), mode=_rebuilt_mode(initial), release=_rebuilt_release(desired, observed)),
+        format=replace(
+            format_of(desired), mode=_rebuilt_mode(desired, initial), release=_rebuilt_release(desired, observed)
+        ),
+        static=_rebuilt_static(desired, observed),
         initial=initial,
         nodes=nodes,
         applied_revision=_rebuilt_revision(observed),
@@ -257,7 +269,15 @@ def _rebuilt_initial(observed: Observed, nodes: tuple[NodeIdentity, ...]) -> tup
     return tuple(node.key for node in nodes if node.mode is FormatMode.INITIAL_CONTROLLERS)
 
 
-def _rebuilt_mode(initial: tuple[ReplicaKey, ...]) -> BootstrapMode:
+def _rebuilt_static(desired: Desired, observed: Observed) -> bool:
+    """Whether pods are made with static voters; without any revision the mode of the spec tells."""
+    applied = observed.revision(_rebuilt_revision(observed))
+    return bool(applied.runtime.static_voters) if applied else desired.bootstrap is BootstrapMode.STATIC
+
+
+def _rebuilt_mode(desired: Desired, initial: tuple[ReplicaKey, ...]) -> BootstrapMode:
+    if desired.bootstrap is BootstrapMode.STATIC:
+        return BootstrapMode.STATIC
     return BootstrapMode.STANDALONE if len(initial) == 1 else BootstrapMode.INITIAL_CONTROLLERS
 
 

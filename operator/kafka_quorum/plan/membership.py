@@ -34,6 +34,7 @@ from kafka_quorum.plan.safety import (
     may_remove_leader,
     may_remove_voter,
 )
+from kafka_quorum.plan.voters import leader_endpoint
 
 ADD_VOTER = "AddVoter"
 REMOVE_VOTER = "RemoveVoter"
@@ -197,7 +198,7 @@ def _continue(scene: _Scene, operation: Operation) -> Part:
     if change is None:
         return _ended(scene, operation)
     refused = change.refusal
-    leader = _leader(scene)
+    leader = leader_endpoint(scene.desired, scene.observed)
     if refused is not None and (cure := _cure(scene)) is not None:
         text = f"the change of {target} gives way to that of {cure.target}: {refused.reason}"
         gone = FinishOperation(id=operation.id, reason="GivenUp", message=text)
@@ -305,17 +306,6 @@ def _add_request(scene: _Scene, target: ReplicaKey, leader: Endpoint) -> AddRaft
 def _remove_request(scene: _Scene, target: ReplicaKey, leader: Endpoint) -> RemoveRaftVoter:
     request = RemoveVoter(cluster_id=scene.record.cluster_id, voter=target)
     return RemoveRaftVoter(leader=leader, request=request, judged_at_s=scene.view.taken_at_s)
-
-
-def _leader(scene: _Scene) -> Endpoint | None:
-    """Where the leader listens, by the revision that its pod was made from."""
-    pods = scene.observed.pods_of(scene.view.answer.leader_id, PodRole.KAFKA)
-    pod = next((pod for pod in pods if pod.ip), None)
-    if pod is None:
-        return None
-    revision = scene.observed.revision(pod.revision)
-    runtime = revision.runtime if revision else scene.desired.runtime
-    return Endpoint(node_id=pod.node_id, host=pod.ip, port=runtime.listener.port)
 
 
 # What a person reads

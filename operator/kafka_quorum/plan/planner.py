@@ -13,7 +13,7 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.nodes import wanted_node_ids
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan, Severity, Wait
-from kafka_quorum.plan import disks, leaving, membership, revisions, support
+from kafka_quorum.plan import disks, ghosts, leaving, levels, membership, revisions, rolls, support
 from kafka_quorum.plan.identity import assess
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.pods import marks, pods
@@ -33,17 +33,18 @@ def plan(desired: Desired, observed: Observed, *, now_s: float, repair_only: boo
     settled = assess(desired, observed, repair_only=repair_only)
     if isinstance(settled, Part):
         return _finished(settled)
-    return _finished(_of_record(desired, observed, settled.record, now_s=now_s, repair_only=repair_only))
+    planned = _finished(_of_record(desired, observed, settled.record, now_s=now_s, repair_only=repair_only))
+    return replace(planned, features=levels.plans(desired, observed, settled.record))
 
 
 def _of_record(
     desired: Desired, observed: Observed, record: IdentityRecord, *, now_s: float, repair_only: bool
 ) -> Part:
-    wanted = record.node_ids if repair_only else wanted_node_ids(desired, record)
+    wanted = record.node_ids if repair_only or record.static else wanted_node_ids(desired, record)
     changes = (
         Part() if repair_only else merged((_nodes(record, wanted), revisions.revisions(desired, observed, record)))
     )
-    held = () if repair_only else revisions.unsupported(desired, observed, record)
+    held = () if repair_only else (*revisions.unsupported(desired, observed, record), *_static(desired, record))
     revision = observed.revision(record.applied_revision)
     reformat = not repair_only and revisions.format_pending(desired, observed, record)
     upkeep = merged(
@@ -51,6 +52,7 @@ def _of_record(
             Part(waits=held),
             changes,
             membership.first_leader(observed, record),
+            levels.seen(observed, record),
             disks.lost(desired, observed, record, wanted),
             leaving.lost_nodes(desired, observed, record, wanted),
             leaving.removed(observed, record, wanted),
@@ -67,12 +69,53 @@ def _of_record(
     voters = membership.membership(desired, observed, record, wanted)
     if membership.is_second_half(voters, observed):
         return merged((Part(waits=upkeep.waits, verdicts=upkeep.verdicts), voters))
-    growth = Part() if repair_only or voters.exclusive else disks.growth(desired, observed, record)
+    if observed.status.feature_operation is not None:
+        voters = _silent(voters)
+    later = _releases(desired, observed, record, voters, repair_only=repair_only)
     if upkeep.exclusive is not None or upkeep.actions:
-        voters, growth = Part(waits=voters.waits, verdicts=voters.verdicts), Part()
+        voters, later = (_silent(part) for part in (voters, later))
     # While a change is open, what it waits for is what a person should read first.
     open_ = observed.status.operation is not None
-    return merged((voters, upkeep, growth) if open_ else (upkeep, voters, growth))
+    return merged((voters, upkeep, later) if open_ else (upkeep, voters, later))
+
+
+def _releases(desired: Desired, observed: Observed, record: IdentityRecord, voters: Part, *, repair_only: bool) -> Part:
+    """What is done when the voters are as they should be: rolls, then ghosts and feature levels, then larger claims.
+
+    A feature step that is open comes before all of that, and before the voters: it is a matter of two looks.
+    """
+    if observed.status.feature_operation is not None:
+        return levels.given_up(observed) if repair_only else levels.step(desired, observed, record)
+    if repair_only:
+        return Part()
+    parts = (
+        levels.turned_dynamic(observed, record),
+        rolls.roll(desired, observed, record),
+        ghosts.ghosts(desired, observed, record),
+        levels.step(desired, observed, record),
+        disks.growth(desired, observed, record),
+    )
+    return merged(map(_silent, parts)) if voters.exclusive is not None else _one_by_one(parts)
+
+
+def _one_by_one(parts: tuple[Part, ...]) -> Part:
+    """The first of these that has something to do, with what all of them say."""
+    acting = next((part for part in parts if part.exclusive is not None or part.actions), None)
+    return merged(part if part is acting else _silent(part) for part in parts)
+
+
+def _silent(part: Part) -> Part:
+    """What a part says, without what it would do."""
+    return Part(waits=part.waits, verdicts=part.verdicts)
+
+
+def _static(desired: Desired, record: IdentityRecord) -> tuple[Wait, ...]:
+    """A static quorum's voters stand in the properties of all its nodes: they change when it is dynamic."""
+    if not record.static or wanted_node_ids(desired, record) == record.node_ids:
+        return ()
+    way_out = "name kraft.version 1 in spec.kafka.features.levels first"
+    text = f"the voters of a static quorum do not change: {way_out}"
+    return (Wait(severity=Severity.HELD, reason="StaticQuorum", message=text),)
 
 
 def _without_marks_of_what_goes(part: Part) -> Part:

@@ -1,9 +1,10 @@
 """The guards: what the operator never does, as code, once. The numbers are those of the safety rules in docs/safety.md.
 
 Absolute rules: 1 no initial format after the quorum may have started; 2 no directory id on a disk that is not its own;
-6 no volume deleted that holds a voter, or the only caught-up copy; 7 no image older than the levels it would
-read; 8 unknown is not empty; 9 no `--release-version` (see `resources.formatter`). Rules by knowledge: 3 the projected
-voter set keeps a live, caught-up majority; 4 one voter change at a time; 5 one controller restarted at a time.
+6 no volume deleted that holds a voter, or the only caught-up copy; 7 no image older than the levels it would read, and
+no level that somebody cannot read (in `rolling_safety`); 8 unknown is not empty; 9 no `--release-version` (see
+`resources.pods`). Rules by knowledge: 3 the projected voter set keeps a live, caught-up majority; 4 one voter change at
+a time; 5 one controller restarted at a time.
 
 Each guard is one function and returns a `Verdict`; its reason is what the log, the event and the condition say.
 """
@@ -15,8 +16,9 @@ from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityReco
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import is_foreign, node_of
-from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, QuorumView, Revision
+from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, QuorumView
 from kafka_quorum.model.plan import Verdict
+from kafka_quorum.plan.verdict import no, unless, yes
 
 GUARDS: Final = (
     "1-initial-format",
@@ -33,14 +35,23 @@ GUARDS: Final = (
     "3-stop-retired",
     "4-drop-node",
     "4-one-change",
+    "5-restart",
     "6-delete-volume",
+    "7-cure-ghost",
+    "7-drop-static",
     "7-image",
+    "7-lower",
+    "7-raise",
     "8-mint",
 )
-"""Every guard of this file; the simulation proves that each has said yes and no."""
+"""Every guard of this file and of `rolling_safety`; the simulation proves that each has said yes and no."""
 
 CAUGHT_UP_LOOKS: Final = 3
 """In how many looks in a row a newcomer must be caught up before it is added."""
+_STATIC: Final = (
+    "the quorum is static: it would take an empty disk for the voter, whatever that had promised and written. A person "
+    "must decide (docs/releases.md, Lost disks of a static quorum)"
+)
 
 
 # Rules 1 and 8: identity, and the first formats
@@ -57,19 +68,19 @@ def may_mint(observed: Observed) -> Verdict:
     if observed.record is not None or observed.record_fault:
         traces.append("the identity ConfigMap")
     if traces:
-        return _no("8-mint", f"no new identity is made: there are traces of one ({', '.join(traces)})")
-    return _yes("8-mint", "there is no record and no trace of an earlier quorum")
+        return no("8-mint", f"no new identity is made: there are traces of one ({', '.join(traces)})")
+    return yes("8-mint", "there is no record and no trace of an earlier quorum")
 
 
 def may_format_initial(record: IdentityRecord, observed: Observed, node: NodeIdentity) -> Verdict:
     """Rule 1: initial voters are formatted before the barrier only, with their pre-made directory ids."""
     rule = "1-initial-format"
     if record.phase is not BootstrapPhase.FORMATTING:
-        return _no(rule, f"controller {node.node_id} is not formatted as an initial voter: the quorum may have started")
-    if node.key not in record.initial or node.mode is not FormatMode.INITIAL_CONTROLLERS:
-        return _no(rule, f"controller {node.node_id} is not one of the initial controllers")
+        return no(rule, f"controller {node.node_id} is not formatted as an initial voter: the quorum may have started")
+    if node.key not in record.initial or node.mode is FormatMode.NO_INITIAL_CONTROLLERS:
+        return no(rule, f"controller {node.node_id} is not one of the initial controllers")
     if kafka := [pod.name for pod in observed.pods if pod.role is PodRole.KAFKA]:
-        return _no(rule, f"pods that run Kafka exist already ({', '.join(kafka)}): the quorum may have started")
+        return no(rule, f"pods that run Kafka exist already ({', '.join(kafka)}): the quorum may have started")
     return _claim_is_ours("1-initial-format", record, observed, node)
 
 
@@ -77,18 +88,18 @@ def may_format_newcomer(record: IdentityRecord, observed: Observed, node: NodeId
     """Rules 1 and 2: behind the barrier a disk is formatted without initial controllers, to catch up with a quorum."""
     rule = "1-format-newcomer"
     if record.phase is not BootstrapPhase.STARTED:
-        return _no(rule, f"controller {node.node_id} joins later: the initial controllers are being formatted")
+        return no(rule, f"controller {node.node_id} joins later: the initial controllers are being formatted")
     if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS or node.formatted:
-        return _no(rule, f"controller {node.node_id} has a formatted disk")
+        return no(rule, f"controller {node.node_id} has a formatted disk")
     if kafka := observed.pods_of(node.node_id, PodRole.KAFKA):
-        return _no(rule, f"pod {kafka[0].name} still holds the disk of controller {node.node_id}")
+        return no(rule, f"pod {kafka[0].name} still holds the disk of controller {node.node_id}")
     match observed.quorum:
         case Unknown(reason=reason):
-            return _no(rule, f"controller {node.node_id} is formatted once the quorum has a leader: {reason}")
+            return no(rule, f"controller {node.node_id} is formatted once the quorum has a leader: {reason}")
         case Known(value=view):
             if (other := _somebody_else(view, node)) is not None:
                 way_out = "choose another id in spec.controllers.nodeIDs, or stop that one"
-                return _no(rule, f"node id {node.node_id} is in use elsewhere, by replica {other}: {way_out}")
+                return no(rule, f"node id {node.node_id} is in use elsewhere, by replica {other}: {way_out}")
             return _claim_is_ours(rule, record, observed, node)
 
 
@@ -104,16 +115,14 @@ def may_start(record: IdentityRecord, observed: Observed, initial: tuple[NodeIde
     rule = "1-start"
     missing = [str(node.node_id) for node in initial if not node.formatted]
     if missing:
-        return _no(rule, f"the quorum starts once controllers {', '.join(missing)} are formatted")
+        return no(rule, f"the quorum starts once controllers {', '.join(missing)} are formatted")
     if any(item.name.startswith(f"{quorum}-format-") for item in observed.support):
-        return _no(
-            rule, "the quorum starts once the config map of its initial format is gone, and no formatter can run"
-        )
+        return no(rule, "the quorum starts once the config map of its initial format is gone, and no formatter can run")
     for node in initial:
         verdict = _claim_is_ours(rule, record, observed, node)
         if not verdict.allowed:
             return verdict
-    return _yes(rule, "every initial controller is formatted")
+    return yes(rule, "every initial controller is formatted")
 
 
 # Rule 2: whose disk it is, and when it is given up
@@ -123,32 +132,36 @@ def may_run(record: IdentityRecord, observed: Observed, node: NodeIdentity, *, m
     """Rule 2: Kafka runs on a claim only with the directory id that was formatted there, and behind the barrier."""
     rule = "2-run"
     if record.phase is not BootstrapPhase.STARTED:
-        return _no(rule, f"controller {node.node_id} starts when every initial controller is formatted")
+        return no(rule, f"controller {node.node_id} starts when every initial controller is formatted")
     if not node.formatted or node.directory_id is None:
-        return _no(rule, f"the disk of controller {node.node_id} is not formatted")
+        return no(rule, f"the disk of controller {node.node_id} is not formatted")
     if node.directory_id in record.retired:
-        return _no(rule, f"directory id {node.directory_id} is retired: its disk was lost, or its controller removed")
+        return no(rule, f"directory id {node.directory_id} is retired: its disk was lost, or its controller removed")
     if formatters := observed.pods_of(node.node_id, PodRole.FORMATTER):
-        return _no(rule, f"formatter {formatters[0].name} still holds the disk of controller {node.node_id}")
+        return no(rule, f"formatter {formatters[0].name} still holds the disk of controller {node.node_id}")
     if not mirrored:
-        return _no(rule, f"the identity of controller {node.node_id} is being written to status and claim first")
+        return no(rule, f"the identity of controller {node.node_id} is being written to status and claim first")
     return _claim_is_ours(rule, record, observed, node)
 
 
-def may_retire_disk(desired: Desired, observed: Observed, node: NodeIdentity, claim: Claim | None) -> Verdict:
+def may_retire_disk(
+    desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, claim: Claim | None
+) -> Verdict:
     """Rule 2: a disk is given up only on evidence, and never one whose replica still fetches."""
     rule = "2-retire-disk"
     pods = observed.pods_of(node.node_id, PodRole.KAFKA)
     if running := [pod.name for pod in pods if pod.running]:
-        return _no(rule, f"Kafka runs in pod {running[0]}: the disk of controller {node.node_id} is not lost")
+        return no(rule, f"Kafka runs in pod {running[0]}: the disk of controller {node.node_id} is not lost")
     if claim is not None and not claim.lost and not any(found_empty(pod, node) for pod in pods):
-        return _no(rule, f"nothing says that the disk of controller {node.node_id} is lost")
+        return no(rule, f"nothing says that the disk of controller {node.node_id} is lost")
     if isinstance(observed.quorum, Known) and node.key in observed.quorum.value.live:
-        return _no(rule, f"replica {node.key} still fetches: its disk is somewhere, and Kafka runs on it")
+        return no(rule, f"replica {node.key} still fetches: its disk is somewhere, and Kafka runs on it")
+    if record.static:
+        return no(rule, f"the disk of controller {node.node_id} is lost, and {_STATIC}")
     if desired.replacement.lost_disk is Cure.MANUAL:
         way_out = "set spec.controllers.replacement.lostDisk to Automatic to have it replaced"
-        return _no(rule, f"the disk of controller {node.node_id} is lost, and its replacement is Manual: {way_out}")
-    return _yes(rule, f"the disk of controller {node.node_id} (directory id {node.directory_id}) is lost")
+        return no(rule, f"the disk of controller {node.node_id} is lost, and its replacement is Manual: {way_out}")
+    return yes(rule, f"the disk of controller {node.node_id} (directory id {node.directory_id}) is lost")
 
 
 def may_retire_node(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Verdict:
@@ -160,16 +173,17 @@ def may_retire_node(desired: Desired, observed: Observed, record: IdentityRecord
     rule = "2-retire-node"
     down = f"node {node_of(observed, node)} of controller {node.node_id} is down"
     if isinstance(observed.quorum, Unknown):
-        return _no(rule, f"{down}, and it is not replaced while there is no leader: {observed.quorum.reason}")
+        return no(rule, f"{down}, and it is not replaced while there is no leader: {observed.quorum.reason}")
     view, after_s = observed.quorum.value, desired.replacement.lost_node_after_s
     stale = ", ".join(sorted(str(key) for key in view.voters - {other.key for other in record.nodes}))
     healthy, majority = len((view.voters & view.caught_up) - {node.key}), len(view.voters) // 2 + 1
     votes = node.key in view.voters
     way_out = "set spec.controllers.replacement.lostNode to Automatic, or bring the node back"
-    return _unless(
+    return unless(
         rule,
         (
             (node.key in view.live, f"replica {node.key} still fetches: its node is not lost"),
+            (record.static, f"{down}, and {_STATIC}"),
             (desired.replacement.lost_node is Cure.MANUAL, f"{down}, and its replacement is Manual: {way_out}"),
             (
                 observed.memory.lost_for_s(node.key) < after_s,
@@ -191,14 +205,14 @@ def found_empty(pod: Pod, node: NodeIdentity) -> bool:
     return same_disk and pod.report is not None and pod.report.found is DiskFound.EMPTY
 
 
-# Rules 3, 5 and 7: pods that run or are to run
+# Rules 3 and 5: pods that do not run, or on a disk of no use
 
 
 def may_replace_pod(pod: Pod) -> Verdict:
     """Rules 3 and 5: a pod whose Kafka does not run may be replaced on its own disk: that takes nothing away."""
     if pod.running and not pod.finished:
-        return _no("3-replace-pod", f"Kafka runs in pod {pod.name}: restarting it takes a voter away")
-    return _yes("3-replace-pod", f"Kafka does not run in pod {pod.name}")
+        return no("3-replace-pod", f"Kafka runs in pod {pod.name}: restarting it takes a voter away")
+    return yes("3-replace-pod", f"Kafka does not run in pod {pod.name}")
 
 
 def may_stop_retired(record: IdentityRecord, observed: Observed, pod: Pod) -> Verdict:
@@ -210,15 +224,15 @@ def may_stop_retired(record: IdentityRecord, observed: Observed, pod: Pod) -> Ve
     rule = "3-stop-retired"
     key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)
     if pod.directory_id not in record.retired:
-        return _no(rule, f"pod {pod.name} runs replica {key}, which this quorum never retired: it is left alone")
+        return no(rule, f"pod {pod.name} runs replica {key}, which this quorum never retired: it is left alone")
     if isinstance(observed.quorum, Unknown):
-        return _no(rule, f"pod {pod.name} is stopped once the quorum has a leader: {observed.quorum.reason}")
+        return no(rule, f"pod {pod.name} is stopped once the quorum has a leader: {observed.quorum.reason}")
     view, operation = observed.quorum.value, observed.status.operation
     votes = key in view.voters
     other = operation is not None and operation.target.node_id != pod.node_id
     healthy, majority = len((view.voters & view.caught_up) - {key}), len(view.voters) // 2 + 1
     without = f"without it {healthy} of {len(view.voters)} voters would be caught up, and {majority} must be"
-    return _unless(
+    return unless(
         rule,
         (
             (not view.committed, f"pod {pod.name} is stopped once the present voter set is committed"),
@@ -234,17 +248,6 @@ def may_stop_retired(record: IdentityRecord, observed: Observed, pod: Pod) -> Ve
     )
 
 
-def may_run_image(record: IdentityRecord, current: Revision | None, wanted_release: str) -> Verdict:
-    """Rule 7: no image older than the one that a disk was formatted, or last run, with."""
-    rule = "7-image"
-    floor = max(release_numbers(record.format.release), release_numbers(current.runtime.release) if current else (0,))
-    if release_numbers(wanted_release) < floor:
-        text = ".".join(str(number) for number in floor)
-        way_out = f"set spec.kafka.version to {text} or later"
-        return _no(rule, f"Kafka {wanted_release} is older than what this quorum was formatted with: {way_out}")
-    return _yes(rule, f"Kafka {wanted_release} is not older than what this quorum was formatted with")
-
-
 # Rules 3 and 4: the voter set
 
 
@@ -252,10 +255,10 @@ def may_change_voters(view: QuorumView, target: ReplicaKey, open_target: Replica
     """Rule 4: one voter change at a time, and none while another is uncommitted."""
     rule = "4-one-change"
     if open_target is not None and open_target != target:
-        return _no(rule, f"the change of {target} waits until the change of {open_target} is done")
+        return no(rule, f"the change of {target} waits until the change of {open_target} is done")
     if not view.committed:
-        return _no(rule, f"the change of {target} waits until the present voter set is committed")
-    return _yes(rule, "no voter change is in flight")
+        return no(rule, f"the change of {target} waits until the present voter set is committed")
+    return yes(rule, "no voter change is in flight")
 
 
 def may_add_voter(
@@ -268,22 +271,22 @@ def may_add_voter(
     """
     rule = "3-add-voter"
     if (voter := view.voter_of(target.node_id)) is not None:
-        return _no(rule, f"{target} cannot be added: node id {target.node_id} is a voter already, as {voter}")
+        return no(rule, f"{target} cannot be added: node id {target.node_id} is a voter already, as {voter}")
     looks = observed.memory.looks(target)
     if target not in view.caught_up or looks < CAUGHT_UP_LOOKS:
-        return _no(rule, f"{target} catches up: caught up in {looks} of {CAUGHT_UP_LOOKS} looks")
+        return no(rule, f"{target} catches up: caught up in {looks} of {CAUGHT_UP_LOOKS} looks")
     if not any(pod.running and not pod.deleting for pod in observed.pods_of(target.node_id, PodRole.KAFKA)):
-        return _no(rule, f"{target} is not added now: its pod does not run, or is on its way out")
+        return no(rule, f"{target} is not added now: its pod does not run, or is on its way out")
     healthy, majority = len(view.voters & view.caught_up), (len(view.voters) + 1) // 2 + 1
     if len(view.voters) == 1:
         second = [key for key in others if observed.memory.looks(key) >= CAUGHT_UP_LOOKS]
         if wanted > 2 and not second:  # noqa: PLR2004 - more than the pair that this change makes
-            return _no(rule, f"{target} is added once a further controller has caught up: two voters survive no loss")
+            return no(rule, f"{target} is added once a further controller has caught up: two voters survive no loss")
         healthy += 1
     if healthy < majority:
         needs = f"{majority} of {len(view.voters) + 1} voters must be caught up, and {healthy} are"
-        return _no(rule, f"{target} is not added now: {needs}")
-    return _yes(rule, f"{target} is caught up, and so are {healthy} of {len(view.voters) + 1} voters")
+        return no(rule, f"{target} is not added now: {needs}")
+    return yes(rule, f"{target} is caught up, and so are {healthy} of {len(view.voters) + 1} voters")
 
 
 def may_remove_voter(view: QuorumView, desired: Desired, record: IdentityRecord, target: ReplicaKey) -> Verdict:
@@ -300,7 +303,7 @@ def may_remove_voter(view: QuorumView, desired: Desired, record: IdentityRecord,
     remaining = view.voters - {target}
     healthy, majority = len(remaining & view.caught_up), len(remaining) // 2 + 1
     needs = f"{majority} of the {len(remaining)} voters that stay must be caught up, and {healthy} are"
-    return _unless(
+    return unless(
         rule,
         (
             (target not in view.voters, f"{target} is no voter"),
@@ -331,8 +334,8 @@ def may_remove_leader(view: QuorumView, target: ReplicaKey) -> Verdict:
     if leads and len(view.voters) == 2:  # noqa: PLR2004 - a pair
         (other,) = view.voters - {target}
         text = f"{target} leads, and {other} is the only other voter: a crash now could leave neither able to lead"
-        return _no(rule, f"{text}, so {target} hands over first")
-    return _yes(rule, f"{target} is not the leader of a pair")
+        return no(rule, f"{text}, so {target} hands over first")
+    return yes(rule, f"{target} is not the leader of a pair")
 
 
 def may_hand_over(desired: Desired, observed: Observed, view: QuorumView, target: ReplicaKey) -> Verdict:
@@ -347,7 +350,7 @@ def may_hand_over(desired: Desired, observed: Observed, view: QuorumView, target
         for key in (target, other)
     )
     first = f"{target} hands over to {other} once"
-    return _unless(
+    return unless(
         rule,
         (
             (not view.committed, f"{first} the present voter set is committed"),
@@ -369,11 +372,11 @@ def may_drop_node(observed: Observed, record: IdentityRecord, node: NodeIdentity
     """Rules 4 and 6: a controller is dropped from the record once its removal from the voters is seen committed."""
     rule = "4-drop-node"
     if isinstance(observed.quorum, Unknown):
-        return _no(rule, f"controller {node.node_id} is removed once the quorum has a leader: {observed.quorum.reason}")
+        return no(rule, f"controller {node.node_id} is removed once the quorum has a leader: {observed.quorum.reason}")
     view, operation = observed.quorum.value, observed.status.operation
     voter = view.voter_of(node.node_id)
     is_open = operation is not None and operation.target.node_id == node.node_id
-    return _unless(
+    return unless(
         rule,
         (
             (voter is not None, f"controller {node.node_id} goes once voter {voter} is removed"),
@@ -389,13 +392,13 @@ def may_delete_claim(record: IdentityRecord, observed: Observed, claim: Claim) -
     """Rule 6: a volume goes when its replica is retired, no voter by a committed set, and others have its data."""
     rule = "6-delete-volume"
     if isinstance(observed.quorum, Unknown):
-        return _no(rule, f"claim {claim.name} is kept while there is no leader: {observed.quorum.reason}")
+        return no(rule, f"claim {claim.name} is kept while there is no leader: {observed.quorum.reason}")
     view = observed.quorum.value
     pods = [pod.name for pod in observed.pods if pod.claim_name == claim.name]
     voting = {key.directory_id for key in view.voters | (view.committed_voters or view.voters)}
     unknown = claim.cluster_id != record.cluster_id or (claim.directory_id or None) not in {None, *record.retired}
     healthy, majority = len(view.voters & view.caught_up), len(view.voters) // 2 + 1
-    return _unless(
+    return unless(
         rule,
         (
             (any(_is_claim_of(claim, node) for node in record.nodes), f"claim {claim.name} is a controller's disk"),
@@ -418,38 +421,19 @@ def may_delete_claim(record: IdentityRecord, observed: Observed, claim: Claim) -
 # What guards have in common
 
 
-def _unless(rule: str, objections: tuple[tuple[bool, str], ...], reason: str) -> Verdict:
-    """The first objection that holds is a no; without one it is a yes, for this reason."""
-    objection = next((text for holds, text in objections if holds), None)
-    return _yes(rule, reason) if objection is None else _no(rule, objection)
-
-
 def _claim_is_ours(rule: str, record: IdentityRecord, observed: Observed, node: NodeIdentity) -> Verdict:
     """Whether the disk that a pod would mount is the one in the record."""
     claim = next((claim for claim in observed.claims if _is_claim_of(claim, node)), None)
     if claim is None or node.claim_uid is None:
-        return _no(rule, f"the claim of controller {node.node_id} is not there yet")
+        return no(rule, f"the claim of controller {node.node_id} is not there yet")
     if claim.uid != node.claim_uid:
         both = f"uid {claim.uid} instead of {node.claim_uid}"
-        return _no(rule, f"claim {claim.name} is another than the record's: {both}")
+        return no(rule, f"claim {claim.name} is another than the record's: {both}")
     if claim.deleting or claim.lost:
         state = "being deleted" if claim.deleting else "without its volume"
-        return _no(rule, f"claim {claim.name} is {state}")
-    return _yes(rule, f"claim {claim.name} is the one in the record of cluster {record.cluster_id}")
+        return no(rule, f"claim {claim.name} is {state}")
+    return yes(rule, f"claim {claim.name} is the one in the record of cluster {record.cluster_id}")
 
 
 def _is_claim_of(claim: Claim, node: NodeIdentity) -> bool:
     return claim.node_id == node.node_id and claim.generation == node.generation
-
-
-def release_numbers(text: str) -> tuple[int, ...]:
-    """A release as numbers that can be compared: `4.1.2` is (4, 1, 2)."""
-    return tuple(int(part) for part in text.split(".") if part.isdigit())
-
-
-def _yes(rule: str, reason: str) -> Verdict:
-    return Verdict(rule=rule, allowed=True, reason=reason)
-
-
-def _no(rule: str, reason: str) -> Verdict:
-    return Verdict(rule=rule, allowed=False, reason=reason)

@@ -99,12 +99,15 @@ def format_arguments(
 ) -> tuple[str, ...]:
     """What follows `kafka-storage.sh format …`. Levels are explicit or the release's own; never `--release-version`.
 
-    A disk without initial controllers holds no levels: it learns them from the quorum.
+    A disk without initial controllers holds no levels: it learns them from the quorum. A static voter's holds no
+    voters: they are in the properties, which the tool reads.
     """
     if node.mode is FormatMode.NO_INITIAL_CONTROLLERS:
         return ("--no-initial-controllers",)
     features = (f"{feature.name}={feature.level}" for feature in record.format.features)
     flags = tuple(word for feature in features for word in ("--feature", feature))
+    if node.mode is FormatMode.STATIC:
+        return flags
     return ("--initial-controllers", initial_controllers(desired, record, revision), *flags)
 
 

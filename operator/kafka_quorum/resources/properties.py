@@ -41,9 +41,15 @@ def server_properties(
     """The whole file, with the spec's own settings behind ours.
 
     The bootstrap servers are those of the node ids at the time: they are only a way in, so scaling restarts nobody.
+    A quorum at kraft.version 0 has its voters here, and nothing else: with bootstrap servers alone nobody would vote.
     """
     listener, runtime = revision.runtime.listener, revision.runtime
-    hosts = (f"{host_name(namespace, quorum, other)}:{listener.port}" for other in node_ids)
+    if runtime.static_voters:
+        voters = (f"{other}@{host_name(namespace, quorum, other)}:{listener.port}" for other in runtime.static_voters)
+        found_by = ("controller.quorum.voters", ",".join(voters))
+    else:
+        hosts = (f"{host_name(namespace, quorum, other)}:{listener.port}" for other in node_ids)
+        found_by = ("controller.quorum.bootstrap.servers", ",".join(hosts))
     owned = (
         ("process.roles", "controller"),
         ("node.id", str(node_id)),
@@ -51,7 +57,7 @@ def server_properties(
         ("advertised.listeners", f"{listener.name}://{host_name(namespace, quorum, node_id)}:{listener.port}"),
         ("controller.listener.names", listener.name),
         ("listener.security.protocol.map", f"{listener.name}:PLAINTEXT"),
-        ("controller.quorum.bootstrap.servers", ",".join(hosts)),
+        found_by,
         ("controller.quorum.auto.join.enable", "false"),  # removed voters that still run would be back in seconds
         ("log.dirs", LOG_DIR),
         ("metadata.log.dir", LOG_DIR),

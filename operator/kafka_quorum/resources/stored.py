@@ -64,9 +64,10 @@ def record_from(item: Json) -> IdentityRecord:
         ) from error
 
 
-def revision_object(desired: Desired, name: str, number: int, *, image: str, inputs_hash: str, spec: Json) -> Json:
+def revision_object(
+    desired: Desired, name: str, number: int, *, runtime: Runtime, image: str, inputs_hash: str, spec: Json
+) -> Json:
     """A ControllerRevision: the runtime that pods are made from, and the valid spec that it came from."""
-    runtime = _RUNTIME.dump_python(desired.runtime, mode="json")
     metadata = {
         "name": name,
         "namespace": desired.namespace,
@@ -74,7 +75,12 @@ def revision_object(desired: Desired, name: str, number: int, *, image: str, inp
         "annotations": {names.INPUTS_HASH: inputs_hash},
         "ownerReferences": volume_owner(desired),  # it outlives the resource where the volumes do
     }
-    data = {"schemaVersion": _SCHEMA, "runtime": runtime, "image": image, "spec": spec}
+    data = {
+        "schemaVersion": _SCHEMA,
+        "runtime": _RUNTIME.dump_python(runtime, mode="json"),
+        "image": image,
+        "spec": spec,
+    }
     return {
         "apiVersion": "apps/v1",
         "kind": "ControllerRevision",

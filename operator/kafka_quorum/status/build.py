@@ -14,6 +14,7 @@ from kafka_quorum.model.observed import Observed, PodRole, QuorumView
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity
 from kafka_quorum.status.available import available
 from kafka_quorum.status.degraded import degraded
+from kafka_quorum.status.features_settled import features_settled
 from kafka_quorum.status.finding import Pass
 from kafka_quorum.status.merge import merged
 from kafka_quorum.status.odd_voters import odd_voter_count
@@ -23,7 +24,8 @@ from kafka_quorum.status.spec_accepted import spec_accepted
 
 Json: TypeAlias = dict[str, Any]
 
-CONDITIONS: Final = (ready, available, progressing, degraded, spec_accepted, odd_voter_count)
+_SOAK_STEP_S: Final = 5
+CONDITIONS: Final = (ready, available, progressing, degraded, features_settled, spec_accepted, odd_voter_count)
 _IDENTITY: Final = ("replicas", "clusterID", "appliedRevision", "bootstrap", "controllers")
 """The fields that carry a copy of the identity, or follow from it."""
 
@@ -45,7 +47,8 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
         status |= _identity(record)
         status["controllers"] = [_controller(done, record, node) for node in record.nodes]
     status |= _quorum(done.observed, old)
-    status |= _features(done.observed, old)
+    status |= _features(done, old)
+    status |= _soak(done)
     status["waits"] = _waits(done, old.get("waits") or (), now)
     if (operation := old.get("operation")) is not None:
         status["operation"] = operation | {"waitingFor": _waiting_for(done)}
@@ -129,9 +132,8 @@ def _quorum(observed: Observed, old: Json) -> Json:
     view = observed.quorum.value
     healthy, voters = len(view.voters & view.caught_up), len(view.voters)
     kraft = next((feature.level for feature in observed.finalized if feature.name == "kraft.version"), None)
-    dynamic = all(key.directory_id for key in view.voters)
     row = {
-        "type": "Dynamic" if dynamic else "Static",
+        "type": "Static" if view.static else "Dynamic",
         "summary": f"{healthy}/{voters}",
         "leaderID": view.answer.leader_id,
         "leaderEpoch": view.answer.leader_epoch,
@@ -159,7 +161,17 @@ def _stale(observed: Observed, view: QuorumView) -> list[Json]:
     return [{**row, "kind": kind} for kind, keys in kinds for row in _keys(frozenset(keys))]
 
 
-def _features(observed: Observed, old: Json) -> Json:
+def _soak(done: Pass) -> Json:
+    """How long all has been well, in steps: a new operator goes on from there. Kept while a step waits for it."""
+    soak = done.observed.memory.soak
+    if soak is None or not any(feature.wanted for feature in done.plan.features):
+        return {}
+    seconds = min(int(soak.healthy_s), done.desired.soak_s) // _SOAK_STEP_S * _SOAK_STEP_S
+    return {"soak": {"finalizedEpoch": soak.epoch, "seconds": seconds}}
+
+
+def _features(done: Pass, old: Json) -> Json:
+    observed = done.observed
     answers = [answer.value for _, answer in observed.versions if isinstance(answer, Known)]
     finalized = {feature.name: feature.level for feature in observed.finalized}
     if not answers or not finalized:
@@ -167,14 +179,16 @@ def _features(observed: Observed, old: Json) -> Json:
     rows = []
     for name in sorted({feature.name for answer in answers for feature in answer.supported}):
         ranges = [feature for answer in answers for feature in answer.supported if feature.name == name]
-        rows.append(
-            {
-                "name": name,
-                "finalized": finalized.get(name, 0),
-                "minSupported": max(feature.min_level for feature in ranges),
-                "maxSupported": min(feature.max_level for feature in ranges),
-            }
-        )
+        planned = next((feature for feature in done.plan.features if feature.name == name), None)
+        row = {
+            "name": name,
+            "finalized": finalized.get(name, 0),
+            "minSupported": max(feature.min_level for feature in ranges),
+            "maxSupported": min(feature.max_level for feature in ranges),
+            "wanted": planned.level if planned and planned.wanted else None,
+            "blockedBy": planned.against or None if planned else None,
+        }
+        rows.append(_without_none(row))
     level = finalized.get(METADATA)
     if level is None:
         return {"features": rows}

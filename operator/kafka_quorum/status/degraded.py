@@ -11,7 +11,7 @@ def degraded(done: Pass) -> Finding:
     if waits:
         return _finding(Truth.TRUE, waits[0].reason, sentence(waits))
     failed = done.failed
-    if failed is not None and not failed.unknown:
+    if failed is not None and not failed.unknown and not failed.held:
         return _finding(Truth.TRUE, "ActionFailed", failed.message)
     record = done.observed.record
     if record is not None and record.had_leader:

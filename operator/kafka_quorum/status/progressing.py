@@ -22,7 +22,7 @@ def progressing(done: Pass) -> Finding:
 
 def _working(done: Pass) -> Finding:
     failed = done.failed
-    if failed is not None:
+    if failed is not None and not failed.held:
         return _finding(Truth.TRUE, "ActionFailed", f"will be tried again: {failed.message}")
     return _finding(Truth.TRUE, "Working", "; ".join(outcome.message for outcome in done.outcomes))
 

@@ -2,7 +2,7 @@
 
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.nodes import stale_voters, wanted_node_ids
+from kafka_quorum.model.nodes import older_than, stale_voters, target_revision, wanted_node_ids
 from kafka_quorum.model.observed import PodRole, QuorumView
 from kafka_quorum.model.plan import IDENTITY_CONFLICT
 from kafka_quorum.status.finding import Finding, Pass, Truth
@@ -34,12 +34,15 @@ def _lacking(done: Pass, record: IdentityRecord, view: QuorumView) -> tuple[str,
     # Kafka goes on calling a voter caught up for a fetch timeout after it was killed: its pod tells at once.
     up = {pod.node_id for pod in done.observed.pods if pod.role is PodRole.KAFKA and pod.running and not pod.deleting}
     voting = {node for node in wanted if keys.get(node) in view.voters & view.caught_up}
+    target = target_revision(done.desired, done.observed, record)
+    older = [str(node.node_id) for node in older_than(done.observed, record, target)]
     missing = [str(node) for node in wanted if node not in voting & up]
     rows = (
         (bool(missing), "ControllersMissing", f"not caught-up voters yet: {', '.join(missing)}"),
         (bool(stale_voters(record, view)), "StaleVoters", "the voter set has stale members"),
         (view.changing, "VoterSetUncommitted", "the voter set is not known to be committed yet"),
         (done.observed.status.operation is not None, "OperationOpen", "a change of the voter set is under way"),
+        (bool(older), "Rolling", f"not made from the present spec yet: {', '.join(older)}"),
         (len(view.voters) != len(wanted), "VotersToRemove", "there are more voters than the spec asks for"),
         (done.waits_for(IDENTITY_CONFLICT), IDENTITY_CONFLICT, "the copies of the identity contradict each other"),
         (done.waits_for("NotSupportedYet"), "NotSupportedYet", "a change of the spec is not applied"),

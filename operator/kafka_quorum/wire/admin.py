@@ -14,18 +14,32 @@ from typing import TypeVar
 from kio.schema.add_raft_voter.v0.response import AddRaftVoterResponse as AddRaftVoterResponse0
 from kio.schema.add_raft_voter.v1.response import AddRaftVoterResponse as AddRaftVoterResponse1
 from kio.schema.api_versions.v4.response import ApiVersionsResponse
+from kio.schema.controller_registration.v0.response import ControllerRegistrationResponse
 from kio.schema.describe_cluster.v1.response import DescribeClusterResponse
 from kio.schema.describe_quorum.v2.response import DescribeQuorumResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.remove_raft_voter.v0.response import RemoveRaftVoterResponse
+from kio.schema.update_features.v1.response import UpdateFeaturesResponse as UpdateFeaturesResponse1
+from kio.schema.update_features.v2.response import UpdateFeaturesResponse as UpdateFeaturesResponse2
 from kio.static.protocol import ResponsePayload
 
 from kafka_quorum.errors import Fault, KafkaProtocolError
-from kafka_quorum.model.quorum import AddVoter, ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer, RemoveVoter
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.quorum import (
+    AddVoter,
+    ClusterAnswer,
+    Endpoint,
+    NodeVersions,
+    QuorumAnswer,
+    RegisterController,
+    RemoveVoter,
+    UpdateFeature,
+)
 from kafka_quorum.wire import codec, messages
 from kafka_quorum.wire.codec import Api, Effect
 from kafka_quorum.wire.connection import Connection, Limits
 from kafka_quorum.wire.refusals import refused
+from kafka_quorum.wire.unregister import CONTROLLER_ID_NOT_REGISTERED, UnregisterControllerResponse
 
 IDLE_CONNECTION_S = 120.0
 """Longer than any tick of a quorum, shorter than the ten minutes after which Kafka itself closes an idle connection."""
@@ -90,6 +104,43 @@ class KafkaControllers:
         response = await self._connection(endpoint).call(api, lambda _: messages.remove_voter_request(request))
         answer = self._typed(endpoint, api, response, RemoveRaftVoterResponse)
         self._accept(endpoint, api, answer.error_code, answer.error_message)
+
+    async def update_feature(self, endpoint: Endpoint, request: UpdateFeature) -> None:
+        """UpdateFeatures with one step at the active controller; `KafkaRefused` with the server's own words.
+
+        Unless it only validates, an error does not mean that the level was not changed.
+        """
+        api = codec.VALIDATE_FEATURES if request.validate_only else codec.UPDATE_FEATURES
+        response = await self._connection(endpoint).call(
+            api,
+            lambda version: messages.update_features_request(request, version),
+            extra_s=request.timeout_ms / 1000,
+        )
+        if not isinstance(response, UpdateFeaturesResponse1 | UpdateFeaturesResponse2):
+            raise self._nonsense(endpoint, api, f"a {type(response).__name__} came")
+        self._accept(endpoint, api, response.error_code, response.error_message)
+        if isinstance(response, UpdateFeaturesResponse1):
+            for result in response.results:
+                self._accept(endpoint, api, result.error_code, result.error_message)
+
+    async def register_controller(self, endpoint: Endpoint, request: RegisterController) -> None:
+        """ControllerRegistration at the active controller: what a removed controller supports is not in the way."""
+        api = codec.CONTROLLER_REGISTRATION
+        response = await self._connection(endpoint).call(api, lambda _: messages.register_controller_request(request))
+        answer = self._typed(endpoint, api, response, ControllerRegistrationResponse)
+        self._accept(endpoint, api, answer.error_code, answer.error_message)
+
+    async def unregister_controller(self, endpoint: Endpoint, node_id: NodeID) -> None:
+        """UnregisterController at the active controller; one that is not registered is a success.
+
+        A server that does not know the request (before 4.4) is `KafkaVersionUnsupported`, and nothing is sent.
+        """
+        api = codec.UNREGISTER_CONTROLLER
+        response = await self._connection(endpoint).call(api, lambda _: messages.unregister_controller_request(node_id))
+        answer = self._typed(endpoint, api, response, UnregisterControllerResponse)
+        if answer.error_code != CONTROLLER_ID_NOT_REGISTERED:
+            code = self._understood(endpoint, api, lambda: ErrorCode(answer.error_code))
+            self._accept(endpoint, api, code, answer.error_message)
 
     async def close(self) -> None:
         """Close every connection."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from kio.index import load_response_schema
+from kio.index import load_request_schema, load_response_schema
 from kio.schema.api_versions.v0 import ApiVersionsResponse as ApiVersionsResponse0
 from kio.schema.api_versions.v4 import ApiVersionsResponse as ApiVersionsResponse4
 from kio.schema.errors import ErrorCode
@@ -19,6 +19,8 @@ from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import SerialError
 from kio.static.primitive import i16, i32
 from kio.static.protocol import RequestPayload, ResponsePayload
+
+from kafka_quorum.wire.unregister import UnregisterControllerRequest, UnregisterControllerResponse
 
 CLIENT_ID = "kafka-quorum-operator"
 
@@ -60,12 +62,30 @@ API_VERSIONS = Api(key=18, name="ApiVersions", ours=VersionRange(low=4, high=4),
 """Version 3 hides every feature whose lowest level is 0: it cannot say what a node supports. 3.9 and later know 4."""
 DESCRIBE_QUORUM = Api(key=55, name="DescribeQuorum", ours=VersionRange(low=2, high=2), effect=Effect.READS)
 """Below version 2 there are no directory ids, and no replica key could be told. 3.9 and later know it."""
+UPDATE_FEATURES = Api(key=57, name="UpdateFeatures", ours=VersionRange(low=1, high=2), effect=Effect.WRITES)
+"""Version 0 knows neither safe downgrades nor validate-only; version 2, since 4.0, has no results per feature."""
+VALIDATE_FEATURES = Api(key=57, name="UpdateFeatures (validate only)", ours=UPDATE_FEATURES.ours, effect=Effect.READS)
+"""The same request, and yet one that changes nothing: it may always be sent again, and has no unknown outcome."""
 DESCRIBE_CLUSTER = Api(key=60, name="DescribeCluster", ours=VersionRange(low=1, high=1), effect=Effect.READS)
 """Version 0 cannot ask for controllers; version 2 adds nothing about them."""
+CONTROLLER_REGISTRATION = Api(
+    key=70, name="ControllerRegistration", ours=VersionRange(low=0, high=0), effect=Effect.WRITES
+)
+"""There is one version, in every release since 3.7."""
 ADD_RAFT_VOTER = Api(key=80, name="AddRaftVoter", ours=VersionRange(low=0, high=1), effect=Effect.WRITES)
 """Version 1, since 4.2, can answer before the change is committed, which is not used."""
 REMOVE_RAFT_VOTER = Api(key=81, name="RemoveRaftVoter", ours=VersionRange(low=0, high=0), effect=Effect.WRITES)
 """There is one version, in every release that has dynamic quorums."""
+
+UNREGISTER_CONTROLLER = Api(key=94, name="UnregisterController", ours=VersionRange(low=0, high=0), effect=Effect.WRITES)
+"""Known to 4.4 and later; an older server has no version of it, and nothing is sent to it."""
+
+_OWN_REQUESTS: Mapping[tuple[int, int], type[RequestPayload]] = {
+    (UNREGISTER_CONTROLLER.key, 0): UnregisterControllerRequest
+}
+_OWN_RESPONSES: Mapping[tuple[int, int], type[ResponsePayload]] = {
+    (UNREGISTER_CONTROLLER.key, 0): UnregisterControllerResponse
+}
 
 ServerVersions = Mapping[int, VersionRange]
 """By api key, as a server's ApiVersions answer has it."""
@@ -104,9 +124,19 @@ def _write_header(buffer: io.BytesIO, payload: RequestPayload, correlation_id: i
         entity_writer(RequestHeader2)(buffer, header)
 
 
+def request_schema(api_key: int, version: int) -> type[RequestPayload]:
+    """The class of a request, kio's or our own."""
+    return _OWN_REQUESTS.get((api_key, version)) or load_request_schema(api_key, version)
+
+
+def response_schema(api_key: int, version: int) -> type[ResponsePayload]:
+    """The class of an answer, kio's or our own."""
+    return _OWN_RESPONSES.get((api_key, version)) or load_response_schema(api_key, version)
+
+
 def decode_response(api_key: int, version: int, answer: bytes) -> ResponsePayload:
     """Header and body of an answer, without its length; every byte has to be accounted for (CodecError)."""
-    schema = load_response_schema(api_key, version)
+    schema = response_schema(api_key, version)
     try:
         _, header_size = entity_reader(schema.__header_schema__)(answer, 0)
         response, body_size = entity_reader(schema)(answer, header_size)

@@ -13,13 +13,16 @@ from kio.schema.add_raft_voter.v1.request import AddRaftVoterRequest as AddRaftV
 from kio.schema.add_raft_voter.v1.request import Listener as Listener1
 from kio.schema.api_versions.v4.request import ApiVersionsRequest
 from kio.schema.api_versions.v4.response import ApiVersionsResponse
+from kio.schema.controller_registration.v0 import request as controller_registration
 from kio.schema.describe_cluster.v1.request import DescribeClusterRequest
 from kio.schema.describe_cluster.v1.response import DescribeClusterResponse
 from kio.schema.describe_quorum.v2 import request as describe_quorum
 from kio.schema.describe_quorum.v2.response import DescribeQuorumResponse, PartitionData, ReplicaState
 from kio.schema.remove_raft_voter.v0.request import RemoveRaftVoterRequest
 from kio.schema.types import TopicName
-from kio.static.primitive import i8, i32, i32Timedelta, u16
+from kio.schema.update_features.v1 import request as update_features_v1
+from kio.schema.update_features.v2 import request as update_features_v2
+from kio.static.primitive import i8, i16, i32, i32Timedelta, u16
 
 from kafka_quorum.model.ids import (
     DirectoryID,
@@ -36,13 +39,19 @@ from kafka_quorum.model.quorum import (
     FinalizedFeature,
     NodeVersions,
     QuorumAnswer,
+    RegisterController,
     RemoveVoter,
     Replica,
+    UpdateFeature,
 )
+from kafka_quorum.wire.unregister import UnregisterControllerRequest
 
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_PARTITION = 0
 ENDPOINT_TYPE_CONTROLLER = 2
+PLAINTEXT = 0
+UPGRADE, SAFE_DOWNGRADE = 1, 2
+"""Kafka's upgrade types; its third, the unsafe downgrade, is never asked for."""
 
 CLIENT_SOFTWARE = "kafka-quorum-operator"
 CLIENT_SOFTWARE_VERSION = "0.1.0"
@@ -130,8 +139,7 @@ def _replica(row: ReplicaState) -> Replica:
 
 def add_voter_request(request: AddVoter, version: int) -> AddRaftVoterRequest0 | AddRaftVoterRequest1:
     """KIP-853's request; version 1 is told to answer only when the new voter set is committed."""
-    timeout_ms = _int32("timeout", request.timeout_ms)
-    timeout = i32Timedelta.parse(timedelta(milliseconds=timeout_ms))
+    timeout = _timeout(request.timeout_ms)
     voter_id, directory = _int32("node id", request.voter.node_id), kio_uuid(request.voter.directory_id)
     if version == 0:
         return AddRaftVoterRequest0(
@@ -158,6 +166,60 @@ def remove_voter_request(request: RemoveVoter) -> RemoveRaftVoterRequest:
         voter_id=_int32("node id", request.voter.node_id),
         voter_directory_id=kio_uuid(request.voter.directory_id),
     )
+
+
+def update_features_request(
+    request: UpdateFeature, version: int
+) -> update_features_v1.UpdateFeaturesRequest | update_features_v2.UpdateFeaturesRequest:
+    """KIP-584's request with one step; a safe downgrade to level 0 disables the feature."""
+    name, only = request.step.name, request.validate_only
+    level, timeout = _int16(f"level of {name}", request.step.level), _timeout(request.timeout_ms)
+    kind = i8(SAFE_DOWNGRADE if request.step.downgrade else UPGRADE)
+    if version == 1:
+        update1 = update_features_v1.FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=kind)
+        return update_features_v1.UpdateFeaturesRequest(timeout=timeout, feature_updates=(update1,), validate_only=only)
+    update2 = update_features_v2.FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=kind)
+    return update_features_v2.UpdateFeaturesRequest(timeout=timeout, feature_updates=(update2,), validate_only=only)
+
+
+def register_controller_request(request: RegisterController) -> controller_registration.ControllerRegistrationRequest:
+    """KIP-919's request. The security protocol is said to be PLAINTEXT: nobody connects to who is removed."""
+    listeners = tuple(
+        controller_registration.Listener(
+            name=row.name, host=row.host, port=_port(row.port), security_protocol=i16(PLAINTEXT)
+        )
+        for row in request.listeners
+    )
+    features = tuple(
+        controller_registration.Feature(
+            name=row.name,
+            min_supported_version=_int16(f"level of {row.name}", row.min_level),
+            max_supported_version=_int16(f"level of {row.name}", row.max_level),
+        )
+        for row in request.supported
+    )
+    return controller_registration.ControllerRegistrationRequest(
+        controller_id=_int32("node id", request.node_id),
+        incarnation_id=uuid.UUID(bytes=uuid_to_bytes(request.incarnation_id)),
+        zk_migration_ready=False,
+        listeners=listeners,
+        features=features,
+    )
+
+
+def unregister_controller_request(node_id: NodeID) -> UnregisterControllerRequest:
+    """Ask to forget a controller; Kafka has it since 4.4."""
+    return UnregisterControllerRequest(controller_id=_int32("node id", node_id))
+
+
+def _timeout(timeout_ms: int) -> i32Timedelta:
+    return i32Timedelta.parse(timedelta(milliseconds=_int32("timeout", timeout_ms)))
+
+
+def _int16(what: str, value: int) -> i16:
+    if not isinstance(value, i16):
+        raise ValueError(f"the {what} {value} does not fit into 16 bits")  # noqa: TRY004 - a value out of range
+    return value
 
 
 def _int32(what: str, value: int) -> i32:

@@ -2,7 +2,8 @@
 
 One table for what writes. Measured on real servers: an error is not a "no" unless the server decides it before it
 appends anything. So a code is definite only if its place in Kafka's own handler is known (the live tests hold those
-of AddRaftVoter and RemoveRaftVoter against a server); whatever is not in the table counts as "may have happened".
+of AddRaftVoter, RemoveRaftVoter and UpdateFeatures against a server); whatever is not in the table counts as "may have
+happened".
 A request that only reads changes nothing: it may always be sent again, whatever the code says.
 """
 
@@ -34,6 +35,8 @@ WRITES: dict[ErrorCode, Judgement] = {
     ErrorCode.unknown_topic_or_partition: _OUR_MISTAKE,
     # A leader that resigns after the append answers this too, and a successor may commit what it appended.
     ErrorCode.not_leader_or_follower: _MAYBE,
+    # So does an active controller that loses its place after it has written a feature level: measured, with two voters
+    # and one of them frozen.
     ErrorCode.not_controller: _MAYBE,
     # At once for a change in flight or a newcomer that does not answer, late for a change that does not commit, and
     # such a change stays in the log: it may yet be committed, by this leader or by the next one.
@@ -45,10 +48,15 @@ WRITES: dict[ErrorCode, Judgement] = {
     ErrorCode.illegal_sasl_state: _OUR_MISTAKE,
     ErrorCode.sasl_authentication_failed: _OUR_MISTAKE,
     ErrorCode.security_disabled: _OUR_MISTAKE,
-    # kraft.version 0: no voter set to change.
+    # kraft.version 0: no voter set to change. metadata.version below 4.4: no controller can be unregistered.
     ErrorCode.unsupported_version: _DEFINITE_NO,
     ErrorCode.invalid_request: _OUR_MISTAKE,
     ErrorCode.policy_violation: _DEFINITE_NO,
+    # A level that is out of range, that some registered node does not support, or that depends on another feature.
+    ErrorCode.invalid_update_version: _DEFINITE_NO,
+    # No server of these releases answers it: where in a handler it would come from is not known.
+    ErrorCode.feature_update_failed: _MAYBE,
+    ErrorCode.invalid_registration: _OUR_MISTAKE,
     ErrorCode.throttling_quota_exceeded: _NOT_NOW,
     ErrorCode.inconsistent_cluster_id: _OUR_MISTAKE,
     ErrorCode.mismatched_endpoint_type: _OUR_MISTAKE,

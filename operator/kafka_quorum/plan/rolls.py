@@ -1,0 +1,134 @@
+"""Rolling: running controllers are made anew from the revision that the spec asks for, one by one (F3).
+
+Which one is next is decided anew in every pass, so that a roll can be paused, reversed and interrupted anywhere: those
+that the record has moved already, then those that lag, then followers, the active controller last. The record moves
+first, then the pod is stopped, and whoever makes it again makes it from the record.
+"""
+
+from kafka_quorum.api.features import level_text, supported_by
+from kafka_quorum.api.release import parse_release
+from kafka_quorum.model.actions import RecordChange, RestartPod, WriteRecord
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity, with_revision
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.nodes import older_than, target_revision
+from kafka_quorum.model.observed import Observed, Pod, PodRole
+from kafka_quorum.model.plan import Severity, Verdict, Wait
+from kafka_quorum.model.quorum import FeatureRange, NodeVersions
+from kafka_quorum.plan.part import Part
+from kafka_quorum.plan.podstate import is_stuck
+from kafka_quorum.plan.rolling_safety import may_restart, may_run_image
+
+ROLLING = "Rolling"
+ROLL_HELD = "RollHeld"
+
+
+def roll(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
+    """The next restart of a roll, or what it waits for. The revision itself is `revisions`' to make."""
+    target = target_revision(desired, observed, record)
+    revision = observed.revision(target)
+    if record.phase is not BootstrapPhase.STARTED or revision is None:
+        return Part()
+    older = older_than(observed, record, target)
+    if not older or not may_run_image(record, observed, revision.runtime.release).allowed:
+        return Part()
+    if (held := _held(observed, record, target, revision.runtime.release)) is not None:
+        return Part(waits=(held,))
+    moved = (node for node in older if (node.revision or record.applied_revision) == target)
+    first = tuple(node for node in moved if not _leads(observed, node))  # who came to lead meanwhile is the last again
+    refused: list[tuple[NodeIdentity, Verdict]] = []
+    turns = first or tuple(sorted(older, key=lambda node: _turn(observed, node)))
+    for node in turns:
+        pod = next((pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.running), None)
+        if pod is None:
+            continue  # it starts, or goes, or is stuck: `pods` and `revisions` see to that
+        if pod.revision == target:
+            return _move(record, node, target, f"it runs from revision {target}", ())
+        verdict = may_restart(desired, observed, record, node, pod, target)
+        if verdict.allowed:
+            done = len(record.nodes) - len(older)
+            return _go(observed, record, node, pod, target, verdict, f"{done + 1} of {len(record.nodes)}")
+        refused.append((node, verdict))
+    return Part(waits=(_waits(turns, refused),), verdicts=tuple(verdict for _, verdict in refused))
+
+
+def _leads(observed: Observed, node: NodeIdentity) -> bool:
+    return isinstance(observed.quorum, Known) and node.node_id == observed.quorum.value.answer.leader_id
+
+
+def _turn(observed: Observed, node: NodeIdentity) -> tuple[bool, bool, int]:
+    """Who lags takes nothing away and goes first; the active controller goes last."""
+    caught_up = isinstance(observed.quorum, Unknown) or node.key in observed.quorum.value.caught_up
+    return _leads(observed, node), caught_up, node.node_id
+
+
+def _go(
+    observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod, target: str, verdict: Verdict, which: str
+) -> Part:
+    """The record first; the pod when the record says what is made in its place."""
+    if (node.revision or record.applied_revision) != target:
+        return _move(record, node, target, f"{which}: {verdict.reason}", (verdict,))
+    voters = observed.quorum.value.voters if isinstance(observed.quorum, Known) else frozenset()
+    message = f"pod {pod.name} restarts from revision {target}: {verdict.reason}"
+    restart = RestartPod(pod=pod, evict=len(voters) > 1, message=message)
+    return Part(exclusive=restart, verdicts=(verdict,))
+
+
+def _move(record: IdentityRecord, node: NodeIdentity, target: str, why: str, verdicts: tuple[Verdict, ...]) -> Part:
+    moved = with_revision(record, target, (node.node_id,))
+    message = f"controller {node.node_id} moves to revision {target} ({why})"
+    return Part(exclusive=WriteRecord(record=moved, change=RecordChange.ROLL, message=message), verdicts=verdicts)
+
+
+def _held(observed: Observed, record: IdentityRecord, target: str, release: str) -> Wait | None:
+    """What stops a roll after its first controllers: one that cannot start, or is not the release it is said to be."""
+    claimed = supported_by(numbers) if (numbers := parse_release(release)) is not None else None
+    for node in record.nodes:
+        pods = [pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.revision == target]
+        if any(is_stuck(pod) for pod in pods):
+            text = f"the roll stops: controller {node.node_id} does not start from revision {target}"
+            return _wait(Severity.HELD, ROLL_HELD, f"{text}. Correct the spec, or go back", node.node_id)
+        answer = observed.versions_of(node.node_id)
+        if claimed is None or isinstance(answer, Unknown) or not any(pod.running for pod in pods):
+            continue
+        if (lie := _misreported(answer.value, claimed, release)) is not None:
+            text = f"the roll stops: controller {node.node_id} {lie}. Correct spec.kafka.image or spec.kafka.version"
+            return _wait(Severity.HELD, ROLL_HELD, text, node.node_id)
+    return _unheard(observed, record, target)
+
+
+def _misreported(said: NodeVersions, claimed: tuple[FeatureRange, ...], release: str) -> str | None:
+    """In what a controller is not the release that its image is said to be; None if it is."""
+    reported = {each.name: each for each in said.supported}
+    for wanted in claimed:
+        has = reported.get(wanted.name)
+        if has is None or (has.min_level, has.max_level) != (wanted.min_level, wanted.max_level):
+            low, high = (level_text(wanted.name, level) for level in (wanted.min_level, wanted.max_level))
+            its = f"{level_text(has.name, has.min_level)} to {level_text(has.name, has.max_level)}" if has else "none"
+            return f"is no Kafka {release}: it supports {wanted.name} {its}, and that release {low} to {high}"
+    return None
+
+
+def _unheard(observed: Observed, record: IdentityRecord, target: str) -> Wait | None:
+    """A controller that restarted has to say what it supports before the next one goes."""
+    for node in record.nodes:
+        pods = observed.pods_of(node.node_id, PodRole.KAFKA)
+        answer = observed.versions_of(node.node_id)
+        if isinstance(answer, Unknown) and any(pod.running and pod.revision == target for pod in pods):
+            text = f"waits until controller {node.node_id} says what it supports: {answer.reason}"
+            return _wait(Severity.PROGRESS, ROLLING, text, node.node_id)
+    return None
+
+
+def _waits(turns: tuple[NodeIdentity, ...], refused: list[tuple[NodeIdentity, Verdict]]) -> Wait:
+    if refused:
+        node, verdict = refused[0]
+        return _wait(Severity.PROGRESS, ROLLING, verdict.reason, node.node_id)
+    starting = turns[0]  # none of them runs
+    text = f"waits until controller {starting.node_id} runs"
+    return _wait(Severity.PROGRESS, ROLLING, text, starting.node_id)
+
+
+def _wait(severity: Severity, reason: str, message: str, node_id: NodeID) -> Wait:
+    return Wait(severity=severity, reason=reason, message=message, node_id=node_id)

@@ -1,0 +1,19 @@
+"""Where the leader listens: whom every act on the quorum is sent to."""
+
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.observed import Observed, PodRole
+from kafka_quorum.model.quorum import Endpoint
+
+
+def leader_endpoint(desired: Desired, observed: Observed) -> Endpoint | None:
+    """The leader's address, by the revision that its pod was made from; None where no pod of ours leads."""
+    if isinstance(observed.quorum, Unknown):
+        return None
+    pods = observed.pods_of(observed.quorum.value.answer.leader_id, PodRole.KAFKA)
+    pod = next((pod for pod in pods if pod.ip), None)
+    if pod is None:
+        return None
+    revision = observed.revision(pod.revision)
+    runtime = revision.runtime if revision else desired.runtime
+    return Endpoint(node_id=pod.node_id, host=pod.ip, port=runtime.listener.port)

@@ -1,0 +1,50 @@
+"""FeaturesSettled: whether every feature is at the level that the spec asks for, and who stands against it."""
+
+from typing import Final
+
+from kafka_quorum.api.features import level_text
+from kafka_quorum.model.plan import FeaturePlan
+from kafka_quorum.status.finding import Finding, Pass, Truth
+
+_REASONS: Final = {
+    "FeatureBlocked": "Blocked",
+    "DowngradeRefused": "Refused",
+    "Soaking": "Soaking",
+    "SteppingFeature": "Raising",
+}
+"""The waits that are about features, by the condition's own words; the gravest first."""
+
+
+def features_settled(done: Pass) -> Finding:
+    """Settled, or held where levels could be raised; else what is waited for, in the words of who blocks it."""
+    if not done.observed.finalized:
+        return _finding(Truth.UNKNOWN, "NoAnswer", "no controller says which levels are finalized")
+    wanted = tuple(feature for feature in done.plan.features if feature.wanted)
+    if not wanted:
+        return _settled(done)
+    for word, reason in _REASONS.items():
+        for wait in done.plan.waits:
+            if wait.reason == word:
+                return _finding(Truth.FALSE, reason, wait.message)
+    text = "; ".join(_way(feature) for feature in wanted)
+    against = next((feature.against for feature in wanted if feature.against), "")
+    return _finding(Truth.FALSE, "Raising", f"{text}: {against}" if against else text)
+
+
+def _settled(done: Pass) -> Finding:
+    could = [_way(feature) for feature in done.plan.features]
+    if not could:
+        return _finding(Truth.TRUE, "Settled", "every feature is at its wanted level")
+    against = list(dict.fromkeys(feature.against for feature in done.plan.features if feature.against))
+    ask = "set spec.kafka.features.policy to Follow, or name higher levels, to raise them"
+    blocked = f"; not yet, for {'; '.join(against)}" if against else f": {ask}"
+    return _finding(Truth.TRUE, "Held", f"could be raised: {', '.join(could)}{blocked}")
+
+
+def _way(feature: FeaturePlan) -> str:
+    present, level = (level_text(feature.name, each) for each in (feature.present, feature.level))
+    return f"{feature.name} from {present} to {level}"
+
+
+def _finding(truth: Truth, reason: str, message: str) -> Finding:
+    return Finding(type="FeaturesSettled", truth=truth, reason=reason, message=message)

@@ -1,0 +1,407 @@
+"""Rolls: who restarts next, what it waits for, and what stops a roll half-way."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.model.values import (
+    IDS,
+    SILENT,
+    at_rest,
+    desired,
+    key,
+    looks,
+    node,
+    operation,
+    revision,
+    running,
+    runtime,
+    saying,
+    speaking,
+    stepping,
+    storage,
+    view,
+    with_pod,
+    without_pod,
+)
+from tests.plan.driver import World
+from tests.plan.reading import every, only, planned, reasons, verdict, wait
+
+from kafka_quorum.model.actions import (
+    ApplyBudget,
+    CreateConfig,
+    CreatePod,
+    CreateRevision,
+    DeleteConfig,
+    MarkPod,
+    RecordChange,
+    RestartPod,
+    WriteRecord,
+)
+from kafka_quorum.model.desired import Desired, FeatureLevel, FeaturePolicy
+from kafka_quorum.model.identity import IdentityRecord, with_revision
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.observed import Memory, Observed, Waiting
+from kafka_quorum.model.plan import Plan, Severity
+
+LARGER = runtime(heap="1Gi")
+NEW = revision(LARGER, number=2)
+BOTH = (revision(), NEW)
+STUCK = Waiting(reason="CrashLoopBackOff", message="", last_exit=None)
+STARTS = Waiting(reason="ContainerCreating", message="", last_exit=None)
+VOTERS = (key(3000), key(3001), key(3002))
+SPEC = desired(runtime=LARGER)
+
+
+def rolling(*moved: int, record: IdentityRecord | None = None, **changes: Any) -> Observed:  # noqa: ANN401 - as in `at_rest`
+    """A roll to one gibibyte of heap, in which these controllers run from the new revision. 3000 leads."""
+    known = with_revision(record or running(), NEW.name, map(NodeID, moved))
+    return speaking(known, revisions=BOTH, **changes)
+
+
+def rolled(look: Observed, wanted: Desired | None = None, **how: Any) -> Plan:  # noqa: ANN401 - the planner's own options
+    """The plan, once config maps and the marks of pods are what they should be beside a roll."""
+    world = World(desired=wanted or desired(), observed=look)
+    for _ in range(3):
+        for action in planned(world.observed, world.desired, **how).actions:
+            if isinstance(action, (ApplyBudget, CreateConfig, DeleteConfig, MarkPod)):
+                world._apply(action)
+    return planned(world.observed, world.desired, **how)
+
+
+def is_moved(said: Plan) -> int:
+    """Which one controller the record moves next."""
+    write = only(said, WriteRecord)
+    assert write.change is RecordChange.ROLL
+    before = with_revision(running(), NEW.name, ())
+    changed = [of.node_id for of in write.record.nodes if of.revision == NEW.name]
+    assert {of.node_id for of in before.nodes} >= set(changed)
+    return changed[-1] if len(changed) == 1 else next(i for i in changed if f"controller {i} moves" in write.message)
+
+
+# The order
+
+
+def test_revision_comes_first() -> None:
+    """A changed spec makes its revision, and nothing else yet."""
+    assert only(rolled(at_rest(), SPEC), CreateRevision).name == NEW.name
+
+
+def test_followers_first_by_id() -> None:
+    """The first that moves is a follower, by the order of ids; 3000 leads."""
+    said = rolled(rolling(), SPEC)
+    assert is_moved(said) == 3001
+    assert only(said, WriteRecord).message == (
+        f"controller 3001 moves to revision {NEW.name} (1 of 3: 2 of 2 other voters are caught up)"
+    )
+    assert verdict(said, "5-restart").allowed
+
+
+def test_second_follower() -> None:
+    """When the first is a caught-up voter again, the next follower moves."""
+    assert is_moved(rolled(rolling(3001), SPEC)) == 3002
+    assert "(2 of 3: " in only(rolled(rolling(3001), SPEC), WriteRecord).message
+
+
+def test_active_controller_last() -> None:
+    """The active controller moves when all others run from the new revision."""
+    assert is_moved(rolled(rolling(3001, 3002), SPEC)) == 3000
+
+
+def test_laggard_before_followers() -> None:
+    """Who lags takes nothing away, and goes before the followers that are caught up."""
+    seen = view(VOTERS, behind=(VOTERS[2],))
+    assert is_moved(rolled(rolling(quorum=Known(value=seen), memory=looks(seen)), SPEC)) == 3002
+
+
+def moved_in_record(of: int, **changes: Any) -> Observed:  # noqa: ANN401 - as in `at_rest`
+    """The record has moved this controller, and its pod still runs from the old revision."""
+    look = rolling(**changes)
+    assert look.record is not None
+    return replace(look, record=with_revision(look.record, NEW.name, [NodeID(of)]))
+
+
+def test_moved_one_is_stopped_first() -> None:
+    """The one that the record has moved already is stopped, whoever would be the next by the order."""
+    restart = only(rolled(moved_in_record(3002), SPEC), RestartPod)
+    assert (restart.pod.node_id, restart.evict) == (3002, True)
+    assert restart.message == (
+        f"pod alpha-3002-g1 restarts from revision {NEW.name}: 2 of 2 other voters are caught up"
+    )
+    assert verdict(rolled(moved_in_record(3002), SPEC), "5-restart").allowed
+
+
+def test_moved_one_that_came_to_lead_is_the_last_again() -> None:
+    """A controller that the record has moved, and that leads before it is stopped, does not hold the others up."""
+    seen = view((key(3001), key(3000), key(3002)))
+    look = moved_in_record(3001, quorum=Known(value=seen), memory=looks(seen))
+    write = only(rolled(look, SPEC), WriteRecord)
+    assert write.message.startswith("controller 3000 moves ")
+    both = replace(look, record=write.record)
+    assert only(rolled(both, SPEC), RestartPod).pod.node_id == 3000
+
+
+def test_pod_comes_back_from_its_new_revision() -> None:
+    """Whoever makes the pod again makes it from what the record says."""
+    look = without_pod(moved_in_record(3001), 3001)
+    created = every(rolled(look, SPEC), CreatePod)
+    assert [(action.node_id, action.revision) for action in created] == [(3001, NEW)]
+
+
+def test_roll_is_completed() -> None:
+    """When every controller runs from the new revision it becomes the fleet's, and the end of the roll is told."""
+    write = only(rolled(rolling(*IDS), SPEC), WriteRecord)
+    assert write.change is RecordChange.ROLL_DONE
+    assert write.message == f"every controller is made from revision {NEW.name}"
+    assert (write.record.applied_revision, {of.revision for of in write.record.nodes}) == (NEW.name, {None})
+
+
+def test_not_completed_while_a_pod_is_old() -> None:
+    """The record alone does not complete a roll: a pod of the old revision is stopped first."""
+    look = rolling(*IDS)
+    old = with_pod(look, 3002, revision=revision().name)
+    assert only(rolled(old, SPEC), RestartPod).pod.node_id == 3002
+
+
+def test_reversed_half_way() -> None:
+    """With the old spec back, the one that was moved goes back, by the same order, and nobody else is touched."""
+    seen = view((key(3001), key(3000), key(3002)))
+    back = only(rolled(rolling(3001)), WriteRecord)
+    assert (back.change, back.message.partition(" (")[0]) == (
+        RecordChange.ROLL,
+        f"controller 3001 moves to revision {revision().name}",
+    )
+    pod_there = replace(rolling(3001), record=back.record)
+    assert only(rolled(pod_there), RestartPod).pod.node_id == 3001
+    leads = rolling(3001, quorum=Known(value=seen), memory=looks(seen))
+    assert only(rolled(leads), WriteRecord).message.startswith("controller 3001 moves ")
+
+
+def test_reversed_before_it_was_stopped() -> None:
+    """A controller that was moved and not stopped yet is moved back, and its pod goes on running."""
+    write = only(rolled(moved_in_record(3001)), WriteRecord)
+    assert write.change is RecordChange.ROLL
+    assert write.message == (
+        f"controller 3001 moves to revision {revision().name} (it runs from revision {revision().name})"
+    )
+    assert rolled(replace(moved_in_record(3001), record=write.record)).actions == ()
+
+
+def test_paused_roll() -> None:
+    """A paused roll stays where it is."""
+    said = rolled(rolling(3001), desired(runtime=LARGER, paused=True))
+    assert (said.actions, reasons(said)) == ((), {"Paused"})
+
+
+def test_invalid_spec_rolls_nothing() -> None:
+    """With faults in the spec no roll goes on."""
+    assert rolled(rolling(3001), SPEC, repair_only=True).actions == ()
+
+
+# What it waits for
+
+
+def test_next_waits_for_the_last_one() -> None:
+    """The next goes when the last is a caught-up voter again, in several looks."""
+    seen = view(VOTERS, behind=(VOTERS[1],))
+    lags = rolled(rolling(3001, quorum=Known(value=seen), memory=looks(seen)), SPEC)
+    assert lags.actions == ()
+    text = "controller 3002 restarts once 3001 is a caught-up voter again"
+    assert wait(lags, "Rolling").message == text
+    assert wait(lags, "Rolling").severity is Severity.PROGRESS
+    assert verdict(lags, "5-restart").allowed is False
+    early = rolled(rolling(3001, memory=looks(view(VOTERS), 2)), SPEC)
+    assert wait(early, "Rolling").message == "controller 3002 restarts once 3000, 3001 is a caught-up voter again"
+
+
+def test_starting_pod_is_waited_for() -> None:
+    """While the one that was stopped starts, nobody else is stopped."""
+    look = with_pod(rolling(3001), 3001, container=STARTS, gate="False")
+    said = rolled(look, SPEC)
+    assert every(said, RestartPod) == every(said, WriteRecord) == []
+    assert wait(said, "Rolling").node_id == 3002
+
+
+def test_last_of_a_roll_is_waited_for() -> None:
+    """Where the only one left is being made again, that is what the roll waits for."""
+    look = with_pod(moved_in_record(3001), 3001, container=STARTS, gate="False")
+    assert wait(rolled(look, SPEC), "Rolling").message == "waits until controller 3001 runs"
+    assert wait(rolled(look, SPEC), "Rolling").node_id == 3001
+
+
+def test_no_roll_without_a_leader() -> None:
+    """Without a leader nobody restarts, in the words of the look."""
+    said = rolled(rolling(quorum=SILENT, memory=Memory()), SPEC)
+    assert every(said, RestartPod) == every(said, WriteRecord) == []
+    assert wait(said, "Rolling").message == (
+        "controller 3000 restarts once the quorum has a leader: no controller runs yet"
+    )
+
+
+def test_voters_first() -> None:
+    """While the voter set changes nobody restarts."""
+    look = rolling()
+    look = replace(look, status=replace(look.status, operation=operation(key(3003))))
+    assert every(rolled(look, SPEC), RestartPod) == []
+    assert not any(action.change is RecordChange.ROLL for action in every(rolled(look, SPEC), WriteRecord))
+
+
+def test_open_feature_step_comes_first() -> None:
+    """While a feature step is open nobody restarts."""
+    look = rolling()
+    open_ = replace(look, status=replace(look.status, feature_operation=stepping("metadata.version", 34)))
+    said = rolled(open_, SPEC)
+    assert not any(action.change is RecordChange.ROLL for action in every(said, WriteRecord))
+    assert every(said, RestartPod) == []
+
+
+# What stops it
+
+
+def test_pod_that_cannot_start_holds_the_roll() -> None:
+    """The roll stops after the first controller that does not start from the new revision, and says so."""
+    said = rolled(with_pod(rolling(3001), 3001, container=STUCK, gate="False"), SPEC)
+    assert said.actions == ()
+    held = wait(said, "RollHeld")
+    assert (held.severity, held.node_id) == (Severity.HELD, 3001)
+    assert held.message == (
+        f"the roll stops: controller 3001 does not start from revision {NEW.name}. Correct the spec, or go back"
+    )
+
+
+def test_going_back_heals() -> None:
+    """With the old spec back, the controller that cannot start is made from the old revision at once."""
+    look = with_pod(rolling(3001), 3001, container=STUCK, gate="False")
+    write = only(rolled(look), WriteRecord)
+    assert write.change is RecordChange.REVISION
+    assert node(write.record, 3001).revision == revision().name
+
+
+def test_misreported_release_holds_the_roll() -> None:
+    """The controller that restarted first must be the release that the spec says, or the roll stops there."""
+    said_ = saying("4.3.0")
+    look = rolling(3001)
+    versions = tuple((of, Known(value=said_) if of == 3001 else answer) for of, answer in look.versions)
+    said = rolled(replace(look, versions=versions), SPEC)
+    assert said.actions == ()
+    held = wait(said, "RollHeld")
+    assert (held.severity, held.node_id) == (Severity.HELD, 3001)
+    assert held.message == (
+        "the roll stops: controller 3001 is no Kafka 4.4.0: it supports metadata.version 3.3-IV3 (7) to 4.3-IV0 (30), "
+        "and that release 3.3-IV3 (7) to 4.4-IV2 (33). Correct spec.kafka.image or spec.kafka.version"
+    )
+
+
+def test_missing_feature_is_misreported() -> None:
+    """A controller without a feature that its release has is not that release."""
+    whole = saying("4.4.0")
+    poor = replace(whole, supported=tuple(each for each in whole.supported if each.name != "streams.version"))
+    look = rolling(3001)
+    versions = tuple((of, Known(value=poor) if of == 3001 else answer) for of, answer in look.versions)
+    said = rolled(replace(look, versions=versions), SPEC)
+    assert "it supports streams.version none, and that release 0 to 1" in wait(said, "RollHeld").message
+
+
+def test_unknown_release_is_believed() -> None:
+    """Of a release that nobody knows nothing is claimed: what its controllers say is what they are."""
+    newest = runtime(release="9.9.0")
+    known = with_revision(running(), revision(newest).name, [NodeID(3001)])
+    look = speaking(known, revisions=(revision(), revision(newest, number=2)))
+    write = only(rolled(look, desired(runtime=newest)), WriteRecord)
+    assert write.message.startswith("controller 3002 moves ")
+
+
+def test_unheard_of_controller_is_waited_for() -> None:
+    """A controller that restarted has to say what it supports before the next one goes."""
+    look = rolling(3001)
+    silent = Unknown(reason="controller 3001 cannot be reached")
+    versions = tuple((of, silent if of == 3001 else answer) for of, answer in look.versions)
+    said = rolled(replace(look, versions=versions), SPEC)
+    assert said.actions == ()
+    heard = wait(said, "Rolling")
+    assert (heard.severity, heard.node_id) == (Severity.PROGRESS, 3001)
+    assert heard.message == ("waits until controller 3001 says what it supports: controller 3001 cannot be reached")
+
+
+def test_older_image_rolls_nobody() -> None:
+    """An image below the finalized levels is refused before a pod is touched."""
+    older = runtime(release="4.3.0")
+    look = speaking(revisions=(revision(), revision(older, number=2)))
+    said = rolled(look, desired(runtime=older))
+    assert said.actions == ()
+    assert wait(said, "OlderImage").message == (
+        "Kafka 4.3.0 supports metadata.version up to 4.3-IV0 (30), not 4.4-IV2 (33), and the quorum has it finalized: "
+        "keep the newer release, or lower the level first"
+    )
+
+
+# One and two voters
+
+
+def of_few(count: int, *, allowed: bool, of: int | None = None) -> Plan:
+    """The plan of a roll with one or two voters, of which the record has moved `of`."""
+    record = running(count)
+    look = rolling(record=record) if of is None else moved_in_record(of, record=record)
+    wanted = desired(runtime=LARGER, replicas=count, allow_interruption=allowed)
+    return rolled(look, wanted)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_few_voters_wait_for_permission(count: int) -> None:
+    """With one or two voters a restart interrupts, and waits for allowInterruption."""
+    said = of_few(count, allowed=False)
+    assert every(said, RestartPod) == every(said, WriteRecord) == []
+    assert "spec.controllers.allowInterruption is true" in wait(said, "Rolling").message
+
+
+@pytest.mark.parametrize(("count", "first"), [(1, 3000), (2, 3001)])
+def test_few_voters_with_permission(count: int, first: int) -> None:
+    """With permission they restart one by one; two by eviction, a single one, which no budget guards, by deletion."""
+    write = next(action for action in every(of_few(count, allowed=True), WriteRecord))
+    assert write.message.startswith(f"controller {first} moves ")
+    (restart,) = every(of_few(count, allowed=True, of=first), RestartPod)
+    assert (restart.pod.node_id, restart.evict) == (first, count > 1)
+
+
+# What restarts nobody
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        desired(replicas=5),
+        desired(storage=storage(size="20Gi", size_bytes=20 * 1024**3)),
+        desired(feature_policy=FeaturePolicy.FOLLOW),
+        desired(features=(FeatureLevel(name="metadata.version", level=33),)),
+        desired(soak_s=5),
+        desired(allow_interruption=True),
+    ],
+    ids=["replicas", "size", "policy", "levels", "soak", "allowInterruption"],
+)
+def test_unrelated_changes_restart_nobody(wanted: Desired) -> None:
+    """Only what a pod is made from restarts it."""
+    said = rolled(speaking(), wanted)
+    assert every(said, RestartPod) == []
+    assert every(said, CreateRevision) == []
+    assert not any(action.change is RecordChange.ROLL for action in every(said, WriteRecord))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"release": "4.4.1"},
+        {"image": "registry/kafka:4.4.0"},
+        {"config": (("a", "b"),)},
+        {"heap": "1Gi"},
+        {"jvm_options": ("-XX:+UseZGC",)},
+        {"template_metadata": '{"labels":{"a":"b"}}'},
+        {"template_spec": '{"priorityClassName":"high"}'},
+    ],
+)
+def test_inputs_of_a_pod_roll(changes: dict[str, Any]) -> None:
+    """Every input of a pod rolls, one controller at a time."""
+    new = revision(runtime(**changes), number=2)
+    look = speaking(revisions=(revision(), new))
+    write = only(rolled(look, desired(runtime=runtime(**changes))), WriteRecord)
+    assert [of.node_id for of in write.record.nodes if of.revision == new.name] == [3001]

@@ -1,0 +1,241 @@
+"""UpdateFeatures, ControllerRegistration and UnregisterController against a scripted server."""
+
+import uuid
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from kio.schema.controller_registration.v0 import ControllerRegistrationRequest, ControllerRegistrationResponse
+from kio.schema.errors import ErrorCode
+from kio.schema.update_features.v1 import UpdateFeaturesRequest as UpdateFeaturesRequest1
+from kio.schema.update_features.v1 import UpdateFeaturesResponse as UpdateFeaturesResponse1
+from kio.schema.update_features.v1.response import UpdatableFeatureResult
+from kio.schema.update_features.v2 import UpdateFeaturesRequest as UpdateFeaturesRequest2
+from kio.schema.update_features.v2 import UpdateFeaturesResponse as UpdateFeaturesResponse2
+from kio.serial import entity_reader
+from kio.static.primitive import i16, i32Timedelta
+from kio.static.protocol import RequestPayload
+from tests.wire.fakes import ALL_VERSIONS, Do, FakeServer, answer_to, api_versions
+from tests.wire.test_admin import QUICK, asking, saying
+
+from kafka_quorum.errors import Fault, KafkaProtocolError, KafkaRefused, KafkaUnreachable, KafkaVersionUnsupported
+from kafka_quorum.model.ids import NodeID, uuid_to_bytes
+from kafka_quorum.model.quorum import FeatureRange, FeatureStep, Listener, RegisterController, UpdateFeature
+from kafka_quorum.wire import codec
+from kafka_quorum.wire.unregister import UnregisterControllerRequest, UnregisterControllerResponse
+
+AT_ONCE = i32Timedelta.parse(timedelta(0))
+RAISE = UpdateFeature(step=FeatureStep(name="metadata.version", level=28), validate_only=False, timeout_ms=100)
+VALIDATE = replace(RAISE, validate_only=True)
+DISABLE = replace(RAISE, step=FeatureStep(name="group.version", level=0, downgrade=True))
+GHOST = RegisterController(
+    node_id=NodeID(3004),
+    incarnation_id="4NzCPCh0-NjryzFRTLtDLQ",
+    listeners=(Listener(name="CONTROLLER", host="demo-controller-3004", port=9093),),
+    supported=(FeatureRange(name="metadata.version", min_level=7, max_level=33),),
+)
+TOO_OLD = "Invalid update version 28 for feature metadata.version. Broker 2 only supports versions 1-21"
+
+
+def updated(code: ErrorCode = ErrorCode.none, words: str | None = None) -> UpdateFeaturesResponse2:
+    """An answer to version 2, which has a top level and no more."""
+    return UpdateFeaturesResponse2(throttle_time=AT_ONCE, error_code=code, error_message=words)
+
+
+def updated_v1(
+    top: ErrorCode = ErrorCode.none, row: ErrorCode = ErrorCode.none, words: str | None = None
+) -> UpdateFeaturesResponse1:
+    """An answer to version 1, which has a result per feature besides."""
+    result = UpdatableFeatureResult(feature="metadata.version", error_code=row, error_message=words)
+    return UpdateFeaturesResponse1(throttle_time=AT_ONCE, error_code=top, error_message=None, results=(result,))
+
+
+def saying_v1(response: UpdateFeaturesResponse1) -> FakeServer:
+    """A server of 3.9, which knows UpdateFeatures up to version 1."""
+    ranges = {**ALL_VERSIONS, 57: (0, 1)}
+    return FakeServer(
+        lambda request: answer_to(request, response), lambda request: answer_to(request, api_versions(ranges))
+    )
+
+
+def sent(server: FakeServer) -> RequestPayload:
+    """The last request that the server saw."""
+    request = server.requests[-1]
+    key, version = int.from_bytes(request[:2], "big"), int.from_bytes(request[2:4], "big")
+    schema = codec.request_schema(key, version)
+    _, header_size = entity_reader(schema.__header_schema__)(request, 0)
+    payload, size = entity_reader(schema)(request, header_size)
+    assert header_size + size == len(request)
+    return payload
+
+
+async def test_a_step_up_is_sent_as_an_upgrade() -> None:
+    """One feature, its level, upgrade type 1, and the request's own timeout, in the highest common version."""
+    async with asking(server := saying(updated())) as controllers:
+        await controllers.update_feature(server.endpoint, RAISE)
+    request = sent(server)
+    assert isinstance(request, UpdateFeaturesRequest2)
+    (update,) = request.feature_updates
+    assert (update.feature, update.max_version_level, update.upgrade_type) == ("metadata.version", 28, 1)
+    assert not request.validate_only
+    assert request.timeout == timedelta(milliseconds=100)
+
+
+async def test_a_step_down_is_sent_as_a_safe_downgrade() -> None:
+    """Down is upgrade type 2, never the unsafe 3; level 0 disables the feature."""
+    async with asking(server := saying(updated())) as controllers:
+        await controllers.update_feature(server.endpoint, DISABLE)
+    request = sent(server)
+    assert isinstance(request, UpdateFeaturesRequest2)
+    (update,) = request.feature_updates
+    assert (update.feature, update.max_version_level, update.upgrade_type) == ("group.version", 0, 2)
+
+
+async def test_validate_only_is_said_so() -> None:
+    """What is only to be validated carries the flag, in version 1 as well."""
+    async with asking(server := saying(updated())) as controllers:
+        await controllers.update_feature(server.endpoint, VALIDATE)
+    assert getattr(sent(server), "validate_only", None) is True
+    async with asking(server := saying_v1(updated_v1())) as controllers:
+        await controllers.update_feature(server.endpoint, VALIDATE)
+    request = sent(server)
+    assert isinstance(request, UpdateFeaturesRequest1)
+    assert request.validate_only
+
+
+async def test_an_error_of_version_2_stands_at_the_top() -> None:
+    """The code and Kafka's words become the refusal, and the refusal is a no."""
+    async with asking(server := saying(updated(ErrorCode.invalid_update_version, TOO_OLD))) as controllers:
+        with pytest.raises(KafkaRefused, match="INVALID_UPDATE_VERSION: Invalid update version 28") as failure:
+            await controllers.update_feature(server.endpoint, RAISE)
+    assert failure.value.server_message == TOO_OLD
+    assert failure.value.fault is Fault.THEIRS
+    assert not failure.value.outcome_unknown
+
+
+async def test_an_error_of_version_1_may_stand_below_a_top_level_without_one() -> None:
+    """3.9 says none at the top and the truth in the results: both are read."""
+    answer = updated_v1(row=ErrorCode.invalid_update_version, words=TOO_OLD)
+    async with asking(server := saying_v1(answer)) as controllers:
+        with pytest.raises(KafkaRefused) as failure:
+            await controllers.update_feature(server.endpoint, RAISE)
+    assert (failure.value.name, failure.value.server_message) == ("INVALID_UPDATE_VERSION", TOO_OLD)
+
+
+async def test_an_error_of_version_1_may_stand_at_the_top() -> None:
+    """A request that is refused as a whole is refused, whatever its results say."""
+    async with asking(server := saying_v1(updated_v1(top=ErrorCode.not_controller))) as controllers:
+        with pytest.raises(KafkaRefused, match="NOT_CONTROLLER"):
+            await controllers.update_feature(server.endpoint, RAISE)
+
+
+@pytest.mark.parametrize(
+    "code", [ErrorCode.not_controller, ErrorCode.request_timed_out, ErrorCode.unknown_server_error]
+)
+async def test_only_a_real_update_has_an_unknown_outcome(code: ErrorCode) -> None:
+    """The same code leaves an update's outcome open; a validation changed nothing and may be sent again."""
+    async with asking(server := saying(updated(code))) as controllers:
+        with pytest.raises(KafkaRefused) as failure:
+            await controllers.update_feature(server.endpoint, RAISE)
+        assert failure.value.outcome_unknown
+        assert not failure.value.retry_safe
+        with pytest.raises(KafkaRefused, match="validate only") as failure:
+            await controllers.update_feature(server.endpoint, VALIDATE)
+        assert not failure.value.outcome_unknown
+        assert failure.value.retry_safe
+
+
+async def test_silence_after_a_validation_is_no_unknown_outcome() -> None:
+    """Neither a lost answer nor one that makes no sense makes a validation an act."""
+    async with asking(server := FakeServer(lambda _: Do.CLOSE), QUICK) as controllers:
+        with pytest.raises(KafkaUnreachable) as failure:
+            await controllers.update_feature(server.endpoint, RAISE)
+        assert failure.value.outcome_unknown
+        with pytest.raises(KafkaUnreachable) as failure:
+            await controllers.update_feature(server.endpoint, VALIDATE)
+        assert not failure.value.outcome_unknown
+        assert failure.value.retry_safe
+
+
+async def test_a_level_that_does_not_fit_is_not_sent() -> None:
+    """A level beyond 16 bits is our mistake, told before anything leaves."""
+    async with asking(server := saying(updated())) as controllers:
+        with pytest.raises(KafkaProtocolError, match="does not fit into 16 bits") as failure:
+            await controllers.update_feature(
+                server.endpoint, replace(RAISE, step=FeatureStep(name="metadata.version", level=2**15))
+            )
+    assert failure.value.fault is Fault.OURS
+    assert server.api_keys == [18]
+
+
+async def test_register_controller() -> None:
+    """The removed controller's id, listener and ranges are sent: without a listener nobody would find it again."""
+    answer = ControllerRegistrationResponse(throttle_time=AT_ONCE, error_code=ErrorCode.none, error_message=None)
+    async with asking(server := saying(answer)) as controllers:
+        await controllers.register_controller(server.endpoint, GHOST)
+    request = sent(server)
+    assert isinstance(request, ControllerRegistrationRequest)
+    assert request.controller_id == 3004
+    assert request.incarnation_id == uuid.UUID(bytes=uuid_to_bytes(GHOST.incarnation_id))
+    (listener,) = request.listeners
+    assert (listener.name, listener.host, listener.port) == ("CONTROLLER", "demo-controller-3004", 9093)
+    assert not request.zk_migration_ready
+    (feature,) = request.features
+    assert (feature.name, feature.min_supported_version, feature.max_supported_version) == ("metadata.version", 7, 33)
+
+
+async def test_a_refused_registration() -> None:
+    """A follower's NOT_CONTROLLER is told with its words, and leaves the outcome open."""
+    words = "The active controller appears to be node 3001."
+    answer = ControllerRegistrationResponse(
+        throttle_time=AT_ONCE, error_code=ErrorCode.not_controller, error_message=words
+    )
+    async with asking(server := saying(answer)) as controllers:
+        with pytest.raises(KafkaRefused, match="ControllerRegistration was refused") as failure:
+            await controllers.register_controller(server.endpoint, GHOST)
+    assert failure.value.server_message == words
+    assert failure.value.outcome_unknown
+
+
+def unregistered(code: int, words: str | None = None) -> UnregisterControllerResponse:
+    """An answer to UnregisterController."""
+    return UnregisterControllerResponse(throttle_time=AT_ONCE, error_code=i16(code), error_message=words)
+
+
+@pytest.mark.parametrize("code", [0, 136], ids=["gone", "never there"])
+async def test_unregister_controller(code: int) -> None:
+    """A controller that is not registered any more is a success, for whatever reason."""
+    async with asking(server := saying(unregistered(code))) as controllers:
+        await controllers.unregister_controller(server.endpoint, NodeID(3004))
+    assert sent(server) == UnregisterControllerRequest(controller_id=NodeID(3004))  # type: ignore[arg-type] # kio's range
+    assert server.requests[-1][:4] == b"\x00\x5e\x00\x00"
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "outcome_unknown"),
+    [(35, "UNSUPPORTED_VERSION", False), (41, "NOT_CONTROLLER", True), (42, "INVALID_REQUEST", False)],
+)
+async def test_a_refused_unregistration(code: int, name: str, outcome_unknown: bool) -> None:  # noqa: FBT001 - a column of the table
+    """A metadata.version that is too old, a follower, and the active controller itself: each by Kafka's name."""
+    async with asking(server := saying(unregistered(code, "no"))) as controllers:
+        with pytest.raises(KafkaRefused) as failure:
+            await controllers.unregister_controller(server.endpoint, NodeID(3004))
+    assert (failure.value.name, failure.value.outcome_unknown) == (name, outcome_unknown)
+
+
+async def test_a_code_that_nobody_knows_is_an_open_outcome() -> None:
+    """A number that is not in Kafka's list as we know it is no success, and no definite no."""
+    async with asking(server := saying(unregistered(999))) as controllers:
+        with pytest.raises(KafkaProtocolError, match="999") as failure:
+            await controllers.unregister_controller(server.endpoint, NodeID(3004))
+    assert failure.value.outcome_unknown
+
+
+async def test_a_server_that_cannot_unregister_is_not_asked_to() -> None:
+    """Before 4.4 there is no such request: nothing is sent, and the error says whose lack it is."""
+    ranges = {key: versions for key, versions in ALL_VERSIONS.items() if key != codec.UNREGISTER_CONTROLLER.key}
+    server = FakeServer(versions=lambda request: answer_to(request, api_versions(ranges)))
+    async with asking(server) as controllers:
+        with pytest.raises(KafkaVersionUnsupported, match="knows no version of it"):
+            await controllers.unregister_controller(server.endpoint, NodeID(3004))
+    assert server.api_keys == [18]
