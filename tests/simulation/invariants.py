@@ -298,7 +298,7 @@ class Checker:
             self.fail("8", f"a new identity is made, {cluster_id}, where there was one: {lineage.recorded}")
         if lineage.phase_started and not started:
             self.fail("1", "the record goes back from Started to Formatting")
-        if before is not None and before["initial"] != record["initial"]:
+        if before is not None and _changed(before["initial"], record["initial"]):
             self.fail("1", "the initial voters in the record change")
         lineage.phase_started = lineage.phase_started or started
         retired = retired_in(record)
@@ -311,6 +311,13 @@ class Checker:
 
 def _never() -> bool:
     return False
+
+
+def _changed(before: list[Json], now: list[Json]) -> bool:
+    """Whether initial voters are others than before; a static one has no directory id until it is formatted."""
+    if len(before) != len(now):
+        return True
+    return any(old != new and old != {**new, "directory_id": None} for old, new in zip(before, now, strict=True))
 
 
 def _claim_of(pod: Json) -> str:

@@ -37,7 +37,7 @@ from tests.simulation.scenes import (
 
 from kafka_quorum.kube.protocol import Json
 
-ROLL_HELD: Final = "RollHeld"
+ROLL_HELD: Final = "Rolling"
 """What the resource says where a restart needs leave that it does not have."""
 _WHILE_STEPS: Final = 40
 """Long enough for whoever would go on to do so."""
@@ -210,7 +210,7 @@ FEATURES: Final = (
         turns=(
             _turn("a broker starts", is_ready, broker_starts(1, "4.1.2")),
             _turn("asks for 4.4.0", is_ready, _asks("4.4.0", policy="Follow")),
-            _turn("upgrades the broker", all_run("4.4.0"), later(_WHILE_STEPS, broker_is_upgraded(1, "4.4.0"))),
+            _turn("upgrades the broker", after(90), broker_is_upgraded(1, "4.4.0")),
         ),
         holds=ends_on("4.4.0", metadata=33),
     ),
@@ -226,12 +226,23 @@ FEATURES: Final = (
     ),
     Scenario(
         name="ghost-at-4.4",
-        spec=_spec("4.4.0", levels={"metadata": 31}),
+        spec=_spec("4.4.0", replicas=4, levels={"metadata": 31}),
         turns=(
-            _turn("a ghost appears", is_ready, ghost_registers(3009)),
+            _turn("asks for three", is_ready, applies({"controllers": {"replicas": 3}})),
+            _turn("a ghost appears", is_ready, ghost_registers(3003)),
             _turn("raises the level", is_ready, _asks("4.4.0", levels={"metadata": 33})),
         ),
+        exhaustive=True,
         holds=ends_on("4.4.0", metadata=33),
+    ),
+    Scenario(
+        name="ghost-of-nobody",
+        spec=_spec("4.4.0", levels={"metadata": 31}),
+        turns=(
+            _turn("a ghost appears that never was a controller here", is_ready, ghost_registers(3009)),
+            _turn("raises the level", is_ready, _asks("4.4.0", levels={"metadata": 33})),
+        ),
+        holds=ends_on("4.4.0", metadata=31),
     ),
     Scenario(
         name="downgrade-safe",
@@ -262,7 +273,7 @@ FEATURES: Final = (
     ),
     Scenario(
         name="image-older-and-supported",
-        spec=_spec("4.4.0", levels={"metadata": 27}),
+        spec=_spec("4.4.0", levels={"metadata": 27, "share": 0, "streams": 0}),
         turns=(_turn("asks for 4.1.2", is_ready, _asks("4.1.2", levels={"metadata": 27})),),
         holds=ends_on("4.1.2", metadata=27),
     ),

@@ -200,7 +200,7 @@ def one_of(world: World, who: str) -> int:
     """The node id of the leader, of the highest follower, or of the lowest controller."""
     leaders = [process for process in world.kraft.processes if process.leads]
     leader = max(leaders, key=lambda process: process.disk.epoch, default=world.kraft.processes[0])
-    ids = sorted(key.node_id for key in leader.disk.voter_set)
+    ids = sorted(key.node_id for key in leader.voters)
     match who:
         case "leader":
             return leader.meta.node_id
