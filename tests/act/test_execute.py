@@ -38,6 +38,7 @@ from kafka_quorum.errors import (
     KubeAlreadyExists,
     KubeConflict,
     KubeError,
+    KubeHeld,
     KubeNotFound,
     KubeRefused,
     KubeUnavailable,
@@ -48,11 +49,20 @@ from kafka_quorum.model import names
 from kafka_quorum.model.actions import Action, RecordChange
 from kafka_quorum.model.desired import BootstrapMode, Desired, VolumeFate
 from kafka_quorum.model.identity import Format, IdentityRecord
-from kafka_quorum.model.ids import ClusterID
+from kafka_quorum.model.ids import ClusterID, NodeID, uuid_from_bytes
 from kafka_quorum.model.names import inputs_hash
 from kafka_quorum.model.observed import PodRole, Terminated, Waiting
 from kafka_quorum.model.plan import Outcome, Plan
-from kafka_quorum.model.quorum import AddVoter, Endpoint, Listener, RemoveVoter
+from kafka_quorum.model.quorum import (
+    AddVoter,
+    ClusterAnswer,
+    Endpoint,
+    FeatureRange,
+    FeatureStep,
+    Listener,
+    RemoveVoter,
+)
+from kafka_quorum.observe.objects import status_from
 from kafka_quorum.resources import objects
 from kafka_quorum.resources.stored import record_from
 from kafka_quorum.settings import Settings
@@ -485,3 +495,163 @@ async def test_events_have_names_of_their_own() -> None:
     for _ in range(3):
         await executor.event(RESOURCE, "PodCreated", "x")
     assert len({call.name for call in kube.writes()}) == 3
+
+
+# Rolls
+
+
+RESTART = act.RestartPod(pod=POD, evict=True, message="restarts from revision 2")
+
+
+async def test_restart_by_eviction() -> None:
+    """Exactly the pod that was judged is evicted: the disruption budget has the last word."""
+    call = await one_call(RESTART)
+    assert (call.verb, call.plural, call.name) == ("evict", "pods", "alpha-3001-g1")
+    assert (call.option("uid"), call.option("resource_version")) == (POD.uid, POD.resource_version)
+
+
+async def test_restart_by_deletion() -> None:
+    """A single voter, which no budget lets go, is deleted with its grace period."""
+    call = await one_call(replace(RESTART, evict=False))
+    assert (call.verb, call.plural, call.name) == ("delete", "pods", "alpha-3001-g1")
+    assert (call.option("uid"), call.option("resource_version")) == (POD.uid, POD.resource_version)
+    assert call.option("ended") is None
+
+
+async def test_budget_holds_a_restart() -> None:
+    """A disruption budget that says no is no failure: the outcome is held, in its words."""
+    kube = RecordingKube()
+    kube.errors["evict", "pods"] = KubeHeld("The disruption budget alpha needs 2 healthy pods and has 2 currently")
+    _, (outcome,) = await carried_out(RESTART, kube=kube)
+    assert (outcome.done, outcome.unknown, outcome.held) == (False, False, True)
+    assert outcome.message == "PodRestarted: The disruption budget alpha needs 2 healthy pods and has 2 currently"
+
+
+async def test_error_of_an_eviction() -> None:
+    """Any other error of an eviction is a failure like any."""
+    kube = RecordingKube()
+    kube.errors["evict", "pods"] = KubeUnavailable("no answer")
+    _, (outcome,) = await carried_out(RESTART, kube=kube)
+    assert (outcome.done, outcome.unknown, outcome.held) == (False, True, False)
+
+
+# Features
+
+
+STEP = FeatureStep(name="metadata.version", level=28)
+RAISE = act.StepFeature(leader=LEADER, step=STEP, judged_at_s=1000.0)
+RANGES = (FeatureRange(name="metadata.version", min_level=7, max_level=33),)
+ANEW = act.CureGhost(leader=LEADER, node_id=NodeID(3003), supported=RANGES, message="again", judged_at_s=1000.0)
+FORGOTTEN = replace(ANEW, supported=(), message="gone")
+
+
+def of_cluster(cluster_id: ClusterID = CLUSTER, refusal: Exception | None = None) -> AnsweringControllers:
+    """Controllers whose leader is of this cluster."""
+    clusters: dict[int, ClusterAnswer | Exception] = {3000: ClusterAnswer(cluster_id=cluster_id, controller_ids=IDS)}
+    return AnsweringControllers(clusters=clusters, refusal=refusal)
+
+
+def sent_to(controllers: AnsweringControllers) -> int:
+    """How many requests that change something were sent."""
+    return len(controllers.updated) + len(controllers.registered) + len(controllers.unregistered)
+
+
+@pytest.mark.parametrize(
+    ("step", "type_", "target"),
+    [
+        (STEP, "RaiseFeature", "metadata.version=28"),
+        (FeatureStep(name="group.version", level=0, downgrade=True), "LowerFeature", "group.version=0"),
+    ],
+)
+async def test_intent_of_a_step(step: FeatureStep, type_: str, target: str) -> None:
+    """The intent of a step goes into the status, guarded, and reads back as the step."""
+    call = await one_call(act.BeginFeatureStep(step=step, present=27))
+    assert (call.verb, call.plural, call.option("subresource")) == ("patch", "kafkaquorums", "status")
+    assert call.body is not None
+    assert call.body["metadata"] == {"resourceVersion": "77"}
+    operation = call.body["status"]["operation"]
+    assert (operation["type"], operation["target"], operation["holder"]) == (type_, target, "operator-1")
+    found = status_from(call.body).feature_operation
+    assert found is not None
+    assert found.step == step
+
+
+async def test_step_is_sent() -> None:
+    """A step is one request to the leader, which was asked for its cluster id first."""
+    controllers = of_cluster()
+    _, (outcome,) = await carried_out(RAISE, controllers=controllers)
+    assert (outcome.done, outcome.held) == (True, False)
+    ((endpoint, request),) = controllers.updated
+    assert (endpoint, request.step, request.validate_only) == (LEADER, STEP, False)
+    assert controllers.asked == [("DescribeCluster", LEADER)]
+
+
+async def test_ghost_is_forgotten() -> None:
+    """A ghost without ranges is unregistered."""
+    controllers = of_cluster()
+    _, (outcome,) = await carried_out(FORGOTTEN, controllers=controllers)
+    assert outcome.done
+    assert (controllers.unregistered, controllers.registered) == ([(LEADER, 3003)], [])
+
+
+async def test_ghost_is_registered_anew() -> None:
+    """A ghost with ranges is registered with them, under an incarnation of its own."""
+    controllers = of_cluster()
+    _, (outcome,) = await carried_out(ANEW, controllers=controllers)
+    assert outcome.done
+    ((endpoint, request),) = controllers.registered
+    assert (endpoint, request.node_id, request.supported) == (LEADER, 3003, RANGES)
+    assert request.incarnation_id == uuid_from_bytes(bytes([1] * 16))
+    assert controllers.unregistered == []
+
+
+@pytest.mark.parametrize("action", [RAISE, ANEW, FORGOTTEN], ids=["step", "anew", "forgotten"])
+async def test_another_cluster_is_sent_nothing(action: Action) -> None:
+    """These requests carry no cluster id: a leader of another cluster is sent nothing, and that is no failure."""
+    controllers = of_cluster(ClusterID(uuid(8)))
+    _, (outcome,) = await carried_out(action, controllers=controllers)
+    assert sent_to(controllers) == 0
+    assert (outcome.done, outcome.unknown, outcome.held) == (False, False, True)
+    assert f"is of cluster {uuid(8)}, not of {CLUSTER}" in outcome.message
+
+
+@pytest.mark.parametrize("action", [RAISE, ANEW, FORGOTTEN], ids=["step", "anew", "forgotten"])
+@pytest.mark.parametrize(("age_s", "sent"), [(2.0, True), (2.1, False)])
+async def test_stale_look_steps_nothing(action: Action, age_s: float, *, sent: bool) -> None:
+    """A step, or a cure, is sent on a look of at most two seconds; an older one is held, and nobody is asked."""
+    controllers = of_cluster()
+    _, (outcome,) = await carried_out(action, controllers=controllers, age_s=age_s)
+    assert sent_to(controllers) == int(sent)
+    assert (outcome.done, outcome.unknown, outcome.held) == (sent, False, not sent)
+    assert bool(controllers.asked) is sent
+
+
+async def test_leader_that_does_not_answer_is_sent_nothing() -> None:
+    """Where the leader does not say of which cluster it is, nothing is sent."""
+    controllers = AnsweringControllers()
+    _, (outcome,) = await carried_out(RAISE, controllers=controllers)
+    assert sent_to(controllers) == 0
+    assert (outcome.done, outcome.unknown, outcome.held) == (False, False, False)
+
+
+async def test_step_that_timed_out() -> None:
+    """A step without an answer may have happened."""
+    error = KafkaUnreachable("deadline", fault=Fault.PATH, retry_safe=False, outcome_unknown=True)
+    _, (outcome,) = await carried_out(RAISE, controllers=of_cluster(refusal=error))
+    assert (outcome.done, outcome.unknown, outcome.held) == (False, True, False)
+
+
+async def test_mint_of_a_static_quorum() -> None:
+    """The directory ids of a static quorum are Kafka's tool's to make: only the cluster id is minted."""
+    action = act.MintIdentity(
+        cluster_id=None,
+        format=Format(mode=BootstrapMode.STATIC, release="4.1.2", features=()),
+        initial=IDS,
+        others=(),
+    )
+    call = await one_call(action)
+    assert call.body is not None
+    record = record_from({**call.body, "metadata": {**call.body["metadata"], "resourceVersion": "1"}})
+    assert record.static
+    assert [of.directory_id for of in record.initial] == [None] * 3
+    assert [of.directory_id for of in record.nodes] == [None] * 3

@@ -40,9 +40,10 @@ from kafka_quorum.kube.protocol import (
 )
 from kafka_quorum.model import names
 from kafka_quorum.model.identity import IdentityRecord
-from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.observed import KubeNode, Memory
-from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer
+from kafka_quorum.model.ids import NodeID, ReplicaKey
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.observed import KubeNode, Memory, StepCheck
+from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, FeatureStep, NodeVersions, QuorumAnswer
 from kafka_quorum.observe import gather
 from kafka_quorum.observe.gather import Look, Snapshot
 from kafka_quorum.resources import objects
@@ -499,3 +500,111 @@ async def test_a_leader_of_too_few_does_not_lead() -> None:
     assert isinstance(told.quorum, Unknown)
     assert told.not_leading == {IDS[0], IDS[1]}
     assert (await look(taken, healthy())).not_leading == frozenset()
+
+
+# What the leader would allow
+
+
+RAISE = FeatureStep(name="metadata.version", level=28)
+LOWER = FeatureStep(name="metadata.version", level=26, downgrade=True)
+LEADER = Endpoint(node_id=IDS[0], host="10.0.0.1", port=9093)
+
+
+def refused_with(name: str, words: str) -> KafkaRefused:
+    """The leader's answer to a step."""
+    text = f"UpdateFeatures was refused by controller 3000 with {name}: {words}"
+    return KafkaRefused(
+        text, code=95, name=name, server_message=words, fault=Fault.OURS, retry_safe=False, outcome_unknown=False
+    )
+
+
+async def checked(*steps: FeatureStep, refusal: Exception | None = None) -> list[Knowable[StepCheck]]:
+    """What the leader says of these steps."""
+    controllers = AnsweringControllers(refusal=refusal)
+    found = await gather.checks(controllers, LEADER, steps)
+    assert [step for step, _ in found] == list(steps)
+    assert [endpoint for endpoint, _ in controllers.updated] == [LEADER] * len(steps)
+    assert all(request.validate_only for _, request in controllers.updated)
+    assert [request.step for _, request in controllers.updated] == list(steps)
+    return [answer for _, answer in found]
+
+
+async def test_steps_are_validated_only() -> None:
+    """The leader is asked of each step in its order, and changes nothing."""
+    assert await checked(LOWER, RAISE) == [Known(value=StepCheck(allowed=True, words=""))] * 2
+
+
+async def test_refused_step() -> None:
+    """A refusal is known, in the server's words, or by the error's name where it has none."""
+    words = "Invalid update version 28 for feature metadata.version. Broker 2 only supports versions 1-21"
+    (said,) = await checked(RAISE, refusal=refused_with("INVALID_UPDATE_VERSION", words))
+    assert said == Known(value=StepCheck(allowed=False, words=words))
+    (bare,) = await checked(RAISE, refusal=refused_with("CLUSTER_AUTHORIZATION_FAILED", ""))
+    assert bare == Known(value=StepCheck(allowed=False, words="CLUSTER_AUTHORIZATION_FAILED"))
+
+
+@pytest.mark.parametrize("name", ["NOT_CONTROLLER", "REQUEST_TIMED_OUT", "UNKNOWN_SERVER_ERROR", "NETWORK_EXCEPTION"])
+async def test_answer_that_is_no_verdict(name: str) -> None:
+    """Who is not the controller, or had no time, has said nothing of the step."""
+    error = refused_with(name, "some words")
+    assert await checked(RAISE, refusal=error) == [Unknown(reason=str(error))]
+
+
+async def test_no_answer_is_no_verdict() -> None:
+    """No answer is neither yes nor no."""
+    error = KafkaProtocolError("garbled", fault=Fault.THEIRS, retry_safe=False, outcome_unknown=True)
+    assert await checked(RAISE, refusal=error) == [Unknown(reason="garbled")]
+
+
+async def test_nobody_to_ask() -> None:
+    """Without a leader nobody is asked."""
+    controllers = AnsweringControllers()
+    assert await gather.checks(controllers, None, (RAISE,)) == ()
+    assert controllers.updated == []
+
+
+async def test_registered_controllers() -> None:
+    """The leader's list of registered controllers, and where the leader listens, are part of a look."""
+    controllers = healthy()
+    controllers.clusters[3000] = ClusterAnswer(cluster_id=CLUSTER, controller_ids=(*IDS, NodeID(3003)))
+    found = await look(await snapshot(api_server()), controllers)
+    assert found.registered == Known(value=(*IDS, NodeID(3003)))
+    assert found.leader == LEADER
+    assert gather.observed(await snapshot(api_server()), found).registered == found.registered
+
+
+@pytest.mark.parametrize("how", ["no leader", "another cluster"])
+async def test_registered_is_unknown(how: str) -> None:
+    """Without a leader of this cluster it is not known who is registered, and nobody is asked further."""
+    controllers = healthy()
+    if how == "no leader":
+        controllers.quorums[3000] = refused()
+    else:
+        controllers.clusters[3000] = ClusterAnswer(cluster_id=OTHER_CLUSTER, controller_ids=IDS)
+    found = await look(await snapshot(api_server()), controllers)
+    assert isinstance(found.registered, Unknown)
+    assert found.leader is None
+
+
+async def test_static_voters_get_the_keys_of_their_disks() -> None:
+    """Voters without directory ids are known by the record's, and the view says that the quorum is static."""
+    controllers = healthy()
+    bare = [ReplicaKey(node_id=node_id, directory_id=None) for node_id in IDS]
+    controllers.quorums[3000] = answer(bare)
+    found = await look(await snapshot(api_server()), controllers)
+    assert isinstance(found.quorum, Known)
+    assert found.quorum.value.voters == frozenset(THREE)
+    assert found.quorum.value.static
+    dynamic = await look(await snapshot(api_server()), healthy())
+    assert isinstance(dynamic.quorum, Known)
+    assert not dynamic.quorum.value.static
+
+
+async def test_stopped_pod_is_not_caught_up() -> None:
+    """A controller whose pod is on its way out starts its looks over, though Kafka calls it caught up."""
+    kube = api_server()
+    going = pod(3002)
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    kube.put(PODS, going)
+    found = await look(await snapshot(kube), healthy())
+    assert [found.memory.looks(one) for one in THREE] == [1, 1, 0]

@@ -9,7 +9,17 @@ from tests.observe.kubernetes import EMPTY, GOOD, claim, container, metadata, ow
 
 from kafka_quorum.model import names
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode
-from kafka_quorum.model.observed import DiskFound, Pod, PodRole, Running, Terminated, Waiting
+from kafka_quorum.model.observed import (
+    DiskFound,
+    FeatureOperation,
+    Pod,
+    PodRole,
+    Running,
+    Soak,
+    Terminated,
+    Waiting,
+)
+from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.observe.objects import (
     claim_from,
     owner_uid,
@@ -350,6 +360,29 @@ def test_target_with_dashes() -> None:
 
 
 @pytest.mark.parametrize(
+    ("type_", "downgrade"), [("RaiseFeature", False), ("LowerFeature", True)], ids=["raised", "lowered"]
+)
+def test_feature_operation(type_: str, *, downgrade: bool) -> None:
+    """The open step of a feature, as it was begun; it is no change of a voter."""
+    row = {"id": "op-2", "type": type_, "target": "metadata.version=28", "holder": "h", "startedAt": "s"}
+    found = status_from({"status": {"operation": row}})
+    assert found.operation is None
+    step = FeatureStep(name="metadata.version", level=28, downgrade=downgrade)
+    assert found.feature_operation == FeatureOperation(id="op-2", step=step, holder="h", started_at="s")
+
+
+def test_change_of_a_voter_is_no_feature_operation() -> None:
+    """The open change of a voter is no step of a feature."""
+    assert status_from({"status": STATUS}).feature_operation is None
+
+
+def test_soak() -> None:
+    """The soak as it was written; when it was last seen is nobody's to say."""
+    found = status_from({"status": {"soak": {"finalizedEpoch": 7, "seconds": 45}}}).soak
+    assert found == Soak(epoch=7, healthy_s=45.0, seen_at_s=None)
+
+
+@pytest.mark.parametrize(
     "status",
     [
         None,
@@ -361,6 +394,18 @@ def test_target_with_dashes() -> None:
         {"operation": "add"},
         {"operation": {"target": "3003-x"}},
         {"operation": {"id": "x", "target": "first"}},
+        {"operation": {"id": "", "type": "RaiseFeature", "target": "metadata.version=28"}},
+        {"operation": {"id": "x", "type": "ChangeFeature", "target": "metadata.version=28"}},
+        {"operation": {"id": "x", "type": "RaiseFeature", "target": "metadata.version"}},
+        {"operation": {"id": "x", "type": "RaiseFeature", "target": "=28"}},
+        {"operation": {"id": "x", "type": "RaiseFeature", "target": "metadata.version=4.4"}},
+        {"operation": {"id": "x", "type": "RaiseFeature", "target": "metadata.version=\u00b2"}},
+        {"operation": {"id": "x", "type": "AddVoter", "target": "\u00b2-x"}},
+        {"soak": "long"},
+        {"soak": {"finalizedEpoch": "7", "seconds": 45}},
+        {"soak": {"finalizedEpoch": 7}},
+        {"soak": {"finalizedEpoch": 7, "seconds": 4.5}},
+        {"soak": {"finalizedEpoch": 7, "seconds": -1}},
     ],
 )
 def test_malformed_status(status: Any) -> None:  # noqa: ANN401 - anything

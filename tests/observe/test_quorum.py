@@ -10,7 +10,16 @@ from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.observed import Memory, QuorumView
 from kafka_quorum.model.quorum import QuorumAnswer, Replica
-from kafka_quorum.observe.quorum import FETCH_TIMEOUT_MS, leader_of, live_voters, view, without_answer
+from kafka_quorum.observe.quorum import (
+    FETCH_TIMEOUT_MS,
+    is_static,
+    keyed,
+    leader_of,
+    live_voters,
+    standing,
+    view,
+    without_answer,
+)
 
 THREE = (key(3000), key(3001), key(3002))
 NEW = key(3003)
@@ -277,3 +286,42 @@ def test_unknown_directory_ids() -> None:
     static = [ReplicaKey(node_id=node_id, directory_id=None) for node_id in IDS]
     seen, _ = judged(answer(static))
     assert seen.caught_up == frozenset(static)
+
+
+# Static quorums
+
+
+BARE = tuple(ReplicaKey(node_id=one.node_id, directory_id=None) for one in THREE)
+
+
+def test_keys_of_static_voters() -> None:
+    """Voters without directory ids are those of our disks; of others nothing is made up, and observers stay."""
+    own = {one.node_id: one for one in THREE[:2]}
+    said = keyed(answer(BARE, (NEW,)), own)
+    assert [one.key for one in said.voters] == [*THREE[:2], BARE[2]]
+    assert said.observers == answer(BARE, (NEW,)).observers
+    assert keyed(answer(THREE), {one.node_id: key(one.node_id, 2) for one in THREE}) == answer(THREE)
+
+
+def test_static_by_the_voters() -> None:
+    """Static is a quorum of which any voter has no directory id."""
+    assert is_static(answer(BARE))
+    assert is_static(answer((*THREE[:2], BARE[2])))
+    assert not is_static(answer(THREE, (BARE[2],)))
+
+
+def test_view_of_a_static_quorum() -> None:
+    """The view says whether the quorum is static, as it was told."""
+    for static in (True, False):
+        seen, _ = view(answer(THREE), Memory(), fetch_timeout_ms=2000, taken_at_s=1.0, static=static)
+        assert seen.static is static
+    assert not view(answer(THREE), Memory(), fetch_timeout_ms=2000, taken_at_s=1.0)[0].static
+
+
+def test_stopped_controllers_are_not_caught_up() -> None:
+    """The looks of a controller that does not run are forgotten, the others' kept."""
+    memory = looked(at(0), at(400))
+    kept = standing(memory, [THREE[0].node_id])
+    assert (kept.looks(THREE[0]), kept.looks(THREE[1]), kept.looks(NEW)) == (0, 2, 2)
+    assert standing(memory, []) == memory
+    assert kept.voter_set == memory.voter_set

@@ -21,18 +21,21 @@ from tests.model.values import (
     operation,
     pod,
     report,
+    stepping,
     uuid,
     view,
 )
 from tests.plan.reading import planned
 
+from kafka_quorum.api.features import KRAFT, METADATA, default_levels, supported_by
+from kafka_quorum.api.release import Release, parse_release
 from kafka_quorum.model import actions as act
 from kafka_quorum.model import names
 from kafka_quorum.model.actions import EXCLUSIVE, Action
-from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.desired import BootstrapMode, Desired, Runtime
 from kafka_quorum.model.identity import FormatMode, IdentityRecord, NodeIdentity, mint
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
-from kafka_quorum.model.known import Known
+from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import node_of
 from kafka_quorum.model.observed import (
     KubeNode,
@@ -42,11 +45,16 @@ from kafka_quorum.model.observed import (
     PodRole,
     Revision,
     Running,
+    Soak,
+    StepCheck,
     SupportObject,
     Terminated,
     Waiting,
 )
 from kafka_quorum.model.plan import Plan
+from kafka_quorum.model.quorum import FeatureRange, FeatureStep, FinalizedFeature, NodeVersions
+from kafka_quorum.plan.ghosts import UNREGISTER_SINCE
+from kafka_quorum.plan.levels import announced, questions
 
 _CREATING = Waiting(reason="ContainerCreating", message="", last_exit=None)
 _DONE = Terminated(exit_code=0, reason="Completed", message="", finished_at="")
@@ -59,6 +67,7 @@ class World:
     """What is observed, and behind it the disks by claim uid and the voter set.
 
     `bad_images` never start. On a node that is `down` nothing runs and nothing ends; it has been down for long enough.
+    `levels` are the finalized ones, and `registered` who is to read them: whoever runs or ran, and `brokers`.
     """
 
     desired: Desired
@@ -71,10 +80,31 @@ class World:
     """On which claim each directory id ran: never on another (rule 2)."""
     ever_ran: bool = False
     serial: int = 100
+    leader: ReplicaKey | None = None
+    levels: dict[str, int] = field(default_factory=dict)
+    epoch: int = 1
+    """Of the finalized levels: it moves with every change of one."""
+    registered: dict[int, tuple[FeatureRange, ...]] = field(default_factory=dict)
+    brokers: dict[int, str] = field(default_factory=dict)
+    """Brokers by node id, with their releases."""
+    lossy: frozenset[int] = frozenset()
+    """The levels of metadata.version from which Kafka refuses to go down by one."""
+    changes: list[str] = field(default_factory=list)
+    """The feature steps that were carried out, in order."""
+    restarts: list[NodeID] = field(default_factory=list)
+    """The controllers that were stopped to be made anew, in order."""
 
     def fork(self) -> "World":
         """The same world, to go its own way."""
-        return replace(self, disks=dict(self.disks), ran=dict(self.ran))
+        return replace(
+            self,
+            disks=dict(self.disks),
+            ran=dict(self.ran),
+            levels=dict(self.levels),
+            registered=dict(self.registered),
+            changes=list(self.changes),
+            restarts=list(self.restarts),
+        )
 
     def run(self, *, drop: int = -1, limit: int = 60, forks: "list[tuple[World, int]] | None" = None) -> int:
         """Plan, act and move on until nothing is planned; how many actions were carried out.
@@ -133,7 +163,11 @@ class World:
     def _apply(self, action: Action) -> None:  # noqa: C901, PLR0912, PLR0915 - one case an action, nothing else
         match action:
             case act.MintIdentity():
-                initial = [ReplicaKey(node_id=node_id, directory_id=directory(node_id)) for node_id in action.initial]
+                static = action.format.mode is BootstrapMode.STATIC
+                initial = [
+                    ReplicaKey(node_id=node_id, directory_id=None if static else directory(node_id))
+                    for node_id in action.initial
+                ]
                 self._store(mint(action.cluster_id or ClusterID(uuid(7)), action.format, initial, action.others))
             case act.WriteRecord(record=record):
                 self._store(record)
@@ -182,9 +216,13 @@ class World:
             case act.DeletePod(pod=old):
                 self._pods(one for one in self.observed.pods if one.uid != old.uid)
             case act.RestartPod(pod=old):
-                running = self._run()
-                assert self.voters <= running, "rule 5: another voter does not run"
-                self._pods(one for one in self.observed.pods if one.uid != old.uid)
+                assert self.voters <= self._run(), "rule 5: another voter does not run"
+                others = [one for one in self.observed.pods if one.uid != old.uid]
+                leads = self.leader is not None and self.leader.node_id == old.node_id
+                target = self._revision_of(old.node_id)
+                assert not leads or all(one.revision == target for one in others), "rule 5: the active one is not last"
+                self.restarts.append(old.node_id)
+                self._pods(others)
             case act.MarkPod(pod=old, voter=voter, gate=gate):
                 marked = replace(old, marked_voter=voter, gate=gate)
                 self._pods(marked if one.uid == old.uid else one for one in self.observed.pods)
@@ -200,9 +238,56 @@ class World:
                 self.voters -= {removal.voter}
                 self._majority()
             case act.FinishOperation():
-                self.observed = replace(self.observed, status=replace(self.observed.status, operation=None))
-            case act.BeginFeatureStep() | act.StepFeature() | act.CureGhost():
-                raise AssertionError("no level is known here, and none is asked for")
+                status = replace(self.observed.status, operation=None, feature_operation=None)
+                self.observed = replace(self.observed, status=status)
+            case act.BeginFeatureStep(step=step):
+                begun_step = stepping(step.name, step.level, downgrade=step.downgrade)
+                self.observed = replace(
+                    self.observed, status=replace(self.observed.status, feature_operation=begun_step)
+                )
+            case act.StepFeature(step=step):
+                self._step(step)
+            case act.CureGhost(node_id=node_id, supported=()):
+                assert self.levels[METADATA] >= UNREGISTER_SINCE, "Kafka cannot forget it yet"
+                self._cure(node_id, ())
+            case act.CureGhost(node_id=node_id, supported=supported):
+                self._cure(node_id, supported)
+
+    def _revision_of(self, node_id: NodeID) -> str:
+        of = node(self._record(), node_id)
+        return of.revision or self._record().applied_revision or ""
+
+    def _cure(self, node_id: NodeID, supported: tuple[FeatureRange, ...]) -> None:
+        assert node_id not in {key.node_id for key in self._run() | self.voters}, "rule 7: no ghost"
+        assert node_id not in self.brokers, "rule 7: a broker"
+        del self.registered[node_id]
+        if supported:
+            self.registered[node_id] = supported
+
+    def _step(self, step: FeatureStep) -> None:
+        """What the active controller does, and more than it looks after: all are well, and none is left behind."""
+        assert self._against(step) == "", "rule 7: it was refused"
+        assert self.observed.status.feature_operation is not None, "rule 7: no intent"
+        assert self.observed.memory.soak is not None, "rule 7: nobody looked"
+        assert self.observed.memory.soak.healthy_s == _LONG_S, "rule 7: not soaked"
+        assert abs(self.levels.get(step.name, 0) - step.level) == 1, "rule 7: more than one level"
+        self.levels[step.name] = step.level
+        self.epoch += 1
+        self.changes.append(str(step))
+
+    def _against(self, step: FeatureStep) -> str:
+        """Kafka's words against a step; empty if there are none. Level 0 is off, and anybody can do without."""
+        for number, ranges in sorted(self.registered.items()):
+            of = next((each for each in ranges if each.name == step.name), None)
+            low, high = (of.min_level, of.max_level) if of is not None else (0, 0)
+            if not low <= step.level <= high and step.level:
+                who = "Broker" if number in self.brokers else "Controller"
+                only = f"{who} {number} only supports versions {low}-{high}"
+                return f"Invalid update version {step.level} for feature {step.name}. {only}"
+        down = range(step.level, self.levels.get(step.name, 0))
+        if step.name == METADATA and any(level + 1 in self.lossy for level in down):
+            return f"Refusing to perform the requested downgrade to {step.level} because it might delete metadata"
+        return ""
 
     def _support(self, kind: str, name: str, facts: str) -> None:
         made = SupportObject(kind=kind, name=name, owner_uid=UID, resource_version="1", facts=facts)
@@ -238,9 +323,11 @@ class World:
         claims = {one.uid for one in self.observed.claims}
         self.disks = {uid: directory_id for uid, directory_id in self.disks.items() if uid in claims}
         self._pods(self._ran(one) for one in self.observed.pods)
-        status = mirrored(record, operation=self.observed.status.operation)
+        before = self.observed.status
+        status = mirrored(record, operation=before.operation, feature_operation=before.feature_operation)
         self.observed = replace(self.observed, status=status)
         self._elect(record)
+        self._tell(record)
 
     def _ran(self, one: Pod) -> Pod:
         of = self._record().node(one.node_id)
@@ -262,7 +349,62 @@ class World:
         self.ever_ran = True
         assert one.directory_id is not None
         assert self.ran.setdefault(one.directory_id, one.claim_uid) == one.claim_uid, "rule 2: on another disk"
+        self._starts(one)
         return replace(one, container=Running(started_at=""), report=report(self._record(), of))
+
+    def _starts(self, one: Pod) -> None:
+        """Kafka reads what is finalized, and finds its quorum by what is in its properties."""
+        runtime = self._runtime(one)
+        supported = {each.name: each for each in _ranges(runtime.release)}
+        for name, level in self.levels.items():
+            assert not level or supported[name].min_level <= level <= supported[name].max_level, (
+                "rule 7: it cannot read"
+            )
+        assert runtime.static_voters or self.levels.get(KRAFT, 0 if self._record().static else 1), "nobody votes"
+        self.registered[one.node_id] = tuple(supported.values())
+
+    def _runtime(self, one: Pod) -> Runtime:
+        return next(revision.runtime for revision in self.observed.revisions if revision.name == one.revision)
+
+    def _tell(self, record: IdentityRecord) -> None:
+        """What the controllers say of themselves and of the next step, and for how long all has been well."""
+        if isinstance(self.observed.quorum, Unknown):
+            self.observed = replace(self.observed, versions=(), checks=(), registered=SILENT)
+            return
+        if not self.levels:
+            static = record.format.mode is BootstrapMode.STATIC
+            defaults = default_levels(_numbers(record.format.release)) or {}
+            named = {each.name: each.level for each in record.format.features}
+            self.levels = defaults | named | ({KRAFT: 0} if static else {})
+            self.registered |= {number: _ranges(release) for number, release in self.brokers.items()}
+        finalized = tuple(
+            FinalizedFeature(name=name, level=level) for name, level in sorted(self.levels.items()) if level
+        )
+        well = {key.node_id for key in self._run()} >= {*record.node_ids, *(key.node_id for key in self.voters)}
+        before = self.observed.memory.soak
+        soaked = well and before is not None and before.epoch == self.epoch and before.seen_at_s is not None
+        soak = Soak(epoch=self.epoch, healthy_s=_LONG_S if soaked else 0.0, seen_at_s=0.0 if well else None)
+        said = tuple(
+            (
+                one.node_id,
+                Known(
+                    value=NodeVersions(
+                        supported=_ranges(self._runtime(one).release), finalized=finalized, finalized_epoch=self.epoch
+                    )
+                ),
+            )
+            for one in sorted(self.observed.pods, key=lambda one: one.node_id)
+            if one.role is PodRole.KAFKA and one.running and one.node_name not in self.down
+        )
+        controllers = tuple(NodeID(number) for number in sorted(self.registered) if number not in self.brokers)
+        seen = replace(self.observed, versions=said, registered=Known(value=controllers))
+        steps = (*questions(self.desired, seen, record), *announced(self.desired, seen, record))
+        checks = tuple(
+            (step, Known(value=StepCheck(allowed=not words, words=words)))
+            for step in steps
+            for words in [self._against(step)]
+        )
+        self.observed = replace(seen, memory=replace(seen.memory, soak=soak), checks=checks)
 
     def _majority(self) -> None:
         assert len(self.voters & self._run()) > len(self.voters) // 2, "rule 3"
@@ -283,12 +425,13 @@ class World:
         if not self.voters or len(self.voters & run) <= len(self.voters) // 2:
             self.observed = replace(self.observed, quorum=SILENT)
             return
-        led = sorted(self.voters, key=lambda key: (key not in run, key.node_id))
+        led = sorted(self.voters, key=lambda key: (key not in run, key != self.leader, key.node_id))
+        self.leader = led[0]
         seen = view(led, sorted(run - self.voters, key=str), behind=self.voters - run)
         self.observed = replace(
             self.observed,
-            quorum=Known(value=seen),
-            memory=replace(looks(seen), lost_nodes=self._lost(record)),
+            quorum=Known(value=replace(seen, static=record.static and not self.levels.get(KRAFT, 0))),
+            memory=replace(looks(seen), lost_nodes=self._lost(record), soak=self.observed.memory.soak),
             kube_nodes=tuple(
                 (name, Known(value=KubeNode(name=name, present=True, ready=False))) for name in sorted(self.down)
             ),
@@ -304,3 +447,16 @@ class World:
 def _place(of: NodeIdentity) -> str:
     """The Kubernetes node of a claim's first generation; another one for each later claim."""
     return f"worker-{of.node_id}" if of.generation == 1 else f"worker-{of.node_id}-{of.generation}"
+
+
+def _numbers(release: str) -> Release:
+    numbers = parse_release(release)
+    assert numbers is not None
+    return numbers
+
+
+def _ranges(release: str) -> tuple[FeatureRange, ...]:
+    """What a node of this release supports."""
+    supported = supported_by(_numbers(release))
+    assert supported is not None
+    return supported

@@ -9,14 +9,18 @@ from tests.model.values import NOW_S, desired
 from kafka_quorum.model.actions import (
     Action,
     AddRaftVoter,
+    BeginFeatureStep,
     BeginOperation,
     CreateFormatter,
     CreatePod,
+    CureGhost,
     DeleteClaim,
     DeletePod,
     MintIdentity,
     RecordChange,
     RemoveRaftVoter,
+    RestartPod,
+    StepFeature,
     WriteRecord,
 )
 from kafka_quorum.model.desired import Desired
@@ -38,16 +42,29 @@ _PERMITTED_BY: Final[dict[type[Action], set[str]]] = {
     BeginOperation: {"4-one-change"},
     AddRaftVoter: {"3-add-voter"},
     RemoveRaftVoter: {"3-remove-voter"},
+    RestartPod: {"5-restart"},
+    BeginFeatureStep: {"7-raise", "7-lower"},
+    StepFeature: {"7-raise", "7-lower"},
+    CureGhost: {"7-cure-ghost"},
 }
 _CHANGE_PERMITTED_BY: Final = {
     RecordChange.STARTED: {"1-start"},
     RecordChange.DISK_LOST: {"2-retire-disk"},
     RecordChange.NODE_LOST: {"2-retire-node"},
     RecordChange.NODES_REMOVED: {"4-drop-node"},
+    RecordChange.DYNAMIC: {"7-drop-static"},
 }
-_REFUSED: Final = {"RemovingPod", "OlderImage", "LostNode", "LostDisk"}
+_REFUSED: Final = {"RemovingPod", "OlderImage", "LostNode", "LostDisk", "DowngradeRefused", "Soaking"}
 """Waits with these reasons say what a guard has said."""
-_OF_THE_QUORUM: Final = {"EarlierResourceEnds", "IdentityConflict", "IdentityLost", "NoLeader"}
+_OF_THE_QUORUM: Final = {
+    "DowngradeRefused",
+    "EarlierResourceEnds",
+    "FeatureBlocked",
+    "IdentityConflict",
+    "IdentityLost",
+    "NoLeader",
+    "SteppingFeature",
+}
 """Waits with these reasons are no single controller's, whatever they name."""
 
 

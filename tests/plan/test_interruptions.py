@@ -145,7 +145,7 @@ SCENES: dict[str, tuple[Callable[[], World], int, set[str]]] = {
     "node lost while a removal is held": (lost_node_while_held, 2, set()),
     "record deleted": (recordless, 3, set()),
     "image corrected": (lambda: corrected(before=True), 3, set()),
-    "image of a running quorum": (lambda: corrected(before=False), 3, {"NotSupportedYet"}),
+    "image of a running quorum": (lambda: corrected(before=False), 3, set()),
 }
 
 

@@ -219,7 +219,7 @@ def test_starting_pod_is_waited_for() -> None:
     """While the one that was stopped starts, nobody else is stopped."""
     look = with_pod(rolling(3001), 3001, container=STARTS, gate="False")
     said = rolled(look, SPEC)
-    assert every(said, RestartPod) == every(said, WriteRecord) == []
+    assert (every(said, RestartPod), every(said, WriteRecord)) == ([], [])
     assert wait(said, "Rolling").node_id == 3002
 
 
@@ -233,7 +233,7 @@ def test_last_of_a_roll_is_waited_for() -> None:
 def test_no_roll_without_a_leader() -> None:
     """Without a leader nobody restarts, in the words of the look."""
     said = rolled(rolling(quorum=SILENT, memory=Memory()), SPEC)
-    assert every(said, RestartPod) == every(said, WriteRecord) == []
+    assert (every(said, RestartPod), every(said, WriteRecord)) == ([], [])
     assert wait(said, "Rolling").message == (
         "controller 3000 restarts once the quorum has a leader: no controller runs yet"
     )
@@ -351,7 +351,7 @@ def of_few(count: int, *, allowed: bool, of: int | None = None) -> Plan:
 def test_few_voters_wait_for_permission(count: int) -> None:
     """With one or two voters a restart interrupts, and waits for allowInterruption."""
     said = of_few(count, allowed=False)
-    assert every(said, RestartPod) == every(said, WriteRecord) == []
+    assert (every(said, RestartPod), every(said, WriteRecord)) == ([], [])
     assert "spec.controllers.allowInterruption is true" in wait(said, "Rolling").message
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kube.recording import merge
@@ -10,6 +11,7 @@ from tests.model.values import (
     OTHER_CLUSTER,
     SILENT,
     at_rest,
+    desired,
     directory,
     key,
     looks,
@@ -17,21 +19,26 @@ from tests.model.values import (
     nothing,
     operation,
     running,
+    saying,
+    speaking,
     view,
 )
 from tests.status.passes import done
 
 from kafka_quorum.api.status import KafkaQuorumStatus
+from kafka_quorum.model.desired import FeatureLevel
 from kafka_quorum.model.identity import FormerNode, with_nodes, without_node
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
+from kafka_quorum.model.observed import Soak, StepCheck
 from kafka_quorum.model.plan import Severity, Wait
-from kafka_quorum.model.quorum import FeatureRange, FinalizedFeature, NodeVersions
+from kafka_quorum.model.quorum import FeatureRange, FeatureStep, FinalizedFeature, NodeVersions
 from kafka_quorum.observe.objects import status_from
 from kafka_quorum.status.build import build, patch_of
 from kafka_quorum.status.finding import Pass
 
 NOW = "2026-01-01T00:00:00Z"
+RAISED = (FeatureLevel(name="metadata.version", level=29),)
 
 
 def versions(level: int, most: int) -> Known[NodeVersions]:
@@ -222,3 +229,72 @@ def test_stale_replicas_say_what_they_are() -> None:
         (77, "ForeignVoter"),
         (3003, "Observer"),
     ]
+
+
+def raised(*, blocked: str = "", healthy_s: float = 42.0, features: tuple[FeatureLevel, ...] = RAISED) -> Pass:
+    """A pass over three of 4.4 at the levels of 4.1, of which metadata.version 29 is asked for."""
+    said = replace(saying(), finalized=saying("4.1.2").finalized)
+    check = StepCheck(allowed=not blocked, words=blocked)
+    look = speaking(said=said, checks=((FeatureStep(name="metadata.version", level=28), Known(value=check)),))
+    look = replace(look, memory=replace(look.memory, soak=Soak(epoch=7, healthy_s=healthy_s)))
+    return done(look, desired(features=features))
+
+
+def feature(of: Pass, name: str) -> dict[str, Any]:
+    """A feature's row in the status."""
+    rows: list[dict[str, Any]] = build(of, {}, generation=1, now=NOW)["features"]
+    return next(row for row in rows if row["name"] == name)
+
+
+def test_features_say_what_is_wanted_and_who_blocks_it() -> None:
+    """A wanted level, and what stands against it, are there only where there is such a thing."""
+    row = {"name": "metadata.version", "finalized": 27, "minSupported": 7, "maxSupported": 33}
+    assert feature(raised(), "metadata.version") == row | {"wanted": 29}
+    blocked = feature(raised(blocked="Broker 2 only supports versions 1-21"), "metadata.version")
+    assert blocked == row | {"wanted": 29, "blockedBy": "Broker 2 only supports versions 1-21"}
+    assert "wanted" not in feature(raised(), "group.version")
+    assert "blockedBy" not in feature(raised(), "group.version")
+
+
+def test_held_levels_have_no_wanted_one() -> None:
+    """What could be raised, and is held, is not wanted; who would block it is told."""
+    scene = raised(features=())
+    no = ((FeatureStep(name="metadata.version", level=33), Known(value=StepCheck(allowed=False, words="no"))),)
+    row = feature(done(replace(scene.observed, checks=no)), "metadata.version")
+    assert (row.get("wanted"), row.get("blockedBy")) == (None, "no")
+
+
+@pytest.mark.parametrize(("healthy_s", "seconds"), [(0.0, 0), (4.9, 0), (42.0, 40), (60.0, 60), (600.0, 60)])
+def test_soak_in_steps(healthy_s: float, seconds: int) -> None:
+    """The soak is written in steps of five seconds, and no further than it has to go."""
+    status = build(raised(healthy_s=healthy_s), {}, generation=1, now=NOW)
+    assert status["soak"] == {"finalizedEpoch": 7, "seconds": seconds}
+    assert status_from({"status": status}).soak == Soak(epoch=7, healthy_s=float(seconds))
+    KafkaQuorumStatus.model_validate(status)
+
+
+def test_soak_is_written_only_for_a_step() -> None:
+    """Where no step waits for it, and before there is one, no soak is in the status, and an old one leaves it."""
+    old = {"soak": {"finalizedEpoch": 7, "seconds": 60}}
+    assert "soak" not in build(raised(features=()), old, generation=1, now=NOW)
+    scene = raised()
+    bare = replace(scene.observed, memory=replace(scene.observed.memory, soak=None))
+    assert "soak" not in build(done(bare, scene.desired), old, generation=1, now=NOW)
+
+
+def test_static_is_what_the_look_says() -> None:
+    """The type of a quorum follows the voters as Kafka tells them."""
+    dynamic = build(done(), {}, generation=1, now=NOW)
+    assert dynamic["quorum"]["type"] == "Dynamic"
+    seen = replace(view([key(3000), key(3001), key(3002)]), static=True)
+    assert build(done(at_rest(quorum=Known(value=seen))), {}, generation=1, now=NOW)["quorum"]["type"] == "Static"
+
+
+def test_what_is_held_degrades_nothing() -> None:
+    """An action that a disruption budget put off is no failure."""
+    scene = done(nothing())
+    held = replace(scene, outcomes=tuple(replace(one, done=False, held=True) for one in scene.outcomes))
+    rows = {row["type"]: row["status"] for row in build(held, {}, generation=1, now=NOW)["conditions"]}
+    failed_ = replace(scene, outcomes=tuple(replace(one, done=False) for one in scene.outcomes))
+    failed_rows = {row["type"]: row["status"] for row in build(failed_, {}, generation=1, now=NOW)["conditions"]}
+    assert (rows["Degraded"], failed_rows["Degraded"]) == ("False", "True")

@@ -45,7 +45,7 @@ def pod_from(item: Json) -> Pod | None:
     labels, annotations = metadata.get("labels", {}), metadata.get("annotations", {})
     role = next((role for role in PodRole if role.value == labels.get(names.LABEL_ROLE)), None)
     node_id = labels.get(names.LABEL_NODE, "")
-    if role is None or not node_id.isdigit():
+    if role is None or not node_id.isdecimal():
         return None
     container = names.KAFKA_CONTAINER if role is PodRole.KAFKA else names.FORMAT_CONTAINER
     main = _status_of(status.get("containerStatuses"), container)
@@ -169,7 +169,7 @@ def _operation(row: Any) -> Operation | None:  # noqa: ANN401 - whatever JSON th
     if not isinstance(row, dict) or not row.get("id"):
         return None
     node_id, _, directory = str(row.get("target", "")).partition("-")
-    if not node_id.isdigit():
+    if not node_id.isdecimal():
         return None
     return Operation(
         id=str(row["id"]),
@@ -186,7 +186,7 @@ def _feature_operation(row: Any) -> FeatureOperation | None:  # noqa: ANN401 - w
     if not isinstance(row, dict) or not row.get("id") or row.get("type") not in (RAISE_FEATURE, LOWER_FEATURE):
         return None
     name, _, level = str(row.get("target", "")).partition("=")
-    if not name or not level.isdigit():
+    if not name or not level.isdecimal():
         return None
     return FeatureOperation(
         id=str(row["id"]),
@@ -270,7 +270,7 @@ def _parse_report(text: str) -> DiskReport | None:
         return DiskReport(
             found=found,
             cluster_id=body["clusterID"] or None,
-            node_id=int(node) if node.isdigit() else None,
+            node_id=int(node) if node.isdecimal() else None,
             directory_id=body["directoryID"] or None,
             accepted=body["accepted"] is True,
             message=str(body["message"]),
@@ -281,7 +281,7 @@ def _parse_report(text: str) -> DiskReport | None:
 
 def _number(text: str | None) -> int:
     """A number that we wrote; -1 where somebody else made the object."""
-    return int(text) if text is not None and text.isdigit() else -1
+    return int(text) if text is not None and text.isdecimal() else -1
 
 
 def _claim_name(spec: Json) -> str:

@@ -203,7 +203,7 @@ def _not_rolled(desired: Desired, observed: Observed, record: IdentityRecord) ->
 
 
 def _missing(want: Want, observed: Observed) -> str | None:
-    """What a step depends on and does not have, or what still depends on the level that it would leave."""
+    """What a step depends on and does not have, or what depends on a level that the whole way down would leave."""
     present = {each.name: each.level for each in observed.finalized}
     if not want.next.downgrade:
         for name, level in dependencies(want.name, want.next.level).items():
@@ -214,7 +214,7 @@ def _missing(want: Want, observed: Observed) -> str | None:
         return None
     for other, at in present.items():
         needed = dependencies(other, at).get(want.name, 0)
-        if other != want.name and needed > want.next.level:
+        if other != want.name and needed > want.level:
             lower = f"lower {other} first"
             return f"{want.name} stays: {other} {level_text(other, at)} needs {level_text(want.name, needed)}: {lower}"
     return None

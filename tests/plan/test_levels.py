@@ -1,0 +1,570 @@
+"""Feature levels: which are wanted, which step is next, how one is taken, and what stands against it."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.model.values import (
+    SILENT,
+    at_rest,
+    bound,
+    desired,
+    key,
+    looks,
+    operation,
+    revision,
+    running,
+    runtime,
+    saying,
+    speaking,
+    started,
+    stepping,
+    view,
+)
+from tests.plan.reading import every, only, planned, reasons, verdict, wait
+from tests.plan.test_rolls import rolled
+
+from kafka_quorum.api.features import KRAFT, METADATA
+from kafka_quorum.model.actions import (
+    BeginFeatureStep,
+    BeginOperation,
+    FinishOperation,
+    RecordChange,
+    StepFeature,
+    WriteRecord,
+)
+from kafka_quorum.model.desired import Desired, Downgrade, FeatureLevel, FeaturePolicy
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.observed import Observed, Soak, StepCheck
+from kafka_quorum.model.plan import FeaturePlan, Severity
+from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions
+from kafka_quorum.plan.levels import announced, questions, wants
+
+FINE = StepCheck(allowed=True, words="")
+LONG = Soak(epoch=7, healthy_s=600.0)
+OF_4_1 = replace(saying(), finalized=saying("4.1.2").finalized)
+"""Controllers of 4.4 at the levels of 4.1: metadata.version 27, group.version 1, transaction.version 2."""
+AT_22 = replace(saying(), finalized=(FinalizedFeature(name=METADATA, level=22),))
+RAISE = FeatureStep(name=METADATA, level=28)
+ELR = "eligible.leader.replicas.version"
+
+
+def named(**levels: int) -> tuple[FeatureLevel, ...]:
+    """Levels as the spec names them; an underscore is a dot."""
+    return tuple(FeatureLevel(name=name.replace("_", "."), level=level) for name, level in levels.items())
+
+
+def asks(**levels: int) -> Desired:
+    """A spec that names these levels."""
+    return desired(features=named(**levels))
+
+
+def safely(**levels: int) -> Desired:
+    """A spec that names these levels, and means it where they are lower."""
+    return desired(features=named(**levels), downgrade=Downgrade.SAFE)
+
+
+FOLLOWS = desired(feature_policy=FeaturePolicy.FOLLOW)
+
+
+def well(
+    said: NodeVersions = OF_4_1,
+    *,
+    checks: dict[FeatureStep, StepCheck] | None = None,
+    **changes: Any,  # noqa: ANN401 - as in `at_rest`
+) -> Observed:
+    """Three that say this, soaked, of which the active one answered so to these steps."""
+    answers = tuple((step, Known(value=check)) for step, check in (checks or {}).items())
+    look = speaking(said=said, checks=answers, **changes)
+    return replace(look, memory=replace(look.memory, soak=LONG))
+
+
+def during(look: Observed, name: str, level: int, *, downgrade: bool = False) -> Observed:
+    """The same, while this step is open."""
+    opened = stepping(name, level, downgrade=downgrade)
+    return replace(look, status=replace(look.status, feature_operation=opened))
+
+
+def order(wanted: Desired, look: Observed) -> list[str]:
+    """What is wanted, in its order, as name and levels."""
+    assert look.record is not None
+    return [f"{want.name} {want.present}-{want.next.level}-{want.level}" for want in wants(wanted, look, look.record)]
+
+
+# What is wanted
+
+
+def test_nothing_is_wanted_by_default() -> None:
+    """Hold, and no level named: nothing changes."""
+    assert order(desired(), well()) == []
+
+
+def test_named_levels() -> None:
+    """A named level is wanted where it is another, one step at a time."""
+    assert order(asks(metadata_version=33), well()) == ["metadata.version 27-28-33"]
+    assert order(asks(metadata_version=27), well()) == []
+
+
+def test_levels_are_raised_in_order() -> None:
+    """kraft.version and metadata.version come first: the others depend on them."""
+    asked = asks(
+        share_version=1, streams_version=1, metadata_version=30, kraft_version=1, zeta_version=1, alpha_version=2
+    )
+    static = replace(OF_4_1, finalized=tuple(each for each in OF_4_1.finalized if each.name != KRAFT))
+    assert order(asked, well(static)) == [
+        "kraft.version 0-1-1",
+        "metadata.version 27-28-30",
+        "share.version 0-1-1",
+        "streams.version 0-1-1",
+        "alpha.version 0-1-2",
+        "zeta.version 0-1-1",
+    ]
+
+
+def test_levels_are_lowered_in_the_opposite_order() -> None:
+    """Downwards metadata.version goes last, and all that goes down goes before what goes up."""
+    asked = safely(metadata_version=26, group_version=0, share_version=1)
+    assert order(asked, well()) == ["group.version 1-0-0", "metadata.version 27-26-26", "share.version 0-1-1"]
+    assert wants(asked, well(), running())[0].next.downgrade
+    assert not wants(asked, well(), running())[2].next.downgrade
+
+
+def test_follow_raises_to_the_defaults() -> None:
+    """Follow raises to what a new cluster of the release has."""
+    assert order(FOLLOWS, well()) == ["metadata.version 27-28-33", "share.version 0-1-2", "streams.version 0-1-1"]
+
+
+def test_follow_never_lowers() -> None:
+    """Levels above the defaults of the release stay where they are, and so does kraft.version."""
+    static = replace(saying(), finalized=tuple(each for each in saying().finalized if each.name != KRAFT))
+    assert order(FOLLOWS, well(static)) == []
+    older = replace(FOLLOWS, runtime=runtime(release="4.1.2"))
+    assert order(older, well(saying())) == []
+
+
+def test_named_before_followed() -> None:
+    """A level that the spec names counts before the release's default."""
+    wanted = replace(FOLLOWS, features=named(metadata_version=29))
+    assert "metadata.version 27-28-29" in order(wanted, well())
+
+
+def test_release_that_nobody_knows_has_no_defaults() -> None:
+    """Of a release line that the table does not have nothing is followed."""
+    assert order(replace(FOLLOWS, runtime=runtime(release="9.9.0")), well()) == []
+
+
+@pytest.mark.parametrize("look", [at_rest(), speaking(started(), saying("4.1.2"))], ids=["no answer", "levels known"])
+def test_unknown_levels_want_nothing(look: Observed) -> None:
+    """Where no controller says what is finalized, nothing is wanted; where one does, it is."""
+    assert bool(order(asks(metadata_version=33), look)) is bool(look.versions)
+
+
+def test_nothing_is_wanted_before_the_barrier() -> None:
+    """Before the barrier the levels are a matter of the format."""
+    look = speaking(bound(), saying("4.1.2"))
+    assert wants(asks(metadata_version=33), look, bound()) == ()
+    assert planned(look, asks(metadata_version=33), repair_only=True).features == ()
+
+
+# What the active controller is asked
+
+
+def test_next_step_is_asked() -> None:
+    """In every look the active controller is asked of the next step, and of nothing else."""
+    asked = asks(metadata_version=33, share_version=1)
+    assert questions(asked, well(), running()) == (RAISE,)
+
+
+def test_whole_way_down_is_asked_first() -> None:
+    """Of a way down the active controller is asked as a whole, and of its first step; one level is one question."""
+    step = FeatureStep(name=METADATA, level=32, downgrade=True)
+    way = FeatureStep(name=METADATA, level=30, downgrade=True)
+    assert questions(safely(metadata_version=30), well(saying()), running()) == (way, step)
+    assert questions(safely(metadata_version=32), well(saying()), running()) == (step,)
+
+
+def test_open_step_is_asked() -> None:
+    """The step that is open is asked about, whatever the spec says by now."""
+    look = during(well(), METADATA, 28)
+    assert questions(desired(), look, running()) == (RAISE,)
+    assert questions(asks(metadata_version=33), look, running()) == (RAISE,)
+
+
+def test_nobody_is_asked_without_a_leader() -> None:
+    """Without a leader or a record there is nobody to ask."""
+    look = replace(during(well(), METADATA, 28), quorum=SILENT)
+    assert questions(asks(metadata_version=33), look, running()) == ()
+    assert questions(asks(metadata_version=33), well(), None) == ()
+    for record, seen in ((running(), look), (None, well()), (running(), at_rest()), (bound(), well())):
+        assert announced(desired(), seen, record) == ()
+
+
+def test_announced() -> None:
+    """What could be raised under Hold is asked about as a whole, except for what the spec names."""
+    whole = announced(desired(), well(), running())
+    assert FeatureStep(name=METADATA, level=33) in whole
+    assert not any(step.name == KRAFT or step.downgrade for step in whole)
+    assert all(step.name != METADATA for step in announced(asks(metadata_version=27), well(), running()))
+    assert announced(FOLLOWS, well(), running()) == ()
+    assert announced(desired(), well(saying()), running()) == ()
+
+
+# A step
+
+
+def test_intent_first() -> None:
+    """The intent of a step is written before it is sent, with the level that there is."""
+    said = planned(well(checks={RAISE: FINE}), asks(metadata_version=33))
+    begin = only(said, BeginFeatureStep)
+    assert (begin.step, begin.present) == (RAISE, 27)
+    assert verdict(said, "7-raise").allowed
+
+
+def test_then_the_request() -> None:
+    """With the intent written the step is sent to the active controller, judged on this look."""
+    said = planned(during(well(checks={RAISE: FINE}), METADATA, 28), asks(metadata_version=33))
+    send = only(said, StepFeature)
+    assert (send.step, send.leader.node_id, send.leader.host, send.judged_at_s) == (RAISE, 3000, "10.0.0.1", 50.0)
+    assert verdict(said, "7-raise").allowed
+
+
+def test_then_the_end() -> None:
+    """The step is done when the level is seen, whoever made it so."""
+    said = planned(during(well(), METADATA, 27), asks(metadata_version=33))
+    finish = only(said, FinishOperation)
+    assert (finish.id, finish.reason, finish.message) == (
+        "op-2",
+        "Completed",
+        "metadata.version 4.1-IV1 (27) is finalized",
+    )
+    off = during(well(), "streams.version", 0, downgrade=True)
+    assert only(planned(off), FinishOperation).reason == "Completed"
+
+
+def test_step_that_nobody_wants_any_more() -> None:
+    """A step that the spec does not ask for is given up."""
+    for wanted in (desired(), asks(metadata_version=26)):
+        finish = only(planned(during(well(checks={RAISE: FINE}), METADATA, 28), wanted), FinishOperation)
+        text = "the step to metadata.version 4.2-IV0 (28) is not the next one any more"
+        assert (finish.id, finish.reason, finish.message) == ("op-2", "GivenUp", text)
+
+
+def test_step_that_is_refused_meanwhile() -> None:
+    """A step that would be refused by now is given up, to be begun again when it would not."""
+    no = StepCheck(allowed=False, words="Broker 2 only supports versions 1-21")
+    said = planned(during(well(checks={RAISE: no}), METADATA, 28), asks(metadata_version=33))
+    finish = only(said, FinishOperation)
+    assert finish.reason == "GivenUp"
+    assert finish.message == f"the step is given up: {verdict(said, '7-raise').reason}"
+    assert "Broker 2 only supports versions 1-21" in finish.message
+
+
+def test_step_without_a_leader_waits() -> None:
+    """Without a leader an open step is neither sent nor given up."""
+    look = replace(during(well(checks={RAISE: FINE}), METADATA, 28), quorum=SILENT)
+    said = planned(look, asks(metadata_version=33))
+    assert (every(said, FinishOperation), every(said, StepFeature)) == ([], [])
+    told = {one.message for one in said.waits}
+    assert "the step to metadata.version 4.2-IV0 (28) waits for a leader: no controller runs yet" in told
+
+
+def test_step_of_unknown_levels_waits() -> None:
+    """Where nobody says what is finalized an open step waits for an answer."""
+    look = during(replace(well(checks={RAISE: FINE}), versions=()), METADATA, 28)
+    said = planned(look, asks(metadata_version=33))
+    assert said.actions == ()
+    assert wait(said, "SteppingFeature").message == "waits until a controller shows the level of metadata.version"
+
+
+def test_step_needs_a_leader_of_ours() -> None:
+    """A leader of which no pod is there cannot be sent anything: the step is given up."""
+    look = during(well(checks={RAISE: FINE}), METADATA, 28)
+    look = replace(look, pods=tuple(replace(one, ip="") if one.node_id == 3000 else one for one in look.pods))
+    assert only(planned(look, asks(metadata_version=33)), FinishOperation).reason == "GivenUp"
+
+
+def test_faults_give_the_open_step_up() -> None:
+    """With faults in the spec the open step ends where it is, and no other is begun."""
+    wanted = asks(metadata_version=33)
+    finish = only(planned(during(well(checks={RAISE: FINE}), METADATA, 28), wanted, repair_only=True), FinishOperation)
+    assert (finish.reason, finish.message) == (
+        "GivenUp",
+        "the step to metadata.version 4.2-IV0 (28) is given up: the spec has faults",
+    )
+    assert planned(well(checks={RAISE: FINE}), wanted, repair_only=True).actions == ()
+
+
+def test_voters_before_levels() -> None:
+    """While a voter change is open no step is begun, nor told of."""
+    look = well(checks={RAISE: FINE})
+    look = replace(look, status=replace(look.status, operation=operation(key(3003))))
+    said = planned(look, asks(metadata_version=33))
+    assert every(said, BeginFeatureStep) == []
+    assert "SteppingFeature" not in reasons(said)
+
+
+def test_open_step_before_voters() -> None:
+    """While a step is open no voter change is begun; without it, it is."""
+    seen = view((key(3000), key(3001)), (key(3002),))
+    look = well(checks={RAISE: FINE}, quorum=Known(value=seen))
+    look = replace(look, memory=replace(looks(seen), soak=LONG))
+    assert only(rolled(look, asks(metadata_version=33)), BeginOperation).target == key(3002)
+    said = rolled(during(look, METADATA, 28), asks(metadata_version=33))
+    assert only(said, StepFeature).step == RAISE
+
+
+def test_paused_steps_nothing() -> None:
+    """A paused quorum's open step stays open."""
+    look = during(well(checks={RAISE: FINE}), METADATA, 28)
+    assert planned(look, replace(asks(metadata_version=33), paused=True)).actions == ()
+
+
+# What is waited for
+
+
+def test_blocked_by_a_controller() -> None:
+    """A controller that does not support the level is told of, and a person has to act."""
+    look = well(checks={RAISE: FINE})
+    old = tuple((of, Known(value=saying("4.1.2")) if of == 3002 else said) for of, said in look.versions)
+    said = planned(replace(look, versions=old), asks(metadata_version=33))
+    held = wait(said, "FeatureBlocked")
+    assert held.severity is Severity.HELD
+    assert "controller 3002 runs 4.4.0, which supports metadata.version up to 4.1-IV1 (27)" in held.message
+
+
+def test_blocked_by_the_server() -> None:
+    """A refusal of the active controller is told in its words, and a person has to act."""
+    no = StepCheck(allowed=False, words="Broker 2 only supports versions 1-21")
+    held = wait(planned(well(checks={RAISE: no}), asks(metadata_version=33)), "FeatureBlocked")
+    assert held.severity is Severity.HELD
+    assert "it says: Broker 2 only supports versions 1-21" in held.message
+
+
+def test_not_asked_is_asked_in_the_next_look() -> None:
+    """A step that the active controller was not asked about, or did not answer, waits for the next look."""
+    first = wait(planned(well(), asks(metadata_version=33)), "SteppingFeature")
+    assert first.severity is Severity.PROGRESS
+    look = replace(well(), checks=((RAISE, Unknown(reason="it timed out")),))
+    assert "it timed out" in wait(planned(look, asks(metadata_version=33)), "SteppingFeature").message
+
+
+def test_soaking() -> None:
+    """A step waits until all were well for long enough."""
+    look = well(checks={RAISE: FINE})
+    early = replace(look, memory=replace(look.memory, soak=Soak(epoch=7, healthy_s=59.0)))
+    waits = wait(planned(early, asks(metadata_version=33)), "Soaking")
+    assert waits.severity is Severity.PROGRESS
+    assert waits.message.endswith("every voter has been well for 60 s at the present levels")
+    brief = replace(asks(metadata_version=33), soak_s=59)
+    assert only(planned(early, brief), BeginFeatureStep).step == RAISE
+
+
+def test_levels_wait_for_the_roll() -> None:
+    """Before the roll is over no step is begun, and that is no block."""
+    new = revision(runtime(heap="1Gi"), number=2)
+    look = well(checks={RAISE: FINE}, revisions=(revision(), new))
+    said = planned(look, replace(asks(metadata_version=33), runtime=new.runtime))
+    assert every(said, BeginFeatureStep) == []
+    assert wait(said, "SteppingFeature").message == (
+        "metadata.version is raised to 4.2-IV0 (28) once controllers 3000, 3001, 3002 run Kafka 4.4.0 from the "
+        "present spec"
+    )
+
+
+def test_missing_dependency() -> None:
+    """A level that needs another one that is neither there nor named waits for a person."""
+    step = FeatureStep(name=ELR, level=1)
+    held = wait(planned(well(AT_22, checks={step: FINE}), asks(**{ELR: 1})), "FeatureBlocked")
+    assert held.severity is Severity.HELD
+    assert held.message == (
+        "eligible.leader.replicas.version 1 needs metadata.version 4.0-IV1 (23), and it is at 4.0-IV0 (22): name it too"
+    )
+
+
+def test_dependency_that_is_named_goes_first() -> None:
+    """Where the spec names both, the one that is needed is raised first."""
+    step = FeatureStep(name=METADATA, level=23)
+    said = planned(well(AT_22, checks={step: FINE}), asks(**{ELR: 1, METADATA: 23}))
+    assert only(said, BeginFeatureStep).step == step
+
+
+@pytest.mark.parametrize("level", [22, 23])
+def test_dependent_stands_against_the_whole_way_down(level: int) -> None:
+    """A way down that would leave what another feature needs is not begun; one that ends above it is."""
+    step, way = (FeatureStep(name=METADATA, level=of, downgrade=True) for of in (32, level))
+    said = planned(well(saying(), checks={step: FINE, way: FINE}), safely(**{METADATA: level}))
+    if level >= 23:
+        assert only(said, BeginFeatureStep).step == step
+        return
+    held = wait(said, "FeatureBlocked")
+    assert (said.actions, held.severity) == ((), Severity.HELD)
+    assert held.message == (
+        "metadata.version stays: eligible.leader.replicas.version 1 needs 4.0-IV1 (23): "
+        "lower eligible.leader.replicas.version first"
+    )
+
+
+def test_dependent_that_is_lowered_goes_first() -> None:
+    """Where the spec lowers both, the one that needs the other goes first."""
+    step = FeatureStep(name=ELR, level=0, downgrade=True)
+    said = planned(well(saying(), checks={step: FINE}), safely(**{ELR: 0, METADATA: 22}))
+    assert only(said, BeginFeatureStep).step == step
+
+
+# Downwards
+
+
+def test_lower_level_is_a_mistake_by_default() -> None:
+    """Without the policy nothing is lowered, and a person is told how it would be."""
+    said = planned(well(saying()), asks(metadata_version=32))
+    assert said.actions == ()
+    held = wait(said, "DowngradeRefused")
+    assert held.severity is Severity.HELD
+    assert "set spec.kafka.features.downgrade to Safe" in held.message
+
+
+def test_lowered_step_by_step() -> None:
+    """With the policy, and the whole way allowed, it goes down by one."""
+    step, way = (FeatureStep(name=METADATA, level=level, downgrade=True) for level in (32, 31))
+    look = well(saying(), checks={step: FINE, way: FINE})
+    begin = only(planned(look, safely(metadata_version=31)), BeginFeatureStep)
+    assert (begin.step, begin.present) == (step, 33)
+    send = only(planned(during(look, METADATA, 32, downgrade=True), safely(metadata_version=31)), StepFeature)
+    assert send.step == step
+
+
+def test_whole_way_refused() -> None:
+    """Where Kafka refuses the whole way nothing is lowered, in its words, though the first step would be allowed."""
+    step, way = (FeatureStep(name=METADATA, level=level, downgrade=True) for level in (32, 31))
+    look = well(saying(), checks={step: FINE, way: StepCheck(allowed=False, words="it might delete metadata")})
+    said = planned(look, safely(metadata_version=31))
+    assert said.actions == ()
+    held = wait(said, "DowngradeRefused")
+    assert (held.severity, "it says: it might delete metadata" in held.message) == (Severity.HELD, True)
+
+
+def test_way_down_soaks_as_well() -> None:
+    """Downwards waits for the soak, and that is no refusal."""
+    step = FeatureStep(name=METADATA, level=32, downgrade=True)
+    look = well(saying(), checks={step: FINE})
+    look = replace(look, memory=replace(look.memory, soak=Soak(epoch=7, healthy_s=0.0)))
+    assert reasons(planned(look, safely(metadata_version=32))) == {"Soaking"}
+
+
+def test_kraft_version_is_never_lowered() -> None:
+    """No policy lowers kraft.version."""
+    step = FeatureStep(name=KRAFT, level=0, downgrade=True)
+    said = planned(well(saying(), checks={step: FINE}), safely(kraft_version=0))
+    assert said.actions == ()
+    assert wait(said, "DowngradeRefused").message.startswith("kraft.version never goes down")
+
+
+# The record
+
+
+def test_levels_seen_are_remembered() -> None:
+    """The finalized levels are written down when they have changed: what an image must read while nobody answers."""
+    look = well(saying())
+    assert look.record is not None
+    stale = replace(look, record=replace(look.record, levels=()))
+    write = only(planned(stale), WriteRecord)
+    assert write.change is RecordChange.LEVELS_SEEN
+    assert write.record.levels == saying().finalized
+    assert write.message.startswith("levels: eligible.leader.replicas.version 1, group.version 1, kraft.version 1, ")
+    assert "metadata.version 4.4-IV2 (33)" in write.message
+    assert planned(look).actions == ()
+
+
+def test_silence_forgets_no_level() -> None:
+    """Without an answer the levels of the record stay."""
+    look = replace(well(saying()), versions=())
+    assert planned(look).actions == ()
+
+
+def test_levels_before_the_barrier_are_not_written() -> None:
+    """Before the barrier no level is seen."""
+    look = speaking(bound(), saying())
+    assert look.record is not None
+    stale = replace(look, record=replace(look.record, levels=()))
+    assert not any(action.change is RecordChange.LEVELS_SEEN for action in every(planned(stale), WriteRecord))
+
+
+# Static to dynamic
+
+
+def test_static_voters_are_given_up() -> None:
+    """When nobody heeds the static voters any more, the record says so, and the roll follows from it."""
+    static = replace(running(), static=True)
+    pinned = revision(runtime(static_voters=static.node_ids))
+    look = speaking(replace(static, applied_revision=pinned.name), revisions=(pinned,))
+    write = only(rolled(look), WriteRecord)
+    assert (write.change, write.record.static) == (RecordChange.DYNAMIC, False)
+    assert write.message == (
+        "the quorum is dynamic: every voter has its directory id, and every controller is at kraft.version 1"
+    )
+
+
+def test_static_voters_stay_until_then() -> None:
+    """At kraft.version 0 nothing is waited for; at 1, for whoever does not show it yet."""
+    static = replace(running(), static=True)
+    pinned = revision(runtime(static_voters=static.node_ids))
+    record = replace(static, applied_revision=pinned.name)
+    look = speaking(record, saying(kraft_version=0), revisions=(pinned,))
+    look = replace(look, quorum=Known(value=replace(view(record.initial), static=True)))
+    assert "SteppingFeature" not in reasons(planned(look))
+    assert not verdict(planned(look), "7-drop-static").allowed
+    raised = speaking(record, revisions=(pinned,), quorum=look.quorum)
+    assert wait(planned(raised), "SteppingFeature").message == (
+        "controller.quorum.voters is dropped once the voters have directory ids"
+    )
+
+
+# What a person reads
+
+
+def plans_of(look: Observed, wanted: Desired) -> dict[str, FeaturePlan]:
+    """What the plan says of each feature."""
+    return {feature.name: feature for feature in planned(look, wanted).features}
+
+
+def test_plan_of_a_wanted_level() -> None:
+    """Every feature that is to change is told of, with nothing against it."""
+    told = plans_of(well(checks={RAISE: FINE}), asks(metadata_version=33))
+    assert told[METADATA] == FeaturePlan(name=METADATA, present=27, level=33, wanted=True, against="")
+    assert plans_of(well(checks={RAISE: FINE}), asks(metadata_version=27)).keys().isdisjoint({METADATA})
+
+
+def test_preflight_of_the_whole_way() -> None:
+    """Who stands against the last level is told before the first one is raised."""
+    look = well(checks={RAISE: FINE})
+    old = tuple((of, Known(value=saying("4.2.1")) if of == 3001 else said) for of, said in look.versions)
+    told = plans_of(replace(look, versions=old), asks(metadata_version=33))
+    assert told[METADATA].against == (
+        "controller 3001 runs 4.4.0, which supports metadata.version up to 4.2-IV1 (29), not 4.4-IV2 (33)"
+    )
+
+
+def test_against_in_the_words_of_the_server() -> None:
+    """A refusal of the next step, or of the whole way, is what stands against a level."""
+    no = StepCheck(allowed=False, words="Broker 2 only supports versions 1-21")
+    assert plans_of(well(checks={RAISE: no}), asks(metadata_version=33))[METADATA].against == no.words
+    step, way = (FeatureStep(name=METADATA, level=level, downgrade=True) for level in (32, 31))
+    look = well(saying(), checks={step: FINE, way: no})
+    assert plans_of(look, safely(metadata_version=31))[METADATA].against == no.words
+
+
+def test_against_a_missing_dependency() -> None:
+    """A dependency that is missing stands against a level."""
+    told = plans_of(well(AT_22), asks(**{ELR: 1}))
+    assert told[ELR].against.startswith(f"{ELR} 1 needs metadata.version 4.0-IV1 (23)")
+
+
+def test_held_levels_are_announced() -> None:
+    """Under Hold what could be raised is told, with who would block it."""
+    whole = FeatureStep(name=METADATA, level=33)
+    no = StepCheck(allowed=False, words="Broker 2 only supports versions 1-21")
+    told = plans_of(well(checks={whole: no}), desired())
+    assert told[METADATA] == FeaturePlan(name=METADATA, present=27, level=33, wanted=False, against=no.words)
+    assert plans_of(well(checks={whole: FINE}), desired())[METADATA].against == ""
+    old = tuple((of, Known(value=saying("4.2.1")) if of == 3001 else said) for of, said in well().versions)
+    assert plans_of(replace(well(), versions=old), desired())[METADATA].against.startswith("controller 3001 runs ")

@@ -1,0 +1,581 @@
+"""Every guard of releases and levels says yes and no, and each no gives its reason. See `test_safety`."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.model.values import (
+    IDS,
+    SILENT,
+    desired,
+    key,
+    looks,
+    node,
+    operation,
+    pod,
+    revision,
+    running,
+    runtime,
+    saying,
+    speaking,
+    stepping,
+    view,
+    with_pod,
+)
+
+from kafka_quorum.api.features import KRAFT, METADATA
+from kafka_quorum.model.desired import Downgrade
+from kafka_quorum.model.identity import FormerNode, IdentityRecord, with_levels, with_revision
+from kafka_quorum.model.ids import NodeID, ReplicaKey
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.observed import Memory, Observed, Soak, StepCheck
+from kafka_quorum.model.plan import Verdict
+from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions
+from kafka_quorum.plan import rolling_safety as guards
+
+NEW = revision(runtime(heap="1Gi"), number=2)
+FIVE = tuple(key(3000 + index) for index in range(5))
+THREE = FIVE[:3]
+UP = FeatureStep(name=METADATA, level=28)
+DOWN = FeatureStep(name=METADATA, level=32, downgrade=True)
+WAY = FeatureStep(name=METADATA, level=31, downgrade=True)
+OF_4_1 = replace(running(), format=replace(running().format, release="4.1.2"))
+
+
+def held(verdict: Verdict, rule: str, said: str) -> None:
+    """The guard says no, in exactly these words."""
+    assert (verdict.rule, verdict.allowed, verdict.reason) == (rule, False, said)
+
+
+def passed(verdict: Verdict, rule: str, said: str) -> None:
+    """The guard says yes, in exactly these words."""
+    assert (verdict.rule, verdict.allowed, verdict.reason) == (rule, True, said)
+
+
+def silenced(look: Observed, node_id: int, reason: str) -> Observed:
+    """The same, where one controller does not say what it supports."""
+    versions = tuple((of, Unknown(reason=reason) if of == node_id else said) for of, said in look.versions)
+    return replace(look, versions=versions)
+
+
+def told(look: Observed, node_id: int, said: NodeVersions) -> Observed:
+    """The same, where one controller says this of itself."""
+    versions = tuple((of, Known(value=said) if of == node_id else before) for of, before in look.versions)
+    return replace(look, versions=versions)
+
+
+# Rules 3 to 5: may_restart
+
+
+def scene(voters: tuple[ReplicaKey, ...] = THREE, **how: Any) -> Observed:  # noqa: ANN401 - options of `view`
+    """So many voters, the first of which leads, with a second revision."""
+    seen = view(voters, **how)
+    return speaking(running(len(voters)), revisions=(revision(), NEW), quorum=Known(value=seen), memory=looks(seen))
+
+
+def moved(look: Observed, *node_ids: int) -> Observed:
+    """These controllers run from the new revision, by the record and by their pods."""
+    assert look.record is not None
+    look = replace(look, record=with_revision(look.record, NEW.name, map(NodeID, node_ids)))
+    for node_id in node_ids:
+        look = with_pod(look, node_id, revision=NEW.name)
+    return look
+
+
+def restart(look: Observed, node_id: int = 3001, *, allow: bool = False) -> Verdict:
+    """What the guard says of one controller's restart from the new revision."""
+    assert look.record is not None
+    (of,) = (one for one in look.pods if one.node_id == node_id)
+    wanted = desired(allow_interruption=allow)
+    return guards.may_restart(wanted, look, look.record, node(look.record, node_id), of, NEW.name)
+
+
+def test_restart_of_a_follower() -> None:
+    """A caught-up follower restarts where all others are caught up."""
+    passed(restart(scene()), "5-restart", "2 of 2 other voters are caught up")
+
+
+def test_restart_of_an_observer() -> None:
+    """Who has no vote takes none away."""
+    look = scene()
+    seen = view((THREE[0], THREE[2]), (THREE[1],), behind=(THREE[2],))
+    look = replace(look, quorum=Known(value=seen), memory=looks(seen))
+    passed(restart(look), "5-restart", f"{THREE[1]} is no voter")
+
+
+def test_restart_without_a_leader() -> None:
+    """Without an answer nobody restarts."""
+    look = replace(scene(), quorum=SILENT)
+    said = "controller 3001 restarts once the quorum has a leader: no controller runs yet"
+    held(restart(look), "5-restart", said)
+
+
+@pytest.mark.parametrize("how", ["operation", "uncommitted", "changing"])
+def test_restart_during_a_voter_change(how: str) -> None:
+    """Nobody restarts while the voters change, whoever changes them."""
+    look = scene(committed=how != "uncommitted")
+    if how == "operation":
+        look = replace(look, status=replace(look.status, operation=operation(key(3003))))
+    if how == "changing":
+        assert isinstance(look.quorum, Known)
+        look = replace(look, quorum=Known(value=replace(look.quorum.value, committed_voters=frozenset(THREE[:2]))))
+    held(restart(look), "5-restart", "controller 3001 restarts once no voter change is open")
+
+
+def test_restart_during_a_feature_step() -> None:
+    """Nobody restarts while a level changes."""
+    look = scene()
+    look = replace(look, status=replace(look.status, feature_operation=stepping(METADATA, 28)))
+    held(restart(look), "5-restart", "controller 3001 restarts once the step to metadata.version 28 is done")
+
+
+@pytest.mark.parametrize("change", [{"deleting": True}, {"container": pod(running(), node(running(), 3001)).container}])
+def test_restart_of_a_pod_that_goes(change: dict[str, Any]) -> None:
+    """A pod that is on its way out is not stopped twice; one that runs is."""
+    look = with_pod(scene(), 3001, **change)
+    if change.get("deleting"):
+        held(restart(look), "5-restart", "pod alpha-3001-g1 does not run, or is on its way out")
+    else:
+        assert restart(look).allowed
+
+
+@pytest.mark.parametrize("voters", [1, 2])
+def test_restart_interrupts_one_or_two(voters: int) -> None:
+    """With one or two voters a restart needs a word from a person, and with it is allowed."""
+    last = 2999 + voters
+    said = (
+        f"controller {last} restarts once spec.controllers.allowInterruption is true: its restart interrupts a quorum "
+        "of one or two voters"
+    )
+    held(restart(scene(FIVE[:voters]), last), "5-restart", said)
+    assert restart(scene(FIVE[:voters]), last, allow=True).allowed
+
+
+def test_restart_one_of_two_waits_for_the_other() -> None:
+    """With a word from a person two still restart one after the other."""
+    look = scene(FIVE[:2], behind=(FIVE[0],))
+    said = "controller 3001 restarts once 3000 is a caught-up voter again"
+    held(restart(look, allow=True), "5-restart", said)
+
+
+@pytest.mark.parametrize("how", ["behind", "two looks", "does not run", "on its way out"])
+def test_restart_waits_for_every_other(how: str) -> None:
+    """A caught-up voter restarts only where every other one is a caught-up voter, in several looks, with its pod."""
+    look = scene(behind=(THREE[2],) if how == "behind" else ())
+    if how == "two looks":
+        look = replace(look, memory=Memory(caught_up_looks=((THREE[0], 3), (THREE[1], 3), (THREE[2], 2))))
+    if how == "does not run":
+        look = replace(look, pods=look.pods[:2])
+    if how == "on its way out":
+        look = with_pod(look, 3002, deleting=True)
+    held(restart(look), "5-restart", "controller 3001 restarts once 3002 is a caught-up voter again")
+
+
+def test_restart_of_a_laggard() -> None:
+    """Who lags takes nothing away: it waits for no other that lags, unless that one was restarted before."""
+    lag = scene(FIVE, behind=FIVE[3:])
+    passed(restart(lag, 3004), "5-restart", "3 of 4 other voters are caught up")
+    said = "controller 3004 restarts once 3003 is a caught-up voter again"
+    held(restart(moved(lag, 3003), 3004), "5-restart", said)
+
+
+def test_restart_of_a_laggard_without_a_majority() -> None:
+    """Not even a laggard restarts where the others are no majority."""
+    look = scene(FIVE, behind=FIVE[2:])
+    held(restart(look, 3004), "5-restart", "controller 3004 restarts once 3 other voters are caught up, and 2 are")
+
+
+def test_restart_of_the_active_controller() -> None:
+    """The active controller restarts when all others are made from the revision."""
+    said = "controller 3000 leads, and restarts last: 3001, 3002 first"
+    held(restart(scene(), 3000), "5-restart", said)
+    assert restart(moved(scene(), 3001, 3002), 3000).allowed
+    half = with_pod(moved(scene(), 3001, 3002), 3002, revision=revision().name)
+    held(restart(half, 3000), "5-restart", "controller 3000 leads, and restarts last: 3002 first")
+
+
+def test_stranger_among_the_voters() -> None:
+    """A voter of nobody's record counts by its looks alone."""
+    look = scene()
+    seen = view((*THREE, key(9)))
+    look = replace(look, quorum=Known(value=seen), memory=looks(seen))
+    passed(restart(look), "5-restart", "3 of 3 other voters are caught up")
+
+
+# Rule 7: may_run_image
+
+
+def image(release: str, *levels: FinalizedFeature, record: IdentityRecord | None = None) -> Verdict:
+    """What the guard says of an image while nobody answers, by the levels that were seen last."""
+    known = with_levels(record or running(), levels)
+    look = replace(speaking(known), versions=())
+    return guards.may_run_image(known, look, release)
+
+
+def test_image_that_reads_everything() -> None:
+    """An image of a release that supports every finalized level may run, an older one than was used included."""
+    passed(
+        image("4.3.1", FinalizedFeature(name=METADATA, level=30)),
+        "7-image",
+        "Kafka 4.3.1 supports every finalized level",
+    )
+
+
+@pytest.mark.parametrize(
+    ("release", "level", "why"),
+    [
+        ("4.3.1", (METADATA, 31), "supports metadata.version up to 4.3-IV0 (30), not 4.4-IV0 (31)"),
+        ("4.4.0", (METADATA, 6), "supports metadata.version from 3.3-IV3 (7) on, not 6"),
+        ("3.9.2", ("share.version", 1), "does not know share.version, which is at 1"),
+    ],
+)
+def test_image_that_cannot_read(release: str, level: tuple[str, int], why: str) -> None:
+    """An image that a level is out of reach of is refused, and the way out is named."""
+    way_out = "and the quorum has it finalized: keep the newer release, or lower the level first"
+    name, number = level
+    held(image(release, FinalizedFeature(name=name, level=number)), "7-image", f"Kafka {release} {why}, {way_out}")
+
+
+def test_feature_that_is_off_is_read_by_all() -> None:
+    """Level 0 is a feature that is off: a release that does not know it may run."""
+    off = (FinalizedFeature(name=METADATA, level=21), FinalizedFeature(name="share.version", level=0))
+    assert image("3.9.2", *off).allowed
+
+
+def test_answers_before_the_record() -> None:
+    """Where controllers answer, their levels count, and not those that the record remembers."""
+    known = with_levels(running(), (FinalizedFeature(name=METADATA, level=33),))
+    look = speaking(known, saying(metadata_version=30, streams_version=0, share_version=1))
+    assert guards.may_run_image(known, look, "4.3.1").allowed
+
+
+def test_unknown_release_goes_up_only() -> None:
+    """A release that nobody knows may go up, never down from what was formatted or is used, by its numbers."""
+    passed(image("9.9.0"), "7-image", "Kafka 9.9.0 is not older than what this quorum has")
+    newest = revision(runtime(release="10.0.0"), number=2)
+    known = with_revision(running(), newest.name, [IDS[0]])
+    look = replace(speaking(known), versions=(), revisions=(revision(), newest))
+    said = "Kafka 9.9.0 is older than 10.0.0, which this quorum has: set spec.kafka.version to 10.0.0 or later"
+    held(guards.may_run_image(replace(known, levels=()), look, "9.9.0"), "7-image", said)
+
+
+def test_without_levels_the_format_counts() -> None:
+    """Before any level was seen, the release of the format is the oldest that may run."""
+    said = "Kafka 4.3.0 is older than 4.4.0, which this quorum has: set spec.kafka.version to 4.4.0 or later"
+    held(image("4.3.0"), "7-image", said)
+    assert image("4.4.0").allowed
+
+
+# Rule 7: may_raise
+
+
+def ready_to_raise(step: FeatureStep = UP, release: str = "4.4.0", *, answer: StepCheck | None = None) -> Observed:
+    """Three of 4.4 at the levels of 4.1, soaked, whose active controller would allow the step."""
+    said = replace(saying(release), finalized=saying("4.1.2").finalized)
+    check = answer or StepCheck(allowed=True, words="")
+    look = speaking(OF_4_1, said, checks=((step, Known(value=check)),))
+    return replace(look, memory=replace(look.memory, soak=Soak(epoch=7, healthy_s=60.0)))
+
+
+def raising(look: Observed, step: FeatureStep = UP, *older: int, **changes: Any) -> Verdict:  # noqa: ANN401 - of `desired`
+    """What the guard says of one level up."""
+    assert look.record is not None
+    return guards.may_raise(desired(**changes), look, look.record, step, tuple(map(NodeID, older)))
+
+
+def test_raise() -> None:
+    """All that is needed is there: one level up."""
+    passed(raising(ready_to_raise()), "7-raise", "the active controller would allow metadata.version 4.2-IV0 (28)")
+
+
+def test_raise_names_who_was_not_asked() -> None:
+    """Who does not answer is vouched for by the active controller, and named."""
+    look = silenced(ready_to_raise(), 3002, "controller 3002 cannot be reached")
+    said = "the active controller would allow metadata.version 4.2-IV0 (28) (not asked: controllers 3002)"
+    passed(raising(look), "7-raise", said)
+
+
+FIRST = "metadata.version is raised to 4.2-IV0 (28) once"
+
+
+def test_raise_without_a_leader() -> None:
+    """Without an answer nothing is raised."""
+    said = f"{FIRST} the quorum has a leader: no controller runs yet"
+    held(raising(replace(ready_to_raise(), quorum=SILENT)), "7-raise", said)
+
+
+def test_raise_after_the_roll() -> None:
+    """Nothing is raised before the roll is over."""
+    said = f"{FIRST} controllers 3000, 3002 run Kafka 4.4.0 from the present spec"
+    held(raising(ready_to_raise(), UP, 3000, 3002), "7-raise", said)
+
+
+def test_raise_with_a_blocker() -> None:
+    """A controller that says that it does not support the level is named with its release, whatever the server says."""
+    look = told(ready_to_raise(), 3002, saying("4.1.2"))
+    why = "controller 3002 runs 4.4.0, which supports metadata.version up to 4.1-IV1 (27), not 4.2-IV0 (28)"
+    held(raising(look), "7-raise", f"{FIRST} {why}")
+    both = told(look, 3001, saying("4.1.2"))
+    assert raising(both).reason.count("which supports metadata.version up to 4.1-IV1 (27)") == 2
+    nameless = with_pod(look, 3002, revision="gone")
+    assert "controller 3002 runs an unknown release, which" in raising(nameless).reason
+
+
+@pytest.mark.parametrize("how", ["operation", "uncommitted", "changing"])
+def test_raise_during_a_voter_change(how: str) -> None:
+    """Nothing is raised while the voters change."""
+    look = ready_to_raise()
+    seen = view(THREE, committed=how != "uncommitted")
+    if how == "operation":
+        look = replace(look, status=replace(look.status, operation=operation(key(3003))))
+    if how == "changing":
+        seen = replace(seen, committed_voters=frozenset(THREE[:2]))
+    held(raising(replace(look, quorum=Known(value=seen))), "7-raise", f"{FIRST} no voter change is open")
+
+
+def test_raise_with_a_laggard() -> None:
+    """Nothing is raised while a voter lags."""
+    look = replace(ready_to_raise(), quorum=Known(value=view(THREE, behind=THREE[1:])))
+    held(raising(look), "7-raise", f"{FIRST} voters 3001, 3002 are caught up")
+
+
+def test_raise_that_was_not_asked_for() -> None:
+    """Nothing is raised of which the active controller did not say in this look that it would allow it."""
+    look = replace(ready_to_raise(), checks=())
+    said = f"{FIRST} the active controller has said that it would allow it: metadata.version 28 was not asked for"
+    held(raising(look), "7-raise", said)
+    silent = replace(look, checks=((UP, Unknown(reason="it timed out")),))
+    held(raising(silent), "7-raise", f"{FIRST} the active controller has said that it would allow it: it timed out")
+
+
+def test_raise_that_is_refused() -> None:
+    """A refusal is told in the server's words."""
+    look = ready_to_raise(answer=StepCheck(allowed=False, words="Broker 2 only supports versions 1-21"))
+    said = f"{FIRST} the active controller allows it; it says: Broker 2 only supports versions 1-21"
+    held(raising(look), "7-raise", said)
+
+
+@pytest.mark.parametrize("soak", [None, Soak(epoch=7, healthy_s=59.9)])
+def test_raise_before_the_soak_is_over(soak: Soak | None) -> None:
+    """Nothing is raised before all were well for long enough; without a soak time there is nothing to wait for."""
+    look = ready_to_raise()
+    look = replace(look, memory=replace(look.memory, soak=soak))
+    held(raising(look), "7-raise", f"{FIRST} every voter has been well for 60 s at the present levels")
+    assert raising(look, soak_s=0).allowed
+
+
+TO_DYNAMIC = FeatureStep(name=KRAFT, level=1)
+
+
+def test_dynamic_from_4_1() -> None:
+    """kraft.version is raised where every controller is known to run 4.1 or later."""
+    assert raising(ready_to_raise(TO_DYNAMIC, "4.1.2"), TO_DYNAMIC).allowed
+    first = "kraft.version is raised to 1 once every controller runs Kafka 4.1 or later:"
+    older = told(ready_to_raise(TO_DYNAMIC, "4.1.2"), 3001, saying("4.0.2"))
+    held(raising(older, TO_DYNAMIC), "7-raise", f"{first} controller 3001 runs 4.4.0")
+    silent = silenced(ready_to_raise(TO_DYNAMIC, "4.1.2"), 3001, "controller 3001 does not answer")
+    said = f"{first} controller 3001 has not said what it runs: controller 3001 does not answer"
+    held(raising(silent, TO_DYNAMIC), "7-raise", said)
+
+
+# Rule 7: may_lower
+
+
+def ready_to_lower(step: StepCheck | None = None, way: StepCheck | None = None) -> Observed:
+    """Three at the top of 4.4, soaked, of which the active controller allows the way down."""
+    fine = StepCheck(allowed=True, words="")
+    look = speaking(checks=((WAY, Known(value=way or fine)), (DOWN, Known(value=step or fine))))
+    return replace(look, memory=replace(look.memory, soak=Soak(epoch=7, healthy_s=60.0)))
+
+
+def lowering(look: Observed, step: FeatureStep = DOWN, whole: FeatureStep = WAY, **changes: Any) -> Verdict:  # noqa: ANN401 - of `desired`
+    """What the guard says of one level down."""
+    assert look.record is not None
+    return guards.may_lower(desired(**{"downgrade": Downgrade.SAFE, **changes}), look, look.record, step, whole)
+
+
+BELOW = "metadata.version is lowered to 4.4-IV1 (32) once"
+
+
+def test_lower() -> None:
+    """What is meant, and loses nothing, goes down one level."""
+    passed(lowering(ready_to_lower()), "7-lower", "the active controller would allow metadata.version 4.4-IV1 (32)")
+
+
+def test_kraft_version_never_goes_down() -> None:
+    """No policy lowers kraft.version."""
+    step = FeatureStep(name=KRAFT, level=0, downgrade=True)
+    said = "kraft.version never goes down: no release of Kafka turns a dynamic quorum static again"
+    held(lowering(ready_to_lower(), step, step), "7-lower", said)
+
+
+def test_lower_is_forbidden_by_default() -> None:
+    """Where the spec does not say that it is meant, a lower level is a mistake."""
+    said = (
+        "metadata.version is not lowered to 4.4-IV0 (31): set spec.kafka.features.downgrade to Safe if it is meant, or "
+        "correct the level"
+    )
+    held(lowering(ready_to_lower(), downgrade=Downgrade.FORBID), "7-lower", said)
+
+
+def test_lower_without_a_leader() -> None:
+    """Without an answer nothing is lowered."""
+    said = f"{BELOW} the quorum has a leader: no controller runs yet"
+    held(lowering(replace(ready_to_lower(), quorum=SILENT)), "7-lower", said)
+
+
+def test_lower_below_what_somebody_reads() -> None:
+    """A controller that cannot read the lower level is named; disabling a feature asks nobody."""
+    narrow = replace(saying(), supported=tuple(replace(each, min_level=each.max_level) for each in saying().supported))
+    look = told(ready_to_lower(), 3001, narrow)
+    why = "controller 3001 runs 4.4.0, which supports metadata.version from 4.4-IV2 (33) on, not 4.4-IV1 (32)"
+    held(lowering(look), "7-lower", f"{BELOW} {why}")
+    off = FeatureStep(name="streams.version", level=0, downgrade=True)
+    allowed = ((off, Known(value=StepCheck(allowed=True, words=""))),)
+    assert lowering(replace(look, checks=allowed), off, off).allowed
+
+
+def test_lower_the_whole_way_or_not_at_all() -> None:
+    """A way down of which the last step would lose something is not begun, nor a step that was refused."""
+    no = StepCheck(allowed=False, words="it might delete metadata information")
+    words = "the active controller allows it; it says: it might delete metadata information"
+    held(lowering(ready_to_lower(way=no)), "7-lower", f"{BELOW} {words}")
+    held(lowering(ready_to_lower(step=no)), "7-lower", f"{BELOW} {words}")
+    look = ready_to_lower()
+    silent = f"{BELOW} the active controller has said that it would allow it: metadata.version 31 was not asked for"
+    held(lowering(replace(look, checks=look.checks[1:])), "7-lower", silent)
+
+
+def test_lower_when_all_is_well() -> None:
+    """Down as up: no voter change, nobody lags, and soaked."""
+    look = ready_to_lower()
+    changing = replace(look, status=replace(look.status, operation=operation(key(3003))))
+    held(lowering(changing), "7-lower", f"{BELOW} no voter change is open")
+    lags = replace(look, quorum=Known(value=view(THREE, behind=THREE[2:])))
+    held(lowering(lags), "7-lower", f"{BELOW} voters 3002 are caught up")
+    early = replace(look, memory=replace(look.memory, soak=Soak(epoch=7, healthy_s=1.0)))
+    held(lowering(early), "7-lower", f"{BELOW} every voter has been well for 60 s at the present levels")
+
+
+# Rule 7: may_cure_ghost
+
+GHOST = NodeID(3003)
+HAUNTED = replace(running(), former=(FormerNode(node_id=GHOST, generation=1, lost=()),))
+
+
+def test_cure_ghost() -> None:
+    """Who was removed here, and runs nowhere, is a ghost."""
+    passed(
+        guards.may_cure_ghost(speaking(HAUNTED), HAUNTED, GHOST),
+        "7-cure-ghost",
+        "controller 3003 was removed, and runs nowhere",
+    )
+
+
+def test_no_ghost_without_a_leader() -> None:
+    """Without an answer nobody is a ghost."""
+    look = replace(speaking(HAUNTED), quorum=SILENT)
+    said = "the registration of controller 3003 stays: no controller runs yet"
+    held(guards.may_cure_ghost(look, HAUNTED, GHOST), "7-cure-ghost", said)
+
+
+def test_controller_is_no_ghost() -> None:
+    """A controller of the record is none."""
+    said = "controller 3001 is one of this resource"
+    held(guards.may_cure_ghost(speaking(HAUNTED), HAUNTED, NodeID(3001)), "7-cure-ghost", said)
+
+
+@pytest.mark.parametrize("votes", [True, False])
+def test_who_fetches_or_votes_is_no_ghost(*, votes: bool) -> None:
+    """Who fetches is alive; a vote that is dead counts as well."""
+    late = key(3003)
+    seen = view((*THREE, late), behind=(late,)) if votes else view(THREE, (late,))
+    look = replace(speaking(HAUNTED), quorum=Known(value=seen))
+    said = f"replica {late} votes, or fetches: controller 3003 is no ghost"
+    held(guards.may_cure_ghost(look, HAUNTED, GHOST), "7-cure-ghost", said)
+
+
+def test_stopped_observer_is_a_ghost() -> None:
+    """A stopped observer lingers in what Kafka lists, and proves no life."""
+    look = replace(speaking(HAUNTED), quorum=Known(value=view(THREE, (key(3003),), behind=(key(3003),))))
+    assert guards.may_cure_ghost(look, HAUNTED, GHOST).allowed
+
+
+def test_pod_is_no_ghost() -> None:
+    """A pod of it that is still there may run Kafka."""
+    look = speaking(HAUNTED)
+    left = replace(look.pods[0], node_id=GHOST, name="alpha-3003-g1")
+    said = "the registration of controller 3003 goes once pods alpha-3003-g1 are gone"
+    held(guards.may_cure_ghost(replace(look, pods=(*look.pods, left)), HAUNTED, GHOST), "7-cure-ghost", said)
+
+
+def test_ghost_of_another() -> None:
+    """A registration that is not ours is left alone."""
+    said = "controller 2000 never was one of this resource: its registration is left alone"
+    held(guards.may_cure_ghost(speaking(HAUNTED), HAUNTED, NodeID(2000)), "7-cure-ghost", said)
+
+
+# Rule 7: may_drop_static
+
+STATIC = replace(running(), static=True)
+DROPPED = "controller.quorum.voters is dropped once"
+
+
+def dropping(look: Observed) -> Verdict:
+    """What the guard says of the static voters."""
+    return guards.may_drop_static(look, STATIC)
+
+
+def test_drop_static() -> None:
+    """Dynamic by the voters' directory ids, and kraft.version 1 on every controller."""
+    said = "every voter has its directory id, and every controller is at kraft.version 1"
+    passed(dropping(speaking(STATIC)), "7-drop-static", said)
+
+
+def test_drop_static_without_a_leader() -> None:
+    """Without an answer the static voters stay."""
+    said = f"{DROPPED} the quorum has a leader: no controller runs yet"
+    held(dropping(replace(speaking(STATIC), quorum=SILENT)), "7-drop-static", said)
+
+
+def test_finalized_is_not_dynamic() -> None:
+    """A finalized kraft.version alone does not make the voters' directory ids."""
+    look = replace(speaking(STATIC), quorum=Known(value=replace(view(THREE), static=True)))
+    held(dropping(look), "7-drop-static", f"{DROPPED} the voters have directory ids")
+
+
+def test_directory_ids_of_other_disks() -> None:
+    """The voters' directory ids are those of the disks."""
+    look = replace(speaking(STATIC), quorum=Known(value=view((*THREE[:2], key(3002, 2)))))
+    held(dropping(look), "7-drop-static", f"{DROPPED} the voters have the directory ids of their disks")
+
+
+def test_drop_static_when_committed() -> None:
+    """An uncommitted voter set is none."""
+    look = replace(speaking(STATIC), quorum=Known(value=view(THREE, committed=False)))
+    held(dropping(look), "7-drop-static", f"{DROPPED} the present voter set is committed")
+
+
+def test_drop_static_when_nobody_heeds_it() -> None:
+    """Every controller has to say kraft.version 1, those that do not answer included."""
+    look = told(silenced(speaking(STATIC), 3000, "gone"), 3002, saying(kraft_version=0))
+    held(dropping(look), "7-drop-static", f"{DROPPED} controllers 3000, 3002 say that kraft.version is 1")
+
+
+def test_blockers_say_nothing_of_the_silent() -> None:
+    """Only what a controller said of itself stands against a level; level 0 stands against nobody."""
+    look = silenced(told(ready_to_raise(), 3001, saying("4.1.2")), 3001, "gone")
+    assert guards.blockers(look, OF_4_1, UP) == ()
+    assert guards.unasked(look, OF_4_1) == (3001,)
+    unknown = FeatureStep(name="elastic.version", level=1)
+    assert len(guards.blockers(look, OF_4_1, unknown)) == 2
+    assert guards.blockers(look, OF_4_1, replace(unknown, level=0)) == ()
+    assert guards.blockers(look, OF_4_1, unknown)[0] == (
+        "controller 3000 runs 4.4.0, which does not know elastic.version, which is at 1"
+    )
+
+
+@pytest.mark.parametrize(("text", "numbers"), [("4.1.2", (4, 1, 2)), ("10.0", (10, 0)), ("4.x.1", (4, 1)), ("", ())])
+def test_release_numbers(text: str, numbers: tuple[int, ...]) -> None:
+    """Releases compare by numbers."""
+    assert guards.release_numbers(text) == numbers

@@ -1,0 +1,110 @@
+"""FeaturesSettled: settled, held, or what is waited for, in the words of who blocks it."""
+
+from dataclasses import replace
+
+from tests.model.values import SILENT, at_rest, desired, saying, speaking
+from tests.status.passes import done
+
+from kafka_quorum.api.features import METADATA
+from kafka_quorum.model.desired import Desired, FeatureLevel
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.observed import Observed, Soak, StepCheck
+from kafka_quorum.model.plan import FeaturePlan, Plan
+from kafka_quorum.model.quorum import FeatureStep
+from kafka_quorum.status.features_settled import features_settled
+from kafka_quorum.status.finding import Finding, Truth
+
+OF_4_1 = replace(saying(), finalized=saying("4.1.2").finalized)
+RAISE = FeatureStep(name=METADATA, level=28)
+RAISED = desired(features=(FeatureLevel(name=METADATA, level=29),))
+
+
+def told(look: Observed, wanted: Desired | None = None) -> Finding:
+    """The condition after a pass over this look."""
+    finding = features_settled(done(look, wanted))
+    assert finding.type == "FeaturesSettled"
+    return finding
+
+
+def checked(check: StepCheck, soaked_s: float = 600.0) -> Observed:
+    """Three of 4.4 at the levels of 4.1, of which the active one says this of the next step."""
+    look = speaking(said=OF_4_1, checks=((RAISE, Known(value=check)),))
+    return replace(look, memory=replace(look.memory, soak=Soak(epoch=7, healthy_s=soaked_s)))
+
+
+def test_settled() -> None:
+    """Every feature is where it should be, and none could be raised."""
+    finding = told(speaking())
+    assert (finding.truth, finding.reason) == (Truth.TRUE, "Settled")
+    assert finding.message == "every feature is at its wanted level"
+
+
+def test_no_answer() -> None:
+    """Nothing is known where no controller says what is finalized."""
+    for look in (at_rest(), at_rest(quorum=SILENT)):
+        finding = told(look)
+        assert (finding.truth, finding.reason) == (Truth.UNKNOWN, "NoAnswer")
+        assert finding.message == "no controller says which levels are finalized"
+
+
+def test_held() -> None:
+    """Under Hold what could be raised is named, and how."""
+    finding = told(speaking(said=OF_4_1))
+    assert (finding.truth, finding.reason) == (Truth.TRUE, "Held")
+    assert finding.message == (
+        "could be raised: metadata.version from 4.1-IV1 (27) to 4.4-IV2 (33), share.version from 0 to 2, "
+        "streams.version from 0 to 1 (set spec.kafka.features.policy to Follow, or name levels, to raise them)"
+    )
+
+
+def test_held_and_blocked() -> None:
+    """Who would stand against it is named in advance, once."""
+    no = StepCheck(allowed=False, words="Broker 2 only supports versions 1-21")
+    steps = (FeatureStep(name=METADATA, level=33), FeatureStep(name="share.version", level=2))
+    look = speaking(said=OF_4_1, checks=tuple((step, Known(value=no)) for step in steps))
+    assert told(look).message.endswith(". Not now: Broker 2 only supports versions 1-21")
+
+
+def test_raising() -> None:
+    """A step that is being taken is told with its way."""
+    finding = told(checked(StepCheck(allowed=True, words="")), RAISED)
+    assert (finding.truth, finding.reason) == (Truth.FALSE, "Raising")
+    assert finding.message == "metadata.version from 4.1-IV1 (27) to 4.2-IV1 (29)"
+
+
+def test_waiting_for_an_answer() -> None:
+    """A step of which the active controller was not asked yet is on its way."""
+    finding = told(speaking(said=OF_4_1), RAISED)
+    assert (finding.truth, finding.reason) == (Truth.FALSE, "Raising")
+    assert "was not asked for" in finding.message
+
+
+def test_soaking() -> None:
+    """A step that waits for the soak says so."""
+    finding = told(checked(StepCheck(allowed=True, words=""), 5.0), RAISED)
+    assert (finding.truth, finding.reason) == (Truth.FALSE, "Soaking")
+    assert "60 s" in finding.message
+
+
+def test_blocked() -> None:
+    """A step that is refused says who stands against it."""
+    finding = told(checked(StepCheck(allowed=False, words="Broker 2 only supports versions 1-21")), RAISED)
+    assert (finding.truth, finding.reason) == (Truth.FALSE, "Blocked")
+    assert "Broker 2 only supports versions 1-21" in finding.message
+
+
+def test_refused() -> None:
+    """A lower level that is not meant is refused, and the way out is named."""
+    finding = told(speaking(), RAISED)
+    assert (finding.truth, finding.reason) == (Truth.FALSE, "Refused")
+    assert "set spec.kafka.features.downgrade to Safe" in finding.message
+
+
+def test_what_else_is_waited_for_is_no_reason() -> None:
+    """Where something else goes first the way is told, with who will stand against it."""
+    scene = done(speaking(said=OF_4_1))
+    way = FeaturePlan(name=METADATA, present=27, level=29, wanted=True, against="controller 3001 runs 4.1.2")
+    plan = Plan(actions=(), waits=(), verdicts=(), requeue_s=1.0, features=(way,))
+    finding = features_settled(replace(scene, plan=plan))
+    assert (finding.truth, finding.reason) == (Truth.FALSE, "Raising")
+    assert finding.message == "metadata.version from 4.1-IV1 (27) to 4.2-IV1 (29): controller 3001 runs 4.1.2"
