@@ -108,7 +108,12 @@ def lossy(release: str, present: int, step: FeatureStep) -> str:
 
 METADATA, KRAFT, ELR = "metadata.version", "kraft.version", "eligible.leader.replicas.version"
 NOT_ALL_VOTERS = "Invalid upgrade of kraft.version to KRAFT_VERSION_1 because not all of the voters support it"
-"""kraft.version 1 while a voter of a static quorum is down: the leader has to have heard from every one."""
+"""kraft.version 1 while a voter of a static quorum has not yet reported to this leader; who has may die afterwards."""
+
+
+def not_registered(node_id: int) -> str:
+    """kraft.version 1 of a static quorum, while a voter is not registered."""
+    return _invalid(up(KRAFT, 1), f"controller {node_id} has not registered, and may not support this feature")
 
 
 def climb(release: str, top: int) -> tuple[FeatureAnswer, ...]:

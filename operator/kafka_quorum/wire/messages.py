@@ -63,7 +63,12 @@ def api_versions_request() -> ApiVersionsRequest:
 
 
 def node_versions(response: ApiVersionsResponse) -> NodeVersions:
-    """Features by name; a finalized feature has one level, its maximum."""
+    """Features by name; a finalized feature has one level, its maximum.
+
+    A node that has not loaded any metadata says so by epoch -1. Before 4.4 it names the lowest metadata.version that it
+    supports beside it, which nobody has finalized: nothing of that is passed on.
+    """
+    loaded = int(response.finalized_features_epoch) >= 0
     return NodeVersions(
         supported=tuple(
             sorted(
@@ -73,7 +78,9 @@ def node_versions(response: ApiVersionsResponse) -> NodeVersions:
         ),
         finalized=tuple(
             sorted(
-                FinalizedFeature(name=row.name, level=int(row.max_version_level)) for row in response.finalized_features
+                FinalizedFeature(name=row.name, level=int(row.max_version_level))
+                for row in response.finalized_features
+                if loaded
             )
         ),
         finalized_epoch=int(response.finalized_features_epoch),
