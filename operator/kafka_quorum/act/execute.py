@@ -312,8 +312,8 @@ class Executor:
     ) -> None:
         desired, namespace = context.desired, context.desired.namespace
         match action:
-            case actions.ApplyService():
-                await self._apply(SERVICES, objects.service(desired))
+            case actions.ApplyService(port=port):
+                await self._apply(SERVICES, objects.service(desired, port))
             case actions.ApplyBudget(min_available=count):
                 await self._apply(BUDGETS, objects.budget(desired, count))
             case actions.CreateRevision(name=name, number=number, inputs_hash=hash_):

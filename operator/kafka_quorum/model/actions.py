@@ -64,7 +64,9 @@ class WriteRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyService:
-    """Make the headless service what it should be."""
+    """Make the headless service what it should be; `port` is the controllers'."""
+
+    port: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -133,6 +133,12 @@ def announced(desired: Desired, observed: Observed, record: IdentityRecord | Non
     return tuple(FeatureStep(name=name, level=level) for name, level in raises)
 
 
+def soak_left_s(desired: Desired, observed: Observed) -> float:
+    """How much of the soak is still to come, in seconds."""
+    soak = observed.memory.soak
+    return max(desired.soak_s - (soak.healthy_s if soak else 0.0), 0.0)
+
+
 # The next step
 
 
