@@ -32,7 +32,7 @@ async def register_broker(
 ) -> str:
     """A broker that supports this, and is fenced for ever; Kafka's name of the error, `NONE` for success."""
     request = broker_registration.BrokerRegistrationRequest(
-        broker_id=BrokerId(broker_id),  # type: ignore[arg-type] # kio's range of 32 bits
+        broker_id=BrokerId(broker_id),
         cluster_id=cluster_id,
         incarnation_id=uuid.uuid4(),
         listeners=(
