@@ -541,7 +541,9 @@ async def test_error_of_an_eviction() -> None:
 STEP = FeatureStep(name="metadata.version", level=28)
 RAISE = act.StepFeature(leader=LEADER, step=STEP, judged_at_s=1000.0)
 RANGES = (FeatureRange(name="metadata.version", min_level=7, max_level=33),)
-ANEW = act.CureGhost(leader=LEADER, node_id=NodeID(3003), supported=RANGES, message="again", judged_at_s=1000.0)
+ANEW = act.CureGhost(
+    leader=LEADER, node_id=NodeID(3003), listeners=(), supported=RANGES, message="again", judged_at_s=1000.0
+)
 FORGOTTEN = replace(ANEW, supported=(), message="gone")
 
 

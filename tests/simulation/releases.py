@@ -19,7 +19,7 @@ _ELIGIBLE: Final = "eligible.leader.replicas.version"
 _SHARE: Final = "share.version"
 _STREAMS: Final = "streams.version"
 NEWEST: Final = "4.4.0"
-UNREGISTERS_SINCE: Final = 31
+UNREGISTERS_SINCE: Final = 33
 """The metadata.version from which a registration can be taken back."""
 LOSSY: Final = frozenset({8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
 """The levels of metadata.version that bring records of their own: from them no safe way leads down."""

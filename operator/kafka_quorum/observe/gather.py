@@ -54,7 +54,9 @@ from kafka_quorum.wire.protocol import Controllers
 
 T = TypeVar("T")
 _NOT_LEADER = "NOT_LEADER_OR_FOLLOWER"
-_NO_VERDICT: Final = frozenset({"NOT_CONTROLLER", "REQUEST_TIMED_OUT", "UNKNOWN_SERVER_ERROR", "NETWORK_EXCEPTION"})
+_NO_VERDICT: Final = frozenset(
+    {"NETWORK_EXCEPTION", "NOT_CONTROLLER", "REQUEST_TIMED_OUT", "UNKNOWN_SERVER_ERROR", "UNSUPPORTED_VERSION"}
+)
 """Answers to a step that was to be validated which say nothing of the step."""
 _BEFORE_WORDS: Final = "The update failed for all features since the following feature had an error: "
 """What stands before Kafka's words on the one step that it was asked about."""

@@ -21,8 +21,8 @@ from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.rolling_safety import may_cure_ghost
 from kafka_quorum.plan.voters import leader_endpoint
 
-UNREGISTER_SINCE: Final = 31
-"""4.4-IV0, the metadata.version from which a controller can be unregistered (measured, tests/live)."""
+UNREGISTER_SINCE: Final = 33
+"""4.4-IV2, the metadata.version from which a controller can be unregistered (measured, tests/live/test_ghosts.py)."""
 _NAMED: Final = re.compile(r"[Cc]ontroller (\d+) only supports")
 
 

@@ -21,7 +21,7 @@ from kafka_quorum.model.observed import FeatureOperation, Observed
 from kafka_quorum.model.plan import FeaturePlan, Severity, Verdict, Wait
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.plan.part import Part
-from kafka_quorum.plan.rolling_safety import blockers, may_drop_static, may_lower, may_raise
+from kafka_quorum.plan.rolling_safety import LEAST_SOAK_S, blockers, may_drop_static, may_lower, may_raise
 from kafka_quorum.plan.voters import leader_endpoint
 
 STEPPING, SOAKING, BLOCKED, REFUSED = "SteppingFeature", "Soaking", "FeatureBlocked", "DowngradeRefused"
@@ -136,7 +136,7 @@ def announced(desired: Desired, observed: Observed, record: IdentityRecord | Non
 def soak_left_s(desired: Desired, observed: Observed) -> float:
     """How much of the soak is still to come, in seconds."""
     soak = observed.memory.soak
-    return max(desired.soak_s - (soak.healthy_s if soak else 0.0), 0.0)
+    return max(max(desired.soak_s, LEAST_SOAK_S) - (soak.healthy_s if soak else 0.0), 0.0)
 
 
 # The next step
@@ -241,7 +241,7 @@ def _why(desired: Desired, observed: Observed, record: IdentityRecord, want: Wan
     if refused or blockers(observed, record, want.next):
         return _wait(BLOCKED, verdict.reason, Severity.HELD)
     soak = observed.memory.soak
-    if soak is not None and soak.healthy_s < desired.soak_s and isinstance(check, Known):
+    if soak is not None and soak.healthy_s < max(desired.soak_s, LEAST_SOAK_S) and isinstance(check, Known):
         return _wait(SOAKING, verdict.reason)
     return _wait(STEPPING, verdict.reason)
 

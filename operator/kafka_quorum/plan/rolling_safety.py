@@ -21,6 +21,8 @@ from kafka_quorum.plan.safety import CAUGHT_UP_LOOKS
 from kafka_quorum.plan.verdict import no, unless, yes
 
 _PAIR: Final = 2
+LEAST_SOAK_S: Final = 1.0
+"""Of a soak of no time: a controller of 3.9 tells of the lowest levels for a moment before it has read its own."""
 STATIC_TO_DYNAMIC_SINCE: Final = (4, 1, 0)
 """3.9 takes kraft.version 1 on a static quorum, says that it is finalized, and has no directory ids (measured)."""
 
@@ -239,7 +241,7 @@ def _unsoaked(desired: Desired, observed: Observed, first: str) -> Iterator[tupl
     soak = observed.memory.soak
     healthy_s = soak.healthy_s if soak else 0.0
     well = f"every voter has been well for {desired.soak_s} s at the present levels"
-    yield healthy_s < desired.soak_s, f"{first} {well}"
+    yield healthy_s < max(desired.soak_s, LEAST_SOAK_S), f"{first} {well}"
 
 
 def _vouched(observed: Observed, record: IdentityRecord, step: FeatureStep) -> str:
