@@ -172,7 +172,7 @@ async def test_a_resource_applied_again_meanwhile_is_not_missed() -> None:
     await loops.stop()
 
 
-FAILED = Outcome(action=ApplyService(), done=False, unknown=True, message="no answer")
+FAILED = Outcome(action=ApplyService(port=9093), done=False, unknown=True, message="no answer")
 
 
 @pytest.mark.parametrize("way", ["error", "failed action"])

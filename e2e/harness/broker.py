@@ -14,6 +14,7 @@ from harness.quorum import Quorum
 from harness.shell import Json, get, kubectl, run, wait_until
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.names import host_name
+from kafka_quorum.resources.properties import JAVA_SECURITY
 
 NEWEST = "4.4.0"
 KAFKA_IMAGE = f"testbed/kafka:{NEWEST}"
@@ -24,6 +25,7 @@ _SHUTDOWN_TIMEOUT_S = 60
 _SCRIPT = """\
 set -eu
 printf '%s\\n' "$PROPERTIES" "advertised.listeners=PLAINTEXT://${ADDRESS:-$POD_IP}:9092" > /data/server.properties
+printf '%s' "$JAVA_SECURITY" > /data/java.security
 /opt/kafka/bin/kafka-storage.sh format --ignore-formatted --config /data/server.properties --cluster-id "$CLUSTER_ID"
 exec /opt/kafka/bin/kafka-server-start.sh /data/server.properties
 """
@@ -40,6 +42,7 @@ _ON_THE_CONTROL_PLANE: Json = {
 class Broker:
     """A broker of a quorum. `controllers` are the node ids that it looks for the quorum at.
 
+    With `fresh_names` Java remembers their addresses no longer than in the operator's pods; by default for 30 seconds.
     `static` names them as the voters, which must be all of them, as brokers of a static quorum do. `address` is where
     clients find it, if not at its pod. `claim` is its disk's claim; empty for a disk that ends with the pod.
     """
@@ -51,6 +54,7 @@ class Broker:
     static: bool = False
     address: str = ""
     claim: str = ""
+    fresh_names: bool = False
 
     @property
     def pod(self) -> str:
@@ -118,6 +122,8 @@ class Broker:
             "KAFKA_HEAP_OPTS": "-Xmx256m",
             "EXTRA_ARGS": "",
             "ADDRESS": self.address,
+            "JAVA_SECURITY": JAVA_SECURITY if self.fresh_names else "",
+            "KAFKA_OPTS": "-Djava.security.properties=/data/java.security" if self.fresh_names else "",
             "LOG_DIR": "/data",
         }
         env: list[Json] = [{"name": name, "value": value} for name, value in variables.items()]

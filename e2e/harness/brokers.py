@@ -33,6 +33,7 @@ class Brokers:
                 controllers=self._ways_in,
                 version=version,
                 claim=f"data-broker-{number}",
+                fresh_names=True,  # controllers change their addresses at each step of a roll
             )
             for number in node_ids
         }

@@ -3,8 +3,9 @@
 import asyncio
 import copy
 import json
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from harness import nodes
 from harness.shell import Json, get, items, kubectl, run, wait_until
@@ -20,6 +21,7 @@ _SMALL: Json = {
     "controllers": {"replicas": 3, "storage": {"size": "1Gi"}, "jvm": {"heap": "128Mi"}},
 }
 GROUP = "kafkaquorum.io"
+T = TypeVar("T")
 
 
 def merged(base: Json, patch: Json) -> Json:
@@ -177,7 +179,7 @@ class Quorum:
 
     def versions(self) -> dict[int, NodeVersions]:
         """What each running controller says that it supports, and has as finalized."""
-        return asyncio.run(_versions(self._endpoints()))
+        return asyncio.run(_answers(self._endpoints(), KafkaControllers.api_versions))
 
     def levels(self) -> dict[str, int]:
         """The finalized levels, as the controller with the latest ones has them."""
@@ -187,7 +189,13 @@ class Quorum:
 
     def cluster_ids(self) -> frozenset[str]:
         """The cluster ids that the running controllers answer with."""
-        return asyncio.run(_cluster_ids(self._endpoints()))
+        rows = asyncio.run(_answers(self._endpoints(), KafkaControllers.describe_cluster))
+        return frozenset(str(row.cluster_id) for row in rows.values())
+
+    def registered(self) -> set[int]:
+        """The controllers that any running one still has as registered, those that are long gone included."""
+        rows = asyncio.run(_answers(self._endpoints(), KafkaControllers.describe_cluster))
+        return {int(node_id) for row in rows.values() for node_id in row.controller_ids}
 
     def _endpoints(self) -> tuple[Endpoint, ...]:
         with_address = ((node_id, pod["status"].get("podIP")) for node_id, pod in self.pods().items())
@@ -227,25 +235,16 @@ async def _describe(endpoints: Iterable[Endpoint]) -> QuorumAnswer | None:
     return best
 
 
-async def _versions(endpoints: Iterable[Endpoint]) -> dict[int, NodeVersions]:
+async def _answers(
+    endpoints: Iterable[Endpoint], ask: Callable[[KafkaControllers, Endpoint], Awaitable[T]]
+) -> dict[int, T]:
+    """What each controller answers, of those that do."""
     controllers = KafkaControllers()
     found = {}
     for endpoint in endpoints:
         try:
-            found[int(endpoint.node_id)] = await controllers.api_versions(endpoint)
+            found[int(endpoint.node_id)] = await ask(controllers, endpoint)
         except KafkaError:
             continue
     await controllers.close()
     return found
-
-
-async def _cluster_ids(endpoints: Iterable[Endpoint]) -> frozenset[str]:
-    controllers = KafkaControllers()
-    found = set()
-    for endpoint in endpoints:
-        try:
-            found.add(str((await controllers.describe_cluster(endpoint)).cluster_id))
-        except KafkaError:
-            continue
-    await controllers.close()
-    return frozenset(found)

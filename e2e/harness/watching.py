@@ -10,7 +10,6 @@ import json
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -154,7 +153,8 @@ class Watching:
             with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
                 self._kubectl = process
                 assert process.stdout is not None
-                for event in _documents(process.stdout):
+                for line in process.stdout:  # an event a line
+                    event = json.loads(line)
                     self._note_pod(event["type"], event["object"])
             self._stopped.wait(_PAUSE_S)
 
@@ -209,13 +209,3 @@ async def _ask(controllers: KafkaControllers, life: PodLife) -> Leader | None:
     except KafkaError:
         return None
     return Leader(node_id=life.node_id, epoch=answer.leader_epoch, at_s=time.monotonic(), pod=life.uid)
-
-
-def _documents(lines: Iterator[str]) -> Iterator[Json]:
-    """The documents of a stream in which each begins and ends with a brace at the margin."""
-    text: list[str] = []
-    for line in lines:
-        text.append(line)
-        if line.rstrip() == "}":
-            yield json.loads("".join(text))
-            text = []

@@ -1,10 +1,14 @@
 """Changes of a spec: what is carried out, what is corrected, what is held and says so."""
 
+import time
+
 import pytest
 
 from harness.quorum import Quorum
 from harness.shell import Json, holds_for, kubectl, wait_until
+from harness.watching import Watching
 from scenarios.expectations import assert_one_quorum
+from scenarios.rolls import ROLL_TIMEOUT_S, assert_one_by_one
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(300)]
 
@@ -83,32 +87,29 @@ def test_a_paused_quorum_is_left_alone(ready: Quorum) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "field"),
+    ("change", "seen"),
     [
-        pytest.param({"kafka": {"version": "4.4.1"}}, "spec.kafka.version", id="version"),
-        pytest.param({"kafka": {"image": "testbed/kafka:other"}}, "spec.kafka.image", id="image"),
-        pytest.param({"kafka": {"config": {"num.io.threads": "9"}}}, "spec.kafka.config", id="config"),
-        pytest.param({"controllers": {"jvm": {"heap": "160Mi"}}}, "spec.controllers.jvm", id="jvm"),
+        pytest.param({"kafka": {"config": {"num.io.threads": "9"}}}, "num.io.threads=9", id="config"),
+        pytest.param({"controllers": {"jvm": {"options": ["-Dchanged=yes"]}}}, "-Dchanged=yes", id="jvm"),
+        pytest.param(
+            {"controllers": {"template": {"metadata": {"labels": {"changed": "yes"}}}}},
+            "'changed': 'yes'",
+            id="template",
+        ),
     ],
 )
-def test_what_is_not_supported_yet_touches_nothing(change: Json, field: str, ready: Quorum) -> None:
-    """The change is named as held, no pod is touched; taken back, the quorum is ready again."""
-    running, spec = ready.running(), ready.resource()["spec"]
-    ready.patch(change)
-    condition = ready.wait_condition("Progressing", "False", "NotSupportedYet")
-    assert field in condition["message"]
-    holds_for("no pod is touched", lambda: ready.running() == running, 5)
-    ready.patch(_undo(change, spec))
-    ready.wait_ready()
-    assert ready.running() == running
-
-
-def _undo(change: Json, spec: Json) -> Json:
-    """The merge patch that brings the fields of `change` back to what `spec` has."""
-    return {
-        key: _undo(value, spec.get(key) or {}) if isinstance(value, dict) else spec.get(key)
-        for key, value in change.items()
-    }
+def test_what_takes_a_restart_is_one_roll(change: Json, seen: str, ready: Quorum) -> None:
+    """Settings, options and template reach every controller, one after the other, with at most one leader change."""
+    with Watching(ready) as watching:
+        began_s = time.monotonic()
+        ready.patch(change)
+        ready.wait_ready(ROLL_TIMEOUT_S)
+        assert_one_by_one(watching, began_s, ALL)
+        assert len([one for one in watching.changes(began_s) if one.stopped]) <= 1
+    properties = ready.properties()
+    for node_id, pod in ready.pods().items():
+        assert seen in properties[node_id] + str(pod)
+    assert_one_quorum(ready, initial=ALL, voters=ALL)
 
 
 def test_an_invalid_spec_blocks_changes_and_not_repair(ready: Quorum) -> None:

@@ -1,12 +1,15 @@
 """Pods that go away: deleted, evicted, drained. Each comes back on its own disk, and a majority stays throughout."""
 
+import asyncio
 import json
 
 import pytest
 
 from harness import nodes
 from harness.quorum import Quorum
-from harness.shell import get, kubectl, run, wait_until
+from harness.shell import Json, get, holds_for, kubectl, run, wait_until
+from kafka_quorum.errors import KubeConflict, KubeHeld
+from kafka_quorum.kube.client import connect
 from scenarios.expectations import assert_one_quorum
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(300)]
@@ -87,6 +90,36 @@ def test_one_voter_may_be_evicted_and_no_second_one(ready: Quorum) -> None:
     assert "disruption budget" in said
     wait_back(ready, 3000, before[3000][0])
     wait_until("the budget allows one disruption again", lambda: _allowed(ready) == 1, 30)
+
+
+def evict_as_the_operator(quorum: Quorum, pod: Json, *, uid: str) -> None:
+    """By the operator's client: a pod of this uid, at the resource version that it has now."""
+    metadata = get(quorum.namespace, "pod", pod["metadata"]["name"])["metadata"]
+
+    async def ask() -> None:
+        client = await connect()
+        try:
+            version = metadata["resourceVersion"]
+            await client.evict(quorum.namespace, metadata["name"], uid=uid, resource_version=version)
+        finally:
+            await client.close()
+
+    asyncio.run(ask())
+
+
+def test_an_eviction_that_meant_another_pod_takes_nothing(ready: Quorum) -> None:
+    """It is a conflict and the budget still lets one go; that one gone, it lets no other go and says what it needs."""
+    wait_until("the budget allows one disruption", lambda: _allowed(ready) == 1, 30)
+    before, pods = ready.running(), ready.pods()
+    with pytest.raises(KubeConflict, match="precondition"):
+        evict_as_the_operator(ready, pods[3000], uid="00000000-0000-0000-0000-000000000000")
+    holds_for("the budget lets one go", lambda: _allowed(ready) == 1, 5)
+    assert ready.running() == before
+    evict_as_the_operator(ready, pods[3000], uid=before[3000][0])
+    with pytest.raises(KubeHeld, match=f"disruption budget {ready.name}-voters needs 2 healthy pods"):
+        evict_as_the_operator(ready, pods[3001], uid=before[3001][0])
+    wait_back(ready, 3000, before[3000][0])
+    assert ready.running()[3001] == before[3001]
 
 
 def _allowed(quorum: Quorum) -> int:

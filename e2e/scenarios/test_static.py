@@ -33,6 +33,7 @@ from scenarios.test_scaling import ALL
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(2400)]
 
 FIRST, MIDDLE, LAST = "3.9.2", "4.1.2", "4.4.0"
+VOTERS = "controller.quorum.voters="
 FOLLOW: Json = {"policy": "Follow", "soakSeconds": 1}
 DYNAMIC: Json = {**FOLLOW, "levels": [{"name": "kraft.version", "level": 1}]}
 _LEVELS_TIMEOUT_S = 600.0
@@ -67,13 +68,18 @@ class Story:
 
     def becomes_dynamic(self) -> None:
         """One field: kraft.version 1, directory ids in the voter set, and one roll that drops the static setting."""
-        assert self._quorum.status()["quorum"]["type"] == "Static"
-        assert self._quorum.levels().get("kraft.version", 0) == 0
+        assert_static(self._quorum)
+        limit_s = ROLL_TIMEOUT_S * self._patience
         with one_roll(self.figures, self._quorum, "static to dynamic"):
             self._quorum.patch({"kafka": {"features": DYNAMIC}})
-            self._quorum.wait_ready(ROLL_TIMEOUT_S * self._patience)
+            wait_until("no pod has the voters in its properties", self._named_nowhere, limit_s, 1.0)
+            self._quorum.wait_ready(limit_s)
         assert self._quorum.status()["quorum"]["type"] == "Dynamic"
         assert_dynamic(self._quorum)
+
+    def _named_nowhere(self) -> bool:
+        properties = self._quorum.properties()
+        return set(properties) == ALL and not any(VOTERS in text for text in properties.values())
 
     def brokers_find_the_quorum(self) -> None:
         """The voters out of the brokers' properties."""
@@ -99,7 +105,7 @@ def assert_static(quorum: Quorum) -> None:
     """Voters by properties, kraft.version 0, and the status says so."""
     assert quorum.status()["quorum"]["type"] == "Static"
     assert quorum.levels().get("kraft.version", 0) == 0
-    assert all("controller.quorum.voters=" in text for text in quorum.properties().values())
+    assert all(VOTERS in text for text in quorum.properties().values())
 
 
 def assert_dynamic(quorum: Quorum) -> None:
@@ -109,7 +115,7 @@ def assert_dynamic(quorum: Quorum) -> None:
     initial = {row["node_id"] for row in quorum.record()["initial"]}  # whoever a static quorum calls so
     assert_one_quorum(quorum, initial=initial, voters=ALL)
     for text in quorum.properties().values():
-        assert "controller.quorum.voters=" not in text
+        assert VOTERS not in text
         assert "controller.quorum.bootstrap.servers=" in text
 
 

@@ -401,7 +401,7 @@ async def test_delete_config() -> None:
 @pytest.mark.parametrize(
     ("action", "resource", "name"),
     [
-        (act.ApplyService(), SERVICES, "alpha-controllers"),
+        (act.ApplyService(port=9093), SERVICES, "alpha-controllers"),
         (act.ApplyBudget(min_available=2), BUDGETS, "alpha-voters"),
     ],
 )
@@ -409,7 +409,7 @@ async def test_apply(action: Action, resource: Any, name: str) -> None:  # noqa:
     """Service and budget are applied over our own; another's of that name is left alone, and named."""
     assert (await one_call(action)).verb == "apply"
     own = RecordingKube()
-    body = objects.service(desired()) if resource is SERVICES else objects.budget(desired(), 1)
+    body = objects.service(desired(), 9093) if resource is SERVICES else objects.budget(desired(), 1)
     own.put(resource, body)
     assert (await one_call(action, kube=own)).name == name
     foreign = RecordingKube()
@@ -541,7 +541,9 @@ async def test_error_of_an_eviction() -> None:
 STEP = FeatureStep(name="metadata.version", level=28)
 RAISE = act.StepFeature(leader=LEADER, step=STEP, judged_at_s=1000.0)
 RANGES = (FeatureRange(name="metadata.version", min_level=7, max_level=33),)
-ANEW = act.CureGhost(leader=LEADER, node_id=NodeID(3003), supported=RANGES, message="again", judged_at_s=1000.0)
+ANEW = act.CureGhost(
+    leader=LEADER, node_id=NodeID(3003), listeners=(), supported=RANGES, message="again", judged_at_s=1000.0
+)
 FORGOTTEN = replace(ANEW, supported=(), message="gone")
 
 

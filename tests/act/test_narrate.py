@@ -21,7 +21,7 @@ EVERY: list[tuple[Action, str, str]] = [
         "3000, 3001, 3002",
     ),
     (act.WriteRecord(record=bound(), change=RecordChange.STARTED, message="may start"), "Started", "may start"),
-    (act.ApplyService(), "ServiceApplied", "service"),
+    (act.ApplyService(port=9093), "ServiceApplied", "service"),
     (act.ApplyBudget(min_available=2), "BudgetApplied", "2 voters"),
     (act.CreateRevision(name="alpha-x", number=1, runtime=runtime(), inputs_hash="x"), "RevisionCreated", "alpha-x"),
     (act.CreateConfig(name="cfg", revision=revision(), node_ids=IDS), "ConfigCreated", "cfg"),
@@ -95,6 +95,7 @@ EVERY: list[tuple[Action, str, str]] = [
         act.CureGhost(
             leader=Endpoint(node_id=IDS[0], host="h", port=1),
             node_id=IDS[2],
+            listeners=(),
             supported=(),
             message="controller 3002 is unregistered",
             judged_at_s=0.0,

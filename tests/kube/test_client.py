@@ -172,12 +172,17 @@ TOO_MANY = {"reason": "TooManyRequests", "message": "Cannot evict pod."}
 
 
 async def test_an_eviction_names_exactly_one_pod() -> None:
-    """It goes to the pod's own subresource, with uid and resource version as preconditions and the pod's own grace."""
+    """It goes to the pod's own subresource, with uid and resource version as preconditions and the pod's own grace.
+
+    The same is asked before, to no effect: a precondition that fails would hold the budget for minutes.
+    """
     server = Server(status=201, body={"kind": "Status", "status": "Success"})
     async with connected(server) as client:
         await client.evict("ns", "x", uid="u", resource_version="7")
-    (row,) = server.sent
-    assert (row.method, row.path) == ("POST", "/api/v1/namespaces/ns/pods/x/eviction")
+    asked, row = server.sent
+    assert (asked.query, row.query) == ({"dryRun": "All"}, {})
+    assert asked.body == row.body
+    assert {(sent.method, sent.path) for sent in server.sent} == {("POST", "/api/v1/namespaces/ns/pods/x/eviction")}
     assert row.body == {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
@@ -203,10 +208,12 @@ async def test_an_eviction_names_exactly_one_pod() -> None:
     ],
 )
 async def test_answers_to_an_eviction(status: int, body: object, error: type[KubeError], unknown: bool) -> None:  # noqa: FBT001 - a column of the table
-    """A budget's no is a no, an overloaded server's is none although both are 429; a pod that is gone is not found."""
-    async with connected(Server(status=status, body=body)) as client:
+    """A budget's no is a no, an overloaded server's is none although both are 429. Nothing is sent after either."""
+    server = Server(status=status, body=body)
+    async with connected(server) as client:
         with pytest.raises(error, match="POST /api/v1/namespaces/ns/pods/x/eviction: ") as caught:
             await client.evict("ns", "x", uid="u", resource_version="7")
+    assert [row.query for row in server.sent] == [{"dryRun": "All"}]
     assert type(caught.value) is error
     assert caught.value.outcome_unknown is unknown
 

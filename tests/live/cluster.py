@@ -161,12 +161,14 @@ class _Faults(logging.Handler):
 class LiveCluster:
     """One quorum, its operator, and everything around them. `close` ends every process."""
 
-    def __init__(self, kafka: Kafka, directory: Path, witness: Witness | None = None) -> None:
-        """Nodes, and nothing else yet. `witness` is told of what the operator sees."""
+    def __init__(
+        self, kafka: Kafka, directory: Path, witness: Witness | None = None, others: tuple[Kafka, ...] = ()
+    ) -> None:
+        """Nodes, and nothing else yet. `witness` is told of what the operator sees; `others` are further releases."""
         self._witness = witness
         self._clock = RunningClock()
         self.kube = KubeModel(self._clock)
-        self.kubelet = LiveKubelet(self.kube, self._clock, Runtime(kafka=kafka, directory=directory))
+        self.kubelet = LiveKubelet(self.kube, self._clock, Runtime(releases=(kafka, *others), directory=directory))
         self.recorder = Recorder(lambda: self.kubelet.endpoints)
         self._controllers = KafkaControllers()
         self._loops: Loops | None = None

@@ -66,23 +66,24 @@ class Sandbox:
 
 @dataclass(slots=True, kw_only=True)
 class Runtime:
-    """Starts containers, with the programs of one Kafka release."""
+    """Starts containers, with the programs of the Kafka release that their image is tagged with."""
 
-    kafka: Kafka
+    releases: tuple[Kafka, ...]
     directory: Path
     _hosts: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Put the programs in their place."""
-        self._bin.mkdir(parents=True, exist_ok=True)
-        self._program("kafka-storage.sh", STORAGE_TOOL)
-        self._program("kafka-server-start.sh", "kafka.Kafka")
-        self._script("sync", ":")  # a process dies here, never the machine: what was written is there
+        """Put the programs in their places."""
+        for kafka in self.releases:
+            place = self._bin(kafka.version)
+            place.mkdir(parents=True, exist_ok=True)
+            self._program(kafka, place / "kafka-storage.sh", STORAGE_TOOL)
+            self._program(kafka, place / "kafka-server-start.sh", "kafka.Kafka")
+            self._script(place / "sync", ":")  # a process dies here, never the machine: what was written is there
         self._write_hosts()
 
-    @property
-    def _bin(self) -> Path:
-        return self.directory / "bin"
+    def _bin(self, version: str) -> Path:
+        return self.directory / f"bin-{version}"
 
     @property
     def _hosts_file(self) -> Path:
@@ -106,9 +107,12 @@ class Runtime:
 
     def start(self, sandbox: Sandbox, container: Json) -> ServerProcess:
         """Run a container's command."""
-        command = [self._placed(sandbox, word) for word in container["command"]]
+        programs = self._bin(container["image"].rpartition(":")[2])
+        if not programs.is_dir():
+            raise LookupError(f"no Kafka of image {container['image']} is here: name its release to the cluster")
+        command = [self._placed(sandbox, word).replace(_KAFKA_BIN, str(programs)) for word in container["command"]]
         own = {row["name"]: self._placed(sandbox, row.get("value", "")) for row in container["env"]}
-        path = f"{self._bin}:{os.environ['PATH']}"
+        path = f"{programs}:{os.environ['PATH']}"
         sandbox.termination_log.unlink(missing_ok=True)
         return ServerProcess(command, sandbox.log, {**own, "PATH": path})
 
@@ -131,18 +135,16 @@ class Runtime:
             DATA_PATH: sandbox.volume,
             CONFIG_PATH: sandbox.home / "config",
             _TERMINATION_LOG: sandbox.termination_log,
-            _KAFKA_BIN: self._bin,
         }
         for path, place in places.items():
             text = text.replace(path, str(place))
         return text
 
-    def _program(self, name: str, main: str) -> None:
-        java, *rest = self.kafka.command(main, options=(f"-Djdk.net.hosts.file={self._hosts_file}",))
-        self._script(name, f'exec {shlex.quote(java)} $KAFKA_LOG4J_OPTS $KAFKA_OPTS {shlex.join(rest)} "$@"')
+    def _program(self, kafka: Kafka, program: Path, main: str) -> None:
+        java, *rest = kafka.command(main, options=(f"-Djdk.net.hosts.file={self._hosts_file}",))
+        self._script(program, f'exec {shlex.quote(java)} $KAFKA_LOG4J_OPTS $KAFKA_OPTS {shlex.join(rest)} "$@"')
 
-    def _script(self, name: str, line: str) -> None:
-        program = self._bin / name
+    def _script(self, program: Path, line: str) -> None:
         program.write_text(f"#!/bin/sh\n{line}\n")
         program.chmod(0o755)
 

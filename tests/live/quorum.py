@@ -25,10 +25,18 @@ from kafka_quorum.wire.protocol import Controllers
 HOST = "127.0.0.1"
 LISTENER = "CONTROLLER"
 _PORTS = range(20000, 32000)  # below the range from which the kernel takes ports for clients
-_LOGGING = """<Configuration status="error"><Appenders><Console name="console" target="SYSTEM_OUT">
+_LOGGING = {
+    "log4j2.xml": """<Configuration status="error"><Appenders><Console name="console" target="SYSTEM_OUT">
 <PatternLayout pattern="[%d] %p %m (%c)%n"/></Console></Appenders>
 <Loggers><Root level="INFO"><AppenderRef ref="console"/></Root></Loggers></Configuration>
-"""
+""",
+    "log4j.properties": """log4j.rootLogger=INFO, console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=[%d] %p %m (%c)%n
+""",
+}
+"""What 4.x reads, and what 3.9 does."""
 
 
 def new_uuid() -> str:
@@ -58,6 +66,7 @@ class LiveNode:
     node_id: NodeID
     port: int
     home: Path
+    kafka: Kafka
     process: ServerProcess | None = None
 
     @property
@@ -105,7 +114,10 @@ class LiveNode:
 
 @dataclass(slots=True)
 class LiveQuorum:
-    """Controllers under one directory. `config` is added to every server.properties."""
+    """Controllers under one directory; a node may have another release than `kafka`, and change it.
+
+    `config` is added to every server.properties.
+    """
 
     kafka: Kafka
     directory: Path
@@ -114,18 +126,21 @@ class LiveQuorum:
     more_bootstrap_servers: tuple[str, ...] = ()
     nodes: dict[NodeID, LiveNode] = field(default_factory=dict)
 
-    def add_node(self, node_id: int) -> LiveNode:
-        """Make room for a controller; nothing is formatted or started."""
+    def add_node(self, node_id: int, kafka: Kafka | None = None) -> LiveNode:
+        """Make room for a controller, of the quorum's release or another one; nothing is formatted or started."""
         home = self.directory / f"controller-{node_id}"
         home.mkdir(parents=True)
-        node = LiveNode(node_id=NodeID(node_id), port=free_port(), home=home)
+        node = LiveNode(node_id=NodeID(node_id), port=free_port(), home=home, kafka=kafka or self.kafka)
         self.nodes[node.node_id] = node
         for each in self.nodes.values():
             self.write_config(each)
         return node
 
     def write_config(self, node: LiveNode, **changed: str) -> None:
-        """Its server.properties, as the operator would write them; `changed` with `_` for `.` in the names."""
+        """Its server.properties, as the operator would write them.
+
+        `changed` with `_` for `.` in the names; an empty value takes the setting away.
+        """
         servers = [*self.more_bootstrap_servers, *(f"{HOST}:{each.port}" for each in self.nodes.values())]
         properties = {
             "process.roles": "controller",
@@ -138,7 +153,7 @@ class LiveQuorum:
             **self.config,
             **{name.replace("_", "."): value for name, value in changed.items()},
         }
-        node.config.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+        node.config.write_text("".join(f"{name}={value}\n" for name, value in properties.items() if value))
 
     def initial_controllers(self, nodes: Iterable[LiveNode]) -> InitialControllers:
         """Pre-made replica keys for these nodes."""
@@ -154,7 +169,7 @@ class LiveQuorum:
     ) -> list[ToolResult]:
         """Format these nodes at the same time; the results say how it went."""
         wanted = Format(cluster_id=self.cluster_id, mode=mode, features=features, more=more)
-        running = [start_format(self.kafka, node.config, wanted) for node in nodes]
+        running = [start_format(node.kafka, node.config, wanted) for node in nodes]
         return [each.result() for each in running]
 
     def must_format(self, nodes: Iterable[LiveNode], mode: Mode, features: tuple[str, ...] = ()) -> None:
@@ -165,13 +180,16 @@ class LiveQuorum:
 
     def start(self, *nodes: LiveNode) -> None:
         """Start servers; they need some seconds before they answer."""
-        logging = self.directory / "log4j2.xml"
-        logging.write_text(_LOGGING)
+        for name, text in _LOGGING.items():
+            (self.directory / name).write_text(text)
+        options = (
+            f"-Dlog4j2.configurationFile={self.directory / 'log4j2.xml'}",
+            f"-Dlog4j.configuration=file:{self.directory / 'log4j.properties'}",
+        )
         for node in nodes:
             if node.process is not None and node.process.exit_code is None:
                 raise RuntimeError(f"controller {node.node_id} runs already")
-            options = (f"-Dlog4j2.configurationFile={logging}",)
-            command = self.kafka.command("kafka.Kafka", str(node.config), options=options)
+            command = node.kafka.command("kafka.Kafka", str(node.config), options=options)
             node.process = ServerProcess(command, node.log)
 
     def wipe(self, node: LiveNode) -> None:

@@ -18,8 +18,15 @@ from tests.live.quorum import LiveNode, LiveQuorum, new_uuid
 from tests.live.storage import NoInitialControllers
 from tests.live.waiting import wait_for
 
-from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey
-from kafka_quorum.model.quorum import AddVoter, RemoveVoter
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.quorum import (
+    AddVoter,
+    FeatureRange,
+    FeatureStep,
+    RegisterController,
+    RemoveVoter,
+    UpdateFeature,
+)
 from kafka_quorum.wire import codec, messages
 from kafka_quorum.wire.admin import KafkaControllers
 from kafka_quorum.wire.channel import Channel, open_channel
@@ -94,6 +101,8 @@ async def record_all(quorum: LiveQuorum, controllers: KafkaControllers, wanted: 
     await record_reads(recorder, leader, follower, newcomer)
     await record_adds(recorder, quorum.cluster_id, leader, newcomer)
     await record_removals(recorder, quorum.cluster_id, leader, newcomer)
+    await record_features(recorder, leader)
+    await record_registrations(recorder, leader, newcomer)
     recorder.close()
 
 
@@ -141,6 +150,46 @@ async def record_removals(recorder: Recorder, cluster_id: ClusterID, leader: Liv
     request = messages.remove_voter_request(RemoveVoter(cluster_id=cluster_id, voter=voter.key))
     truth: Truth = {"voter": row(voter.key)}
     await recorder.record("remove_voter_v0", "RemoveRaftVoter v0, success", leader, request, truth)
+
+
+async def record_features(recorder: Recorder, leader: LiveNode) -> None:
+    """A level that is refused, in both versions; then a feature that is turned off."""
+    for version in (1, 2):
+        step = FeatureStep(name="metadata.version", level=34)
+        request = UpdateFeature(step=step, validate_only=True, timeout_ms=5000)
+        what = f"UpdateFeatures v{version}, validate only, of a level that nobody has: INVALID_UPDATE_VERSION"
+        truth: Truth = {"step": ["metadata.version", 34, False], "validate_only": True, "timeout_ms": 5000}
+        message = messages.update_features_request(request, version)
+        await recorder.record(f"update_features_v{version}_refused", what, leader, message, truth)
+    off = FeatureStep(name="group.version", level=0, downgrade=True)
+    message = messages.update_features_request(UpdateFeature(step=off, validate_only=False, timeout_ms=5000), 2)
+    truth = {"step": ["group.version", 0, True], "validate_only": False, "timeout_ms": 5000}
+    await recorder.record("update_features_v2", "UpdateFeatures v2, a safe downgrade to 0", leader, message, truth)
+
+
+async def record_registrations(recorder: Recorder, leader: LiveNode, ghost: LiveNode) -> None:
+    """A registration in the place of another controller; then it is forgotten, and is not there any more."""
+    supported = (FeatureRange(name="metadata.version", min_level=7, max_level=33),)
+    incarnation, listeners = new_uuid(), (ghost.listener,)
+    body = RegisterController(
+        node_id=NodeID(3099), incarnation_id=incarnation, listeners=listeners, supported=supported
+    )
+    truth: Truth = {
+        "node_id": 3099,
+        "incarnation_id": incarnation,
+        "listener": [ghost.listener.name, ghost.listener.host, ghost.listener.port],
+        "supported": ["metadata.version", 7, 33],
+    }
+    message = messages.register_controller_request(body)
+    await recorder.record("controller_registration_v0", "ControllerRegistration v0", leader, message, truth)
+    gone = messages.unregister_controller_request(NodeID(3099))
+    await recorder.record("unregister_controller_v0", "UnregisterController v0", leader, gone, {"node_id": 3099})
+    what = "UnregisterController v0 of one that is not registered: 136"
+    await recorder.record("unregister_controller_v0_again", what, leader, gone, {"node_id": 3099})
+    itself = messages.unregister_controller_request(leader.node_id)
+    what = "UnregisterController v0 of the active controller itself: INVALID_REQUEST"
+    truth = {"node_id": int(leader.node_id)}
+    await recorder.record("unregister_controller_v0_active", what, leader, itself, truth)
 
 
 async def main() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 from tests.live.answers import ADD_VOTER, CONCURRENT_ADDS, AddVoterCase, Asked, Cluster, Listeners, Newcomer, Voter
+from tests.live.jars import DEFAULT_VERSION, OLDER_VERSIONS, Kafka, ensure_kafka
 from tests.live.quorum import HOST, LISTENER, LiveNode, LiveQuorum, free_port, new_uuid
 from tests.live.storage import NoInitialControllers
 from tests.live.waiting import wait_for
@@ -22,6 +23,12 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(180), pytest.mark.asyncio(lo
 
 VOTERS, NEWCOMERS, TROUBLED = (3000, 3001), (3002, 3003), 3004
 TIMEOUT_MS = 10_000
+
+
+@pytest.fixture(scope="module", params=(DEFAULT_VERSION, *OLDER_VERSIONS))
+def kafka(request: pytest.FixtureRequest) -> Kafka:
+    """Every release that the operator meets on its way from 3.9 to the newest, one after another."""
+    return ensure_kafka(str(request.param))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

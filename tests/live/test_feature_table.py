@@ -1,15 +1,26 @@
 """The operator's table of feature levels says what Kafka's own storage tool says.
 
-The table is made from Kafka's classes (`python tests/api/features`); the tool is asked here in its own words.
+The table is made from Kafka's classes (`python tests/api/features`); the tool is asked here in its own words. What real
+controllers report is held against the table in `test_feature_answers.py`, where they run anyway.
 """
 
 import re
 import subprocess
 
 import pytest
-from tests.live.jars import Kafka
+from tests.api.features.__main__ import dump, release_of
+from tests.live.jars import Kafka, ensure_kafka
 
-from kafka_quorum.api.features import METADATA, feature_names, metadata_version_name, missing_dependency, resolve_level
+from kafka_quorum.api.features import (
+    METADATA,
+    default_levels,
+    feature_names,
+    metadata_version_name,
+    missing_dependency,
+    resolve_level,
+    supported_by,
+)
+from kafka_quorum.api.release import parse_release
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 
@@ -66,3 +77,22 @@ def test_dependencies_are_kafkas(kafka: Kafka) -> None:
         assert missing_dependency(levels) is None
         if needed:
             assert missing_dependency(levels | {METADATA: int(needed[1]) - 1}) is not None
+
+
+@pytest.mark.parametrize("version", ["4.4.0", "3.9.2"])
+def test_the_committed_ranges_are_what_the_jars_say_today(version: str) -> None:
+    """The script makes of a release's classes what is committed, ranges and defaults."""
+    release, now = parse_release(version), release_of(dump(version))
+    assert release is not None
+    assert {row.name: [row.min_level, row.max_level] for row in supported_by(release) or ()} == now["supported"]
+    assert default_levels(release) == now["defaults"]
+
+
+def test_defaults_are_those_of_the_storage_tool() -> None:
+    """A release's own tool maps its newest metadata.version to the levels that the table calls defaults."""
+    defaults = default_levels((4, 1, 2))
+    assert defaults is not None
+    mapped = mapping(ensure_kafka("4.1.2"), "4.1-IV1")
+    # The tool names streams.version 0, too, which a 4.1 controller does not support at any level.
+    assert {name: level for name, level in mapped.items() if name in defaults} == defaults
+    assert not any(level for name, level in mapped.items() if name not in defaults)

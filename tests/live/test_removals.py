@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 from tests.live.answers import DURING_A_CHANGE, REMOVE_VOTER, Asked, Cluster, Removed, RemoveVoterCase, Second
+from tests.live.jars import DEFAULT_VERSION, OLDER_VERSIONS, ensure_kafka
 from tests.live.quorum import LiveNode, LiveQuorum, new_uuid
 from tests.live.storage import NoInitialControllers
 from tests.live.waiting import wait_for
@@ -134,10 +135,13 @@ async def world(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaContr
     quorum.close()
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def calm(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers) -> AsyncIterator[World]:
-    """Start another one for the table: no change of another test is still on its way there."""
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=(DEFAULT_VERSION, *OLDER_VERSIONS))
+async def calm(
+    request: pytest.FixtureRequest, new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers
+) -> AsyncIterator[World]:
+    """Start another one for the table, of every release: no change of another test is still on its way there."""
     quorum = new_quorum("removal-answers")
+    quorum.kafka = ensure_kafka(str(request.param))
     yield begun(quorum, controllers)
     quorum.close()
 

@@ -58,7 +58,7 @@ def test_owner_of_volumes(wanted: Any, owners: list[str]) -> None:  # noqa: ANN4
 
 def test_service() -> None:
     """The service is headless and names every controller, ready or not, but no formatter."""
-    body = objects.service(desired())
+    body = objects.service(desired(), 9093)
     assert body["metadata"]["name"] == "alpha-controllers"
     assert body["spec"]["clusterIP"] == "None"
     assert body["spec"]["publishNotReadyAddresses"] is True
@@ -88,7 +88,7 @@ def test_budget() -> None:
 )
 def test_facts_tell_a_changed_service(change: Json) -> None:
     """Whatever matters of a service shows in its facts; what the API server adds does not."""
-    body = objects.service(desired())
+    body = objects.service(desired(), 9093)
     added = {**body, "spec": {**body["spec"], "ipFamilies": ["IPv4"], "sessionAffinity": "None"}}
     assert objects.facts_of(added) == names.service_facts(NAME, 9093)
     assert objects.facts_of({**body, "spec": {**body["spec"], **change}}) != names.service_facts(NAME, 9093)

@@ -6,17 +6,53 @@ keeps the old one, as a file system does with unlinked files. `serial` is the gr
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
+
+from tests.simulation.releases import Levels
 
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.quorum import FeatureRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """A node as it has registered: it stays when the node stops. `at_s` is the moment of its record."""
+
+    node_id: NodeID
+    broker: bool
+    incarnation: str
+    supported: tuple[FeatureRange, ...]
+    at_s: float
+
+    def __str__(self) -> str:
+        """As Kafka names it in a refusal: `Broker 2`."""
+        return f"{'Broker' if self.broker else 'Controller'} {self.node_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """What the records up to one say together. `changed_at` is the offset of the last change of a level.
+
+    `voters` is None without a VotersRecord: then the checkpoint counts, or the configuration.
+    """
+
+    voters: frozenset[ReplicaKey] | None = None
+    levels: Levels = ()
+    changed_at: int = -1
+    registered: tuple[Registration, ...] = ()
+
+
+NOTHING: Final = Image()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One record of the metadata log. `voters` is set for a VotersRecord."""
+    """One record of the metadata log. `voters` is set for a VotersRecord, `image` is what holds from here on."""
 
     epoch: int
     what: str
     voters: frozenset[ReplicaKey] | None = None
+    image: Image = NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +74,10 @@ class Content(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class Disk:
-    """One disk. `voters` are those of the checkpoint that the format wrote; empty without initial controllers."""
+    """One disk. `voters` are those of the checkpoint that the format wrote; empty without initial controllers.
+
+    `static` says that there is no checkpoint, and so kraft.version 0; `levels` are what the format was to begin with.
+    """
 
     serial: int
     intent: str | None = None
@@ -46,6 +85,8 @@ class Disk:
     meta: Meta | None = None
     voters: frozenset[ReplicaKey] = frozenset()
     initial: bool = False
+    static: bool = False
+    levels: Levels | None = None
     ran: bool = False
     reported: bool = False
     """A formatter has ended with its report: what is lost from now on, nobody can know before the barrier."""
@@ -70,7 +111,13 @@ class Disk:
     @property
     def voter_set(self) -> frozenset[ReplicaKey]:
         """The newest voter set in the log, committed or not; that of the checkpoint before there is one."""
-        return next((entry.voters for entry in reversed(self.log) if entry.voters is not None), self.voters)
+        voters = self.image.voters
+        return self.voters if voters is None else voters
+
+    @property
+    def image(self) -> Image:
+        """What the whole log says, committed or not."""
+        return self.log[-1].image if self.log else NOTHING
 
     @property
     def end(self) -> int:
@@ -84,12 +131,6 @@ class Disk:
 
     def wipe(self) -> None:
         """Remove the log directory, as the formatter does with half a format of its own. The intent stays."""
-        self.files, self.meta, self.voters, self.initial, self.ran, self.epoch = (
-            False,
-            None,
-            frozenset(),
-            False,
-            False,
-            0,
-        )
+        self.files, self.meta, self.initial, self.static, self.ran, self.epoch = False, None, False, False, False, 0
+        self.voters, self.levels = frozenset(), None
         self.log = []

@@ -12,10 +12,12 @@ from typing import Final, Protocol
 
 from tests.simulation.accidents import can_lose, happen
 from tests.simulation.clock import SeededIds, VirtualLoop
-from tests.simulation.edges import CrashedError, KafkaEdge, KubeEdge, Life, Wire
+from tests.simulation.edges import CrashedError, Life, Wire
 from tests.simulation.endings import Ending, judge
 from tests.simulation.faults import Accident, Call, Fault, Injection, Loss
 from tests.simulation.invariants import Checker, Violation
+from tests.simulation.kafka_edge import KafkaEdge
+from tests.simulation.kube_edge import KubeEdge
 from tests.simulation.kube_model import Written
 from tests.simulation.place import NAME, NAMESPACE
 from tests.simulation.scenes import Scenario, applies, condition, is_ready

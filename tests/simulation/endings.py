@@ -4,14 +4,16 @@
 then may the quorum end `Degraded`, with a lost replica named; before its first leader, as `BootstrapFailed`.
 """
 
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
+from tests.simulation.disk import Disk
 from tests.simulation.happened import DiskLost
 from tests.simulation.invariants import Checker
-from tests.simulation.kraft_model import Process
 from tests.simulation.place import NAME, NAMESPACE
+from tests.simulation.process import Process
 from tests.simulation.scenes import Scenario, condition, is_ready, resource
 from tests.simulation.world import World
 
@@ -38,9 +40,10 @@ def judge(world: World, checker: Checker, scenario: Scenario, *, settled: bool) 
     if not settled:
         return Ending(says=said, honest=False, why=f"not settled: {_story(world)}")
     if scenario.ends == said:
-        return Ending(says=said, honest=True)
+        why = scenario.holds(world)
+        return Ending(says=said, honest=not why, why=why)
     if is_ready(world) and scenario.ends == "Ready":
-        why = _why_not_ready(world, checker)
+        why = _why_not_ready(world, checker) or scenario.holds(world)
         return Ending(says="Ready", honest=not why, why=why)
     lost = [gone for gone in checker.lineage(NAMESPACE, NAME).lost if gone.key is not None]
     if degraded.get("status") == "True" and _is_stranded(world, checker):
@@ -73,10 +76,16 @@ def is_doomed(world: World, retired: AbstractSet[DirectoryID]) -> bool:
     ran = [disk for disk in disks.values() if disk.key is not None and disk.voter_set]
     best = max(ran, key=lambda disk: (disk.last_epoch, disk.end), default=None)
     if best is None:
-        return True
+        return not _has_static_majority(world, disks.values())
     left = {disk.key for disk in ran if disk.key and disk.key.directory_id not in retired} & best.voter_set
     left |= {process.key for process in world.kraft.processes} & best.voter_set
     return len(left) <= len(best.voter_set) // 2
+
+
+def _has_static_majority(world: World, disks: Iterable[Disk]) -> bool:
+    """Whether of a static quorum, in which any disk of a voter's node id will do, more than half have one that ran."""
+    wanted = int(((resource(world) or {}).get("spec") or {}).get("controllers", {}).get("replicas", 0))
+    return sum(disk.static and disk.ran for disk in disks) > wanted // 2
 
 
 def _why_not_ready(world: World, checker: Checker) -> str:
@@ -89,9 +98,9 @@ def _why_not_ready(world: World, checker: Checker) -> str:
     leader = _leader(world, str(status["clusterID"]))
     if leader is None:
         return "there is no leader"
-    voters, wanted = leader.disk.voter_set, int(body["spec"]["controllers"]["replicas"])
+    voters, wanted = leader.voters, int(body["spec"]["controllers"]["replicas"])
     exact = set(body["spec"]["controllers"].get("nodeIDs") or {key.node_id for key in voters})
-    running = {process.key for process in world.kraft.processes if not process.frozen}
+    running = {leader.known(process.key) for process in world.kraft.processes if not process.frozen}
     late = [str(key) for key in voters if not world.kraft.is_caught_up(leader, key, 5.0)]
     rows = (
         (len(voters) != wanted, f"there are {len(voters)} voters, {wanted} are wanted"),

@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 
 from tests.simulation.driver import Driver, Make, Moment, Run, real
 from tests.simulation.faults import Accident, Fault, Injection, parse_fault
+from tests.simulation.rolling_storm import RollingStorm
 from tests.simulation.scenarios import ALL
 from tests.simulation.scenes import Scenario
-from tests.simulation.storm import Storm, Weathered
+from tests.simulation.storm import Storm
+from tests.simulation.weather import Weathered
 
 
 @dataclass(slots=True, kw_only=True)
@@ -155,13 +157,15 @@ def replay(text: str, make: Make = real) -> Run:
 def any_replay(text: str, make: Make = real) -> Run | Weathered:
     """One run or one storm by its name."""
     name, _, seed = text.partition("/")
-    return Storm(int(seed), make=make).run() if name == "storm" else replay(text, make)
+    kinds = {kind.kind: kind for kind in (Storm, RollingStorm)}
+    return kinds[name](int(seed), make=make).run() if name in kinds else replay(text, make)
 
 
-def explore(names: Iterable[str], *, one_in: int = 1, seed: int = 0, storms: int = 0) -> Tally:
-    """Every run of these scenarios, or a seeded share of them, and so many storms, on every core."""
+def explore(names: Iterable[str], *, one_in: int = 1, seed: int = 0, storms: int = 0, rolling: int = 0) -> Tally:
+    """Every run of these scenarios, or a seeded share of them, and so many storms of both kinds, on every core."""
     texts = runs_of(names, one_in=one_in, seed=seed)
-    texts += [f"storm/{number}" for number in range(seed * storms, seed * storms + storms)]
+    for kind, wanted in ((Storm.kind, storms), (RollingStorm.kind, rolling)):
+        texts += [f"{kind}/{number}" for number in range(seed * wanted, seed * wanted + wanted)]
     workers = min(len(texts), os.cpu_count() or 1)
     if workers < 2:
         return _share(texts)

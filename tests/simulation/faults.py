@@ -33,7 +33,7 @@ class Strike(Enum):
     STALE = "stale"
     """The answer is that of one write, or one question, ago."""
     APPENDED = "appended"
-    """A voter change: the leader appends the change and answers REQUEST_TIMED_OUT, for everybody else stands still."""
+    """A change of voters or levels: the leader appends it, and answers with an error, for all others stand still."""
 
 
 READ_STRIKES = (Strike.ERROR, Strike.SLOW)
@@ -48,6 +48,7 @@ WRITE_STRIKES = (
 )
 EVENT_STRIKES = (Strike.CRASH_AFTER, Strike.ERROR, Strike.SLOW)
 """Nobody reads what was written there: when it takes effect makes no difference."""
+_APPENDS = ("AddRaftVoter", "RemoveRaftVoter", "UpdateFeatures")
 DELAY_STEPS = 6
 LONG_STEPS = 40
 
@@ -77,7 +78,7 @@ class Call:
             (self.first, Strike.CRASH_BEFORE),
             (self.conditional, Strike.CONFLICT),
             (self.fickle, Strike.STALE),
-            (self.verb in ("AddRaftVoter", "RemoveRaftVoter"), Strike.APPENDED),
+            (self.writes and self.verb in _APPENDS, Strike.APPENDED),
         )
         return (*found, *(strike for holds, strike in rows if holds))
 

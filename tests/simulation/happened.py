@@ -1,14 +1,15 @@
 """What the world does, as values: the ground truth that the safety rules are checked on."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from tests.simulation.disk import Disk
-from tests.simulation.kraft_model import Process
+from tests.simulation.process import Process
 
 from kafka_quorum.kube.protocol import Json
-from kafka_quorum.model.ids import ClusterID, ReplicaKey
-from kafka_quorum.model.quorum import AddVoter, Endpoint, RemoveVoter
+from kafka_quorum.model.ids import ClusterID, NodeID, ReplicaKey
+from kafka_quorum.model.quorum import AddVoter, Endpoint, FeatureStep, RemoveVoter, UpdateFeature
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,8 @@ class Formatted:
     key: ReplicaKey
     initial: bool
     voters: frozenset[ReplicaKey]
+    static: bool = False
+    """With the voters of the configuration, and none on the disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +69,14 @@ class ClaimDeleted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodDeleted:
-    """The operator deleted a pod; the process that ran in it."""
+    """The operator deleted a pod, or evicted it; the process that ran in it, and the hash of what it was made from."""
 
     namespace: str
     quorum: str
     name: str
     process: Process | None
+    inputs: str = ""
+    evicted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +96,30 @@ class AddSent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateSent:
+    """The operator sends UpdateFeatures with one step, to change it or only to have it validated."""
+
+    endpoint: Endpoint
+    request: UpdateFeature
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepAllowed:
+    """The active controller has said of a step that it would take it."""
+
+    endpoint: Endpoint
+    step: FeatureStep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GhostCured:
+    """The operator sends ControllerRegistration in the place of a controller, or UnregisterController."""
+
+    endpoint: Endpoint
+    node_id: NodeID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Created:
     """The operator created an object; `late` if it asked for that before the world's present step."""
 
@@ -99,6 +128,9 @@ class Created:
     late: bool = False
 
 
-Happened: TypeAlias = (
-    Formatted | Started | Shared | DiskLost | ClaimDeleted | PodDeleted | AddSent | RemoveSent | Created
-)
+Asked: TypeAlias = ClaimDeleted | PodDeleted | AddSent | RemoveSent | UpdateSent | StepAllowed | GhostCured | Created
+"""What the operator asked for."""
+Happened: TypeAlias = Formatted | Started | Shared | DiskLost | Asked
+
+Fail: TypeAlias = Callable[[str, str], None]
+"""Whoever is told of a broken rule, and what happened."""

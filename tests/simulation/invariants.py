@@ -10,27 +10,41 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
+from tests.simulation.feature_rules import FEATURES_BY_KNOWLEDGE, FeatureRules
+from tests.simulation.glances import Glances
 from tests.simulation.happened import (
     AddSent,
+    Asked,
     ClaimDeleted,
     Created,
     DiskLost,
     Formatted,
+    GhostCured,
     Happened,
     PodDeleted,
     RemoveSent,
     Shared,
     Started,
+    StepAllowed,
+    UpdateSent,
 )
 from tests.simulation.kube_model import Written, loaded
 from tests.simulation.membership_rules import FORMATTER, MembershipRules, retired_in
+from tests.simulation.roll_rules import RollRules
 from tests.simulation.world import World
 
 from kafka_quorum.kube.protocol import PODS as _PODS
 from kafka_quorum.kube.protocol import Json
-from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 
-BY_KNOWLEDGE: Final = frozenset({"3", "4", "5", "given up", "2, removed by another"})
+BY_KNOWLEDGE: Final = FEATURES_BY_KNOWLEDGE | {
+    "3",
+    "4",
+    "5",
+    "5, needless",
+    "given up",
+    "2, removed by another",
+}
 """Rules that nobody can keep for two operators that do not know of each other, for Kafka has no compare-and-swap.
 
 One may make the pod of a controller that the other has just removed: no write of Kubernetes hangs on another object's.
@@ -67,8 +81,8 @@ class Lineage:
     """When the last of them was lost."""
     retired: dict[DirectoryID, str] = field(default_factory=dict)
     """Directory ids that the record retires, and since when: no pod that is made later ever runs one."""
-    images: set[tuple[int, ...]] = field(default_factory=set)
-    """The releases that ever formatted a disk, or ran on one."""
+    static: set[NodeID] = field(default_factory=set)
+    """The controllers that were formatted for a static quorum."""
 
 
 class Checker:
@@ -89,7 +103,10 @@ class Checker:
         self._released: set[int] = set()
         """Serial numbers of disks whose claims the operator itself deleted."""
         self.violations: list[Violation] = []
-        self._membership = MembershipRules(world, self.fail)
+        self._glances = Glances(world)
+        self._rolls = RollRules(world, self._glances, self.fail)
+        self._membership = MembershipRules(world, self._rolls, self.fail)
+        self._features = FeatureRules(world, self._glances, self.fail)
         world.listeners.append(self.hear)
         world.kube.watchers.append(self._written)
 
@@ -106,6 +123,8 @@ class Checker:
         for text in self._world.kraft.broken:
             self.fail("committed records", text)
         self._world.kraft.broken.clear()
+        self._glances.look()
+        self._rolls.look()
         running: set[ReplicaKey] = set()
         for process in self._world.kraft.processes:
             if process.key in running:
@@ -128,7 +147,7 @@ class Checker:
             case _:
                 self._asked(event)
 
-    def _asked(self, event: ClaimDeleted | PodDeleted | AddSent | RemoveSent | Created) -> None:
+    def _asked(self, event: Asked) -> None:
         """What the operator asked for."""
         match event:
             case ClaimDeleted(disk=disk):
@@ -141,6 +160,12 @@ class Checker:
                 self._membership.added(event)
             case RemoveSent():
                 self._membership.removed(event)
+            case UpdateSent():
+                self._features.sent(event)
+            case StepAllowed():
+                self._features.allowed(event)
+            case GhostCured():
+                self._features.cured(event)
             case Created():
                 self._created(event)
 
@@ -167,6 +192,11 @@ class Checker:
             self.fail("1", f"disks are formatted for clusters {sorted(lineage.formatted)}")
         if any(event.cluster_id in ended.formatted for ended in self._ended):
             self.fail("1", f"cluster id {event.cluster_id} of a deleted quorum is used again")
+        self._features.formatted(event, ran=lineage.ran)
+        if event.static:
+            lineage.static.add(event.key.node_id)
+            if lineage.phase_started:
+                self.fail("1", f"{event.key} is formatted with static voters behind the barrier")
         if not event.initial:
             return
         lineage.initial_voters.add(event.voters)
@@ -186,6 +216,8 @@ class Checker:
         lineage = self.lineage(event.namespace, event.quorum)
         directory = event.key.directory_id or DirectoryID("")
         lineage.ran = True
+        self._rolls.started(event)
+        self._static_started(lineage, event)
         if not lineage.phase_started:
             self.fail("1", f"{event.key} runs before the record says Started")
         for voters in lineage.initial_voters:
@@ -198,6 +230,14 @@ class Checker:
             self.fail("2, removed by another", f"{event.key} is retired, and runs in a pod that was made after that")
         if self._ran_on.setdefault(directory, event.serial) != event.serial:
             self.fail("2", f"{event.key} runs on disk {event.serial}, and ran on {self._ran_on[directory]} before")
+
+    def _static_started(self, lineage: Lineage, event: Started) -> None:
+        """The barrier of a static quorum: who votes by the configuration was formatted before anybody runs."""
+        for process in self._world.kraft.processes:
+            if process.key == event.key and process.is_static:
+                missing = {key.node_id for key in process.static} - lineage.static
+                if missing:
+                    self.fail("1", f"{event.key} runs before static voters {sorted(missing)} were ever formatted")
 
     # Rule 8 and names
 
@@ -233,11 +273,10 @@ class Checker:
         expected = next((row.get("value", "") for row in container["env"] if row["name"] == "KQ_DIRECTORY_ID"), "")
         if not formats and not event.late and expected in lineage.retired:
             self.fail("2, removed by another", f"pod {name} is made to run {expected}, which is retired")
-        release = tuple(int(part) for part in container["image"].rpartition(":")[2].split(".") if part.isdigit())
-        if release and lineage.ran and release < max(lineage.images, default=release):
-            self.fail("7", f"pod {name} has image {container['image']}, older than what ran before")
-        if release:
-            lineage.images.add(release)
+        if not formats and not event.late:
+            self._features.pod_created(event)
+        if not formats:
+            self._rolls.created(event)
         if "--release-version" in container.get("command", ()):
             self.fail("9", f"pod {name} formats with --release-version")
 
@@ -259,7 +298,7 @@ class Checker:
             self.fail("8", f"a new identity is made, {cluster_id}, where there was one: {lineage.recorded}")
         if lineage.phase_started and not started:
             self.fail("1", "the record goes back from Started to Formatting")
-        if before is not None and before["initial"] != record["initial"]:
+        if before is not None and _changed(before["initial"], record["initial"]):
             self.fail("1", "the initial voters in the record change")
         lineage.phase_started = lineage.phase_started or started
         retired = retired_in(record)
@@ -272,6 +311,13 @@ class Checker:
 
 def _never() -> bool:
     return False
+
+
+def _changed(before: list[Json], now: list[Json]) -> bool:
+    """Whether initial voters are others than before; a static one has no directory id until it is formatted."""
+    if len(before) != len(now):
+        return True
+    return any(old not in (new, {**new, "directory_id": None}) for old, new in zip(before, now, strict=True))
 
 
 def _claim_of(pod: Json) -> str:

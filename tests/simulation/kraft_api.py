@@ -10,7 +10,9 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from kio.schema.errors import ErrorCode
-from tests.simulation.kraft_model import CAUGHT_UP_WITHIN_S, OBSERVER_FORGOTTEN_S, KraftModel, Process
+from tests.simulation.kraft_model import CAUGHT_UP_WITHIN_S, OBSERVER_FORGOTTEN_S, KraftModel
+from tests.simulation.process import Process
+from tests.simulation.releases import supported
 
 from kafka_quorum.errors import Fault, KafkaUnreachable
 from kafka_quorum.model.ids import ReplicaKey, uuid_to_bytes
@@ -18,8 +20,6 @@ from kafka_quorum.model.quorum import (
     AddVoter,
     ClusterAnswer,
     Endpoint,
-    FeatureRange,
-    FinalizedFeature,
     NodeVersions,
     QuorumAnswer,
     RemoveVoter,
@@ -28,12 +28,6 @@ from kafka_quorum.model.quorum import (
 from kafka_quorum.wire import codec
 from kafka_quorum.wire.codec import Api, Effect
 from kafka_quorum.wire.refusals import refused
-
-_SUPPORTED = (
-    FeatureRange(name="kraft.version", min_level=0, max_level=1),
-    FeatureRange(name="metadata.version", min_level=7, max_level=33),
-)
-_FINALIZED = (FinalizedFeature(name="kraft.version", level=1), FinalizedFeature(name="metadata.version", level=33))
 
 
 def unreachable(endpoint: Endpoint, api: Api, why: str) -> KafkaUnreachable:
@@ -46,6 +40,16 @@ def unreachable(endpoint: Endpoint, api: Api, why: str) -> KafkaUnreachable:
     )
 
 
+def process_at(kraft: KraftModel, endpoint: Endpoint, api: Api) -> Process:
+    """The process that answers there; KafkaUnreachable where none does."""
+    process = kraft.at(endpoint.host, endpoint.port)
+    if process is None:
+        raise unreachable(endpoint, api, "connection refused")
+    if process.frozen or process.node in kraft.unseen:
+        raise unreachable(endpoint, api, "the deadline passed")
+    return process
+
+
 class ModelControllers:
     """Every controller of the model, found by address."""
 
@@ -54,19 +58,17 @@ class ModelControllers:
         self._kraft = kraft
 
     def versions(self, endpoint: Endpoint) -> NodeVersions:
-        """What 4.4.0 supports, and finalized levels once this node knows a high watermark."""
+        """What its release supports, and finalized levels once this node knows a high watermark."""
         process = self._process(endpoint, codec.API_VERSIONS)
-        knows = process.high_watermark >= 0
+        image = process.committed
         return NodeVersions(
-            supported=_SUPPORTED,
-            finalized=_FINALIZED if knows else (),
-            finalized_epoch=process.high_watermark if knows else -1,
+            supported=supported(process.release), finalized=image.levels, finalized_epoch=image.changed_at
         )
 
     def cluster(self, endpoint: Endpoint) -> ClusterAnswer:
-        """The cluster id of the process that listens there, and who runs for it."""
+        """The cluster id of the process that listens there, and the controllers whose registration it knows."""
         process = self._process(endpoint, codec.DESCRIBE_CLUSTER)
-        ids = {one.meta.node_id for one in self._kraft.processes if one.cluster_id == process.cluster_id}
+        ids = (one.node_id for one in process.committed.registered if not one.broker)
         return ClusterAnswer(cluster_id=process.cluster_id, controller_ids=tuple(sorted(ids)))
 
     def quorum(self, endpoint: Endpoint) -> QuorumAnswer:
@@ -74,13 +76,15 @@ class ModelControllers:
         leader = self._process(endpoint, codec.DESCRIBE_QUORUM)
         if not leader.leads:
             raise refused(endpoint, codec.DESCRIBE_QUORUM, ErrorCode.not_leader_or_follower, "")
-        voters = leader.disk.voter_set
+        voters = leader.voters
         observers = [
             key
             for key, row in leader.rows.items()
             if key not in voters and self._kraft.fresh_within(row.fetched_s, OBSERVER_FORGOTTEN_S)
         ]
-        if leader.key not in voters:  # its own removal is not committed yet: its row is an observer's until then
+        if (
+            leader.known(leader.key) not in voters
+        ):  # its own removal is not committed yet: its row is an observer's until then
             observers.append(leader.key)
         return QuorumAnswer(
             leader_id=leader.meta.node_id,
@@ -103,6 +107,8 @@ class ModelControllers:
             self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.invalid_request)
         if leader.high_watermark < 0 or self._kraft.uncommitted_change(leader):
             self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.request_timed_out)
+        if leader.is_static:
+            self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.unsupported_version)
         if any(voter.node_id == request.voter.node_id for voter in leader.disk.voter_set):
             self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.duplicate_voter)
         newcomer = self._kraft.named(listener.host, listener.port)
@@ -129,6 +135,8 @@ class ModelControllers:
             self._refuse(endpoint, api, ErrorCode.invalid_request)
         if leader.high_watermark < 0 or self._kraft.uncommitted_change(leader):
             self._refuse(endpoint, api, ErrorCode.request_timed_out)
+        if leader.is_static:
+            self._refuse(endpoint, api, ErrorCode.unsupported_version)
         remaining = leader.disk.voter_set - {request.voter}
         if request.voter not in leader.disk.voter_set or not remaining:
             self._refuse(endpoint, api, ErrorCode.voter_not_found)
@@ -137,18 +145,13 @@ class ModelControllers:
             self._refuse(endpoint, api, ErrorCode.request_timed_out)
 
     def _process(self, endpoint: Endpoint, api: Api) -> Process:
-        process = self._kraft.at(endpoint.host, endpoint.port)
-        if process is None:
-            raise unreachable(endpoint, api, "connection refused")
-        if process.frozen or process.node in self._kraft.unseen:
-            raise unreachable(endpoint, api, "the deadline passed")
-        return process
+        return process_at(self._kraft, endpoint, api)
 
     def _refuse(self, endpoint: Endpoint, api: Api, code: ErrorCode) -> NoReturn:
         raise refused(endpoint, api, code, "")
 
     def _replica(self, leader: Process, key: ReplicaKey) -> Replica:
-        if key == leader.key:
+        if key == leader.known(leader.key):
             now_ms = self._kraft.stamp_ms(leader, self._kraft.now_s)
             return Replica(key=key, log_end_offset=leader.disk.end, last_fetch_ms=now_ms, last_caught_up_ms=now_ms)
         row = leader.row(key)

@@ -2,15 +2,18 @@
 
 A deterministic Raft in rounds (KIP-595, KIP-853): in each round leaders without a majority resign, somebody with the
 best log is elected, everybody fetches, high watermarks move, leaders write a record: the lag rarely reads 0.
-The log of a replica is on its disk. The newest voter set in a log counts, committed or not. Every leader stamps with a
-clock of its own, which may jump. `kraft_api.py` has Kafka's order of checks, and its error codes.
+The log of a replica is on its disk. The newest voter set in a log counts, committed or not; without any, at
+kraft.version 0, the node ids of the configuration do, on whatever disk they run. Every leader stamps with a clock of
+its own, which may jump. `kraft_api.py` has Kafka's order of checks, and its error codes; so has `features_api.py`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Final
 
 from tests.simulation.clock import VirtualClock
-from tests.simulation.disk import Disk, Entry, Meta
+from tests.simulation.disk import Disk, Entry, Registration
+from tests.simulation.process import CONTROLLER, Process, Software
+from tests.simulation.releases import Levels, defaults, supported, why_not
 
 from kafka_quorum.model.ids import ClusterID, NodeID, ReplicaKey
 
@@ -19,55 +22,6 @@ ELECTION_S: Final = 1.0
 OBSERVER_FORGOTTEN_S: Final = 300.0
 CAUGHT_UP_WITHIN_S: Final = 3600.0
 """AddRaftVoter itself only asks that a newcomer has been at the log's end within the last hour."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Row:
-    """What a leader knows of another replica: moments, negative for never, and its own clock's stamps of them."""
-
-    end: int = 0
-    fetched_s: float = -1.0
-    caught_up_s: float = -1.0
-    fetched_ms: int = -1
-    caught_up_ms: int = -1
-    end_at_last_fetch: int = -1
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class Process:
-    """One controller process. `host` is what it advertises, `address` where it listens, `node` the machine."""
-
-    disk: Disk
-    meta: Meta
-    address: str
-    host: str
-    port: int
-    listener: str
-    node: str = ""
-    frozen: bool = False
-    slow: bool = False
-    """It fetches, and what it fetches is next to nothing."""
-    leads: bool = False
-    leader: "Process | None" = None
-    leaderless_since_s: float = 0.0
-    high_watermark: int = -1
-    epoch_start: int = 0
-    elected_s: float = 0.0
-    rows: dict[ReplicaKey, Row] = field(default_factory=dict)
-
-    @property
-    def key(self) -> ReplicaKey:
-        """The replica that runs."""
-        return ReplicaKey(node_id=self.meta.node_id, directory_id=self.meta.directory_id)
-
-    @property
-    def cluster_id(self) -> ClusterID:
-        """The cluster that it runs for."""
-        return self.meta.cluster_id
-
-    def row(self, key: ReplicaKey) -> Row:
-        """What this leader knows of a replica."""
-        return self.rows.setdefault(key, Row())
 
 
 class CannotStartError(Exception):
@@ -80,6 +34,7 @@ class KraftModel:
     def __init__(self, clock: VirtualClock) -> None:
         """Begin with nothing running."""
         self._clock = clock
+        self._started = 0
         self.processes: list[Process] = []
         self.ever_ran: set[ClusterID] = set()
         self.led_since_s: dict[ClusterID, float] = {}
@@ -96,13 +51,27 @@ class KraftModel:
     # Processes come and go
 
     def start(
-        self, disk: Disk, *, node_id: NodeID, address: str, host: str, port: int, listener: str, node: str = ""
+        self,
+        disk: Disk,
+        *,
+        node_id: NodeID,
+        address: str,
+        host: str,
+        port: int,
+        listener: str,
+        node: str = "",
+        as_: Software = CONTROLLER,
     ) -> Process:
-        """Start Kafka on a disk; it exits where meta.properties is missing or another node's."""
+        """Start Kafka on a disk; it exits where the disk, the release and the configuration do not go together."""
         if disk.meta is None:
             raise CannotStartError("No readable meta.properties files found")
         if disk.meta.node_id != node_id:
             raise CannotStartError(f"Stored node id {disk.meta.node_id} doesn't match previous node id {node_id}")
+        if disk.static and not disk.voter_set and not as_.static:
+            raise CannotStartError("kraft.version is 0, and controller.quorum.voters is empty: voters=[]")
+        if why := why_not(as_.release, disk.image.levels):
+            raise CannotStartError(why)
+        self._started += 1
         process = Process(
             disk=disk,
             meta=disk.meta,
@@ -111,6 +80,11 @@ class KraftModel:
             port=port,
             listener=listener,
             node=node,
+            release=as_.release,
+            static=frozenset(ReplicaKey(node_id=one, directory_id=None) for one in as_.static),
+            broker=as_.broker,
+            incarnation=f"process {self._started}",
+            started_s=self._clock.elapsed_s,
             leaderless_since_s=self._clock.elapsed_s,
         )
         disk.ran = True
@@ -164,9 +138,40 @@ class KraftModel:
             self._resign(running)
             self._elect(running)
             self.replicate(cluster_id)
+            self._end_too_old(running)
             for one in running:
                 if one.leads:
-                    one.disk.log.append(Entry(epoch=one.disk.epoch, what="no-op"))
+                    self._register([one, *(other for other in running if other.leader is one)], one)
+                    self.append(one, "no-op")
+
+    def _end_too_old(self, running: list[Process]) -> None:
+        """A process whose release does not support what it reads of levels ends at once."""
+        for one in running:
+            levels = one.committed.levels
+            if levels is one.vetted:
+                continue
+            one.failed = why_not(one.release, levels)
+            if one.failed:
+                self.stop(one)
+            one.vetted = levels
+
+    def _register(self, nodes: list[Process], leader: Process) -> None:
+        """Who runs and is not registered as it is registers, as soon as the leader knows what is committed."""
+        if leader.high_watermark < 0:
+            return
+        known = {one.incarnation for one in leader.disk.image.registered}
+        for node in nodes:
+            if node.incarnation not in known and node.high_watermark >= 0 and not node.failed:
+                self.append_registration(
+                    leader,
+                    Registration(
+                        node_id=node.meta.node_id,
+                        broker=node.broker,
+                        incarnation=node.incarnation,
+                        supported=supported(node.release),
+                        at_s=self.now_s,
+                    ),
+                )
 
     def replicate(self, cluster_id: ClusterID) -> None:
         """Everybody fetches, and the high watermarks move."""
@@ -205,31 +210,35 @@ class KraftModel:
 
     def _is_removed(self, leader: Process) -> bool:
         """A leader that is no voter any more leads until that is committed, and no longer."""
-        return leader.key not in leader.disk.voter_set and not self.uncommitted_change(leader)
+        return leader.known(leader.key) not in leader.voters and not self.uncommitted_change(leader)
 
     def _has_majority(self, leader: Process) -> bool:
         """Check-quorum: a majority has fetched within the timeout, or the leader is too young to know."""
         now_s = self._clock.elapsed_s
-        voters = leader.disk.voter_set
+        voters = leader.voters
         since_s = now_s - 1.5 * FETCH_TIMEOUT_S
         if (
             leader.elected_s > since_s or len(voters) == 1
         ):  # of a single voter no leader waits to hear, not even another
             return leader in self.processes
-        alive = {key for key in voters if key == leader.key or leader.row(key).fetched_s >= since_s}
+        own = leader.known(leader.key)
+        alive = {key for key in voters if key == own or leader.row(key).fetched_s >= since_s}
         return len(alive) > len(voters) // 2
 
     def _elect(self, running: list[Process]) -> None:
         now_s = self._clock.elapsed_s
         ranked = sorted(running, key=lambda one: (-one.disk.last_epoch, -one.disk.end, one.meta.node_id))
         for candidate in ranked:
-            voters = candidate.disk.voter_set
+            voters = candidate.voters
             waited = now_s - candidate.leaderless_since_s >= ELECTION_S
-            if candidate.leads or candidate.leader is not None or candidate.key not in voters or not waited:
+            if candidate.leads or candidate.leader is not None or not waited:
                 continue
-            votes = {one.key for one in running if one.key in voters and self._votes_for(one, candidate)}
+            if candidate.known(candidate.key) not in voters:
+                continue
+            asked = [one for one in running if candidate.known(one.key) in voters]
+            votes = [one for one in asked if self._votes_for(one, candidate)]
             if len(votes) > len(voters) // 2:
-                self._lead(candidate, [one for one in running if one.key in votes])
+                self._lead(candidate, votes)
 
     def _votes_for(self, voter: Process, candidate: Process) -> bool:
         if voter is candidate:
@@ -253,7 +262,10 @@ class KraftModel:
         leader.elected_s = now_s
         leader.rows = {}
         leader.epoch_start = leader.disk.end
-        leader.disk.log.append(Entry(epoch=epoch, what=f"leader {leader.key}"))
+        self.append(leader, f"leader {leader.key}")
+        if not leader.disk.image.levels:  # the first leader of all: what it was formatted with begins to hold
+            levels = leader.disk.levels or defaults(leader.release, static=leader.is_static)
+            self.append(leader, "features", levels=levels)
         self.led_since_s.setdefault(leader.cluster_id, now_s)
 
     def _fetch(self, follower: Process, leader: Process) -> None:
@@ -274,12 +286,13 @@ class KraftModel:
         elif row.end_at_last_fetch >= 0 and disk.end >= row.end_at_last_fetch and row.fetched_s > row.caught_up_s:
             row.caught_up_s, row.caught_up_ms = row.fetched_s, row.fetched_ms
         row.end, row.fetched_s, row.fetched_ms, row.end_at_last_fetch = disk.end, now_s, now_ms, source.end
+        row.directory = follower.meta.directory_id
         if not follower.slow:
             disk.log.extend(source.log[common:])
 
     def _advance(self, leader: Process) -> None:
-        voters = leader.disk.voter_set
-        ends = sorted((leader.disk.end if key == leader.key else leader.row(key).end for key in voters), reverse=True)
+        voters, own = leader.voters, leader.known(leader.key)
+        ends = sorted((leader.disk.end if key == own else leader.row(key).end for key in voters), reverse=True)
         reached = ends[len(voters) // 2] if ends else -1
         if reached > leader.epoch_start and reached > leader.high_watermark:
             leader.high_watermark = reached
@@ -312,10 +325,51 @@ class KraftModel:
 
     def is_caught_up(self, leader: Process, key: ReplicaKey, within_s: float) -> bool:
         """Whether a replica was at the log's end recently, by ground truth of this leader."""
-        return key == leader.key or self.fresh_within(leader.row(key).caught_up_s, within_s)
+        return leader.known(key) == leader.known(leader.key) or self.fresh_within(leader.row(key).caught_up_s, within_s)
+
+    # What a leader writes
+
+    def append(
+        self,
+        leader: Process,
+        what: str,
+        *,
+        voters: frozenset[ReplicaKey] | None = None,
+        levels: Levels | None = None,
+        registered: tuple[Registration, ...] | None = None,
+    ) -> None:
+        """Write one record; what it changes holds from there on, and nothing waits for it to be committed."""
+        log, image = leader.disk.log, leader.disk.image
+        if voters is not None:
+            image = replace(image, voters=voters)
+        if levels is not None:
+            image = replace(image, levels=levels, changed_at=len(log))
+        if registered is not None:
+            image = replace(image, registered=registered)
+        log.append(Entry(epoch=leader.disk.epoch, what=what, voters=voters, image=image))
 
     def append_voters(self, leader: Process, voters: frozenset[ReplicaKey]) -> bool:
         """Write a VotersRecord and replicate it; whether it was committed at once."""
-        leader.disk.log.append(Entry(epoch=leader.disk.epoch, what="voters", voters=voters))
+        self.append(leader, "voters", voters=voters)
         self.replicate(leader.cluster_id)
         return not self.uncommitted_change(leader)
+
+    def append_levels(self, leader: Process, levels: Levels, voters: frozenset[ReplicaKey] | None = None) -> bool:
+        """Write the finalized levels and replicate them; with `voters` the static quorum becomes dynamic."""
+        rows = {key: leader.row(key) for key in voters or ()}
+        self.append(leader, "features", voters=voters, levels=levels)
+        leader.rows |= rows
+        self.replicate(leader.cluster_id)
+        return leader.high_watermark > leader.disk.image.changed_at
+
+    def append_registration(self, leader: Process, new: Registration) -> None:
+        """Write a registration in the place of an older one of the same node."""
+        same = (new.broker, new.node_id)
+        others = (one for one in leader.disk.image.registered if (one.broker, one.node_id) != same)
+        registered = sorted((*others, new), key=lambda one: (not one.broker, one.node_id))
+        self.append(leader, f"registers {new}", registered=tuple(registered))
+
+    def levels_of(self, cluster_id: ClusterID) -> Levels:
+        """The finalized levels that are committed, by ground truth."""
+        done = self.committed.get(cluster_id)
+        return done[-1].image.levels if done else ()

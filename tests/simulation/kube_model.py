@@ -23,14 +23,8 @@ Items: TypeAlias = list[Json]
 
 _WITH_STATUS = frozenset({QUORUMS.plural, PODS.plural, CLAIMS.plural, BUDGETS.plural})
 _KINDS_BY_PLURAL = {QUORUMS.plural: QUORUMS}
-_SYSTEM_METADATA = (
-    "uid",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "generation",
-    "namespace",
-    "name",
-    "resourceVersion",
+_SYSTEM_METADATA = tuple(
+    "uid creationTimestamp deletionTimestamp generation namespace name resourceVersion".split()  # noqa: SIM905 - short
 )
 
 
@@ -159,14 +153,18 @@ class KubeModel:
     ) -> None:
         """Delete, at once or, where something still holds the object, by a mark that others finish."""
         old = self._require(resource, namespace, name)
-        wanted = {"uid": uid, "resourceVersion": resource_version}
-        _match(resource, old, {key: value for key, value in wanted.items() if value})
+        self.check(resource, old, uid=uid, resource_version=resource_version)
         if self._held(resource, old) and not ended:
             if "deletionTimestamp" not in old["metadata"]:
                 old["metadata"]["deletionTimestamp"] = self._clock.stamp()
                 self._store((resource.plural, namespace, name), old)
             return
         self.remove(resource, namespace, name)
+
+    def check(self, resource: ResourceType, found: Json, *, uid: str, resource_version: str | None) -> None:
+        """KubeConflict where an object is not the one, or not at the version, that a request names."""
+        wanted = {"uid": uid, "resourceVersion": resource_version}
+        _match(resource, found, {key: value for key, value in wanted.items() if value})
 
     # What the cluster does with the store
 

@@ -13,9 +13,21 @@ from typing import Final
 from tests.simulation.clock import SeededIds, VirtualClock
 from tests.simulation.disk import Content, Disk, Meta
 from tests.simulation.happened import Formatted, Happened, Shared, Started
-from tests.simulation.kraft_model import CannotStartError, KraftModel, Process
+from tests.simulation.kraft_model import CannotStartError, KraftModel
 from tests.simulation.kube_model import KubeModel, claims_of
 from tests.simulation.machines import Machines
+from tests.simulation.pod_words import (
+    accepts,
+    config_maps_of,
+    env_of,
+    initial_voters,
+    is_static_format,
+    levels_in,
+    properties_of,
+    release_of,
+    static_voters,
+)
+from tests.simulation.process import Process, Software
 from tests.simulation.volumes import Volumes
 
 from kafka_quorum.kube.protocol import CONFIG_MAPS, PODS, Json
@@ -66,6 +78,8 @@ class Kubelet:
         self._addresses = 0
         self.sandboxes: dict[str, Sandbox] = {}
         self.bad_images: tuple[str, ...] = ("typo",)
+        self.releases: dict[str, str] = {}
+        """What images hold, where it is not what their tags say."""
 
     def step(self) -> None:
         """Move every pod by one small step; pods that are gone from the store end first.
@@ -93,9 +107,9 @@ class Kubelet:
 
     def kill(self, sandbox: Sandbox) -> None:
         """The containers end; the disk keeps what they wrote so far."""
-        if sandbox.process is not None:
+        if sandbox.process is not None and not sandbox.process.failed:
             self._kraft.stop(sandbox.process)
-            sandbox.process = None
+        sandbox.process = None
         sandbox.stage = 0
 
     def lose_machine(self, node: str) -> None:
@@ -152,8 +166,7 @@ class Kubelet:
         """A sandbox, once every volume of the pod can be mounted."""
         metadata = pod["metadata"]
         namespace = metadata["namespace"]
-        maps = [v["configMap"]["name"] for v in pod["spec"]["volumes"] if "configMap" in v]
-        missing = [name for name in maps if self._kube.get(CONFIG_MAPS, namespace, name) is None]
+        missing = [name for name in config_maps_of(pod) if self._kube.get(CONFIG_MAPS, namespace, name) is None]
         claim_uid = self._volumes.claim_uid(namespace, claims_of(pod)[0])
         if missing or claim_uid is None or claim_uid not in self._volumes.by_claim:
             self._container(pod, {"waiting": {"reason": "ContainerCreating"}}, phase="Pending")
@@ -183,14 +196,14 @@ class Kubelet:
         container = pod["spec"]["containers"][0]
         if self._no_image(pod, sandbox, container["image"]):
             return
-        env, disk = _env(container), self._disk(sandbox)
+        env, disk = env_of(container), self._disk(sandbox)
         sandbox.stage += 1
         mine = disk.intent == env["KQ_INTENT"]
         match sandbox.stage:
             case 1:
                 self._container(pod, {"running": {"startedAt": self._clock.stamp()}}, phase="Running")
             case 2 if disk.content is Content.FORMATTED:
-                accepted = mine and _accepts(env, disk, any_directory=True)
+                accepted = mine and accepts(env, disk, any_directory=True)
                 self._report(pod, sandbox, env, accepted=accepted, said="formatted already" if accepted else "foreign")
             case 2 if disk.content is Content.PARTIAL and not mine:
                 self._report(pod, sandbox, env, accepted=False, said="files without meta.properties")
@@ -199,21 +212,25 @@ class Kubelet:
                 disk.intent = env["KQ_INTENT"]
             case 3:
                 disk.files = True
+            case 4 if is_static_format(container["command"]) != bool(self._static(pod)):
+                self._report(pod, sandbox, env, accepted=False, said="kafka-storage.sh ended with 1")
             case 4:
-                self._write_meta(sandbox, disk, env, container["command"])
+                self._write_meta(pod, sandbox, disk, env)
             case _:
                 self._report(pod, sandbox, env, accepted=True, said="formatted")
 
-    def _write_meta(self, sandbox: Sandbox, disk: Disk, env: dict[str, str], command: list[str]) -> None:
+    def _write_meta(self, pod: Json, sandbox: Sandbox, disk: Disk, env: dict[str, str]) -> None:
         """The tool's last act. What it writes follows from the arguments that it was given."""
-        voters: dict[ReplicaKey, None] = {}
-        if "--initial-controllers" in command:
-            voters = dict.fromkeys(_initial(command[command.index("--initial-controllers") + 1]))
+        container = pod["spec"]["containers"][0]
+        command, voters = container["command"], initial_voters(container["command"])
         node_id = NodeID(int(env["KQ_NODE_ID"]))
         given = next((key.directory_id for key in voters if key.node_id == node_id), None)
         directory = given or DirectoryID(uuid_from_bytes(self._ids.uuid_bytes()))
         disk.meta = Meta(cluster_id=ClusterID(env["KQ_CLUSTER_ID"]), node_id=node_id, directory_id=directory)
-        disk.voters, disk.initial, disk.ran = frozenset(voters), bool(voters), False
+        disk.voters, disk.initial, disk.ran = voters, bool(voters), False
+        disk.static = is_static_format(command)
+        if voters or disk.static:
+            disk.levels = levels_in(command, release_of(container["image"], self.releases))
         self._tell(
             Formatted(
                 namespace=sandbox.namespace,
@@ -223,8 +240,15 @@ class Kubelet:
                 key=ReplicaKey(node_id=node_id, directory_id=directory),
                 initial=disk.initial,
                 voters=disk.voters,
+                static=disk.static,
             )
         )
+
+    def _static(self, pod: Json) -> frozenset[NodeID]:
+        """The static voters in the configuration that a pod mounts."""
+        namespace, node_id = pod["metadata"]["namespace"], int(pod["metadata"]["labels"][LABEL_NODE])
+        maps = (self._kube.get(CONFIG_MAPS, namespace, name) for name in config_maps_of(pod))
+        return frozenset(voter for one in maps for voter in static_voters(properties_of(one, node_id)))
 
     def _report(self, pod: Json, sandbox: Sandbox, env: dict[str, str], *, accepted: bool, said: str) -> None:
         sandbox.done = True
@@ -254,22 +278,23 @@ class Kubelet:
 
     def _controller(self, pod: Json, sandbox: Sandbox) -> None:
         container = pod["spec"]["containers"][0]
+        if sandbox.process is not None and sandbox.process.failed:
+            self._died(pod, sandbox, env_of(container))
         if sandbox.process is not None or self._no_image(pod, sandbox, container["image"]):
             return
         if self._clock.elapsed_s < sandbox.retry_s:
             waiting: Json = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off restarting"}}
             self._row(pod, sandbox, waiting)
             return
-        env = _env(container)
+        env = env_of(container)
         sandbox.stage += 1
         if not sandbox.verified and sandbox.stage == 1:
             self._row(pod, sandbox, {"running": {"startedAt": self._clock.stamp()}})
             return
         disk = self._disk(sandbox)
-        if not (disk.content is Content.FORMATTED and _accepts(env, disk, any_directory=False)):
-            self._refuse(
-                pod, sandbox, self._ended(disk, env, accepted=False, said=f"found the disk {disk.content.value}")
-            )
+        if not (disk.content is Content.FORMATTED and accepts(env, disk, any_directory=False)):
+            said = f"found the disk {disk.content.value}"
+            self._refuse(pod, sandbox, self._ended(disk, env, accepted=False, said=said))
         elif not sandbox.verified:
             sandbox.verified, sandbox.stage, sandbox.said = True, 0, None
             self._row(pod, sandbox, {"waiting": {"reason": "PodInitializing"}})
@@ -289,6 +314,9 @@ class Kubelet:
                 port=port,
                 listener=LISTENER,
                 node=sandbox.node,
+                as_=Software(
+                    release=release_of(spec["containers"][0]["image"], self.releases), static=self._static(pod)
+                ),
             )
         except CannotStartError as error:
             self._refuse(pod, sandbox, self._ended(disk, env, accepted=False, said=str(error)))
@@ -305,6 +333,12 @@ class Kubelet:
             )
         )
         self._row(pod, sandbox, {"running": {"startedAt": self._clock.stamp()}}, phase="Running")
+
+    def _died(self, pod: Json, sandbox: Sandbox, env: dict[str, str]) -> None:
+        """Kafka has ended by itself, and the container is to start again."""
+        said = sandbox.process.failed if sandbox.process else ""
+        sandbox.process = None
+        self._refuse(pod, sandbox, self._ended(self._disk(sandbox), env, accepted=False, said=said))
 
     def _refuse(self, pod: Json, sandbox: Sandbox, ended: Json) -> None:
         sandbox.stage, sandbox.said = 0, ended
@@ -365,24 +399,3 @@ class Kubelet:
         for claim, pods in users.items():
             if len(pods) > 1:
                 self._tell(Shared(claim=claim, pods=tuple(sorted(pods))))
-
-
-def _env(container: Json) -> dict[str, str]:
-    return {row["name"]: row.get("value", "") for row in container["env"]}
-
-
-def _accepts(env: dict[str, str], disk: Disk, *, any_directory: bool) -> bool:
-    """What the scripts compare: cluster, node, and the directory id where one is expected."""
-    if disk.meta is None or (disk.meta.cluster_id, str(disk.meta.node_id)) != (env["KQ_CLUSTER_ID"], env["KQ_NODE_ID"]):
-        return False
-    expected = env["KQ_DIRECTORY_ID"]
-    return disk.meta.directory_id == expected or (any_directory and not expected)
-
-
-def _initial(text: str) -> list[ReplicaKey]:
-    keys = []
-    for entry in text.split(","):
-        node_id, _, rest = entry.partition("@")
-        directory = rest.rsplit(":", 1)[1]
-        keys.append(ReplicaKey(node_id=NodeID(int(node_id)), directory_id=DirectoryID(directory)))
-    return keys

@@ -4,40 +4,39 @@ A voter change is judged as it is decided on, by what is true at that moment: kn
 newcomer counts as the guards count it. What a late request does is Kafka's to refuse; records are never lost by it.
 """
 
-from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from tests.simulation.happened import AddSent, ClaimDeleted, PodDeleted, RemoveSent
-from tests.simulation.kraft_model import Process
+from tests.simulation.feature_rules import quorum_of
+from tests.simulation.glances import RECENT_S
+from tests.simulation.happened import AddSent, ClaimDeleted, Fail, PodDeleted, RemoveSent
+from tests.simulation.process import Process
+from tests.simulation.roll_rules import RollRules
+from tests.simulation.spoken import changed_meanwhile, resource_of
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import PODS, QUORUMS, Json
+from kafka_quorum.kube.protocol import PODS, Json
 from kafka_quorum.model.ids import DirectoryID, ReplicaKey
 
-RECENT_S: Final = 5.0
-"""How old the operator's knowledge of who is caught up may be: a look of two seconds, and the fetch timeout."""
 _PAIR: Final = 2
 _JUST_NOW_S: Final = 1.0
 FORMATTER: Final = "formatter"
 _ROLE, _NODE_ID = "kafkaquorum.io/role", "kafkaquorum.io/node-id"
 
-Fail = Callable[[str, str], None]
-
 
 class MembershipRules:
     """Judges requests of the operator that take something from a quorum, or add to it."""
 
-    def __init__(self, world: World, fail: Fail) -> None:
-        """Judge by this world, and tell `fail` the rule and what happened."""
-        self._world, self._fail = world, fail
+    def __init__(self, world: World, rolls: RollRules, fail: Fail) -> None:
+        """Judge by this world, and tell `fail` the rule and what happened; restarts are for `rolls`."""
+        self._world, self._rolls, self._fail = world, rolls, fail
 
     def added(self, event: AddSent) -> None:
         """AddRaftVoter, as it is sent."""
         leader = self._leader(event.endpoint.host, event.endpoint.port)
         if leader is None:
             return
-        target, voters = event.request.voter, leader.disk.voter_set
+        target, voters = event.request.voter, leader.voters
         if self._world.kraft.uncommitted_change(leader):
             self._fail("4", f"{target} is added while another voter change is uncommitted")
         if target in voters:
@@ -55,7 +54,7 @@ class MembershipRules:
         leader = self._leader(event.endpoint.host, event.endpoint.port)
         if leader is None:
             return
-        target, voters = event.request.voter, leader.disk.voter_set
+        target, voters = event.request.voter, leader.voters
         if self._world.kraft.uncommitted_change(leader):
             self._fail("4", f"{target} is removed while another voter change is uncommitted")
         if target not in voters:
@@ -86,24 +85,31 @@ class MembershipRules:
     def pod_deleted(self, event: PodDeleted, retired: AbstractSet[DirectoryID]) -> None:
         """The operator stopped a pod in which a voter may run: a restart, or the end of one of the `retired`."""
         process = event.process
-        if process is None:
+        if process is None or process.failed:
+            return
+        if process.key.directory_id not in retired and not self._hands_over(event, process):
+            self._rolls.stopped(event, process)
+        if process.key.directory_id not in retired:
             return
         leader = self._world.kraft.leader_of(process.cluster_id)
-        voters = leader.disk.voter_set if leader is not None else process.disk.voter_set
-        if process.key not in voters:
+        voters = (leader or process).voters
+        if (leader or process).known(process.key) not in voters:
             return
         if leader is None:
             self._fail("3", f"pod {event.name} is stopped, a voter, and there is no leader")
             return
-        others = self._caught_up(leader, voters - {process.key})
-        if process is leader and len(voters) == _PAIR and self._may_interrupt(leader):
-            if not others:
-                self._fail("3", f"pod {event.name} is to hand over, and the other voter is not caught up")
-            return
+        others = self._caught_up(leader, voters - {leader.known(process.key)})
         if len(others) <= len(voters) // 2:
             self._fail("3", f"pod {event.name} is stopped, and {len(others)} of {len(voters)} voters are caught up")
-        if process.key.directory_id not in retired:
-            self._fail("5", f"pod {event.name} of voter {process.key} is stopped while its Kafka runs")
+
+    def _hands_over(self, event: PodDeleted, process: Process) -> bool:
+        """Whether the leader of a pair is restarted to be removed; nothing else restarts it so, and not too early."""
+        leader = self._world.kraft.leader_of(process.cluster_id)
+        if leader is not process or len(leader.voters) != _PAIR or not self._may_interrupt(leader):
+            return False
+        if not self._caught_up(leader, leader.voters - {leader.known(leader.key)}):
+            self._fail("3", f"pod {event.name} is to hand over, and the other voter is not caught up")
+        return True
 
     def retired(self, directories: AbstractSet[DirectoryID], kept: AbstractSet[int]) -> None:
         """The record gives up disks of controllers that it keeps: none of them may run, and fetch, at that moment."""
@@ -124,17 +130,18 @@ class MembershipRules:
             return
         cluster_id = disk.meta.cluster_id if disk.meta else None
         committed = self._world.kraft.committed.get(cluster_id, []) if cluster_id else []
-        current = [one.disk.voter_set for one in self._world.kraft.processes if one.leads and one.disk is not disk]
+        current = [one.voters for one in self._world.kraft.processes if one.leads and one.disk is not disk]
         known = next(iter(current), disk.voters)
-        voters = next((entry.voters for entry in reversed(committed) if entry.voters is not None), known)
-        if disk.key in voters or any(disk.key in one for one in current):
+        told = committed[-1].image.voters if committed else None
+        voters = known if told is None else told
+        if _votes(disk.key, voters) or any(_votes(disk.key, one) for one in current):
             self._fail("6", f"claim {event.name} is deleted, and its replica {disk.key} is a voter")
         if not disk.ran:
             return
         others = (volume.disk for volume in self._world.volumes.by_claim.values() if volume.disk is not disk)
         processes = (one.disk for one in self._world.kraft.processes if one.disk is not disk)
         reached = len(committed) - int(4 * RECENT_S)
-        if not any(other.end >= reached and other.key in voters for other in (*others, *processes)):
+        if not any(other.end >= reached and other.key and _votes(other.key, voters) for other in (*others, *processes)):
             self._fail("6", f"claim {event.name} is deleted, and no other disk has what is committed")
 
     def _leader(self, host: str, port: int) -> Process | None:
@@ -155,13 +162,13 @@ class MembershipRules:
         if not self._healthy(leader, target) or not self._has_pod(leader, target):
             return False
         others = [key for key in leader.rows if key not in (target, leader.key) and self._healthy(leader, key)]
-        return bool(others) or self._wanted(leader) <= len(leader.disk.voter_set) + 1
+        return bool(others) or self._wanted(leader) <= len(leader.voters) + 1
 
     def _has_pod(self, leader: Process, key: ReplicaKey) -> bool:
         for pod in self._world.kube.all(PODS):
             labels, ours = (
                 pod["metadata"]["labels"],
-                {"kafkaquorum.io/quorum": _quorum(leader), _NODE_ID: str(key.node_id)},
+                {"kafkaquorum.io/quorum": quorum_of(leader), _NODE_ID: str(key.node_id)},
             )
             if ours.items() <= labels.items() and labels[_ROLE] != FORMATTER:
                 return "deletionTimestamp" not in pod["metadata"]
@@ -169,8 +176,7 @@ class MembershipRules:
 
     def _resource(self, leader: Process) -> Json:
         """The resource of a leader's quorum; empty if it is gone."""
-        bodies = (body for body in self._world.kube.all(QUORUMS) if body["metadata"]["name"] == _quorum(leader))
-        return next(bodies, {})
+        return resource_of(self._world, quorum_of(leader))
 
     def _controllers(self, leader: Process) -> Json:
         body = self._resource(leader)
@@ -186,16 +192,15 @@ class MembershipRules:
 
     def _changed_meanwhile(self, leader: Process) -> bool:
         """Whether the spec is another one by now than the operator has told of."""
-        body = self._resource(leader)
-        told = (body.get("status") or {}).get("observedGeneration")
-        return not body or bool(told != body["metadata"]["generation"])
+        return changed_meanwhile(self._world, quorum_of(leader))
 
     def _wanted(self, leader: Process) -> int:
         return int(self._controllers(leader).get("replicas", 0))
 
 
-def _quorum(leader: Process) -> str:
-    return leader.host.rsplit(f"-{leader.meta.node_id}.", 1)[0]
+def _votes(key: ReplicaKey, voters: AbstractSet[ReplicaKey]) -> bool:
+    """Whether a replica is a voter: a static one is its node id, on any disk."""
+    return bool({key, ReplicaKey(node_id=key.node_id, directory_id=None)} & voters)
 
 
 def retired_in(record: Json) -> frozenset[DirectoryID]:

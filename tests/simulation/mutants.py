@@ -21,7 +21,7 @@ from typing import Final
 from tests.simulation.driver import Run
 from tests.simulation.explore import any_replay, runs_of
 from tests.simulation.mutations import MUTANTS, Mutant
-from tests.simulation.storm import Weathered
+from tests.simulation.weather import Weathered
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 _LIMIT_S: Final = 1800

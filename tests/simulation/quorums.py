@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 from tests.simulation.clock import VirtualClock
 from tests.simulation.disk import Disk, Meta
-from tests.simulation.kraft_model import KraftModel, Process
+from tests.simulation.kraft_model import KraftModel
+from tests.simulation.process import Process
 
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, uuid_from_bytes
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from tests.simulation.faults import Loss
 from tests.simulation.invariants import Checker
+from tests.simulation.release_scenarios import RELEASES
 from tests.simulation.scenes import (
     Scenario,
     Turn,
@@ -321,4 +322,4 @@ FURTHER: Final = (
     ),
 )
 
-ALL: Final = (*EXHAUSTIVE, *MEMBERSHIP, *FURTHER)
+ALL: Final = (*EXHAUSTIVE, *MEMBERSHIP, *FURTHER, *RELEASES)

@@ -5,7 +5,7 @@ A scenario is a resource and a list of turns: when its condition holds, a turn a
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from tests.simulation.accidents import happen
 from tests.simulation.faults import Accident, Loss
@@ -16,24 +16,36 @@ from tests.simulation.world import World
 
 from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS, SERVICES, Json
 
+When: TypeAlias = Callable[[World], bool]
+Act: TypeAlias = Callable[[World, Checker], None]
+
+
+def anywhere(_: World) -> str:
+    """Nothing more is asked of an ending."""
+    return ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """Something somebody does once `when` holds."""
 
     what: str
-    when: Callable[[World], bool]
-    act: Callable[[World, Checker], None]
+    when: When
+    act: Act
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A quorum's spec, what happens to it, and where it ends without faults: Ready, or `ends` as the reason."""
+    """A quorum's spec, what happens to it, and where it ends without faults: Ready, or `ends` as the reason.
+
+    `holds` says what is not as it is to be then, by ground truth; an empty text if all is.
+    """
 
     name: str
     spec: Json
     turns: tuple[Turn, ...] = ()
     ends: str = "Ready"
+    holds: Callable[[World], str] = anywhere
     exhaustive: bool = False
     """Whether every call of it is struck by every fault; the others only reach what the exhaustive ones cannot."""
 
@@ -188,7 +200,7 @@ def one_of(world: World, who: str) -> int:
     """The node id of the leader, of the highest follower, or of the lowest controller."""
     leaders = [process for process in world.kraft.processes if process.leads]
     leader = max(leaders, key=lambda process: process.disk.epoch, default=world.kraft.processes[0])
-    ids = sorted(key.node_id for key in leader.disk.voter_set)
+    ids = sorted(key.node_id for key in leader.voters)
     match who:
         case "leader":
             return leader.meta.node_id

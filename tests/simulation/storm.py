@@ -9,148 +9,52 @@ the target changes. The same seed is the same storm.
 import asyncio
 import random
 from collections import Counter
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from typing import Final
 
 from tests.simulation.accidents import can_lose, happen, heal
-from tests.simulation.clock import SeededIds, VirtualClock, VirtualLoop
-from tests.simulation.driver import KEY, NODE_IDS, NOTICED_STEPS, QUIET_STEPS, Make, Operator, count, real
-from tests.simulation.edges import CrashedError, KafkaEdge, KubeEdge, Life, Wire
-from tests.simulation.endings import Ending, is_doomed, judge
-from tests.simulation.faults import FINAL_LOSSES, Accident, Call, Loss, Strike
-from tests.simulation.invariants import Checker, Violation
+from tests.simulation.clock import SeededIds, VirtualLoop
+from tests.simulation.driver import KEY, NODE_IDS, NOTICED_STEPS, QUIET_STEPS, Make, count, real
+from tests.simulation.edges import CrashedError, Life
+from tests.simulation.endings import is_doomed, judge
+from tests.simulation.faults import FINAL_LOSSES, Accident, Loss
+from tests.simulation.invariants import Checker
+from tests.simulation.kafka_edge import KafkaEdge
+from tests.simulation.kube_edge import KubeEdge
 from tests.simulation.kube_model import Written
 from tests.simulation.place import NAME, NAMESPACE
 from tests.simulation.scenes import Scenario, applies, condition, is_ready, spec_of
+from tests.simulation.weather import Hand, OwnClock, StormWire, Weather, Weathered
 from tests.simulation.world import World
 
 from kafka_quorum.errors import OperatorError
 from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.names import LABEL_QUORUM
-from kafka_quorum.reconcile import PassResult
 
 CALM_STEPS: Final = 1500
 """Within so many steps after the last fault the quorum is whole."""
 _HOPS: Final = 10
 """So many turns of the event loop bring every task to its next gate."""
 _EXCUSED_S: Final = 10.0
-_CHANGES: Final = ("AddRaftVoter", "RemoveRaftVoter")
-_LATE: Final = (Strike.LATE_EFFECT, Strike.LONG_AFTER, Strike.DOUBLED)
 _LATEST_S: Final = 20.0
 _HOUR_S: Final = 3600.0
-
-
-class OwnClock:
-    """An operator's clock: its wall time may be off, its monotonic time is the world's."""
-
-    def __init__(self, clock: VirtualClock) -> None:
-        """Right at first."""
-        self._clock = clock
-        self.off_s = 0.0
-
-    def now(self) -> datetime:
-        """Wall time as this machine has it."""
-        return self._clock.now() + timedelta(seconds=self.off_s)
-
-    def monotonic(self) -> float:
-        """Monotonic seconds."""
-        return self._clock.monotonic()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weather:
-    """What a storm is like: chances for a call, and for a step of the world."""
-
-    steps: int
-    operators: int
-    strike: float
-    accident: float
-    crash: float
-    suspend: float
-    cut: float
-    change: float
-    losses: int
-    """How many disks may be lost for good."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Hand:
-    """One operator in a storm: its incarnation, its pass, and the calls of it that wait for their turn."""
-
-    clock: OwnClock
-    life: Life = field(default_factory=Life)
-    operator: Operator | None = None
-    task: asyncio.Task[PassResult] | None = None
-    waiting: list[asyncio.Future[None]] = field(default_factory=list)
-    due_s: float = 0.0
-    woken: bool = True
-    asleep_until_s: float = 0.0
-
-
-class StormWire(Wire):
-    """Strikes calls by chance."""
-
-    chance: float = 0.0
-    draw: random.Random
-    late: bool = False
-    """Whether a voter change was struck that will have its effect late."""
-
-    def strike(self, call: Call) -> Strike | None:
-        """Count a call, and draw what happens to it."""
-        self.calls.append(call)
-        if self.chance <= 0 or self.draw.random() >= self.chance:
-            return None
-        # Slowness is what the storm itself makes, and a crash may come before any call.
-        strike = self.draw.choice([*(one for one in call.strikes() if one is not Strike.SLOW), Strike.CRASH_BEFORE])
-        self.late = self.late or (call.verb in _CHANGES and strike in _LATE)
-        self.struck = True
-        self.strikes[strike.value] += 1
-        return strike
-
-    strikes: Counter[str]
-
-
-@dataclass(slots=True, kw_only=True)
-class Weathered:
-    """What became of a storm."""
-
-    seed: int
-    ending: Ending
-    events: int
-    steps: int
-    passes: int
-    violations: list[Violation]
-    tolerated: Counter[str]
-    actions: Counter[str]
-    verdicts: Counter[str]
-    faults: Counter[str]
-
-    @property
-    def ok(self) -> bool:
-        """No rule was broken, and the ending is an honest one."""
-        return not self.violations and self.ending.honest
-
-    @property
-    def replay(self) -> str:
-        """What replays this storm."""
-        return f"storm/{self.seed}"
 
 
 class Storm:
     """One storm."""
 
+    kind = "storm"
+
     def __init__(self, seed: int, *, make: Make = real) -> None:
         """Draw the weather and the quorum that it comes over."""
         self._seed, self._make = seed, make
-        self._draw = random.Random(seed)
+        self.draw = random.Random(seed)
         self.world = World()
         self.checker = Checker(self.world)
         self.checker.excused = self._excused
         self._weather = self._forecast()
-        self._spec = self._first_spec()
+        self._spec = self.first_spec()
         self._wire = StormWire(world=self.world)
-        self._wire.draw, self._wire.chance, self._wire.strikes = self._draw, self._weather.strike, Counter()
+        self._wire.draw, self._wire.chance, self._wire.strikes = self.draw, self._weather.strike, Counter()
         self._loop = VirtualLoop(self.world.clock)
         self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end unheard
         self._ids = SeededIds(seed + 1000)  # never the sequence of the kubelet
@@ -160,7 +64,7 @@ class Storm:
         self._excused_until_s = 0.0
         self._actions: Counter[str] = Counter()
         self._verdicts: Counter[str] = Counter()
-        self._faults: Counter[str] = Counter()
+        self.faults: Counter[str] = Counter()
         self._raging = True
         self.world.kube.watchers.append(self._watch)
 
@@ -171,7 +75,7 @@ class Storm:
         finally:
             self._loop.close()
         scenario = Scenario(name="storm", spec=self._spec)
-        self._faults.update(self._wire.strikes)
+        self.faults.update(self._wire.strikes)
         return Weathered(
             seed=self._seed,
             ending=judge(self.world, self.checker, scenario, settled=self._settled()),
@@ -182,13 +86,14 @@ class Storm:
             tolerated=self.checker.tolerated,
             actions=self._actions,
             verdicts=self._verdicts,
-            faults=self._faults,
+            faults=self.faults,
+            kind=self.kind,
         )
 
     # What is drawn at first
 
     def _forecast(self) -> Weather:
-        draw = self._draw
+        draw = self.draw
         rough = draw.choice((0.3, 1.0, 2.0))
         return Weather(
             steps=draw.randint(120, 320),
@@ -202,10 +107,11 @@ class Storm:
             losses=draw.choice((0, 1, 2, 3)),
         )
 
-    def _first_spec(self) -> Json:
-        fate = {"retentionPolicy": {"whenScaled": self._draw.choice(("Delete", "Retain"))}}
-        replicas = self._draw.choice((1, 1, 2, 3, 3, 3, 4, 5))
-        mode = self._draw.choice(("InitialControllers", "InitialControllers", "Standalone"))
+    def first_spec(self) -> Json:
+        """What it begins with."""
+        fate = {"retentionPolicy": {"whenScaled": self.draw.choice(("Delete", "Retain"))}}
+        replicas = self.draw.choice((1, 1, 2, 3, 3, 3, 4, 5))
+        mode = self.draw.choice(("InitialControllers", "InitialControllers", "Standalone"))
         return spec_of(mode, replicas, controllers={"storage": fate})
 
     def _hand(self) -> Hand:
@@ -233,14 +139,15 @@ class Storm:
         applies(self._spec)(self.world, self.checker)
         while self.world.steps < self._weather.steps and not self.checker.violations:
             await self._event()
-        self._calm_down()
+        self.calm()
         last = self.world.steps + CALM_STEPS
         while self.world.steps < last and not self._settled() and not self.checker.violations:
             await self._event()
         for hand in self._hands:
             await self._kill(hand)
 
-    def _calm_down(self) -> None:
+    def calm(self) -> None:
+        """The storm is over: nothing goes wrong from now on."""
         self._raging = False
         self._ready_steps = self._quiet_steps = 0
         self._wire.chance = 0.0
@@ -259,14 +166,14 @@ class Storm:
             if hand.task is None and (hand.woken or now_s >= hand.due_s):
                 self._begin(hand)
         ready = [hand for hand in awake if hand.task is not None]
-        if not ready or self._draw.random() < 0.1:
+        if not ready or self.draw.random() < 0.1:
             await self._step()
             return
-        hand = self._draw.choice(ready)
+        hand = self.draw.choice(ready)
         await self._hop()
         hand.waiting = [turn for turn in hand.waiting if not turn.done()]  # without calls that were given up
         if hand.waiting:
-            hand.waiting.pop(self._draw.randrange(len(hand.waiting))).set_result(None)
+            hand.waiting.pop(self.draw.randrange(len(hand.waiting))).set_result(None)
             await self._hop()
         if self._wire.late:
             self._wire.late = False
@@ -360,41 +267,41 @@ class Storm:
     # What strikes
 
     async def _rage(self) -> None:
-        weather, draw, now_s = self._weather, self._draw, self.world.clock.elapsed_s
+        weather, draw, now_s = self._weather, self.draw, self.world.clock.elapsed_s
         if draw.random() < weather.accident:
             self._accident()
         if draw.random() < weather.change:
-            self._change()
+            self.change()
         hand = draw.choice(self._hands)
         if draw.random() < weather.crash:
-            self._faults["crash"] += 1
+            self.faults["crash"] += 1
             await self._kill(hand)
             self._restart(hand)
         if draw.random() < weather.suspend:
-            self._faults["suspended"] += 1
+            self.faults["suspended"] += 1
             hand.asleep_until_s = now_s + draw.choice((2.0, 10.0, 60.0, 180.0))
             self._excused_until_s = max(self._excused_until_s, hand.asleep_until_s + _EXCUSED_S)
         if draw.random() < weather.cut:
-            self._faults["operator-cut"] += 1
+            self.faults["operator-cut"] += 1
             hand.life.unreached ^= {draw.choice(("kube", "kafka"))}
             hand.woken = True
         if draw.random() < weather.crash / 4:
-            self._faults["operator-clock"] += 1
+            self.faults["operator-clock"] += 1
             hand.clock.off_s += draw.choice((-_HOUR_S, _HOUR_S))
 
     def _accident(self) -> None:
         """Something is lost; a disk only while the storm may still lose one, and seldom one too many."""
-        loss, node_id = self._draw.choice(list(Loss)), self._draw.choice(NODE_IDS)
+        loss, node_id = self.draw.choice(list(Loss)), self.draw.choice(NODE_IDS)
         if not can_lose(self.world, loss, node_id):
             return
         if loss in FINAL_LOSSES:
-            if self._faults["final"] >= self._weather.losses:
+            if self.faults["final"] >= self._weather.losses:
                 return
-            if self._spares() < 1 and self._draw.random() < 0.9:
+            if self._spares() < 1 and self.draw.random() < 0.9:
                 return
-            self._faults["final"] += 1
+            self.faults["final"] += 1
         if happen(self.world, Accident(step=0, loss=loss, node_id=node_id)):
-            self._faults[loss.value] += 1
+            self.faults[loss.value] += 1
 
     def _spares(self) -> int:
         """How many voters could lose their disks now, and the quorum still come back."""
@@ -406,11 +313,12 @@ class Storm:
         alive = {one.key for one in processes if not one.frozen and not one.slow} & voters
         return len(alive) - (len(voters) // 2 + 1)
 
-    def _change(self) -> None:
-        self._faults["target"] += 1
-        count = self._draw.choice((1, 2, 3, 3, 4, 5))
-        if self._draw.random() < 0.3:
-            ids = sorted(self._draw.sample(NODE_IDS, count))
+    def change(self) -> None:
+        """Somebody wants other controllers."""
+        self.faults["target"] += 1
+        count = self.draw.choice((1, 2, 3, 3, 4, 5))
+        if self.draw.random() < 0.3:
+            ids = sorted(self.draw.sample(NODE_IDS, count))
             applies({"controllers": {"replicas": count, "nodeIDs": ids}})(self.world, self.checker)
         else:
             applies({"controllers": {"replicas": count, "nodeIDs": None}})(self.world, self.checker)

@@ -12,13 +12,12 @@ from tests.simulation.happened import (
     Created,
     Formatted,
     Happened,
-    PodDeleted,
     RemoveSent,
     Shared,
     Started,
 )
 from tests.simulation.invariants import Checker
-from tests.simulation.kraft_model import Process
+from tests.simulation.process import Process
 from tests.simulation.quorums import CLUSTER, disk, key
 from tests.simulation.world import World
 
@@ -239,15 +238,6 @@ def test_removing_during_another_change_is_noticed() -> None:
     world.kraft.append_voters(leader, leader.disk.voter_set | {key(3003)})
     world.tell(removal(leader, key(3003)))
     assert "4" in rules(checker)
-
-
-def test_stopping_a_voter_is_noticed() -> None:
-    """Nothing restarts a controller that runs; one of two takes the majority with it besides."""
-    for node_ids, broken in (((3000, 3001, 3002), {"5"}), ((3000, 3001), {"3", "5"})):
-        world, checker, processes, leader = whole(*node_ids)
-        follower = next(one for one in processes if one is not leader)
-        world.tell(PodDeleted(namespace="kafka", quorum="demo", name="p", process=follower))
-        assert rules(checker) == broken
 
 
 def test_a_retired_disk_that_runs_is_noticed() -> None:

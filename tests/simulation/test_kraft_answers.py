@@ -17,7 +17,7 @@ from tests.live.answers import (
     Voter,
 )
 from tests.simulation.kraft_api import ModelControllers
-from tests.simulation.kraft_model import Process
+from tests.simulation.process import Process
 from tests.simulation.quorums import CLUSTER, Quorum, key
 
 from kafka_quorum.errors import KafkaRefused

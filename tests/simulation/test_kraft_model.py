@@ -2,7 +2,8 @@
 
 import pytest
 from tests.simulation.kraft_api import ModelControllers
-from tests.simulation.kraft_model import CannotStartError, Process
+from tests.simulation.kraft_model import CannotStartError
+from tests.simulation.process import Process
 from tests.simulation.quorums import CLUSTER, Quorum, disk, key
 
 from kafka_quorum.errors import KafkaRefused, KafkaUnreachable

@@ -2,8 +2,8 @@
 
 from tests.simulation.bodies import NS, make, pod, prepare, steps
 from tests.simulation.kraft_api import ModelControllers
-from tests.simulation.kraft_model import Process
 from tests.simulation.machines import EVICT_S, GRACE_S
+from tests.simulation.process import Process
 from tests.simulation.quorums import Quorum, key
 from tests.simulation.world import STEP_S, World
 

@@ -7,6 +7,7 @@ happen, and when, is in `faults.py`.
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from tests.simulation.brokers import Brokers
 from tests.simulation.clock import VirtualClock
 from tests.simulation.happened import Happened
 from tests.simulation.kraft_model import KraftModel
@@ -38,6 +39,7 @@ class World:
         self.clock = VirtualClock()
         self.kube = KubeModel(self.clock)
         self.kraft = KraftModel(self.clock)
+        self.brokers = Brokers(self.kraft)
         self.volumes = Volumes(self.kube, self.tell)
         self.machines = Machines(self.kube, self.clock)
         self.kubelet = Kubelet(self.kube, self.kraft, self.clock, self.volumes, self.tell, self.machines)
@@ -70,7 +72,8 @@ class World:
             (one.key, one.leads, one.high_watermark >= 0, one.disk.voter_set, self.kraft.uncommitted_change(one))
             for one in self.kraft.processes
         )
-        return len(self.kube.writes), disks, processes
+        features = tuple((one.release, one.disk.image.levels) for one in self.kraft.processes)
+        return len(self.kube.writes), disks, processes, features
 
     def machine_of(self, namespace: str, quorum: str, node_id: int) -> str:
         """The machine of a controller: its pod's, else its volume's; empty if it has none."""

@@ -15,13 +15,14 @@ from kio.schema.update_features.v2 import UpdateFeaturesResponse as UpdateFeatur
 from kio.serial import entity_reader
 from kio.static.primitive import i16, i32Timedelta
 from kio.static.protocol import RequestPayload
+from tests.wire.captures import Capture, capture
 from tests.wire.fakes import ALL_VERSIONS, Do, FakeServer, answer_to, api_versions
-from tests.wire.test_admin import QUICK, asking, saying
+from tests.wire.test_admin import QUICK, asking, replay, saying
 
 from kafka_quorum.errors import Fault, KafkaProtocolError, KafkaRefused, KafkaUnreachable, KafkaVersionUnsupported
 from kafka_quorum.model.ids import NodeID, uuid_to_bytes
-from kafka_quorum.model.quorum import FeatureRange, FeatureStep, RegisterController, UpdateFeature
-from kafka_quorum.wire import codec
+from kafka_quorum.model.quorum import FeatureRange, FeatureStep, Listener, RegisterController, UpdateFeature
+from kafka_quorum.wire import codec, messages
 from kafka_quorum.wire.unregister import UnregisterControllerRequest, UnregisterControllerResponse
 
 AT_ONCE = i32Timedelta.parse(timedelta(0))
@@ -31,6 +32,7 @@ DISABLE = replace(RAISE, step=FeatureStep(name="group.version", level=0, downgra
 GHOST = RegisterController(
     node_id=NodeID(3004),
     incarnation_id="4NzCPCh0-NjryzFRTLtDLQ",
+    listeners=(Listener(name="CONTROLLER", host="demo-controller-3004", port=9093),),
     supported=(FeatureRange(name="metadata.version", min_level=7, max_level=33),),
 )
 TOO_OLD = "Invalid update version 28 for feature metadata.version. Broker 2 only supports versions 1-21"
@@ -168,7 +170,7 @@ async def test_a_level_that_does_not_fit_is_not_sent() -> None:
 
 
 async def test_register_controller() -> None:
-    """The removed controller's id and ranges are sent, without listeners: nobody is to connect to it."""
+    """The removed controller's id, listener and ranges are sent: without a listener nobody would find it again."""
     answer = ControllerRegistrationResponse(throttle_time=AT_ONCE, error_code=ErrorCode.none, error_message=None)
     async with asking(server := saying(answer)) as controllers:
         await controllers.register_controller(server.endpoint, GHOST)
@@ -176,7 +178,8 @@ async def test_register_controller() -> None:
     assert isinstance(request, ControllerRegistrationRequest)
     assert request.controller_id == 3004
     assert request.incarnation_id == uuid.UUID(bytes=uuid_to_bytes(GHOST.incarnation_id))
-    assert request.listeners == ()
+    (listener,) = request.listeners
+    assert (listener.name, listener.host, listener.port) == ("CONTROLLER", "demo-controller-3004", 9093)
     assert not request.zk_migration_ready
     (feature,) = request.features
     assert (feature.name, feature.min_supported_version, feature.max_supported_version) == ("metadata.version", 7, 33)
@@ -237,3 +240,71 @@ async def test_a_server_that_cannot_unregister_is_not_asked_to() -> None:
         with pytest.raises(KafkaVersionUnsupported, match="knows no version of it"):
             await controllers.unregister_controller(server.endpoint, NodeID(3004))
     assert server.api_keys == [18]
+
+
+def update_of(real: Capture) -> UpdateFeature:
+    """What a capture's truth says was asked."""
+    name, level, downgrade = real.truth["step"]
+    return UpdateFeature(
+        step=FeatureStep(name=name, level=level, downgrade=downgrade),
+        validate_only=real.truth["validate_only"],
+        timeout_ms=real.truth["timeout_ms"],
+    )
+
+
+@pytest.mark.parametrize("name", ["update_features_v1_refused", "update_features_v2_refused", "update_features_v2"])
+def test_updates_are_encoded_as_a_real_server_took_them(name: str) -> None:
+    """Both versions come out byte by byte."""
+    real = capture(name)
+    request = messages.update_features_request(update_of(real), real.version)
+    assert codec.encode_request(request, real.correlation_id) == real.request
+
+
+def test_registrations_are_encoded_as_a_real_server_took_them() -> None:
+    """So do a registration in another's place, and its end."""
+    real = capture("controller_registration_v0")
+    listener, supported = real.truth["listener"], real.truth["supported"]
+    body = RegisterController(
+        node_id=NodeID(real.truth["node_id"]),
+        incarnation_id=real.truth["incarnation_id"],
+        listeners=(Listener(name=listener[0], host=listener[1], port=listener[2]),),
+        supported=(FeatureRange(name=supported[0], min_level=supported[1], max_level=supported[2]),),
+    )
+    assert codec.encode_request(messages.register_controller_request(body), real.correlation_id) == real.request
+    gone = capture("unregister_controller_v0")
+    request = messages.unregister_controller_request(NodeID(gone.truth["node_id"]))
+    assert codec.encode_request(request, gone.correlation_id) == gone.request
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_real_refusal_in_either_version(version: int) -> None:
+    """What a real server said of a level that nobody has is told with its words."""
+    server, ranges = replay(f"update_features_v{version}_refused"), {**ALL_VERSIONS, 57: (0, version)}
+    server.versions = lambda request: answer_to(request, api_versions(ranges))
+    async with asking(server) as controllers:
+        with pytest.raises(KafkaRefused, match="only supports versions 7-33") as failure:
+            await controllers.update_feature(server.endpoint, VALIDATE)
+    assert failure.value.name == "INVALID_UPDATE_VERSION"
+    assert server.requests[-1][:4] == bytes((0, 57, 0, version))
+
+
+async def test_a_real_success() -> None:
+    """A feature that a real server turned off is a return without a value."""
+    async with asking(server := replay("update_features_v2")) as controllers:
+        await controllers.update_feature(server.endpoint, DISABLE)
+    assert server.api_keys == [18, 57]
+
+
+async def test_real_answers_to_registrations() -> None:
+    """A registration, its end, and its end once more are successes; the active controller cannot be unregistered."""
+    async with asking(server := replay("controller_registration_v0")) as controllers:
+        await controllers.register_controller(server.endpoint, GHOST)
+    assert server.api_keys == [18, 70]
+    for name in ("unregister_controller_v0", "unregister_controller_v0_again"):
+        async with asking(server := replay(name)) as controllers:
+            await controllers.unregister_controller(server.endpoint, NodeID(3099))
+        assert server.api_keys == [18, 94]
+    async with asking(server := replay("unregister_controller_v0_active")) as controllers:
+        with pytest.raises(KafkaRefused, match="cannot unregister itself while it is active") as failure:
+            await controllers.unregister_controller(server.endpoint, NodeID(3001))
+    assert failure.value.name == "INVALID_REQUEST"

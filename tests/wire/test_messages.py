@@ -8,7 +8,7 @@ from kio.schema.api_versions.v4.response import ApiVersionsResponse
 from kio.schema.describe_cluster.v1.response import DescribeClusterResponse
 from kio.schema.describe_quorum.v2.response import DescribeQuorumResponse
 from kio.schema.types import TopicName
-from kio.static.primitive import i8
+from kio.static.primitive import i8, i64
 from tests.wire.captures import Capture, capture
 
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
@@ -51,6 +51,17 @@ def test_a_follower_says_leader_0() -> None:
     """The values behind a follower's error are meaningless, which is why the code has to be read first."""
     partition = messages.metadata_partition(quorum_response("describe_quorum_v2_follower"))
     assert (partition.error_code, partition.leader_id) == (6, 0)
+
+
+def test_nothing_is_finalized_before_a_node_has_loaded_its_metadata() -> None:
+    """Before 4.4 a node that is starting names the lowest metadata.version that it supports; epoch -1 says: nothing."""
+    response = codec.decode_response(18, 4, capture("api_versions_v4").answer)
+    assert isinstance(response, ApiVersionsResponse)
+    assert messages.node_versions(response).finalized
+    starting = messages.node_versions(replace(response, finalized_features_epoch=i64(-1)))
+    assert starting.finalized == ()
+    assert starting.finalized_epoch == -1
+    assert starting.supported == messages.node_versions(response).supported
 
 
 def test_an_answer_about_another_topic_is_no_answer() -> None:

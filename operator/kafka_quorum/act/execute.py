@@ -239,7 +239,9 @@ class Executor:
             case actions.CureGhost(leader=leader, node_id=node_id, supported=()):
                 await self._controllers.unregister_controller(leader, node_id)
             case actions.CureGhost(leader=leader, node_id=node_id, supported=supported):
-                again = RegisterController(node_id=node_id, incarnation_id=self._uuid(), supported=supported)
+                again = RegisterController(
+                    node_id=node_id, incarnation_id=self._uuid(), listeners=action.listeners, supported=supported
+                )
                 await self._controllers.register_controller(leader, again)
 
     async def _stop(self, action: actions.DeletePod | actions.RestartPod, context: Context) -> None:
@@ -310,8 +312,8 @@ class Executor:
     ) -> None:
         desired, namespace = context.desired, context.desired.namespace
         match action:
-            case actions.ApplyService():
-                await self._apply(SERVICES, objects.service(desired))
+            case actions.ApplyService(port=port):
+                await self._apply(SERVICES, objects.service(desired, port))
             case actions.ApplyBudget(min_available=count):
                 await self._apply(BUDGETS, objects.budget(desired, count))
             case actions.CreateRevision(name=name, number=number, inputs_hash=hash_):

@@ -17,6 +17,7 @@ from kafka_quorum.model.quorum import (
     Endpoint,
     FeatureRange,
     FeatureStep,
+    Listener,
     RemoveVoter,
 )
 
@@ -63,7 +64,9 @@ class WriteRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyService:
-    """Make the headless service what it should be."""
+    """Make the headless service what it should be; `port` is the controllers'."""
+
+    port: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,6 +252,7 @@ class CureGhost:
 
     leader: Endpoint
     node_id: NodeID
+    listeners: tuple[Listener, ...]
     supported: tuple[FeatureRange, ...]
     message: str
     judged_at_s: float

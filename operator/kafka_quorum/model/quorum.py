@@ -117,7 +117,7 @@ class RemoveVoter:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class FeatureStep:
-    """One change of one finalized level. `downgrade` is a safe, lossless one: an unsafe one is never asked for."""
+    """One change of one finalized level. `downgrade` asks for a safe, lossless one; unsafe ones are never asked for."""
 
     name: str
     level: int
@@ -142,8 +142,11 @@ class RegisterController:
     """The body of a ControllerRegistration request (KIP-919), as a controller sends it of itself when it starts.
 
     `incarnation_id` is a UUID in Kafka's notation. Sent by the operator only in place of a controller that is removed.
+    Without the listener at which controllers are asked, DescribeCluster shows the registration no more, although it is
+    there and counts: nobody would find it before the next release.
     """
 
     node_id: NodeID
     incarnation_id: str
+    listeners: tuple[Listener, ...]
     supported: tuple[FeatureRange, ...]

@@ -54,8 +54,12 @@ from kafka_quorum.wire.protocol import Controllers
 
 T = TypeVar("T")
 _NOT_LEADER = "NOT_LEADER_OR_FOLLOWER"
-_NO_VERDICT: Final = frozenset({"NOT_CONTROLLER", "REQUEST_TIMED_OUT", "UNKNOWN_SERVER_ERROR", "NETWORK_EXCEPTION"})
+_NO_VERDICT: Final = frozenset(
+    {"NETWORK_EXCEPTION", "NOT_CONTROLLER", "REQUEST_TIMED_OUT", "UNKNOWN_SERVER_ERROR", "UNSUPPORTED_VERSION"}
+)
 """Answers to a step that was to be validated which say nothing of the step."""
+_BEFORE_WORDS: Final = "The update failed for all features since the following feature had an error: "
+"""What stands before Kafka's words on the one step that it was asked about."""
 _CHECK_TIMEOUT_MS: Final = 2_000
 _NOT_ASKED: Final = Unknown(reason="the leader was not asked")
 _FOLLOWS: Final = Unknown(reason="not the leader")
@@ -227,7 +231,8 @@ async def _check(controllers: Controllers, leader: Endpoint, step: FeatureStep) 
     except KafkaRefused as error:
         if error.name in _NO_VERDICT:
             return Unknown(reason=str(error))
-        return Known(value=StepCheck(allowed=False, words=error.server_message or error.name))
+        words = error.server_message.removeprefix(_BEFORE_WORDS)
+        return Known(value=StepCheck(allowed=False, words=words or error.name))
     except KafkaError as error:
         return Unknown(reason=str(error))
     return Known(value=StepCheck(allowed=True, words=""))

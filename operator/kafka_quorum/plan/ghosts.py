@@ -13,14 +13,16 @@ from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.names import advertised
+from kafka_quorum.model.nodes import target_runtime
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import FeatureRange
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.rolling_safety import may_cure_ghost
 from kafka_quorum.plan.voters import leader_endpoint
 
-UNREGISTER_SINCE: Final = 31
-"""4.4-IV0, the metadata.version from which a controller can be unregistered (measured, tests/live)."""
+UNREGISTER_SINCE: Final = 33
+"""4.4-IV2, the metadata.version from which a controller can be unregistered (measured, tests/live/test_ghosts.py)."""
 _NAMED: Final = re.compile(r"[Cc]ontroller (\d+) only supports")
 
 
@@ -43,6 +45,9 @@ def ghosts(desired: Desired, observed: Observed, record: IdentityRecord) -> Part
         cure = CureGhost(
             leader=leader,
             node_id=node_id,
+            listeners=(
+                advertised(desired.namespace, desired.name, node_id, target_runtime(desired, observed, record)),
+            ),
             supported=() if forgets else _ranges(observed, leader.node_id),
             message=f"controller {node_id} {how}: {verdict.reason}",
             judged_at_s=observed.quorum.value.taken_at_s,

@@ -21,7 +21,7 @@ from kafka_quorum.model.observed import FeatureOperation, Observed
 from kafka_quorum.model.plan import FeaturePlan, Severity, Verdict, Wait
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.plan.part import Part
-from kafka_quorum.plan.rolling_safety import blockers, may_drop_static, may_lower, may_raise
+from kafka_quorum.plan.rolling_safety import LEAST_SOAK_S, blockers, may_drop_static, may_lower, may_raise
 from kafka_quorum.plan.voters import leader_endpoint
 
 STEPPING, SOAKING, BLOCKED, REFUSED = "SteppingFeature", "Soaking", "FeatureBlocked", "DowngradeRefused"
@@ -45,8 +45,11 @@ class Want:
 
 def seen(observed: Observed, record: IdentityRecord) -> Part:
     """Remember the finalized levels: what an image has to support while nobody can be asked."""
-    levels = observed.finalized
-    if record.phase is not BootstrapPhase.STARTED or not levels or levels == record.levels:
+    if record.phase is not BootstrapPhase.STARTED or isinstance(observed.quorum, Unknown):
+        return Part()
+    leader = observed.versions_of(observed.quorum.value.answer.leader_id)  # nobody else need be up to date
+    levels = leader.value.finalized if isinstance(leader, Known) else ()
+    if not levels or levels == record.levels:
         return Part()
     told = ", ".join(f"{each.name} {level_text(each.name, each.level)}" for each in levels)
     write = WriteRecord(record=with_levels(record, levels), change=RecordChange.LEVELS_SEEN, message=f"levels: {told}")
@@ -125,9 +128,15 @@ def announced(desired: Desired, observed: Observed, record: IdentityRecord | Non
         return ()
     if desired.feature_policy is FeaturePolicy.FOLLOW or record.phase is not BootstrapPhase.STARTED:
         return ()
-    named = {each.name for each in desired.features}
-    raises = ((name, level) for name, level in _raises(desired, present) if name not in named)
+    open_ = {want.name for want in wants(desired, observed, record)}
+    raises = ((name, level) for name, level in _raises(desired, present) if name not in open_)
     return tuple(FeatureStep(name=name, level=level) for name, level in raises)
+
+
+def soak_left_s(desired: Desired, observed: Observed) -> float:
+    """How much of the soak is still to come, in seconds."""
+    soak = observed.memory.soak
+    return max(max(desired.soak_s, LEAST_SOAK_S) - (soak.healthy_s if soak else 0.0), 0.0)
 
 
 # The next step
@@ -232,7 +241,7 @@ def _why(desired: Desired, observed: Observed, record: IdentityRecord, want: Wan
     if refused or blockers(observed, record, want.next):
         return _wait(BLOCKED, verdict.reason, Severity.HELD)
     soak = observed.memory.soak
-    if soak is not None and soak.healthy_s < desired.soak_s and isinstance(check, Known):
+    if soak is not None and soak.healthy_s < max(desired.soak_s, LEAST_SOAK_S) and isinstance(check, Known):
         return _wait(SOAKING, verdict.reason)
     return _wait(STEPPING, verdict.reason)
 
@@ -246,10 +255,16 @@ def plans(desired: Desired, observed: Observed, record: IdentityRecord) -> tuple
     for want in wants(desired, observed, record):
         against = _against(observed, record, want)
         found.append(FeaturePlan(name=want.name, present=want.present, level=want.level, wanted=True, against=against))
-    for could in announced(desired, observed, record):
-        present = next((each.level for each in observed.finalized if each.name == could.name), 0)
-        against = "; ".join(blockers(observed, record, could)) or _said(observed, could)
-        found.append(FeaturePlan(name=could.name, present=present, level=could.level, wanted=False, against=against))
+    present = {each.name: each.level for each in observed.finalized}
+    could = {each.name: each for each in announced(desired, observed, record)}
+    for name, raised in could.items():
+        # What it depends on is announced as well, and comes first: what Kafka says of it now is beside the point.
+        needs = dependencies(name, raised.level).items()
+        first = any(present.get(other, 0) < level and other in could for other, level in needs)
+        against = "" if first else "; ".join(blockers(observed, record, raised)) or _said(observed, raised)
+        found.append(
+            FeaturePlan(name=name, present=present.get(name, 0), level=raised.level, wanted=False, against=against)
+        )
     return tuple(found)
 
 

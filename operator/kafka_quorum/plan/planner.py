@@ -33,7 +33,8 @@ def plan(desired: Desired, observed: Observed, *, now_s: float, repair_only: boo
     settled = assess(desired, observed, repair_only=repair_only)
     if isinstance(settled, Part):
         return _finished(settled)
-    planned = _finished(_of_record(desired, observed, settled.record, now_s=now_s, repair_only=repair_only))
+    part = _of_record(desired, observed, settled.record, now_s=now_s, repair_only=repair_only)
+    planned = _finished(part, soaks_s=levels.soak_left_s(desired, observed))
     return replace(planned, features=levels.plans(desired, observed, settled.record))
 
 
@@ -134,12 +135,16 @@ def _nodes(record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
     return Part(exclusive=write)
 
 
-def _finished(part: Part) -> Plan:
+def _finished(part: Part, soaks_s: float = 0.0) -> Plan:
     actions = part.actions if part.exclusive is None else (part.exclusive,)
-    return Plan(actions=actions, waits=part.waits, verdicts=part.verdicts, requeue_s=_requeue_s(part.waits))
+    return Plan(actions=actions, waits=part.waits, verdicts=part.verdicts, requeue_s=_requeue_s(part.waits, soaks_s))
 
 
-def _requeue_s(waits: tuple[Wait, ...]) -> float:
-    if any(wait.severity is Severity.PROGRESS for wait in waits):
+def _requeue_s(waits: tuple[Wait, ...], soaks_s: float) -> float:
+    """When to look again. A soak may take days: it is looked at less often, and when it is over."""
+    moving = {wait.reason for wait in waits if wait.severity is Severity.PROGRESS}
+    if moving == {levels.SOAKING}:
+        return min(max(soaks_s, _SOON_S), _LATER_S)
+    if moving:
         return _SOON_S
     return _LATER_S if waits else _TICK_S

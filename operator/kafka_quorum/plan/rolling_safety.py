@@ -16,11 +16,13 @@ from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import revision_of
 from kafka_quorum.model.observed import Observed, Pod, PodRole, QuorumView
 from kafka_quorum.model.plan import Verdict
-from kafka_quorum.model.quorum import FeatureRange, FeatureStep
+from kafka_quorum.model.quorum import FeatureRange, FeatureStep, FinalizedFeature
 from kafka_quorum.plan.safety import CAUGHT_UP_LOOKS
 from kafka_quorum.plan.verdict import no, unless, yes
 
 _PAIR: Final = 2
+LEAST_SOAK_S: Final = 1.0
+"""Of a soak of no time: a controller of 3.9 tells of the lowest levels for a moment before it has read its own."""
 STATIC_TO_DYNAMIC_SINCE: Final = (4, 1, 0)
 """3.9 takes kraft.version 1 on a static quorum, says that it is finalized, and has no directory ids (measured)."""
 
@@ -95,14 +97,15 @@ def may_run_image(record: IdentityRecord, observed: Observed, wanted_release: st
     Without an answer the levels count that were seen last; before there were any, the release of the format.
     """
     rule = "7-image"
-    levels, release = observed.finalized or record.levels, parse_release(wanted_release)
+    levels, release = _levels(observed, record), parse_release(wanted_release)
     ranges = supported_by(release) if release is not None else None
     if levels and ranges is not None:
         known = {each.name: each for each in ranges}
         for level in levels:
             if level.level and (why := _unreadable(known.get(level.name), level.name, level.level)) is not None:
                 way_out = "keep the newer release, or lower the level first"
-                return no(rule, f"Kafka {wanted_release} {why}, and the quorum has it finalized: {way_out}")
+                has = f"the quorum has {level_text(level.name, level.level)} finalized"
+                return no(rule, f"Kafka {wanted_release} {why}, and {has}: {way_out}")
         return yes(rule, f"Kafka {wanted_release} supports every finalized level")
     used = (revision for node in record.nodes if (revision := revision_of(observed, record, node)) is not None)
     present = [record.format.release, *(revision.runtime.release for revision in used)]
@@ -113,28 +116,46 @@ def may_run_image(record: IdentityRecord, observed: Observed, wanted_release: st
     return yes(rule, f"Kafka {wanted_release} is not older than what this quorum has")
 
 
+def _levels(observed: Observed, record: IdentityRecord) -> tuple[FinalizedFeature, ...]:
+    """The levels that an image has to read: the leader's, or without one the highest that were seen or are told."""
+    if isinstance(observed.quorum, Known):
+        leader = observed.versions_of(observed.quorum.value.answer.leader_id)
+        if isinstance(leader, Known) and leader.value.finalized:
+            return leader.value.finalized
+    highest: dict[str, FinalizedFeature] = {}
+    for each in sorted((*record.levels, *observed.finalized), key=lambda each: each.level):
+        highest[each.name] = each
+    return tuple(highest.values())
+
+
 def _unreadable(supported: FeatureRange | None, name: str, level: int) -> str | None:
     """Why a release cannot run at this level; None where it can."""
     if supported is None:
-        return f"does not know {name}, which is at {level_text(name, level)}"
+        return f"does not know {name}"
     if level > supported.max_level:
-        return f"supports {name} up to {level_text(name, supported.max_level)}, not {level_text(name, level)}"
+        return f"supports {name} up to {level_text(name, supported.max_level)}"
     if level < supported.min_level:
-        return f"supports {name} from {level_text(name, supported.min_level)} on, not {level_text(name, level)}"
+        return f"supports {name} from {level_text(name, supported.min_level)} on"
     return None
 
 
 def blockers(observed: Observed, record: IdentityRecord, step: FeatureStep) -> tuple[str, ...]:
-    """The controllers that said that they do not support a level, each in a sentence that a person can act on (F6)."""
-    found = []
+    """The controllers that said that they do not support a level, in sentences that a person can act on (F6).
+
+    `controller 3002 runs 4.1.2, which supports metadata.version up to 4.1-IV1 (27)`; those of one kind in one sentence.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
     for node in record.nodes:
         answer = observed.versions_of(node.node_id)
         if isinstance(answer, Unknown):
             continue
         ranges = {each.name: each for each in answer.value.supported}
         if step.level and (why := _unreadable(ranges.get(step.name), step.name, step.level)) is not None:
-            found.append(f"controller {node.node_id} runs {_release_of(observed, node.node_id)}, which {why}")
-    return tuple(found)
+            found.setdefault((_release_of(observed, node.node_id), why), []).append(str(node.node_id))
+    return tuple(
+        f"controller{'s' * (len(ids) > 1)} {', '.join(ids)} run{'s' * (len(ids) == 1)} {release}, which {why}"
+        for (release, why), ids in found.items()
+    )
 
 
 def _release_of(observed: Observed, node_id: NodeID) -> str:
@@ -220,7 +241,7 @@ def _unsoaked(desired: Desired, observed: Observed, first: str) -> Iterator[tupl
     soak = observed.memory.soak
     healthy_s = soak.healthy_s if soak else 0.0
     well = f"every voter has been well for {desired.soak_s} s at the present levels"
-    yield healthy_s < desired.soak_s, f"{first} {well}"
+    yield healthy_s < max(desired.soak_s, LEAST_SOAK_S), f"{first} {well}"
 
 
 def _vouched(observed: Observed, record: IdentityRecord, step: FeatureStep) -> str:

@@ -50,7 +50,7 @@ CAUGHT_UP_LOOKS: Final = 3
 """In how many looks in a row a newcomer must be caught up before it is added."""
 _STATIC: Final = (
     "the quorum is static: it would take an empty disk for the voter, whatever that had promised and written. A person "
-    "must decide (see Lost disks of a static quorum, docs/operations.md)"
+    "must decide (docs/releases.md, Lost disks of a static quorum)"
 )
 
 

@@ -12,7 +12,7 @@ from kafka_quorum.model.names import (
     service_facts,
     service_name,
 )
-from kafka_quorum.model.nodes import all_initial_formatted, revision_of
+from kafka_quorum.model.nodes import all_initial_formatted, revision_of, target_runtime
 from kafka_quorum.model.observed import Observed, Revision
 from kafka_quorum.plan.part import Part, merged
 
@@ -22,7 +22,7 @@ _PAIR = 2
 def support(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
     """Everything that pods rely on, compared by the fields that matter."""
     return merged(
-        (_service(desired, observed), _budget(desired, observed, record), _configs(desired, observed, record))
+        (_service(desired, observed, record), _budget(desired, observed, record), _configs(desired, observed, record))
     )
 
 
@@ -38,10 +38,11 @@ def min_available(desired: Desired, voters: int, *, changing: bool) -> int:
     return voters // 2 + 1
 
 
-def _service(desired: Desired, observed: Observed) -> Part:
-    wanted = service_facts(desired.name, desired.runtime.listener.port)
+def _service(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
+    port = target_runtime(desired, observed, record).listener.port
+    wanted = service_facts(desired.name, port)
     present = _facts(observed, "Service", service_name(desired.name))
-    return Part() if present == wanted else Part(actions=(ApplyService(),))
+    return Part() if present == wanted else Part(actions=(ApplyService(port=port),))
 
 
 def _budget(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:

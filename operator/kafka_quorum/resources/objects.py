@@ -43,9 +43,8 @@ def claim_annotations(record: IdentityRecord, directory_id: str | None, *, retir
     }
 
 
-def service(desired: Desired) -> Json:
+def service(desired: Desired, port: int) -> Json:
     """Host names for every controller, ready or not: voters must find each other before any of them is ready."""
-    port = desired.runtime.listener.port
     spec = {
         "clusterIP": "None",
         "publishNotReadyAddresses": True,

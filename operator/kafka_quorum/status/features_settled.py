@@ -36,9 +36,9 @@ def _settled(done: Pass) -> Finding:
     if not could:
         return _finding(Truth.TRUE, "Settled", "every feature is at its wanted level")
     against = list(dict.fromkeys(feature.against for feature in done.plan.features if feature.against))
-    blocked = f". Not now: {'; '.join(against)}" if against else ""
-    ask = "set spec.kafka.features.policy to Follow, or name levels, to raise them"
-    return _finding(Truth.TRUE, "Held", f"could be raised: {', '.join(could)} ({ask}){blocked}")
+    ask = "set spec.kafka.features.policy to Follow, or name higher levels, to raise them"
+    blocked = f"; not yet, for {'; '.join(against)}" if against else f": {ask}"
+    return _finding(Truth.TRUE, "Held", f"could be raised: {', '.join(could)}{blocked}")
 
 
 def _way(feature: FeaturePlan) -> str:

@@ -49,6 +49,7 @@ from kafka_quorum.wire.unregister import UnregisterControllerRequest
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_PARTITION = 0
 ENDPOINT_TYPE_CONTROLLER = 2
+PLAINTEXT = 0
 UPGRADE, SAFE_DOWNGRADE = 1, 2
 """Kafka's upgrade types; its third, the unsafe downgrade, is never asked for."""
 
@@ -62,7 +63,12 @@ def api_versions_request() -> ApiVersionsRequest:
 
 
 def node_versions(response: ApiVersionsResponse) -> NodeVersions:
-    """Features by name; a finalized feature has one level, its maximum."""
+    """Features by name; a finalized feature has one level, its maximum.
+
+    A node that has not loaded any metadata says so by epoch -1. Before 4.4 it names the lowest metadata.version that it
+    supports beside it, which nobody has finalized: nothing of that is passed on.
+    """
+    loaded = int(response.finalized_features_epoch) >= 0
     return NodeVersions(
         supported=tuple(
             sorted(
@@ -72,7 +78,9 @@ def node_versions(response: ApiVersionsResponse) -> NodeVersions:
         ),
         finalized=tuple(
             sorted(
-                FinalizedFeature(name=row.name, level=int(row.max_version_level)) for row in response.finalized_features
+                FinalizedFeature(name=row.name, level=int(row.max_version_level))
+                for row in response.finalized_features
+                if loaded
             )
         ),
         finalized_epoch=int(response.finalized_features_epoch),
@@ -182,7 +190,13 @@ def update_features_request(
 
 
 def register_controller_request(request: RegisterController) -> controller_registration.ControllerRegistrationRequest:
-    """KIP-919's request without listeners: nobody is to connect to a controller that is removed."""
+    """KIP-919's request. The security protocol is said to be PLAINTEXT: nobody connects to who is removed."""
+    listeners = tuple(
+        controller_registration.Listener(
+            name=row.name, host=row.host, port=_port(row.port), security_protocol=i16(PLAINTEXT)
+        )
+        for row in request.listeners
+    )
     features = tuple(
         controller_registration.Feature(
             name=row.name,
@@ -195,7 +209,7 @@ def register_controller_request(request: RegisterController) -> controller_regis
         controller_id=_int32("node id", request.node_id),
         incarnation_id=uuid.UUID(bytes=uuid_to_bytes(request.incarnation_id)),
         zk_migration_ready=False,
-        listeners=(),
+        listeners=listeners,
         features=features,
     )
 

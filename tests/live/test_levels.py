@@ -1,0 +1,113 @@
+"""What real servers refuse is told in words that a person can act on, and what they allow is done level by level.
+
+One controller is enough: the words are the same, and its restarts are not what is asked about.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from tests.live.cluster import LiveCluster
+from tests.live.jars import Kafka
+from tests.live.waiting import NeverHappenedError, wait_for
+
+from kafka_quorum.api.features import METADATA
+from kafka_quorum.kube.protocol import Json
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(240), pytest.mark.asyncio(loop_scope="module")]
+
+ONE = {3000}
+BEGUN_AT = 29
+SHARE, RAFT = "share.version", "kraft.version"
+
+
+def spec(levels: Mapping[str, int | str], **features: Any) -> Json:  # noqa: ANN401 - JSON
+    """One controller on 4.4.0 with these levels."""
+    rows = [{"name": name, "level": level} for name, level in levels.items()]
+    return {
+        "bootstrap": {"mode": "InitialControllers"},
+        "kafka": {
+            "version": "4.4.0",
+            "features": {"soakSeconds": 0, "policy": "Hold", "downgrade": "Forbid"} | features | {"levels": rows},
+        },
+        "controllers": {"replicas": 1, "nodeIDs": sorted(ONE)},
+    }
+
+
+def finalized(cluster: LiveCluster) -> dict[str, int]:
+    """The levels, as the status has them."""
+    rows = (cluster.resource.get("status") or {}).get("features") or []
+    return {row["name"]: row["finalized"] for row in rows}
+
+
+async def told(cluster: LiveCluster, wanted: Json, reason: str) -> str:
+    """Apply a spec, and wait until FeaturesSettled has this reason for it: its message."""
+    cluster.apply(wanted)
+
+    async def message() -> str | None:
+        row, generation = cluster.condition("FeaturesSettled"), cluster.resource["metadata"]["generation"]
+        return (
+            str(row["message"]) if (row.get("reason"), row.get("observedGeneration")) == (reason, generation) else None
+        )
+
+    try:
+        return await wait_for(f"FeaturesSettled with {reason}", message, deadline_s=60)
+    except NeverHappenedError as error:
+        raise NeverHappenedError(f"{error}; {cluster.told()}") from error
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def cluster(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveCluster]:
+    """One controller, formatted below the top."""
+    made = LiveCluster(kafka, tmp_path_factory.mktemp("levels"))
+    await made.open()
+    made.apply(spec({METADATA: BEGUN_AT}))
+    await made.ready(ONE)
+    yield made
+    await made.close()
+
+
+async def test_every_refusal_says_what_to_do(cluster: LiveCluster) -> None:
+    """Held, forbidden, refused by the server, impossible: each in its own words, and nothing moves."""
+    base = {METADATA: BEGUN_AT}
+    held = await told(cluster, spec(base), "Held")
+    assert "metadata.version from 4.2-IV1 (29) to 4.4-IV2 (33)" in held
+    assert "set spec.kafka.features.policy to Follow" in held
+
+    mistaken = await told(cluster, spec({METADATA: 28}), "Refused")
+    assert "not lowered to 4.2-IV0 (28)" in mistaken
+    assert "spec.kafka.features.downgrade" in mistaken
+
+    lossy = await told(cluster, spec({METADATA: 21}, downgrade="Safe"), "Refused")
+    assert "the active controller allows it; it says: " in lossy
+    assert "21" in lossy.partition("it says: ")[2]
+
+    before = finalized(cluster)
+    cluster.apply(spec({RAFT: 0}))
+    refused = await wait_for("the spec is refused", _fault(cluster), deadline_s=30)
+    assert "never goes down" in refused
+    await told(cluster, spec(base), "Held")
+    assert finalized(cluster) == before
+    assert before[METADATA] == BEGUN_AT
+
+
+def _fault(cluster: LiveCluster) -> Any:  # noqa: ANN401 - what wait_for takes
+    async def message() -> str | None:
+        row, generation = cluster.condition("SpecAccepted"), cluster.resource["metadata"]["generation"]
+        return (
+            str(row["message"]) if (row.get("status"), row.get("observedGeneration")) == ("False", generation) else None
+        )
+
+    return message
+
+
+async def test_safe_ways_down_and_up_are_gone_level_by_level(cluster: LiveCluster) -> None:
+    """Two levels down, a feature off and on again, and everything to its top: one step after the other."""
+    await told(cluster, spec({METADATA: 27, SHARE: 0}, downgrade="Safe"), "Held")
+    assert finalized(cluster)[METADATA] == 27
+    assert finalized(cluster)[SHARE] == 0
+    await told(cluster, spec({}, policy="Follow"), "Settled")
+    assert finalized(cluster) == {row["name"]: row["maxSupported"] for row in cluster.resource["status"]["features"]}
+    await told(cluster, spec({METADATA: BEGUN_AT, SHARE: 0}, downgrade="Safe"), "Refused")
+    assert finalized(cluster)[METADATA] == 33

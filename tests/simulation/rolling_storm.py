@@ -1,0 +1,48 @@
+"""A storm in which somebody also wants other releases, heaps and levels, while everything else goes wrong.
+
+Its seeds are its own: what is drawn in a storm without rolls stays what it was.
+"""
+
+from tests.simulation.scenes import applies
+from tests.simulation.storm import Storm
+
+from kafka_quorum.kube.protocol import Json
+
+_RELEASES = ("4.2.1", "4.3.1", "4.4.0")
+_HEAPS = ("512Mi", "768Mi", "1Gi")
+
+
+class RollingStorm(Storm):
+    """One storm with rolls."""
+
+    kind = "rolling"
+
+    def first_spec(self) -> Json:
+        """An old release, whose levels every later one supports."""
+        spec = super().first_spec()
+        spec["kafka"] = self._kafka(_RELEASES[0], "Hold")
+        spec["controllers"]["allowInterruption"] = self.draw.random() < 0.7
+        return spec
+
+    def change(self) -> None:
+        """Other controllers, another heap, or another release; levels follow, or are held."""
+        match self.draw.choice(("controllers", "heap", "release", "release")):
+            case "controllers":
+                super().change()
+            case "heap":
+                self.faults["heap"] += 1
+                heap = {"jvm": {"heap": self.draw.choice(_HEAPS)}}
+                applies({"controllers": heap})(self.world, self.checker)
+            case _:
+                self.faults["release"] += 1
+                kafka = self._kafka(self.draw.choice(_RELEASES), self.draw.choice(("Hold", "Follow")))
+                applies({"kafka": kafka})(self.world, self.checker)
+
+    def calm(self) -> None:
+        """In the end they want what can be had: an image that runs on any level, and leave to restart."""
+        super().calm()
+        wanted = {"kafka": self._kafka(_RELEASES[-1], "Hold"), "controllers": {"allowInterruption": True}}
+        applies(wanted)(self.world, self.checker)
+
+    def _kafka(self, version: str, policy: str) -> Json:
+        return {"version": version, "features": {"policy": policy, "soakSeconds": self.draw.choice((0, 2, 5))}}
