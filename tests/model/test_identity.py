@@ -245,7 +245,7 @@ def test_pre_made_keys_stay() -> None:
 
 
 def test_levels_and_dynamic() -> None:
-    """Levels that were seen replace those before; a quorum that is dynamic needs no static voters, and keeps the rest."""
+    """Levels that were seen replace those before; a dynamic quorum needs no static voters, and keeps the rest."""
     levels = (FinalizedFeature(name="metadata.version", level=27),)
     assert with_levels(with_levels(running(), levels), ()).levels == ()
     assert with_levels(running(), levels) == replace(running(), levels=levels)
