@@ -7,7 +7,7 @@ import pytest
 from tests.api.specs import ACCEPTED, CLUSTER_ID, NAMES, OTHER_CLUSTER_ID, REFUSED, Refused, merged, resource
 
 from kafka_quorum.api.validation import validate
-from kafka_quorum.model.desired import BootstrapMode, Desired, FeatureLevel, FieldFault, VolumeFate
+from kafka_quorum.model.desired import BootstrapMode, Desired, Downgrade, FeatureLevel, FieldFault, VolumeFate
 from kafka_quorum.model.identity import Format, IdentityRecord, mint
 from kafka_quorum.model.ids import ClusterID
 
@@ -176,3 +176,13 @@ def test_shrunken_storage_is_refused() -> None:
 
 def _patch(part: str, **fields: object) -> dict[str, Any]:
     return {part: fields}
+
+
+def test_static_and_downgrade_are_read() -> None:
+    """The static mode and the policy of lower levels arrive; by default nothing is lowered."""
+    answer = validate(resource({"bootstrap": {"mode": "Static"}}))
+    assert isinstance(answer, Desired)
+    assert (answer.bootstrap, answer.downgrade) == (BootstrapMode.STATIC, Downgrade.FORBID)
+    safe = validate(resource({"kafka": {"version": "4.4.0", "features": {"downgrade": "Safe"}}}))
+    assert isinstance(safe, Desired)
+    assert (safe.bootstrap, safe.downgrade) == (BootstrapMode.INITIAL_CONTROLLERS, Downgrade.SAFE)

@@ -22,7 +22,7 @@ from tests.model.values import (
     without_pod,
 )
 
-from kafka_quorum.model.desired import BootstrapMode
+from kafka_quorum.model.desired import BootstrapMode, ControllerListener
 from kafka_quorum.model.identity import (
     BootstrapPhase,
     with_disk_lost,
@@ -40,8 +40,11 @@ from kafka_quorum.model.nodes import (
     is_down,
     is_foreign,
     node_of,
+    older_than,
     revision_of,
     stale_voters,
+    target_revision,
+    target_runtime,
     wanted_node_ids,
 )
 from kafka_quorum.model.observed import KubeNode
@@ -163,3 +166,36 @@ def test_node_of() -> None:
     assert node_of(without_pod(look, 3001), of) == "worker-3001"
     assert node_of(without_claim(without_pod(look, 3001), 3001), of) == ""
     assert node_of(look, replace(of, claim_uid=None)) == ""
+
+
+def test_target_is_the_spec() -> None:
+    """Pods are to be made from the spec, whatever they are made from."""
+    wanted = desired(runtime=runtime(heap="1Gi"))
+    assert target_runtime(wanted, at_rest(), running()) == wanted.runtime
+    assert target_revision(wanted, at_rest(), running()) == revision(wanted.runtime).name
+
+
+def test_target_of_a_static_quorum() -> None:
+    """While it is static every controller stands in the target, and those that are wanted beside them do not."""
+    static = replace(running(), static=True)
+    assert target_runtime(desired(replicas=5), at_rest(static), static).static_voters == IDS
+    assert target_runtime(desired(), at_rest(), running()).static_voters == ()
+
+
+def test_target_keeps_the_listener_of_what_runs() -> None:
+    """Behind the barrier the listener is that of the applied revision; before it, or without one, it is the spec's."""
+    other = ControllerListener(name="CONTROLLER", port=9094)
+    wanted = desired(runtime=runtime(listener=other, heap="1Gi"))
+    assert target_runtime(wanted, at_rest(), running()) == runtime(heap="1Gi")
+    assert target_runtime(wanted, at_rest(bound()), bound()).listener == other
+    assert target_runtime(wanted, at_rest(revisions=()), running()).listener == other
+
+
+def test_older_by_record_or_by_pod() -> None:
+    """A controller is older by what the record says of it, or by a pod that is there; a missing pod is not older."""
+    new = revision(runtime(heap="1Gi"), number=2)
+    record = with_revision(running(), new.name, IDS[1:])
+    look = with_pod(at_rest(record), 3002, revision=revision().name)
+    assert [of.node_id for of in older_than(look, record, new.name)] == [3000, 3002]
+    assert [of.node_id for of in older_than(without_pod(look, 3002), record, new.name)] == [3000]
+    assert older_than(at_rest(), running(), revision().name) == ()

@@ -437,3 +437,22 @@ def test_copies_that_name_what_the_id_had_before_only_lag() -> None:
     left = claim(running(), node(running(), 3002), phase=RETIRED)
     said = planned(replace(look, claims=(*look.claims, left)))
     assert "IdentityConflict" not in degraded(said)
+
+
+def test_static_format_has_no_kraft_version() -> None:
+    """A static quorum is made at kraft.version 0, whatever the spec asks for afterwards."""
+    levels = (FeatureLevel(name="kraft.version", level=1), FeatureLevel(name="metadata.version", level=27))
+    static = only(planned(nothing(), desired(bootstrap=BootstrapMode.STATIC, features=levels)), MintIdentity)
+    assert static.format.features == levels[1:]
+    assert only(planned(nothing(), desired(features=levels)), MintIdentity).format.features == levels
+
+
+@pytest.mark.parametrize(
+    ("in_status", "conflict"), [(None, False), (directory(3001), False), (directory(3001, 2), True)]
+)
+def test_static_copy_without_a_directory_id(in_status: str | None, *, conflict: bool) -> None:
+    """The list of the first voters lags behind a static voter's format; another directory id is a conflict."""
+    look = at_rest()
+    entry = replace(look.status.initial[1], directory_id=in_status)
+    status = replace(look.status, initial=(look.status.initial[0], entry, look.status.initial[2]))
+    assert ("IdentityConflict" in reasons(planned(replace(look, status=status)))) is conflict

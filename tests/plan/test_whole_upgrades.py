@@ -264,7 +264,7 @@ def test_record_lost_anywhere(mode: BootstrapMode) -> None:
         assert end_of(world) == end_of(straight), f"before action {number}"
 
 
-def test_static_record_lost_in_a_roll() -> None:
+def test_static_record_lost_anywhere_in_a_roll() -> None:
     """A static quorum whose record is lost on its way to a dynamic one gets there all the same."""
     straight = turned_dynamic()
     forks: list[tuple[World, int]] = []
