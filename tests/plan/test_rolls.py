@@ -115,6 +115,15 @@ def test_laggard_before_followers() -> None:
     assert is_moved(rolled(rolling(quorum=Known(value=seen), memory=looks(seen)), SPEC)) == 3002
 
 
+def test_newcomer_that_lags_before_followers() -> None:
+    """A controller that is no voter yet and lags goes before any follower, though that one could go as well."""
+    late = key(3003)
+    seen = view(VOTERS, (late,), behind=(late,))
+    look = rolling(record=running(4), quorum=Known(value=seen), memory=looks(seen))
+    write = only(rolled(look, desired(runtime=LARGER, replicas=4)), WriteRecord)
+    assert write.message.startswith("controller 3003 moves ")
+
+
 def moved_in_record(of: int, **changes: Any) -> Observed:  # noqa: ANN401 - as in `at_rest`
     """The record has moved this controller, and its pod still runs from the old revision."""
     look = rolling(**changes)
