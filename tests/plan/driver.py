@@ -25,10 +25,10 @@ from tests.model.values import (
     uuid,
     view,
 )
+from tests.plan.features import Features
 from tests.plan.reading import planned
 
-from kafka_quorum.api.features import KRAFT, METADATA, default_levels, supported_by
-from kafka_quorum.api.release import Release, parse_release
+from kafka_quorum.api.features import KRAFT
 from kafka_quorum.model import actions as act
 from kafka_quorum.model import names
 from kafka_quorum.model.actions import EXCLUSIVE, Action
@@ -52,8 +52,7 @@ from kafka_quorum.model.observed import (
     Waiting,
 )
 from kafka_quorum.model.plan import Plan
-from kafka_quorum.model.quorum import FeatureRange, FeatureStep, FinalizedFeature, NodeVersions
-from kafka_quorum.plan.ghosts import UNREGISTER_SINCE
+from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.plan.levels import announced, questions
 
 _CREATING = Waiting(reason="ContainerCreating", message="", last_exit=None)
@@ -63,11 +62,10 @@ _REFUSED = Terminated(exit_code=1, reason="Error", message="", finished_at="")
 
 
 @dataclass(slots=True, kw_only=True)
-class World:
+class World(Features):
     """What is observed, and behind it the disks by claim uid and the voter set.
 
     `bad_images` never start. On a node that is `down` nothing runs and nothing ends; it has been down for long enough.
-    `levels` are the finalized ones, and `registered` who is to read them: whoever runs or ran, and `brokers`.
     """
 
     desired: Desired
@@ -81,16 +79,6 @@ class World:
     ever_ran: bool = False
     serial: int = 100
     leader: ReplicaKey | None = None
-    levels: dict[str, int] = field(default_factory=dict)
-    epoch: int = 1
-    """Of the finalized levels: it moves with every change of one."""
-    registered: dict[int, tuple[FeatureRange, ...]] = field(default_factory=dict)
-    brokers: dict[int, str] = field(default_factory=dict)
-    """Brokers by node id, with their releases."""
-    lossy: frozenset[int] = frozenset()
-    """The levels of metadata.version from which Kafka refuses to go down by one."""
-    changes: list[str] = field(default_factory=list)
-    """The feature steps that were carried out, in order."""
     restarts: list[NodeID] = field(default_factory=list)
     """The controllers that were stopped to be made anew, in order."""
 
@@ -248,47 +236,20 @@ class World:
                 )
             case act.StepFeature(step=step):
                 self._step(step)
-            case act.CureGhost(node_id=node_id, supported=()):
-                assert self.levels[METADATA] >= UNREGISTER_SINCE, "Kafka cannot forget it yet"
-                self._cure(node_id, ())
             case act.CureGhost(node_id=node_id, supported=supported):
-                self._cure(node_id, supported)
+                assert node_id not in {key.node_id for key in self._run() | self.voters}, "rule 7: no ghost"
+                self.cure(node_id, supported)
 
     def _revision_of(self, node_id: NodeID) -> str:
         of = node(self._record(), node_id)
         return of.revision or self._record().applied_revision or ""
 
-    def _cure(self, node_id: NodeID, supported: tuple[FeatureRange, ...]) -> None:
-        assert node_id not in {key.node_id for key in self._run() | self.voters}, "rule 7: no ghost"
-        assert node_id not in self.brokers, "rule 7: a broker"
-        del self.registered[node_id]
-        if supported:
-            self.registered[node_id] = supported
-
     def _step(self, step: FeatureStep) -> None:
         """What the active controller does, and more than it looks after: all are well, and none is left behind."""
-        assert self._against(step) == "", "rule 7: it was refused"
         assert self.observed.status.feature_operation is not None, "rule 7: no intent"
         assert self.observed.memory.soak is not None, "rule 7: nobody looked"
         assert self.observed.memory.soak.healthy_s == _LONG_S, "rule 7: not soaked"
-        assert abs(self.levels.get(step.name, 0) - step.level) == 1, "rule 7: more than one level"
-        self.levels[step.name] = step.level
-        self.epoch += 1
-        self.changes.append(str(step))
-
-    def _against(self, step: FeatureStep) -> str:
-        """Kafka's words against a step; empty if there are none. Level 0 is off, and anybody can do without."""
-        for number, ranges in sorted(self.registered.items()):
-            of = next((each for each in ranges if each.name == step.name), None)
-            low, high = (of.min_level, of.max_level) if of is not None else (0, 0)
-            if not low <= step.level <= high and step.level:
-                who = "Broker" if number in self.brokers else "Controller"
-                only = f"{who} {number} only supports versions {low}-{high}"
-                return f"Invalid update version {step.level} for feature {step.name}. {only}"
-        down = range(step.level, self.levels.get(step.name, 0))
-        if step.name == METADATA and any(level + 1 in self.lossy for level in down):
-            return f"Refusing to perform the requested downgrade to {step.level} because it might delete metadata"
-        return ""
+        self.take(step)
 
     def _support(self, kind: str, name: str, facts: str) -> None:
         made = SupportObject(kind=kind, name=name, owner_uid=UID, resource_version="1", facts=facts)
@@ -355,13 +316,8 @@ class World:
     def _starts(self, one: Pod) -> None:
         """Kafka reads what is finalized, and finds its quorum by what is in its properties."""
         runtime = self._runtime(one)
-        supported = {each.name: each for each in _ranges(runtime.release)}
-        for name, level in self.levels.items():
-            assert not level or supported[name].min_level <= level <= supported[name].max_level, (
-                "rule 7: it cannot read"
-            )
         assert runtime.static_voters or self.levels.get(KRAFT, 0 if self._record().static else 1), "nobody votes"
-        self.registered[one.node_id] = tuple(supported.values())
+        self.read_by(one.node_id, runtime.release)
 
     def _runtime(self, one: Pod) -> Runtime:
         return next(revision.runtime for revision in self.observed.revisions if revision.name == one.revision)
@@ -372,27 +328,13 @@ class World:
             self.observed = replace(self.observed, versions=(), checks=(), registered=SILENT)
             return
         if not self.levels:
-            static = record.format.mode is BootstrapMode.STATIC
-            defaults = default_levels(_numbers(record.format.release)) or {}
-            named = {each.name: each.level for each in record.format.features}
-            self.levels = defaults | named | ({KRAFT: 0} if static else {})
-            self.registered |= {number: _ranges(release) for number, release in self.brokers.items()}
-        finalized = tuple(
-            FinalizedFeature(name=name, level=level) for name, level in sorted(self.levels.items()) if level
-        )
+            self.made_by(record.format)
         well = {key.node_id for key in self._run()} >= {*record.node_ids, *(key.node_id for key in self.voters)}
         before = self.observed.memory.soak
         soaked = well and before is not None and before.epoch == self.epoch and before.seen_at_s is not None
         soak = Soak(epoch=self.epoch, healthy_s=_LONG_S if soaked else 0.0, seen_at_s=0.0 if well else None)
         said = tuple(
-            (
-                one.node_id,
-                Known(
-                    value=NodeVersions(
-                        supported=_ranges(self._runtime(one).release), finalized=finalized, finalized_epoch=self.epoch
-                    )
-                ),
-            )
+            (one.node_id, Known(value=self.says(self._runtime(one).release)))
             for one in sorted(self.observed.pods, key=lambda one: one.node_id)
             if one.role is PodRole.KAFKA and one.running and one.node_name not in self.down
         )
@@ -402,7 +344,7 @@ class World:
         checks = tuple(
             (step, Known(value=StepCheck(allowed=not words, words=words)))
             for step in steps
-            for words in [self._against(step)]
+            for words in [self.against(step)]
         )
         self.observed = replace(seen, memory=replace(seen.memory, soak=soak), checks=checks)
 
@@ -447,16 +389,3 @@ class World:
 def _place(of: NodeIdentity) -> str:
     """The Kubernetes node of a claim's first generation; another one for each later claim."""
     return f"worker-{of.node_id}" if of.generation == 1 else f"worker-{of.node_id}-{of.generation}"
-
-
-def _numbers(release: str) -> Release:
-    numbers = parse_release(release)
-    assert numbers is not None
-    return numbers
-
-
-def _ranges(release: str) -> tuple[FeatureRange, ...]:
-    """What a node of this release supports."""
-    supported = supported_by(_numbers(release))
-    assert supported is not None
-    return supported
