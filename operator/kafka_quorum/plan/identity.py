@@ -27,7 +27,9 @@ from kafka_quorum.model.observed import Claim, Observed, PodRole
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity, Wait
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.rolling_safety import release_numbers
-from kafka_quorum.plan.safety import may_mint
+from kafka_quorum.plan.safety import may_adopt, may_mint
+
+_STATIC_AT_FIRST = frozenset({BootstrapMode.STATIC, BootstrapMode.ADOPT})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +58,14 @@ def assess(desired: Desired, observed: Observed, *, repair_only: bool) -> Settle
 
 def format_of(desired: Desired) -> Format:
     """What the initial disks are formatted with."""
-    static = desired.bootstrap is BootstrapMode.STATIC  # it is made at kraft.version 0, whatever it becomes
+    static = desired.bootstrap in _STATIC_AT_FIRST  # it begins at kraft.version 0, whatever it becomes
     features = tuple(each for each in desired.features if not (static and each.name == KRAFT))
     return Format(mode=desired.bootstrap, release=desired.runtime.release, features=features)
 
 
 def _without_record(desired: Desired, observed: Observed, *, repair_only: bool) -> Part:
+    if desired.bootstrap is BootstrapMode.ADOPT and not _is_known(observed):
+        return _adopted(desired, observed, repair_only=repair_only)
     verdict = may_mint(observed)
     if verdict.allowed and repair_only:
         return Part(verdicts=(verdict,))
@@ -82,6 +86,23 @@ def _without_record(desired: Desired, observed: Observed, *, repair_only: bool) 
     message = "the identity ConfigMap was gone: rebuilt from the status, the claims and the pods"
     action_ = WriteRecord(record=rebuilt, change=RecordChange.REBUILT, message=message)
     return Part(exclusive=action_, verdicts=(verdict,))
+
+
+def _is_known(observed: Observed) -> bool:
+    """Whether any copy of an identity of ours is there: then it is rebuilt from them, and not told by the disks."""
+    return observed.status.cluster_id is not None or any(claim.cluster_id is not None for claim in observed.claims)
+
+
+def _adopted(desired: Desired, observed: Observed, *, repair_only: bool) -> Part:
+    """Take over the claims that somebody has prepared; their disks say who they are before anything runs on them."""
+    verdict = may_adopt(desired, observed)
+    if repair_only:
+        return Part(verdicts=(verdict,))
+    if not verdict.allowed:
+        wait = Wait(severity=Severity.HELD, reason="AdoptWaits", message=verdict.reason)
+        return Part(verdicts=(verdict,), waits=(wait,))
+    action = MintIdentity(cluster_id=desired.cluster_id, format=format_of(desired), initial=desired.node_ids, others=())
+    return Part(exclusive=action, verdicts=(verdict,))
 
 
 def _older_resource(desired: Desired, observed: Observed) -> tuple[Wait, ...]:
@@ -171,11 +192,11 @@ def _rebuilt(desired: Desired, observed: Observed) -> IdentityRecord | str:
     if len(clusters) != 1:
         seen = ", ".join(sorted(clusters)) or "none"
         return f"its copies do not name one cluster id (they name: {seen}): restore the ConfigMap from a backup"
-    nodes = _rebuilt_nodes(observed)
+    nodes = _rebuilt_nodes(desired, observed)
     if isinstance(nodes, str):
         return nodes
     ids = {node.node_id for node in nodes}
-    initial = _rebuilt_initial(observed, nodes)
+    initial = _rebuilt_initial(desired, observed, nodes)
     started = _somebody_started(observed) or not initial
     record = IdentityRecord(
         cluster_id=ClusterID(clusters.pop()),
@@ -203,7 +224,7 @@ def _first_disks_retired(record: IdentityRecord) -> IdentityRecord:
     return record
 
 
-def _rebuilt_nodes(observed: Observed) -> tuple[NodeIdentity, ...] | str:
+def _rebuilt_nodes(desired: Desired, observed: Observed) -> tuple[NodeIdentity, ...] | str:
     newest: dict[NodeID, Claim] = {}
     for known in sorted(observed.claims, key=lambda claim: claim.generation):
         if known.phase != RETIRED:
@@ -227,7 +248,7 @@ def _rebuilt_nodes(observed: Observed) -> tuple[NodeIdentity, ...] | str:
                 generation=claim.generation if claim else former[node_id].generation + 1 if node_id in former else 1,
                 claim_uid=claim.uid if claim else entry.claim_uid if entry else None,
                 directory_id=DirectoryID(directory) if directory else None,
-                mode=_rebuilt_format_mode(observed, node_id, directory),
+                mode=_rebuilt_format_mode(desired, observed, node_id, directory),
                 formatted=started and directory is not None,
                 lost=former[node_id].lost if node_id in former else (),
                 revision=None,
@@ -248,8 +269,13 @@ def _rebuilt_former(observed: Observed) -> tuple[FormerNode, ...]:
     return tuple(found[node_id] for node_id in sorted(found))
 
 
-def _rebuilt_format_mode(observed: Observed, node_id: NodeID, directory: str | None) -> FormatMode:
-    """A first voter on its first disk; without a list of them, whoever has a pre-made id before the barrier is one."""
+def _rebuilt_format_mode(desired: Desired, observed: Observed, node_id: NodeID, directory: str | None) -> FormatMode:
+    """A first voter on its first disk; without a list of them, whoever has a pre-made id before the barrier is one.
+
+    A static quorum, or one that was taken over, has no other voters before the barrier, and they have no ids yet.
+    """
+    if desired.bootstrap in _STATIC_AT_FIRST and not _somebody_started(observed):
+        return FormatMode.STATIC if desired.bootstrap is BootstrapMode.STATIC else FormatMode.ADOPTED
     if observed.status.initial:
         first = (node_id, directory) in {(entry.node_id, entry.directory_id) for entry in observed.status.initial}
     else:
@@ -257,27 +283,30 @@ def _rebuilt_format_mode(observed: Observed, node_id: NodeID, directory: str | N
     return FormatMode.INITIAL_CONTROLLERS if first else FormatMode.NO_INITIAL_CONTROLLERS
 
 
-def _rebuilt_initial(observed: Observed, nodes: tuple[NodeIdentity, ...]) -> tuple[ReplicaKey, ...]:
+def _rebuilt_initial(desired: Desired, observed: Observed, nodes: tuple[NodeIdentity, ...]) -> tuple[ReplicaKey, ...]:
+    told_later = desired.bootstrap in _STATIC_AT_FIRST
     if observed.status.initial:
         return tuple(
-            ReplicaKey(node_id=entry.node_id, directory_id=DirectoryID(entry.directory_id))
+            ReplicaKey(
+                node_id=entry.node_id, directory_id=DirectoryID(entry.directory_id) if entry.directory_id else None
+            )
             for entry in observed.status.initial
-            if entry.directory_id is not None
+            if entry.directory_id is not None or told_later
         )
     if _somebody_started(observed):
         return ()
-    return tuple(node.key for node in nodes if node.mode is FormatMode.INITIAL_CONTROLLERS)
+    return tuple(node.key for node in nodes if told_later or node.mode is FormatMode.INITIAL_CONTROLLERS)
 
 
 def _rebuilt_static(desired: Desired, observed: Observed) -> bool:
     """Whether pods are made with static voters; without any revision the mode of the spec tells."""
     applied = observed.revision(_rebuilt_revision(observed))
-    return bool(applied.runtime.static_voters) if applied else desired.bootstrap is BootstrapMode.STATIC
+    return bool(applied.runtime.static_voters) if applied else desired.bootstrap in _STATIC_AT_FIRST
 
 
 def _rebuilt_mode(desired: Desired, initial: tuple[ReplicaKey, ...]) -> BootstrapMode:
-    if desired.bootstrap is BootstrapMode.STATIC:
-        return BootstrapMode.STATIC
+    if desired.bootstrap in _STATIC_AT_FIRST:
+        return desired.bootstrap
     return BootstrapMode.STANDALONE if len(initial) == 1 else BootstrapMode.INITIAL_CONTROLLERS
 
 
