@@ -317,7 +317,7 @@ def _changed(before: list[Json], now: list[Json]) -> bool:
     """Whether initial voters are others than before; a static one has no directory id until it is formatted."""
     if len(before) != len(now):
         return True
-    return any(old != new and old != {**new, "directory_id": None} for old, new in zip(before, now, strict=True))
+    return any(old not in (new, {**new, "directory_id": None}) for old, new in zip(before, now, strict=True))
 
 
 def _claim_of(pod: Json) -> str:
