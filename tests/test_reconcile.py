@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 from tests.kube.recording import Call, RecordingKube
-from tests.model.values import CLUSTER, IDS, NAME, NAMESPACE, UID, answer, directory, key
+from tests.model.values import CLUSTER, IDS, NAME, NAMESPACE, UID, answer, directory, key, saying
 from tests.observe import kubernetes as k8s
-from tests.observe.test_gather import api_server, healthy
+from tests.observe.test_gather import api_server, healthy, refused_with
 from tests.wire.answering import AnsweringControllers
 
-from kafka_quorum.errors import KubeConflict, KubeUnavailable
+from kafka_quorum.errors import KubeConflict, KubeHeld, KubeUnavailable
 from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS, Json
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed
-from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, QuorumAnswer
+from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer
 from kafka_quorum.reconcile import PassResult, QuorumKey, Reconciler
 from kafka_quorum.settings import Settings
 
@@ -362,3 +362,141 @@ async def test_a_witness_is_told_of_every_look_and_of_the_end() -> None:
 def test_key_reads_as_kubectl_writes_it() -> None:
     """A key names namespace and quorum."""
     assert str(KEY) == "kafka/alpha"
+
+
+# What the leader is asked of features
+
+
+RAISE = FeatureStep(name="metadata.version", level=28)
+
+
+def outdated(spec: dict[str, Any] | None = None) -> Bench:
+    """A running quorum of 4.4 at the levels of 4.1, with this spec."""
+    said = replace(saying(), finalized=saying("4.1.2").finalized)
+    controllers = healthy()
+    controllers.versions = dict.fromkeys(IDS, said)
+    bench = Bench(api_server(), controllers)
+    bench.resource(spec)
+    return bench
+
+
+def asking(**levels: int) -> dict[str, Any]:
+    """The spec that names these levels, and waits for nothing."""
+    rows = [{"name": name.replace("_", "."), "level": level} for name, level in levels.items()]
+    return {**SPEC, "kafka": {"version": "4.4.0", "features": {"levels": rows, "soakSeconds": 0}}}
+
+
+async def passes(bench: Bench, count: int, *, every_s: float = 1.0) -> None:
+    """So many passes, one after the other."""
+    for _ in range(count):
+        await bench.run()
+        bench.clock.seconds += every_s
+        bench.controllers.quorums[3000] = later(bench.controllers.quorums[3000])
+
+
+def later(said: QuorumAnswer | Exception) -> QuorumAnswer:
+    """The same answer a second later by the leader's clock."""
+    assert isinstance(said, QuorumAnswer)
+    rows = (
+        replace(row, last_fetch_ms=row.last_fetch_ms + 1000, last_caught_up_ms=row.last_caught_up_ms + 1000)
+        for row in said.voters
+    )
+    return replace(said, voters=tuple(rows))
+
+
+def validated(bench: Bench) -> list[FeatureStep]:
+    """The steps that the leader was asked to validate."""
+    return [request.step for _, request in bench.controllers.updated if request.validate_only]
+
+
+def sent(bench: Bench) -> list[FeatureStep]:
+    """The steps that the leader was asked to take."""
+    return [request.step for _, request in bench.controllers.updated if not request.validate_only]
+
+
+async def test_announced_steps_are_asked_about_once_a_minute() -> None:
+    """What could be raised, and is held, is asked about at most once a minute, and told in between."""
+    bench = outdated()
+    await passes(bench, 30)
+    asked = validated(bench)
+    assert len(asked) == len(set(asked)) == 3
+    assert sent(bench) == []
+    assert bench.condition("FeaturesSettled") == ("True", "Held")
+    bench.clock.seconds += 60
+    await bench.run()
+    assert len(validated(bench)) == 6
+
+
+async def test_refusals_of_announced_steps_are_remembered() -> None:
+    """Who would block what could be raised is in the status in every pass, asked or not."""
+    bench = outdated()
+    words = "Broker 2 only supports versions 1-21"
+    bench.controllers.refusal = refused_with("INVALID_UPDATE_VERSION", words)
+    await passes(bench, 30)
+    rows = bench.kube.objects[QUORUMS.plural, NAME]["status"]["features"]
+    (row,) = (row for row in rows if row["name"] == "metadata.version")
+    assert (row.get("wanted"), row["blockedBy"]) == (None, words)
+    assert len(validated(bench)) == 3
+
+
+async def test_other_steps_are_asked_about_at_once() -> None:
+    """When other steps are held than before, they are asked about in the very look."""
+    bench = outdated()
+    await passes(bench, 20)
+    bench.controllers.updated.clear()
+    raised = replace(saying(), finalized=saying("4.2.1").finalized)
+    bench.controllers.versions = dict.fromkeys(IDS, raised)
+    await bench.run()
+    assert {step.name for step in validated(bench)} == {"metadata.version", "share.version"}
+
+
+async def test_next_step_is_asked_in_every_look() -> None:
+    """A wanted step is asked about in every look in which it is judged, begun with its intent, and sent."""
+    bench = outdated(asking(metadata_version=28, share_version=0, streams_version=0))
+    await passes(bench, 20)
+    steps = sent(bench)
+    assert steps
+    assert set(steps) == {RAISE}
+    assert validated(bench).count(RAISE) > len(steps)
+    operation = bench.kube.objects[QUORUMS.plural, NAME]["status"]["operation"]
+    assert (operation["type"], operation["target"]) == ("RaiseFeature", "metadata.version=28")
+
+
+async def test_open_step_is_urgent() -> None:
+    """While a step is open no failure is waited out for long; when the level is there the step is closed."""
+    bench = outdated(asking(metadata_version=28, share_version=0, streams_version=0))
+    for _ in range(20):
+        result = await bench.run()
+        bench.clock.seconds += 1
+        if sent(bench):
+            break
+    assert result.urgent
+    bench.controllers.versions = dict.fromkeys(IDS, said_at(28))
+    await passes(bench, 3)
+    assert "operation" not in bench.kube.objects[QUORUMS.plural, NAME]["status"]
+    assert bench.condition("FeaturesSettled") == ("True", "Held")
+
+
+def said_at(level: int) -> NodeVersions:
+    """A controller of 4.4 at this metadata.version, beside the levels of 4.1, after one more change."""
+    others = tuple(each for each in saying("4.1.2").finalized if each.name != "metadata.version")
+    levels = tuple(sorted((*others, FinalizedFeature(name="metadata.version", level=level))))
+    return replace(saying(epoch=8), finalized=levels)
+
+
+async def test_held_restart_is_no_event() -> None:
+    """A restart that a disruption budget put off is tried again, without an event or a condition of failure."""
+    bench = at_work()
+    bench.controllers.versions = dict.fromkeys(IDS, saying())
+    await passes(bench, 20)
+    bench.kube.errors["evict", "pods"] = KubeHeld(
+        "The disruption budget alpha needs 2 healthy pods and has 2 currently"
+    )
+    bench.resource({**SPEC, "controllers": {"replicas": 3, "jvm": {"heap": "1Gi"}}})
+    bench.reconciler.changed(KEY)
+    await passes(bench, 20)
+    verbs = [call.verb for call in bench.kube.calls]
+    assert verbs.count("evict") > 1
+    reasons = [call.body["reason"] for call in bench.kube.writes() if call.plural == "events" and call.body]
+    assert "ActionFailed" not in reasons
+    assert bench.condition("Degraded")[0] == "False"

@@ -10,19 +10,24 @@ from tests.model.values import CLUSTER, IDS, bound, claim_uid, directory, key, m
 from kafka_quorum.model.desired import BootstrapMode
 from kafka_quorum.model.identity import (
     BootstrapPhase,
+    Format,
     FormatMode,
     FormerNode,
     IdentityRecord,
+    mint,
     with_claim,
     with_disk_lost,
+    with_levels,
     with_nodes,
     with_report,
     with_revision,
     with_started,
     without_claim,
     without_node,
+    without_static,
 )
-from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.ids import NodeID, ReplicaKey
+from kafka_quorum.model.quorum import FinalizedFeature
 
 
 def test_minted() -> None:
@@ -187,3 +192,61 @@ def test_frozen() -> None:
     with pytest.raises(AttributeError):
         record.phase = BootstrapPhase.STARTED  # type: ignore[misc]  # this is what the test is about
     assert replace(record, had_leader=True) != record
+
+
+# Static quorums
+
+
+def static() -> IdentityRecord:
+    """A static quorum's record whose claims are there: no directory id is known before Kafka's tool made it."""
+    record = mint(
+        CLUSTER,
+        Format(mode=BootstrapMode.STATIC, release="4.1.2", features=()),
+        [ReplicaKey(node_id=node_id, directory_id=None) for node_id in IDS],
+        [],
+    )
+    for node_id in IDS:
+        record = with_claim(record, node_id, claim_uid(node_id))
+    return record
+
+
+def test_minted_static() -> None:
+    """A static record says so, and its nodes are formatted as static voters without pre-made ids."""
+    record = static()
+    assert record.static
+    assert {(of.mode, of.directory_id) for of in record.nodes} == {(FormatMode.STATIC, None)}
+    assert not minted().static
+    assert not minted(mode=BootstrapMode.STANDALONE).static
+
+
+def test_report_fills_the_initial_key() -> None:
+    """The directory id that the tool made for a static voter is its first voter's, and no other's."""
+    record = with_report(static(), IDS[1], directory(3001))
+    assert [of.directory_id for of in record.initial] == [None, directory(3001), None]
+    assert node(record, 3001).key == record.initial[1] == key(3001)
+    assert node(record, 3001).formatted
+
+
+def test_lost_claim_empties_the_initial_key() -> None:
+    """Before the barrier a claim that is lost takes the static voter's directory id with it; the next one fills it."""
+    record = without_claim(with_report(static(), IDS[1], directory(3001)), IDS[1])
+    assert [of.directory_id for of in record.initial] == [None] * 3
+    after = node(record, 3001)
+    assert (after.directory_id, after.formatted, after.generation, after.claim_uid) == (None, False, 2, None)
+    again = with_report(with_claim(record, IDS[1], "another"), IDS[1], directory(3001, 2))
+    assert again.initial[1] == key(3001, 2)
+
+
+def test_pre_made_keys_stay() -> None:
+    """Those of a dynamic quorum are made before the format: neither a report nor a lost claim changes them."""
+    lost = without_claim(with_report(bound(), IDS[1], directory(3001)), IDS[1])
+    assert lost.initial == bound().initial
+    assert node(lost, 3001).directory_id == directory(3001)
+
+
+def test_levels_and_dynamic() -> None:
+    """Levels that were seen replace those before; a dynamic quorum needs no static voters, and keeps the rest."""
+    levels = (FinalizedFeature(name="metadata.version", level=27),)
+    assert with_levels(with_levels(running(), levels), ()).levels == ()
+    assert with_levels(running(), levels) == replace(running(), levels=levels)
+    assert without_static(replace(running(), static=True)) == running()

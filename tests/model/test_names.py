@@ -40,6 +40,12 @@ def test_every_input_matters(field: str) -> None:
     assert names.inputs_hash(runtime(**{field: CHANGES[field]})) != names.inputs_hash(runtime())
 
 
+def test_no_static_voters_are_no_input() -> None:
+    """A dynamic quorum's hash is what it was before there were static voters; who they are matters, in their order."""
+    assert names.inputs_hash(runtime(static_voters=())) == "c2e3f48cd0"
+    assert names.inputs_hash(runtime(static_voters=IDS)) != names.inputs_hash(runtime(static_voters=IDS[:2]))
+
+
 def test_order_of_config_matters_not_by_key() -> None:
     """The hash of a JSON object does not depend on the order of its keys."""
     assert names.digest({"a": 1, "b": 2}) == names.digest({"b": 2, "a": 1})

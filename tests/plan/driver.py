@@ -146,7 +146,8 @@ class World:
             if isinstance(action, act.CreateFormatter):
                 of = node(self._record(), action.node_id)
                 assert of.mode is FormatMode.NO_INITIAL_CONTROLLERS or not self.ever_ran, "rule 1"
-                assert of.claim_uid not in self.disks, "rule 2: a formatted disk"
+                again = of.directory_id in (None, self.disks.get(of.claim_uid or "")) and not self.ever_ran
+                assert of.claim_uid not in self.disks or again, "rule 2: a formatted disk"
             if isinstance(action, act.CreatePod):
                 of = node(self._record(), action.node_id)
                 assert of.directory_id not in self._record().retired, "rule 2: retired"
@@ -341,8 +342,7 @@ class World:
             if one.report is not None:
                 return one
             self.serial += 1
-            made = one.directory_id or directory(one.node_id, self.serial)
-            self.disks[one.claim_uid] = made
+            made = self.disks.setdefault(one.claim_uid, one.directory_id or directory(one.node_id, self.serial))
             return replace(one, container=_DONE, finished=True, report=report(self._record(), of, directory_id=made))
         if self.disks.get(one.claim_uid) != one.directory_id:
             return replace(one, container=_REFUSED, report=empty_report())

@@ -61,9 +61,9 @@ def test_stranger_hides_no_ghost() -> None:
     assert only(planned(registered(2000, 3004)), CureGhost).node_id == 3004
 
 
-@pytest.mark.parametrize(("level", "forgets"), [(30, False), (31, True)])
+@pytest.mark.parametrize(("level", "forgets"), [(32, False), (33, True)])
 def test_since_when_kafka_forgets(level: int, *, forgets: bool) -> None:
-    """Below metadata.version 31 a ghost that stands in nobody's way is left alone."""
+    """Below metadata.version 33 a ghost that stands in nobody's way is left alone."""
     said = planned(registered(3003, said=saying(metadata_version=level)))
     assert bool(every(said, CureGhost)) is forgets
 
@@ -72,6 +72,12 @@ def test_registered_anew_when_in_the_way() -> None:
     """Below that level the ghost that a refusal names is registered with the ranges of the active controller."""
     cure = only(planned(refused("Controller 3003 only supports versions 7-27"), WANTED), CureGhost)
     assert (cure.node_id, cure.supported) == (3003, OF_4_1.supported)
+    (listener,) = cure.listeners
+    assert (listener.name, listener.host, listener.port) == (
+        "CONTROLLER",
+        "alpha-3003.alpha-controllers.kafka.svc",
+        9093,
+    )
     assert cure.message == (
         "controller 3003 is registered anew, so that it is not in the way of features: "
         "controller 3003 was removed, and runs nowhere"

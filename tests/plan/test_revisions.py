@@ -18,7 +18,6 @@ from tests.model.values import (
     running,
     runtime,
     started,
-    support,
     with_pod,
     without_pod,
 )
@@ -214,15 +213,14 @@ def test_changed_spec_makes_its_revision(changes: dict[str, Any]) -> None:
 def test_listener_of_running_controllers_stays() -> None:
     """Another listener touches nobody, and the field is named as not supported yet; what else changed is rolled."""
     listener = ControllerListener(name="CONTROLLER", port=9094)
-    said = planned(at_rest(support=support(running(), port=9094)), desired(runtime=runtime(listener=listener)))
+    said = planned(at_rest(), desired(runtime=runtime(listener=listener)))
     assert said.actions == ()
     held = wait(said, "NotSupportedYet")
     assert held.severity is Severity.HELD
     assert held.message == (
         "not supported by this version, nothing is touched: spec.controllers.listeners of running controllers"
     )
-    look = at_rest(support=support(running(), port=9094))
-    both = planned(look, desired(runtime=runtime(listener=listener, heap="1Gi")))
+    both = planned(at_rest(), desired(runtime=runtime(listener=listener, heap="1Gi")))
     assert only(both, CreateRevision).runtime == runtime(heap="1Gi")
     assert reasons(both) == {"NotSupportedYet"}
 

@@ -331,7 +331,7 @@ def test_older_image_rolls_nobody() -> None:
     said = rolled(look, desired(runtime=older))
     assert said.actions == ()
     assert wait(said, "OlderImage").message == (
-        "Kafka 4.3.0 supports metadata.version up to 4.3-IV0 (30), not 4.4-IV2 (33), and the quorum has it finalized: "
+        "Kafka 4.3.0 supports metadata.version up to 4.3-IV0 (30), and the quorum has 4.4-IV2 (33) finalized: "
         "keep the newer release, or lower the level first"
     )
 

@@ -243,3 +243,50 @@ def test_reversed_anywhere() -> None:
             world.run(limit=LIMIT)
             assert {world._runtime(one).heap for one in world.observed.pods} == {"512Mi"}, f"before action {number}"
             assert end_of(world)[1] == frozenset()
+
+
+@pytest.mark.parametrize("mode", list(BootstrapMode))
+def test_record_lost_anywhere(mode: BootstrapMode) -> None:
+    """Whenever the record of a new quorum is lost, it is rebuilt, and the quorum comes to be what it was to be."""
+    straight = World(desired=wanted("4.1.2", bootstrap=mode))
+    forks: list[tuple[World, int]] = []
+    straight.run(forks=forks, limit=LIMIT)
+    for number, (world, drop) in enumerate(forks):
+        record = world.observed.record
+        if drop or record is None:
+            continue
+        world.observed = replace(world.observed, record=None)
+        world.run(limit=LIMIT)
+        after = world.observed.record
+        assert after is not None, f"before action {number}"
+        assert (after.static, len(world.voters)) == (mode is BootstrapMode.STATIC, 3), f"before action {number}"
+        assert {of.mode for of in after.nodes} == {of.mode for of in record.nodes}, f"before action {number}"
+        assert end_of(world) == end_of(straight), f"before action {number}"
+
+
+def test_static_record_lost_in_a_roll() -> None:
+    """A static quorum whose record is lost on its way to a dynamic one gets there all the same."""
+    straight = turned_dynamic()
+    forks: list[tuple[World, int]] = []
+    straight.run(forks=forks, limit=LIMIT)
+    for number, (world, drop) in enumerate(forks):
+        if drop == 0:
+            world.observed = replace(world.observed, record=None)
+            world.run(limit=LIMIT)
+            assert end_of(world) == end_of(straight), f"before action {number}"
+
+
+def test_lost_disk_of_a_static_quorum_is_held() -> None:
+    """A static quorum would take an empty disk for its voter: it is held for a person, and nothing is formatted."""
+    world = made(wanted("4.1.2", bootstrap=BootstrapMode.STATIC))
+    record = world.observed.record
+    assert record is not None
+    del world.disks[record.nodes[1].claim_uid or ""]
+    world.observed = replace(world.observed, pods=tuple(one for one in world.observed.pods if one.node_id != IDS[1]))
+    world._move()
+    world.run(limit=LIMIT)
+    said = planned(world.observed, world.desired)
+    assert world.observed.record is not None
+    assert world.observed.record.nodes[1].key == record.nodes[1].key
+    held = next(one for one in said.waits if one.reason == "LostDisk")
+    assert "the quorum is static: it would take an empty disk for the voter" in held.message

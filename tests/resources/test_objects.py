@@ -127,7 +127,9 @@ def test_owner_never_blocks() -> None:
     assert reference["uid"] == UID
 
 
-@pytest.mark.parametrize("build", [objects.service, lambda wanted: objects.budget(wanted, 1)])
+@pytest.mark.parametrize(
+    "build", [lambda wanted: objects.service(wanted, 9093), lambda wanted: objects.budget(wanted, 1)]
+)
 def test_owned(build: Any) -> None:  # noqa: ANN401 - a builder
     """What stands around the pods goes with the resource, whatever the retention policy."""
     body = build(desired())

@@ -21,7 +21,7 @@ from tests.model.values import (
 
 from kafka_quorum.model import names
 from kafka_quorum.model.desired import ControllerListener, FeatureLevel
-from kafka_quorum.model.identity import IdentityRecord, with_disk_lost, with_nodes
+from kafka_quorum.model.identity import FormatMode, IdentityRecord, with_disk_lost, with_nodes
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.observed import Revision
 from kafka_quorum.resources import pods, scripts
@@ -195,6 +195,16 @@ def test_initial_format_arguments() -> None:
     assert plain == ("--initial-controllers", voters)
     explicit = pods.format_arguments(desired(), record, node(record, 3001), revision())
     assert explicit == (*plain, "--feature", "metadata.version=27", "--feature", "kraft.version=1")
+
+
+def test_static_format_arguments() -> None:
+    """A static voter's disk names no voters, which are in the properties; levels are named where the spec has some."""
+    record = replace(FIRST, nodes=tuple(replace(of, mode=FormatMode.STATIC) for of in FIRST.nodes))
+    assert pods.format_arguments(desired(), record, node(record, 3001), revision()) == ()
+    levels = (FeatureLevel(name="metadata.version", level=27),)
+    explicit = replace(record, format=replace(record.format, features=levels))
+    arguments = pods.format_arguments(desired(), explicit, node(explicit, 3001), revision())
+    assert arguments == ("--feature", "metadata.version=27")
 
 
 def test_newcomer_format_arguments() -> None:

@@ -82,6 +82,18 @@ def test_never_the_static_voters() -> None:
     assert "controller.quorum.voters" not in written()
 
 
+def test_static_voters() -> None:
+    """A static quorum finds its voters in the properties, and has no bootstrap servers: both at once would be one."""
+    of = revision(runtime(static_voters=IDS, listener=ControllerListener(name="CONTROLLER", port=9094)))
+    found = written(of)
+    assert found["controller.quorum.voters"] == ",".join(
+        f"{node_id}@alpha-{node_id}.alpha-controllers.kafka.svc:9094" for node_id in IDS
+    )
+    assert "controller.quorum.bootstrap.servers" not in found
+    dynamic = written(revision())
+    assert {*found} ^ {*dynamic} == {"controller.quorum.voters", "controller.quorum.bootstrap.servers"}
+
+
 def test_listener_of_the_revision() -> None:
     """Name and port of the listener go into every property that speaks of it."""
     of = revision(runtime(listener=ControllerListener(name="QUORUM", port=19093)))

@@ -53,7 +53,7 @@ def test_held() -> None:
     assert (finding.truth, finding.reason) == (Truth.TRUE, "Held")
     assert finding.message == (
         "could be raised: metadata.version from 4.1-IV1 (27) to 4.4-IV2 (33), share.version from 0 to 2, "
-        "streams.version from 0 to 1 (set spec.kafka.features.policy to Follow, or name levels, to raise them)"
+        "streams.version from 0 to 1: set spec.kafka.features.policy to Follow, or name higher levels, to raise them"
     )
 
 
@@ -62,7 +62,7 @@ def test_held_and_blocked() -> None:
     no = StepCheck(allowed=False, words="Broker 2 only supports versions 1-21")
     steps = (FeatureStep(name=METADATA, level=33), FeatureStep(name="share.version", level=2))
     look = speaking(said=OF_4_1, checks=tuple((step, Known(value=no)) for step in steps))
-    assert told(look).message.endswith(". Not now: Broker 2 only supports versions 1-21")
+    assert told(look).message.endswith("; not yet, for Broker 2 only supports versions 1-21")
 
 
 def test_raising() -> None:

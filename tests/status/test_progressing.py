@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.model.values import SILENT, at_rest, desired, nothing, running, runtime, started, support
+from tests.model.values import SILENT, at_rest, desired, nothing, runtime, started
 from tests.status.passes import done, failed
 
 from kafka_quorum.model.desired import ControllerListener, Desired
@@ -12,7 +12,6 @@ from kafka_quorum.status.finding import Truth
 from kafka_quorum.status.progressing import progressing
 
 OTHER_PORT = runtime(listener=ControllerListener(name="CONTROLLER", port=9094))
-AT_OTHER_PORT = at_rest(support=support(running(), port=9094))
 
 
 @pytest.mark.parametrize(
@@ -21,7 +20,7 @@ AT_OTHER_PORT = at_rest(support=support(running(), port=9094))
         (at_rest(), desired(), Truth.FALSE, "Done"),
         (at_rest(), desired(paused=True), Truth.FALSE, "Paused"),
         (at_rest(), desired(runtime=runtime(heap="1Gi")), Truth.TRUE, "Working"),
-        (AT_OTHER_PORT, desired(runtime=OTHER_PORT), Truth.FALSE, "NotSupportedYet"),
+        (at_rest(), desired(runtime=OTHER_PORT), Truth.FALSE, "NotSupportedYet"),
         (at_rest(), desired(replicas=2), Truth.TRUE, "RemovingController"),
         (nothing(), desired(), Truth.TRUE, "Working"),
         (nothing(), desired(paused=True), Truth.FALSE, "Paused"),
@@ -38,7 +37,7 @@ def test_what_is_done_or_why_nothing_is(observed: Observed, wanted: Desired, tru
 
 def test_an_unsupported_change_is_named_by_its_field() -> None:
     """What is not carried out is named as the spec names it."""
-    assert "spec.controllers.listeners" in progressing(done(AT_OTHER_PORT, desired(runtime=OTHER_PORT))).message
+    assert "spec.controllers.listeners" in progressing(done(at_rest(), desired(runtime=OTHER_PORT))).message
 
 
 def test_what_is_held_is_no_failure() -> None:

@@ -7,6 +7,7 @@ gone, the copies rebuild it: Kafka pods are made only after every copy says `Sta
 """
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from kafka_quorum.api.features import KRAFT
 from kafka_quorum.model.actions import MintIdentity, RecordChange, WriteRecord
@@ -29,7 +30,8 @@ from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.rolling_safety import release_numbers
 from kafka_quorum.plan.safety import may_adopt, may_mint
 
-_STATIC_AT_FIRST = frozenset({BootstrapMode.STATIC, BootstrapMode.ADOPT})
+_TOLD_BY_DISKS: Final = {BootstrapMode.STATIC: FormatMode.STATIC, BootstrapMode.ADOPT: FormatMode.ADOPTED}
+"""Quorums that begin with static voters, or may have them, and whose disks tell their directory ids."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,7 @@ def assess(desired: Desired, observed: Observed, *, repair_only: bool) -> Settle
 
 def format_of(desired: Desired) -> Format:
     """What the initial disks are formatted with."""
-    static = desired.bootstrap in _STATIC_AT_FIRST  # it begins at kraft.version 0, whatever it becomes
+    static = desired.bootstrap in _TOLD_BY_DISKS  # it begins at kraft.version 0, whatever it becomes
     features = tuple(each for each in desired.features if not (static and each.name == KRAFT))
     return Format(mode=desired.bootstrap, release=desired.runtime.release, features=features)
 
@@ -196,7 +198,7 @@ def _rebuilt(desired: Desired, observed: Observed) -> IdentityRecord | str:
     if isinstance(nodes, str):
         return nodes
     ids = {node.node_id for node in nodes}
-    initial = _rebuilt_initial(desired, observed, nodes)
+    initial = _rebuilt_initial(observed, nodes)
     started = _somebody_started(observed) or not initial
     record = IdentityRecord(
         cluster_id=ClusterID(clusters.pop()),
@@ -272,40 +274,44 @@ def _rebuilt_former(observed: Observed) -> tuple[FormerNode, ...]:
 def _rebuilt_format_mode(desired: Desired, observed: Observed, node_id: NodeID, directory: str | None) -> FormatMode:
     """A first voter on its first disk; without a list of them, whoever has a pre-made id before the barrier is one.
 
-    A static quorum, or one that was taken over, has no other voters before the barrier, and they have no ids yet.
+    A first disk that tells its own id has none before it is known: until the barrier falls it needs none.
     """
-    if desired.bootstrap in _STATIC_AT_FIRST and not _somebody_started(observed):
-        return FormatMode.STATIC if desired.bootstrap is BootstrapMode.STATIC else FormatMode.ADOPTED
+    told, started = _TOLD_BY_DISKS.get(desired.bootstrap), _somebody_started(observed)
+    forming = told is not None and not started
     if observed.status.initial:
-        first = (node_id, directory) in {(entry.node_id, entry.directory_id) for entry in observed.status.initial}
+        first = any(
+            entry.node_id == node_id and (forming or entry.directory_id == directory)
+            for entry in observed.status.initial
+        )
     else:
-        first = directory is not None and not _somebody_started(observed)
-    return FormatMode.INITIAL_CONTROLLERS if first else FormatMode.NO_INITIAL_CONTROLLERS
+        first = forming or (directory is not None and not started)
+    return (told or FormatMode.INITIAL_CONTROLLERS) if first else FormatMode.NO_INITIAL_CONTROLLERS
 
 
-def _rebuilt_initial(desired: Desired, observed: Observed, nodes: tuple[NodeIdentity, ...]) -> tuple[ReplicaKey, ...]:
-    told_later = desired.bootstrap in _STATIC_AT_FIRST
+def _rebuilt_initial(observed: Observed, nodes: tuple[NodeIdentity, ...]) -> tuple[ReplicaKey, ...]:
+    told = {node.node_id: node.key for node in nodes if node.mode in _TOLD_BY_DISKS.values()}
     if observed.status.initial:
         return tuple(
-            ReplicaKey(
+            told.get(entry.node_id)
+            or ReplicaKey(
                 node_id=entry.node_id, directory_id=DirectoryID(entry.directory_id) if entry.directory_id else None
             )
             for entry in observed.status.initial
-            if entry.directory_id is not None or told_later
+            if entry.directory_id is not None or entry.node_id in told
         )
     if _somebody_started(observed):
         return ()
-    return tuple(node.key for node in nodes if told_later or node.mode is FormatMode.INITIAL_CONTROLLERS)
+    return tuple(node.key for node in nodes if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS)
 
 
 def _rebuilt_static(desired: Desired, observed: Observed) -> bool:
     """Whether pods are made with static voters; without any revision the mode of the spec tells."""
     applied = observed.revision(_rebuilt_revision(observed))
-    return bool(applied.runtime.static_voters) if applied else desired.bootstrap in _STATIC_AT_FIRST
+    return bool(applied.runtime.static_voters) if applied else desired.bootstrap in _TOLD_BY_DISKS
 
 
 def _rebuilt_mode(desired: Desired, initial: tuple[ReplicaKey, ...]) -> BootstrapMode:
-    if desired.bootstrap in _STATIC_AT_FIRST:
+    if desired.bootstrap in _TOLD_BY_DISKS:
         return desired.bootstrap
     return BootstrapMode.STANDALONE if len(initial) == 1 else BootstrapMode.INITIAL_CONTROLLERS
 

@@ -240,8 +240,9 @@ def _refusal(observed: Observed, step: FeatureStep, first: str) -> Iterator[tupl
 def _unsoaked(desired: Desired, observed: Observed, first: str) -> Iterator[tuple[bool, str]]:
     soak = observed.memory.soak
     healthy_s = soak.healthy_s if soak else 0.0
-    well = f"every voter has been well for {desired.soak_s} s at the present levels"
-    yield healthy_s < max(desired.soak_s, LEAST_SOAK_S), f"{first} {well}"
+    needed_s = max(desired.soak_s, LEAST_SOAK_S)
+    well = f"every voter has been well for {needed_s:.0f} s at the present levels"
+    yield healthy_s < needed_s, f"{first} {well}"
 
 
 def _vouched(observed: Observed, record: IdentityRecord, step: FeatureStep) -> str:
