@@ -128,11 +128,11 @@ def assert_at_the_top(quorum: Quorum) -> None:
 # --- words ----------------------------------------------------------------------------------------------------------
 
 
-def wait_told(quorum: Quorum, *words: str, condition: str = "", timeout_s: float = _TOLD_TIMEOUT_S) -> Json:
-    """Wait until the message of this condition, or of any, has all of these words; returns the condition."""
+def wait_told(quorum: Quorum, *words: str, timeout_s: float = _TOLD_TIMEOUT_S) -> Json:
+    """Wait until one condition's message has all of these words; returns it."""
 
     def probe() -> Json | None:
-        rows = [row for row in quorum.status().get("conditions", []) if condition in ("", row["type"])]
+        rows = quorum.status().get("conditions", [])
         return next((row for row in rows if all(word.lower() in row["message"].lower() for word in words)), None)
 
     found = wait_until(f"a condition says {words}", probe, timeout_s)

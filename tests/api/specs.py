@@ -194,10 +194,18 @@ def _identity() -> list[Refused]:
             by_server=False,
         ),
         Refused(
-            name="bootstrap.mode Adopt",
-            patch={"bootstrap": {"mode": "Adopt"}},
-            field="spec.bootstrap.mode",
-            words=rules.MODE_LATER.message,
+            name="bootstrap.mode Adopt without a cluster id",
+            patch={"bootstrap": {"mode": "Adopt"}, "controllers": {"replicas": 3, "nodeIDs": [1, 2, 3]}},
+            field="spec.clusterID",
+            words="bootstrap mode Adopt needs the cluster id that the disks have: name it",
+            by_server=False,
+        ),
+        Refused(
+            name="bootstrap.mode Adopt without node ids",
+            patch={"bootstrap": {"mode": "Adopt"}, "clusterID": CLUSTER_ID},
+            field="spec.controllers.nodeIDs",
+            words="bootstrap mode Adopt needs the node ids that the disks have: name them",
+            by_server=False,
         ),
     ]
 

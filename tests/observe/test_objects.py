@@ -275,10 +275,12 @@ def test_claim_on_its_way() -> None:
 
 
 def test_bare_claim() -> None:
-    """A claim that somebody else made with our label has no identity, and is no generation of a node."""
-    found = claim_from(claim({"annotations": {}, "labels": {names.LABEL_QUORUM: NAME}}))
+    """A claim that somebody else made with our label has no identity, and no node; its name tells the generation."""
+    bare = {"annotations": {}, "labels": {names.LABEL_QUORUM: NAME}}
+    found = claim_from(claim(bare))
     assert (found.cluster_id, found.directory_id, found.phase) == (None, None, None)
-    assert (found.node_id, found.generation) == (-1, -1)
+    assert (found.node_id, found.generation) == (-1, 1)
+    assert claim_from(claim({**bare, "name": "data-kafka-0"})).generation == -1
 
 
 @pytest.mark.parametrize(

@@ -485,6 +485,7 @@ def test_every_guard_is_listed() -> None:
     record, seen = running(), view([key(3000)])
     said: tuple[Verdict, ...] = (
         safety.may_mint(nothing()),
+        safety.may_adopt(desired(), nothing()),
         safety.may_format_initial(record, at_rest(), node(record, 3000)),
         safety.may_format_newcomer(record, at_rest(), node(record, 3000)),
         safety.may_start(record, at_rest(), initial_nodes(record), NAME),

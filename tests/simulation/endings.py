@@ -52,6 +52,8 @@ def judge(world: World, checker: Checker, scenario: Scenario, *, settled: bool) 
         return Ending(says=said, honest=False, why=f"neither Ready nor Degraded by a lost disk: {_story(world)}")
     if said == "BootstrapFailed":
         why = _why_not_failed(world, checker, lost)
+    elif said == "LostDisk" and _is_static(world):
+        why = _why_not_named(world, degraded, lost)
     elif not is_doomed(world, checker.lineage(NAMESPACE, NAME).retired.keys()):
         why = f"a majority of the voters has its disks: {_story(world)}"
     else:
@@ -80,6 +82,11 @@ def is_doomed(world: World, retired: AbstractSet[DirectoryID]) -> bool:
     left = {disk.key for disk in ran if disk.key and disk.key.directory_id not in retired} & best.voter_set
     left |= {process.key for process in world.kraft.processes} & best.voter_set
     return len(left) <= len(best.voter_set) // 2
+
+
+def _is_static(world: World) -> bool:
+    """Whether the voters have no directory ids: such a quorum's lost disk is for a person to decide about."""
+    return any(process.is_static for process in world.kraft.processes if process.leads)
 
 
 def _has_static_majority(world: World, disks: Iterable[Disk]) -> bool:
@@ -146,7 +153,12 @@ def _why_not_named(world: World, degraded: Json, lost: list[DiskLost]) -> str:
     hidden = any(machine.gone for machine in world.machines.by_name.values())
     if degraded.get("reason") == "NoLeader" and (hidden or len(lost) > 1):
         return ""  # nobody tells of a machine; the first of several was being cured when the last broke the majority
-    told = ("controller {} lost its disk", "of controller {} is down", "pod demo-{}-")
+    told = (
+        "controller {} lost its disk",
+        "the disk of controller {} is lost",
+        "of controller {} is down",
+        "pod demo-{}-",
+    )
     for node_id in {one.key.node_id for one in lost if one.key is not None}:
         if node_id in stale or any(text.format(node_id) in message for text in told):
             return ""

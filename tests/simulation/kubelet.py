@@ -24,6 +24,7 @@ from tests.simulation.pod_words import (
     is_static_format,
     levels_in,
     properties_of,
+    refuses,
     release_of,
     static_voters,
 )
@@ -212,7 +213,7 @@ class Kubelet:
                 disk.intent = env["KQ_INTENT"]
             case 3:
                 disk.files = True
-            case 4 if is_static_format(container["command"]) != bool(self._static(pod)):
+            case 4 if refuses(container["command"], self._static(pod)):
                 self._report(pod, sandbox, env, accepted=False, said="kafka-storage.sh ended with 1")
             case 4:
                 self._write_meta(pod, sandbox, disk, env)

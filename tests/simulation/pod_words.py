@@ -41,6 +41,16 @@ def is_static_format(command: list[str]) -> bool:
     return not _FLAGS & set(command)
 
 
+def refuses(command: list[str], static: frozenset[NodeID]) -> bool:
+    """Whether the tool ends with an error: voters both in the properties and in the arguments, or in neither.
+
+    Without initial controllers it takes no notice of static voters, and writes the same as ever (4.1.2).
+    """
+    if is_static_format(command):
+        return not static
+    return bool(static) and "--no-initial-controllers" not in command
+
+
 def levels_in(command: list[str], release: str) -> Levels:
     """What a format begins with: the release's defaults, and what the arguments name instead."""
     given = {one.name: one.level for one in defaults(release, static=is_static_format(command))}

@@ -117,7 +117,7 @@ def test_cures_are_told_and_struck() -> None:
     world = quorum()
     heard: list[Happened] = []
     world.listeners.append(heard.append)
-    request = RegisterController(node_id=NodeID(9), incarnation_id="g", listeners=(), supported=supported("4.4.0"))
+    request = RegisterController(node_id=NodeID(9), incarnation_id="g", supported=supported("4.4.0"), listeners=())
     assert failed(KafkaEdge(wire(world, Strike.LOST_ANSWER), Life()).register_controller(at(world), request))
     leader = world.kraft.leader_of(CLUSTER)
     assert leader is not None

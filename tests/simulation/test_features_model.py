@@ -168,7 +168,7 @@ def test_a_ghost_is_registered_anew_and_a_live_one_puts_it_right() -> None:
     quorum.pass_time(2)
     features = ModelFeatures(quorum.kraft)
     request = RegisterController(
-        node_id=key(9).node_id, incarnation_id="another", listeners=(), supported=supported("4.4.0")
+        node_id=key(9).node_id, incarnation_id="another", supported=supported("4.4.0"), listeners=()
     )
     features.register(endpoint(quorum.leader), request)
     assert answer(quorum, step(METADATA, 28, validate_only=True)) == ("", "")

@@ -196,9 +196,9 @@ class Executor:
 
     def _minted(self, action: actions.MintIdentity) -> IdentityRecord:
         cluster_id = action.cluster_id or ClusterID(self._uuid())
-        static = action.format.mode is BootstrapMode.STATIC  # Kafka's tool makes the directory ids of a static quorum
+        told = action.format.mode in (BootstrapMode.STATIC, BootstrapMode.ADOPT)  # by their disks, later
         initial = [
-            ReplicaKey(node_id=node_id, directory_id=None if static else DirectoryID(self._uuid()))
+            ReplicaKey(node_id=node_id, directory_id=None if told else DirectoryID(self._uuid()))
             for node_id in action.initial
         ]
         return identity.mint(cluster_id, action.format, initial, action.others)
@@ -232,6 +232,7 @@ class Executor:
         if cluster.cluster_id != record.cluster_id:
             text = f"controller {action.leader} is of cluster {cluster.cluster_id}, not of {record.cluster_id}"
             raise StaleLook(text, fault=Fault.OURS, retry_safe=False, outcome_unknown=False)
+        self._fresh(action.judged_at_s)  # the answer may have taken its time
         match action:
             case actions.StepFeature(leader=leader, step=step):
                 request = UpdateFeature(step=step, validate_only=False, timeout_ms=_STEP_TIMEOUT_MS)

@@ -30,10 +30,19 @@ def spec_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
     """Everything wrong with a spec as it stands, without looking at what was there before."""
     if spec.cluster_id and not _usable_cluster_id(spec.cluster_id):
         yield _fault("spec.clusterID", rules.CLUSTER_ID_FORM)
-    if spec.bootstrap.mode not in {"InitialControllers", "Standalone", "Static"}:
-        yield _fault("spec.bootstrap.mode", rules.MODE_LATER)
+    if spec.bootstrap.mode == "Adopt":
+        yield from _adopt_faults(spec)
     yield from _kafka_faults(spec.kafka)
     yield from _controllers_faults(spec.controllers)
+
+
+def _adopt_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
+    """What is taken over has to be named: nothing is guessed from disks."""
+    if not spec.cluster_id:
+        yield _sentence("spec.clusterID", "bootstrap mode Adopt needs the cluster id that the disks have: name it")
+    if not spec.controllers.node_ids:
+        needs = "bootstrap mode Adopt needs the node ids that the disks have: name them"
+        yield _sentence(f"{CONTROLLERS}.nodeIDs", needs)
 
 
 def name_faults(name: str) -> Iterator[FieldFault]:

@@ -129,12 +129,6 @@ MODE_CHANGED = Rule(
         "KafkaQuorum"
     ),
 )
-MODE_LATER = Rule(
-    expression="self in ['InitialControllers', 'Standalone', 'Static']",
-    message=(
-        "bootstrap mode Adopt arrives in a later version of the operator: use InitialControllers, Standalone or Static"
-    ),
-)
 REPLICAS_RANGE = Rule(
     expression=f"self >= 1 && self <= {REPLICA_LIMIT}",
     message=(

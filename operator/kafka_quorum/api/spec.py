@@ -87,11 +87,11 @@ class BootstrapSpec(Model):
 
     mode: Literal["InitialControllers", "Standalone", "Static", "Adopt"] = Field(
         default="InitialControllers",
-        description="InitialControllers formats every first controller with one common voter set; "
-        "Standalone starts with a "
-        "single voter which the others join. Static makes a quorum of kraft.version 0 with controller.quorum.voters, "
-        "to be turned dynamic by naming kraft.version 1. Adopt arrives later. It cannot be changed.",
-        json_schema_extra=schema(rules.MODE_CHANGED, rules.MODE_LATER),
+        description="InitialControllers formats every first controller with one common voter set; Standalone starts "
+        "with a single voter which the others join. Static makes a quorum of kraft.version 0 with "
+        "controller.quorum.voters, to be turned dynamic by naming kraft.version 1. Adopt takes over the disks of a "
+        "quorum that was made by other means. It cannot be changed.",
+        json_schema_extra=schema(rules.MODE_CHANGED),
     )
 
 

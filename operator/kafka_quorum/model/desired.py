@@ -13,6 +13,8 @@ class BootstrapMode(Enum):
     STANDALONE = "Standalone"
     STATIC = "Static"
     """With `controller.quorum.voters`, at kraft.version 0: as quorums were made before KIP-853."""
+    ADOPT = "Adopt"
+    """Not made here: the disks of a quorum that was made by other means, static or dynamic, are taken over."""
 
 
 class FeaturePolicy(Enum):

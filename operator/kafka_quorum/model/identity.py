@@ -8,6 +8,7 @@ Nothing here may lead back from `STARTED`: behind the barrier no initial format 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Final
 
 from kafka_quorum.model.desired import BootstrapMode, FeatureLevel
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
@@ -28,6 +29,13 @@ class FormatMode(Enum):
     NO_INITIAL_CONTROLLERS = "NoInitialControllers"
     STATIC = "Static"
     """With `controller.quorum.voters` in the properties and no voters on the disk; Kafka makes the directory id."""
+    ADOPTED = "Adopted"
+    """Not formatted by this operator: the disk of a controller that was there before, which is only read."""
+
+
+_FORMATS: Final = {BootstrapMode.STATIC: FormatMode.STATIC, BootstrapMode.ADOPT: FormatMode.ADOPTED}
+_TOLD_LATER: Final = frozenset(_FORMATS.values())
+"""How disks come to be whose directory ids are not made beforehand; their quorums are static, or may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,14 +125,14 @@ def mint(
     cluster_id: ClusterID, format_: Format, initial: Iterable[ReplicaKey], others: Iterable[NodeID]
 ) -> IdentityRecord:
     """A new quorum's record: the initial controllers with their pre-made keys, and further nodes that will join."""
-    keys, static = tuple(initial), format_.mode is BootstrapMode.STATIC
+    keys, mode = tuple(initial), _FORMATS.get(format_.mode, FormatMode.INITIAL_CONTROLLERS)
     first = (
         NodeIdentity(
             node_id=key.node_id,
             generation=1,
             claim_uid=None,
             directory_id=key.directory_id,
-            mode=FormatMode.STATIC if static else FormatMode.INITIAL_CONTROLLERS,
+            mode=mode,
             formatted=False,
             lost=(),
             revision=None,
@@ -135,11 +143,11 @@ def mint(
         cluster_id=cluster_id,
         phase=BootstrapPhase.FORMATTING,
         format=format_,
-        static=static,
+        static=mode in _TOLD_LATER,
         initial=keys,
         nodes=_ordered((*first, *(_newcomer(node_id) for node_id in others))),
         applied_revision=None,
-        had_leader=False,
+        had_leader=mode is FormatMode.ADOPTED,  # it has: a majority that is lost is no failed bootstrap
         resource_version="",
     )
 
@@ -173,7 +181,7 @@ def without_claim(record: IdentityRecord, node_id: NodeID) -> IdentityRecord:
     if record.phase is BootstrapPhase.STARTED and node.formatted:
         raise ValueError(f"controller {node_id} may have run: its disk is lost, not merely unformatted")
     without = _changed(record, node_id, generation=node.generation + 1, claim_uid=None, formatted=False)
-    return _with_key(without, node_id, None) if node.mode is FormatMode.STATIC else without
+    return _with_key(without, node_id, None) if node.mode in _TOLD_LATER else without
 
 
 def with_report(record: IdentityRecord, node_id: NodeID, directory_id: DirectoryID) -> IdentityRecord:
@@ -264,10 +272,10 @@ def _changed(record: IdentityRecord, node_id: NodeID, **changes: object) -> Iden
 
 
 def _with_key(record: IdentityRecord, node_id: NodeID, directory_id: DirectoryID | None) -> IdentityRecord:
-    """The node's directory id; that of a static voter, which Kafka's tool makes, is its first one as well."""
+    """The node's directory id; one that is only told by the disk is its first one as well."""
     node = _require(record, node_id)
     changed = _changed(record, node_id, directory_id=directory_id)
-    if node.mode is not FormatMode.STATIC:
+    if node.mode not in _TOLD_LATER:
         return changed
     key = ReplicaKey(node_id=node_id, directory_id=directory_id)
     return replace(changed, initial=tuple(key if old.node_id == node_id else old for old in record.initial))

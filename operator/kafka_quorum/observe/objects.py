@@ -95,7 +95,7 @@ def claim_from(item: Json) -> Claim:
         uid=metadata["uid"],
         resource_version=metadata["resourceVersion"],
         node_id=NodeID(_number(metadata["labels"].get(names.LABEL_NODE))),
-        generation=_number(annotations.get(names.GENERATION)),
+        generation=_generation(metadata["name"], annotations.get(names.GENERATION)),
         owner_uid=owner_uid(item),
         deleting="deletionTimestamp" in metadata,
         lost=item.get("status", {}).get("phase") == "Lost",
@@ -282,6 +282,11 @@ def _parse_report(text: str) -> DiskReport | None:
 def _number(text: str | None) -> int:
     """A number that we wrote; -1 where somebody else made the object."""
     return int(text) if text is not None and text.isdecimal() else -1
+
+
+def _generation(name: str, annotation: str | None) -> int:
+    """A claim's generation; one that somebody prepared to be taken over has it in its name only."""
+    return _number(annotation or name.rpartition("-g")[2])
 
 
 def _claim_name(spec: Json) -> str:

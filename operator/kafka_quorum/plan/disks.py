@@ -82,6 +82,10 @@ def _claim_part(desired: Desired, observed: Observed, record: IdentityRecord, no
         return Part(waits=(_claim_deleting(node, claim),))
     if claim is not None and not (claim.lost and _never_ran(record, node)):
         return Part(actions=_annotations(desired, record, node, claim))
+    if node.claim_uid is None and node.mode is FormatMode.ADOPTED:
+        name = claim_name(desired.name, node)
+        text = f"claim {name}, whose disk is to be taken over, is not there: bring it back under this name"
+        return Part(waits=(Wait(severity=Severity.DEGRADED, reason="AdoptWaits", message=text, node_id=node.node_id),))
     if node.claim_uid is None:
         return Part(actions=(CreateClaim(node_id=node.node_id, generation=node.generation),))
     if _never_ran(record, node):

@@ -26,14 +26,14 @@ UNREGISTER_SINCE: Final = 33
 _NAMED: Final = re.compile(r"[Cc]ontroller (\d+) only supports")
 
 
-def ghosts(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
-    """Cure one ghost."""
+def ghosts(desired: Desired, observed: Observed, record: IdentityRecord, *, in_the_way: bool) -> Part:
+    """Cure one ghost: one that is in the way of a step, or one that can be forgotten, when nothing else is to do."""
     leader = leader_endpoint(desired, observed)
     if record.phase is not BootstrapPhase.STARTED or leader is None or isinstance(observed.quorum, Unknown):
         return Part()
     forgets = any(each.name == METADATA and each.level >= UNREGISTER_SINCE for each in observed.finalized)
     refused = Part()
-    for node_id in _registered(observed) if forgets else _in_the_way(observed):
+    for node_id in _in_the_way(observed) if in_the_way else _registered(observed) if forgets else ():
         if record.node(node_id) is not None:
             continue
         verdict = may_cure_ghost(observed, record, node_id)

@@ -7,6 +7,7 @@ gone, the copies rebuild it: Kafka pods are made only after every copy says `Sta
 """
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from kafka_quorum.api.features import KRAFT
 from kafka_quorum.model.actions import MintIdentity, RecordChange, WriteRecord
@@ -27,7 +28,10 @@ from kafka_quorum.model.observed import Claim, Observed, PodRole
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity, Wait
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.rolling_safety import release_numbers
-from kafka_quorum.plan.safety import may_mint
+from kafka_quorum.plan.safety import may_adopt, may_mint
+
+_TOLD_BY_DISKS: Final = {BootstrapMode.STATIC: FormatMode.STATIC, BootstrapMode.ADOPT: FormatMode.ADOPTED}
+"""Quorums that begin with static voters, or may have them, and whose disks tell their directory ids."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +60,14 @@ def assess(desired: Desired, observed: Observed, *, repair_only: bool) -> Settle
 
 def format_of(desired: Desired) -> Format:
     """What the initial disks are formatted with."""
-    static = desired.bootstrap is BootstrapMode.STATIC  # it is made at kraft.version 0, whatever it becomes
+    static = desired.bootstrap in _TOLD_BY_DISKS  # it begins at kraft.version 0, whatever it becomes
     features = tuple(each for each in desired.features if not (static and each.name == KRAFT))
     return Format(mode=desired.bootstrap, release=desired.runtime.release, features=features)
 
 
 def _without_record(desired: Desired, observed: Observed, *, repair_only: bool) -> Part:
+    if desired.bootstrap is BootstrapMode.ADOPT and not _is_known(observed):
+        return _adopted(desired, observed, repair_only=repair_only)
     verdict = may_mint(observed)
     if verdict.allowed and repair_only:
         return Part(verdicts=(verdict,))
@@ -82,6 +88,23 @@ def _without_record(desired: Desired, observed: Observed, *, repair_only: bool) 
     message = "the identity ConfigMap was gone: rebuilt from the status, the claims and the pods"
     action_ = WriteRecord(record=rebuilt, change=RecordChange.REBUILT, message=message)
     return Part(exclusive=action_, verdicts=(verdict,))
+
+
+def _is_known(observed: Observed) -> bool:
+    """Whether any copy of an identity of ours is there: then it is rebuilt from them, and not told by the disks."""
+    return observed.status.cluster_id is not None or any(claim.cluster_id is not None for claim in observed.claims)
+
+
+def _adopted(desired: Desired, observed: Observed, *, repair_only: bool) -> Part:
+    """Take over the claims that somebody has prepared; their disks say who they are before anything runs on them."""
+    verdict = may_adopt(desired, observed)
+    if repair_only:
+        return Part(verdicts=(verdict,))
+    if not verdict.allowed:
+        wait = Wait(severity=Severity.HELD, reason="AdoptWaits", message=verdict.reason)
+        return Part(verdicts=(verdict,), waits=(wait,))
+    action = MintIdentity(cluster_id=desired.cluster_id, format=format_of(desired), initial=desired.node_ids, others=())
+    return Part(exclusive=action, verdicts=(verdict,))
 
 
 def _older_resource(desired: Desired, observed: Observed) -> tuple[Wait, ...]:
@@ -251,10 +274,10 @@ def _rebuilt_former(observed: Observed) -> tuple[FormerNode, ...]:
 def _rebuilt_format_mode(desired: Desired, observed: Observed, node_id: NodeID, directory: str | None) -> FormatMode:
     """A first voter on its first disk; without a list of them, whoever has a pre-made id before the barrier is one.
 
-    A static voter's first disk has no id before its format is known: until the barrier falls it needs none.
+    A first disk that tells its own id has none before it is known: until the barrier falls it needs none.
     """
-    static, started = desired.bootstrap is BootstrapMode.STATIC, _somebody_started(observed)
-    forming = static and not started
+    told, started = _TOLD_BY_DISKS.get(desired.bootstrap), _somebody_started(observed)
+    forming = told is not None and not started
     if observed.status.initial:
         first = any(
             entry.node_id == node_id and (forming or entry.directory_id == directory)
@@ -262,21 +285,19 @@ def _rebuilt_format_mode(desired: Desired, observed: Observed, node_id: NodeID, 
         )
     else:
         first = forming or (directory is not None and not started)
-    if not first:
-        return FormatMode.NO_INITIAL_CONTROLLERS
-    return FormatMode.STATIC if static else FormatMode.INITIAL_CONTROLLERS
+    return (told or FormatMode.INITIAL_CONTROLLERS) if first else FormatMode.NO_INITIAL_CONTROLLERS
 
 
 def _rebuilt_initial(observed: Observed, nodes: tuple[NodeIdentity, ...]) -> tuple[ReplicaKey, ...]:
-    static = {node.node_id: node.key for node in nodes if node.mode is FormatMode.STATIC}
+    told = {node.node_id: node.key for node in nodes if node.mode in _TOLD_BY_DISKS.values()}
     if observed.status.initial:
         return tuple(
-            static.get(entry.node_id)
+            told.get(entry.node_id)
             or ReplicaKey(
                 node_id=entry.node_id, directory_id=DirectoryID(entry.directory_id) if entry.directory_id else None
             )
             for entry in observed.status.initial
-            if entry.directory_id is not None or entry.node_id in static
+            if entry.directory_id is not None or entry.node_id in told
         )
     if _somebody_started(observed):
         return ()
@@ -286,12 +307,12 @@ def _rebuilt_initial(observed: Observed, nodes: tuple[NodeIdentity, ...]) -> tup
 def _rebuilt_static(desired: Desired, observed: Observed) -> bool:
     """Whether pods are made with static voters; without any revision the mode of the spec tells."""
     applied = observed.revision(_rebuilt_revision(observed))
-    return bool(applied.runtime.static_voters) if applied else desired.bootstrap is BootstrapMode.STATIC
+    return bool(applied.runtime.static_voters) if applied else desired.bootstrap in _TOLD_BY_DISKS
 
 
 def _rebuilt_mode(desired: Desired, initial: tuple[ReplicaKey, ...]) -> BootstrapMode:
-    if desired.bootstrap is BootstrapMode.STATIC:
-        return BootstrapMode.STATIC
+    if desired.bootstrap in _TOLD_BY_DISKS:
+        return desired.bootstrap
     return BootstrapMode.STANDALONE if len(initial) == 1 else BootstrapMode.INITIAL_CONTROLLERS
 
 

@@ -92,8 +92,9 @@ def _releases(desired: Desired, observed: Observed, record: IdentityRecord, vote
     parts = (
         levels.turned_dynamic(observed, record),
         rolls.roll(desired, observed, record),
-        ghosts.ghosts(desired, observed, record),
+        ghosts.ghosts(desired, observed, record, in_the_way=True),
         levels.step(desired, observed, record),
+        ghosts.ghosts(desired, observed, record, in_the_way=False),
         disks.growth(desired, observed, record),
     )
     return merged(map(_silent, parts)) if voters.exclusive is not None else _one_by_one(parts)

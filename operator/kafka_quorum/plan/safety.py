@@ -42,6 +42,7 @@ GUARDS: Final = (
     "7-image",
     "7-lower",
     "7-raise",
+    "8-adopt",
     "8-mint",
 )
 """Every guard of this file and of `rolling_safety`; the simulation proves that each has said yes and no."""
@@ -70,6 +71,27 @@ def may_mint(observed: Observed) -> Verdict:
     if traces:
         return no("8-mint", f"no new identity is made: there are traces of one ({', '.join(traces)})")
     return yes("8-mint", "there is no record and no trace of an earlier quorum")
+
+
+def may_adopt(desired: Desired, observed: Observed) -> Verdict:
+    """Rule 8: a quorum of somebody else's is taken over from all its disks at once, and from nothing less."""
+    rule = "8-adopt"
+    generation = "-g1"
+    names = {f"{desired.name}-{node_id}{generation}" for node_id in desired.node_ids}
+    there = {claim.name for claim in observed.claims if not claim.deleting}
+    missing, more = ", ".join(sorted(names - there)), ", ".join(sorted(there - names))
+    labels = f"kafkaquorum.io/quorum={desired.name} and kafkaquorum.io/node-id=ID"
+    pods = ", ".join(pod.name for pod in observed.pods)
+    return unless(
+        rule,
+        (
+            (desired.cluster_id is None or not desired.node_ids, "name spec.clusterID and spec.controllers.nodeIDs"),
+            (bool(missing), f"claims {missing} are not there: make them, with the labels {labels}"),
+            (bool(more), f"claims {more} have this quorum's label, and no controller of spec.controllers.nodeIDs"),
+            (bool(pods), f"pods {pods} have this quorum's label: stop what runs on these disks first"),
+        ),
+        f"every disk of cluster {desired.cluster_id} is there",
+    )
 
 
 def may_format_initial(record: IdentityRecord, observed: Observed, node: NodeIdentity) -> Verdict:

@@ -41,10 +41,13 @@ def formatter(
     The scheduler forgets finished pods, so that without this two claims could be bound to one Kubernetes node.
     """
     container = _container(record, node, revision, pull_policy)
-    container |= {
-        "name": names.FORMAT_CONTAINER,
-        "command": ["sh", "-c", scripts.FORMAT, "format", *format_arguments(desired, record, node, revision)],
-    }
+    adopts = node.mode is FormatMode.ADOPTED
+    command = [scripts.ADOPT] if adopts else [scripts.FORMAT, "format"]
+    if not adopts:
+        command += format_arguments(desired, record, node, revision)
+    container |= {"name": names.FORMAT_CONTAINER, "command": ["sh", "-c", *command]}
+    if adopts:
+        container["volumeMounts"] = [{**mount, "readOnly": True} for mount in container["volumeMounts"]]
     container["env"] += [
         {"name": "KQ_INTENT", "value": _intent(record, node)},
         {"name": "KQ_INITIAL_CONTROLLERS", "value": initial_controllers(desired, record, revision)},

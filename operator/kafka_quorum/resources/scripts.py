@@ -81,6 +81,22 @@ fi
 """
 )
 
+ADOPT: Final = (
+    _COMMON
+    + """\
+look
+here="controller $node of cluster $cluster with directory id $directory"
+if [ $found = formatted ] && [ "$cluster" = "$KQ_CLUSTER_ID" ] && [ "$node" = "$KQ_NODE_ID" ] && [ -n "$directory" ] &&
+  { [ -z "$KQ_DIRECTORY_ID" ] || [ "$directory" = "$KQ_DIRECTORY_ID" ]; }; then
+  report true "$here is taken over"; exit 0
+fi
+[ $found = formatted ] || here="a disk that is $found"
+report false "controller $KQ_NODE_ID of cluster $KQ_CLUSTER_ID was to be taken over, and $here was found"
+exit 1
+"""
+)
+"""Only reads: the disk of a controller that was made by other means says who it is."""
+
 VERIFY: Final = _VERIFY + 'report true "as expected"\n'
 
 RUN: Final = _VERIFY + 'exec /opt/kafka/bin/kafka-server-start.sh "$KQ_CONFIG"\n'
