@@ -34,7 +34,7 @@ T = TypeVar("T")
 _CAMEL_CASE: Final = re.compile(r"([A-Z][a-z]+)+")
 _NODE: Final = re.compile(r"\b(?:controller |claim alpha-|pod alpha-|formatter alpha-|voter |replica )(\d+)\b")
 _PERMITTED_BY: Final[dict[type[Action], set[str]]] = {
-    MintIdentity: {"8-mint"},
+    MintIdentity: {"8-adopt", "8-mint"},
     CreateFormatter: {"1-initial-format", "1-format-newcomer"},
     CreatePod: {"2-run"},
     DeletePod: {"3-replace-pod", "3-stop-retired", "3-hand-over"},

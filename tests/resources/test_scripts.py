@@ -433,12 +433,45 @@ def test_the_operator_reads_the_report(volume: Volume) -> None:
     assert (pod.report.cluster_id, pod.report.node_id, pod.report.accepted) == (OTHER_CLUSTER, 3000, False)
 
 
+# Adoption
+
+
+def test_adoption_reads_and_writes_nothing(volume: Volume) -> None:
+    """The disk of the expected cluster and node says its directory id, and nothing on it has changed."""
+    volume.formatted()
+    before = volume.files()
+    said = volume.run(scripts.ADOPT, KQ_DIRECTORY_ID="")
+    accepted(said)
+    assert said.calls == []
+    assert volume.files() == before
+
+
+@pytest.mark.parametrize(
+    ("cluster", "node", "directory_id", "expected"),
+    [(OTHER_CLUSTER, 3000, OWN, ""), (CLUSTER, 3001, OWN, ""), (CLUSTER, 3000, OTHER, OWN)],
+    ids=["another cluster", "another node", "another disk than before"],
+)
+def test_adoption_of_a_stranger(volume: Volume, cluster: str, node: int, directory_id: str, expected: str) -> None:
+    """A disk of another cluster or node, or not the one that was read before, is refused, and named."""
+    volume.formatted(cluster, node, directory_id)
+    said = volume.run(scripts.ADOPT, KQ_DIRECTORY_ID=expected)
+    refused(said, "formatted", cluster, str(node), directory_id)
+
+
+def test_adoption_of_an_empty_disk(volume: Volume) -> None:
+    """An empty disk is nobody's: it is refused, and stays empty."""
+    said = volume.run(scripts.ADOPT, KQ_DIRECTORY_ID="")
+    refused(said, "empty", "was to be taken over")
+    assert volume.files() == set()
+
+
 def test_no_pod_of_ours_formats_and_runs() -> None:
     """The script that formats never starts Kafka, the ones that start it never format."""
     assert "kafka-server-start" not in scripts.FORMAT
-    for script in (scripts.VERIFY, scripts.RUN):
+    assert "kafka-server-start" not in scripts.ADOPT
+    for script in (scripts.VERIFY, scripts.RUN, scripts.ADOPT):
         assert "kafka-storage" not in script
         assert "rm -rf" not in script
-    for script in (scripts.FORMAT, scripts.VERIFY, scripts.RUN):
+    for script in (scripts.FORMAT, scripts.VERIFY, scripts.RUN, scripts.ADOPT):
         assert "--release-version" not in script
         assert "quorum-state" not in script

@@ -1,0 +1,117 @@
+"""Adoption: the disks of a quorum that was made by other means, told by themselves, and never written to."""
+
+from dataclasses import replace
+
+import pytest
+from tests.model.values import (
+    CLUSTER,
+    IDS,
+    NAME,
+    at_rest,
+    claim,
+    desired,
+    key,
+    minted,
+    mirrored,
+    node,
+    nothing,
+    pod,
+    revision,
+)
+from tests.plan.reading import degraded, only, planned, verdict, wait
+
+from kafka_quorum.model.actions import CreateClaim, MintIdentity
+from kafka_quorum.model.desired import BootstrapMode
+from kafka_quorum.model.identity import (
+    BootstrapPhase,
+    FormatMode,
+    IdentityRecord,
+    mint,
+    with_claim,
+    with_report,
+    without_claim,
+)
+from kafka_quorum.model.ids import ClusterID, DirectoryID
+from kafka_quorum.model.observed import Claim, Observed
+from kafka_quorum.plan.identity import format_of
+
+WANTED = desired(bootstrap=BootstrapMode.ADOPT, cluster_id=ClusterID(CLUSTER), node_ids=IDS)
+
+
+def adopted() -> IdentityRecord:
+    """The record as adoption makes it: node ids, and no directory id yet."""
+    unknown = [replace(key(node_id), directory_id=None) for node_id in IDS]
+    return mint(ClusterID(CLUSTER), format_of(WANTED), unknown, ())
+
+
+def prepared() -> tuple[Claim, ...]:
+    """Three claims as somebody prepares them: names and labels, and nothing of ours on them."""
+    record = minted()
+    bare = (claim(record, node(record, node_id)) for node_id in IDS)
+    return tuple(replace(one, cluster_id=None, directory_id=None, phase=None) for one in bare)
+
+
+def look(claims: tuple[Claim, ...]) -> Observed:
+    """Nothing but these claims."""
+    return replace(nothing(), claims=claims)
+
+
+def test_all_disks_at_once() -> None:
+    """With every claim there, the record is made with the cluster id of the spec, and nobody beside the named ones."""
+    action = only(planned(look(prepared()), WANTED), MintIdentity)
+    assert (action.cluster_id, action.initial, action.others) == (CLUSTER, IDS, ())
+    assert action.format.mode is BootstrapMode.ADOPT
+
+
+@pytest.mark.parametrize(
+    ("observed", "words"),
+    [
+        (look(prepared()[1:]), f"claims {NAME}-3000-g1 are not there"),
+        (look((replace(prepared()[0], deleting=True), *prepared()[1:])), f"claims {NAME}-3000-g1 are not there"),
+        (look((*prepared(), replace(prepared()[0], name=f"{NAME}-3007-g1"))), f"claims {NAME}-3007-g1 have"),
+        (
+            replace(look(prepared()), pods=(pod(minted(), node(minted(), 3000)),)),
+            "stop what runs on these disks",
+        ),
+        (nothing(), f"claims {NAME}-3000-g1, {NAME}-3001-g1, {NAME}-3002-g1 are not there"),
+    ],
+    ids=["one missing", "one going", "one too many", "a pod", "none"],
+)
+def test_nothing_less(observed: Observed, words: str) -> None:
+    """From fewer disks, other disks, or disks that are in use nothing is made, least of all a new quorum."""
+    said = planned(observed, WANTED)
+    assert said.actions == ()
+    assert words in wait(said, "AdoptWaits").message
+    assert not verdict(said, "8-adopt").allowed
+
+
+def test_a_known_quorum_is_rebuilt_instead() -> None:
+    """Claims that carry our identity belong to a quorum that was taken over before: its record is rebuilt."""
+    observed = replace(at_rest(), record=None)
+    assert not [one for one in planned(observed, WANTED).actions if isinstance(one, MintIdentity)]
+
+
+def test_the_record_of_one() -> None:
+    """It begins static, has had leaders, and its disks tell their ids, which are its first voters' from then on."""
+    record = adopted()
+    assert record.static
+    assert record.had_leader
+    assert record.phase is BootstrapPhase.FORMATTING
+    told = with_report(record, IDS[0], DirectoryID("AAAAAAAAAAAAAAAAAAAAAw"))
+    assert told.node(IDS[0]) is not None
+    assert told.initial[0].directory_id == "AAAAAAAAAAAAAAAAAAAAAw"
+    assert without_claim(told, IDS[0]).initial[0].directory_id is None
+    assert {of.mode for of in record.nodes} == {FormatMode.ADOPTED}
+
+
+def test_no_claim_is_made_in_place_of_one() -> None:
+    """A claim that is gone before it was read is waited for: an empty one would be nobody's disk."""
+    record = adopted()
+    for one in prepared()[1:]:
+        record = with_claim(record, one.node_id, one.uid)
+    record = replace(record, applied_revision=revision().name)
+    observed = replace(look(prepared()[1:]), record=record, status=mirrored(record), revisions=(revision(),))
+    said = planned(observed, WANTED)
+    assert not [one for one in said.actions if isinstance(one, CreateClaim)]
+    assert f"claim {NAME}-3000-g1, whose disk is to be taken over, is not there" in wait(said, "AdoptWaits").message
+    assert "AdoptWaits" in degraded(said)
