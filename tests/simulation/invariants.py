@@ -118,6 +118,12 @@ class Checker:
         """A quorum is deleted together with its volumes: what is made of that name later is another one."""
         self._ended.append(self._lineages.pop((namespace, quorum), Lineage()))
 
+    def abandoned(self, namespace: str, quorum: str) -> None:
+        """Of a quorum only its disks are left: a record of them begins anew, and none of them is formatted again."""
+        before = self.lineage(namespace, quorum)
+        self.end(namespace, quorum)
+        self._lineages[namespace, quorum] = Lineage(ran=before.ran, formatted=before.formatted, static=before.static)
+
     def look(self) -> None:
         """What can be seen at any moment: after every step and every pass."""
         for text in self._world.kraft.broken:

@@ -203,6 +203,9 @@ class Kubelet:
         match sandbox.stage:
             case 1:
                 self._container(pod, {"running": {"startedAt": self._clock.stamp()}}, phase="Running")
+            case _ if env["KQ_MODE"] == "Adopted":  # it reads, and writes nothing
+                accepted = disk.content is Content.FORMATTED and accepts(env, disk, any_directory=True)
+                self._report(pod, sandbox, env, accepted=accepted, said="taken over" if accepted else "another's")
             case 2 if disk.content is Content.FORMATTED:
                 accepted = mine and accepts(env, disk, any_directory=True)
                 self._report(pod, sandbox, env, accepted=accepted, said="formatted already" if accepted else "foreign")

@@ -4,9 +4,11 @@ from typing import Any, Final
 
 from tests.simulation.faults import Loss
 from tests.simulation.release_scenes import (
+    adopts,
     all_run,
     at_most_one_with,
     both,
+    brings_the_last_claim,
     broker_is_upgraded,
     broker_starts,
     ends_dynamic,
@@ -28,10 +30,13 @@ from tests.simulation.scenes import (
     When,
     after,
     applies,
+    deletes,
     does_nothing,
     is_changing,
+    is_gone,
     is_ready,
     loses,
+    says,
     spec_of,
 )
 
@@ -329,6 +334,18 @@ STATIC: Final = (
             ends="LostDisk",
         )
         for name, loss in (("lost-disk", Loss.CLAIM_DELETED), ("emptied-disk", Loss.EMPTIED_AND_KILLED))
+    ),
+    Scenario(
+        name="adopted",
+        spec=_spec("4.1.2", mode="Static"),
+        turns=(
+            _turn("deletes the resource", is_ready, deletes(with_volumes=False)),
+            _turn("takes over all but one disk", is_gone, adopts(_kafka("4.1.2"))),
+            _turn("brings the last one", says("Progressing", "AdoptWaits"), brings_the_last_claim),
+            _turn("asks for kraft.version 1", is_ready, _asks("4.1.2", levels=_DYNAMIC)),
+        ),
+        exhaustive=True,
+        holds=ends_dynamic("4.1.2"),
     ),
 )
 

@@ -10,8 +10,9 @@ from tests.simulation.releases import METADATA, level_of, supported
 from tests.simulation.scenes import Act, When, applies, is_ready, resource
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import PODS
+from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json
 from kafka_quorum.model.ids import ClusterID, NodeID
+from kafka_quorum.model.names import LABEL_QUORUM
 from kafka_quorum.model.quorum import FeatureRange
 
 _EARLY_LEVEL = 31
@@ -197,3 +198,45 @@ def ends_restarted(heap: str) -> Callable[[World], str]:
         return ""
 
     return why_not
+
+
+# Adoption
+
+
+def adopts(kafka: Json) -> Act:
+    """Nothing is left of a quorum but its disks: somebody prepares the claims, all but one, and names them."""
+
+    def act(world: World, checker: Checker) -> None:
+        checker.abandoned(NAMESPACE, NAME)
+        for kind in (CONFIG_MAPS, REVISIONS):
+            for item in list(world.kube.all(kind)):
+                world.kube.remove(kind, NAMESPACE, item["metadata"]["name"])
+        claims = sorted(world.kube.all(CLAIMS), key=lambda claim: str(claim["metadata"]["name"]))
+        for claim in claims:
+            ours = [name for name in claim["metadata"]["annotations"] if name.startswith("kafkaquorum.io/")]
+            labels = {LABEL_QUORUM: None} if claim is claims[-1] else {}
+            bare = {"annotations": dict.fromkeys(ours), "labels": labels}
+            world.kube.patch(CLAIMS, NAMESPACE, claim["metadata"]["name"], {"metadata": bare})
+        metas = [world.volumes.by_claim[claim["metadata"]["uid"]].disk.meta for claim in claims]
+        controllers = {
+            "replicas": len(metas),
+            "nodeIDs": sorted(meta.node_id for meta in metas if meta),
+            "replacement": {"lostNodeAfterSeconds": 10},
+        }
+        spec = {
+            "bootstrap": {"mode": "Adopt"},
+            "clusterID": next(meta.cluster_id for meta in metas if meta),
+            "kafka": kafka,
+            "controllers": controllers,
+        }
+        applies(spec)(world, checker)
+
+    return act
+
+
+def brings_the_last_claim(world: World, _: Checker) -> None:
+    """The label that was missing is put on."""
+    for claim in list(world.kube.all(CLAIMS)):
+        if LABEL_QUORUM not in claim["metadata"]["labels"]:
+            labels = {"metadata": {"labels": {LABEL_QUORUM: NAME}}}
+            world.kube.patch(CLAIMS, NAMESPACE, claim["metadata"]["name"], labels)
