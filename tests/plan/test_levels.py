@@ -587,3 +587,37 @@ def test_soak_is_looked_at_less_often() -> None:
     for soaked_s, requeue_s in ((0.0, 5.0), (58.0, 2.0), (59.9, 0.4)):
         early = replace(look, memory=replace(look.memory, soak=Soak(epoch=7, healthy_s=soaked_s)))
         assert planned(early, asks(metadata_version=33)).requeue_s == pytest.approx(requeue_s)
+
+
+def test_feature_that_is_off_is_at_zero() -> None:
+    """A feature that nobody has finalized is at level 0: naming 0 asks for nothing, and that is where it starts."""
+    assert order(asks(streams_version=0), well()) == []
+    told = plans_of(well(), desired())
+    assert told["share.version"].present == 0
+
+
+def test_dependency_that_is_just_there() -> None:
+    """A level that has exactly what it needs may be begun."""
+    step = FeatureStep(name=ELR, level=1)
+    at_23 = replace(saying(), finalized=(FinalizedFeature(name=METADATA, level=23),))
+    assert only(planned(well(at_23, checks={step: FINE}), asks(**{ELR: 1})), BeginFeatureStep).step == step
+
+
+def test_all_who_block_are_named() -> None:
+    """Several releases that stand against a level are told one after the other, wanted or announced."""
+    look = well(checks={RAISE: FINE})
+    said = {3001: saying("4.0.2"), 3002: saying("4.1.2")}
+    look = replace(
+        look, versions=tuple((of, Known(value=said[of]) if of in said else old) for of, old in look.versions)
+    )
+    for wanted in (asks(metadata_version=33), desired()):
+        assert plans_of(look, wanted)[METADATA].against == (
+            "controller 3001 runs 4.4.0, which supports metadata.version up to 4.0-IV3 (25); "
+            "controller 3002 runs 4.4.0, which supports metadata.version up to 4.1-IV1 (27)"
+        )
+
+
+def test_static_quorum_that_nobody_scales_waits_for_nothing() -> None:
+    """A static quorum with the controllers that are wanted holds nothing."""
+    static = replace(running(), static=True)
+    assert "StaticQuorum" not in reasons(planned(at_rest(static)))

@@ -594,3 +594,34 @@ def test_blockers_say_nothing_of_the_silent() -> None:
 def test_release_numbers(text: str, numbers: tuple[int, ...]) -> None:
     """Releases compare by numbers."""
     assert guards.release_numbers(text) == numbers
+
+
+# Several of a kind
+
+
+def test_several_are_told_one_after_the_other() -> None:
+    """Where several stand against a step each is named, with a semicolon or a comma between them."""
+    up = told(told(ready_to_raise(), 3001, saying("4.0.2")), 3002, saying("4.1.2"))
+    first = "controller 3001 runs 4.4.0, which supports metadata.version up to 4.0-IV3 (25)"
+    second = "controller 3002 runs 4.4.0, which supports metadata.version up to 4.1-IV1 (27)"
+    held(raising(up), "7-raise", f"{FIRST} {first}; {second}")
+    down = told(told(ready_to_lower(), 3001, saying("4.0.2")), 3002, saying("4.1.2"))
+    held(lowering(down), "7-lower", f"{BELOW} {first}; {second}")
+    silent = silenced(silenced(ready_to_raise(), 3001, "busy"), 3002, "busy")
+    assert raising(silent).reason.endswith(" (not asked: controllers 3001, 3002)")
+    static = told(told(ready_to_raise(TO_DYNAMIC, "4.1.2"), 3001, saying("4.0.2")), 3002, saying("4.0.2"))
+    assert raising(static, TO_DYNAMIC).reason.endswith("controller 3001 runs 4.4.0; controller 3002 runs 4.4.0")
+    pods = tuple(replace(speaking().pods[0], node_id=GHOST, name=name) for name in ("alpha-3003-g1", "alpha-3003-g2"))
+    said = guards.may_cure_ghost(replace(speaking(HAUNTED), pods=pods), HAUNTED, GHOST).reason
+    assert said.endswith("goes once pods alpha-3003-g1, alpha-3003-g2 are gone")
+
+
+def test_lowest_level_is_supported() -> None:
+    """The lowest level of a range is one of it."""
+    assert image("4.4.0", FinalizedFeature(name=METADATA, level=7)).allowed
+
+
+def test_no_soak_is_none() -> None:
+    """Without any soak not even the least one is over."""
+    look = ready_to_raise()
+    assert not raising(replace(look, memory=replace(look.memory, soak=None)), soak_s=0).allowed
