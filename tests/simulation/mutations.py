@@ -30,6 +30,7 @@ def _mutant(name: str, rule: str, shares: tuple[str, ...], *edits: tuple[str, st
 
 
 _SAFETY: Final = "plan/safety.py"
+_ROLLING: Final = "plan/rolling_safety.py"
 _LOST_DISKS: Final = ("lost-disk-of-follower", "emptied-disk-of-leader", "lost-disk-of-bootstrap-node")
 _SLOW_FORMAT: Final = tuple(f"initial-3/step:{step}:node-off:3001" for step in (6, 7, 8, 9))
 """The machine of one formatter is without power for a while."""
@@ -355,6 +356,126 @@ MUTANTS: Final = (
             "plan/membership.py",
             "        return _remove(scene, target) if unwanted and target in view.voters else None",
             "        return None",
+        ),
+    ),
+    # 5 and 7: rolls and levels
+    _mutant(
+        "raised-before-the-roll-is-over",
+        "7",
+        ("levels-named-while-rolling",),
+        (_ROLLING, "            (bool(older), f", "            (False, f"),
+        ("plan/planner.py", "        rolls.roll(desired, observed, record),\n", ""),
+        (
+            "plan/planner.py",
+            "        levels.step(desired, observed, record),\n        ghosts.ghosts(desired, observed, record, in_the_way=False),",
+            "        levels.step(desired, observed, record),\n        rolls.roll(desired, observed, record),\n        ghosts.ghosts(desired, observed, record, in_the_way=False),",
+        ),
+    ),
+    _mutant(
+        "steps-are-not-validated",
+        "7",
+        ("lagging-broker", "levels-explicit"),
+        (
+            _ROLLING,
+            "            *_refusal(observed, step, first),\n            *_unsoaked(desired, observed, first),\n        ),\n        _vouched(observed, record, step),\n    )\n\n\ndef may_lower",
+            "            *_unsoaked(desired, observed, first),\n        ),\n        _vouched(observed, record, step),\n    )\n\n\ndef may_lower",
+        ),
+        ("plan/levels.py", "    return tuple(dict.fromkeys(found))", "    return ()"),
+    ),
+    _mutant(
+        "the-active-controller-goes-first",
+        "5",
+        ("roll-config",),
+        (_ROLLING, "            (leads and bool(older), f", "            (False, f"),
+        (
+            "plan/rolls.py",
+            "    return _leads(observed, node), caught_up, node.node_id",
+            "    return not _leads(observed, node), caught_up, node.node_id",
+        ),
+    ),
+    _mutant(
+        "brokers-do-not-count",
+        "7",
+        ("lagging-broker",),
+        (_ROLLING, "            yield not check.allowed, f", "            yield False, f"),
+    ),
+    _mutant(
+        "a-new-level-soaks-no-more",
+        "7",
+        ("soaked-for-long",),
+        ("observe/soak.py", "before is None or before.epoch != epoch or not _well", "before is None or not _well"),
+    ),
+    _mutant(
+        "a-soak-goes-on-through-a-restart",
+        "7",
+        ("soaked-for-long~process",),
+        ("observe/soak.py", " or not _well(observed):", ":"),
+    ),
+    _mutant(
+        "two-restart-at-once",
+        "5",
+        ("roll-config", "roll-with-a-node-off", "roll-version-hold"),
+        (_ROLLING, "            (key in view.voters and bool(waits_for), f", "            (False, f"),
+        (
+            _ROLLING,
+            "len(view.voters) > _PAIR and len(steady) < majority",
+            "len(view.voters) > _PAIR and len(steady) < 0",
+        ),
+        ("plan/rolls.py", "evict=len(voters) > 1", "evict=False"),
+        ("plan/rolls.py", "    turns = first or tuple(", "    turns = tuple("),
+    ),
+    _mutant(
+        "images-may-be-older-than-the-levels",
+        "7",
+        ("image-older-than-the-levels",),
+        (
+            _ROLLING,
+            "            if (why := _unreadable(known.get(level.name), level.name, level.level)) is not None:",
+            "            if (why := None) is not None:",
+        ),
+    ),
+    _mutant(
+        "ghosts-may-live",
+        "7",
+        ("ghosts-below-4.4", "ghost-at-4.4", "lagging-broker"),
+        (_ROLLING, "            (runs is not None, f", "            (False, f"),
+        (_ROLLING, "            (record.node(node_id) is not None, f", "            (False, f"),
+        (_ROLLING, "            (not ours, f", "            (False, f"),
+        ("plan/ghosts.py", "        if record.node(node_id) is not None:\n            continue\n", ""),
+        (_ROLLING, '            (bool(pods), f"the registration', '            (False, f"the registration'),
+    ),
+    _mutant(
+        "static-voters-are-dropped-early",
+        "7",
+        ("static-to-dynamic",),
+        (_ROLLING, "            (view.static, f", "            (False, f"),
+        (_ROLLING, "            (bool(behind), f", "            (False, f"),
+    ),
+    _mutant(
+        "3.9-is-believed",
+        "7",
+        ("static-3.9-to-dynamic",),
+        (_ROLLING, "            (bool(static), f", "            (False, f"),
+        (_ROLLING, "            (view.static, f", "            (False, f"),
+    ),
+    _mutant(
+        "a-roll-goes-on-behind-a-sick-pod",
+        "5",
+        ("image-that-lies", "image-that-cannot-start-corrected"),
+        (
+            "plan/rolls.py",
+            "        if (lie := _misreported(answer.value, claimed, release)) is not None:",
+            "        if (lie := None) is not None:",
+        ),
+    ),
+    _mutant(
+        "a-static-disk-is-given-up",
+        "static",
+        ("static-lost-disk", "static-emptied-disk"),
+        (
+            _SAFETY,
+            '    if record.static:\n        return no(rule, f"the disk',
+            '    if False:\n        return no(rule, f"the disk',
         ),
     ),
 )

@@ -71,6 +71,7 @@ def _asks(version: str, **more: Any) -> Act:  # noqa: ANN401 - JSON
 
 
 _OLD: Final = _spec("4.1.2")
+_asks_both: Final = applies({**_HEAP, "kafka": _kafka("4.4.0", levels={"metadata": 29})})
 
 ROLLS: Final = (
     Scenario(
@@ -208,6 +209,18 @@ FEATURES: Final = (
         spec=_spec("4.4.0", levels={"metadata": 27, "transaction": 0}),
         turns=(_turn("names levels", is_ready, _asks("4.4.0", levels={"metadata": 29, "transaction": 2})),),
         holds=ends_on("4.4.0", metadata=29, transaction=2),
+    ),
+    Scenario(
+        name="levels-named-while-rolling",
+        spec=_spec("4.4.0", levels={"metadata": 27}),
+        turns=(_turn("names levels, and another heap", is_ready, _asks_both),),
+        holds=ends_on("4.4.0", metadata=29),
+    ),
+    Scenario(
+        name="soaked-for-long",
+        spec=_spec("4.4.0", levels={"metadata": 27}),
+        turns=(_turn("names levels", is_ready, _asks("4.4.0", levels={"metadata": 29}, soakSeconds=20)),),
+        holds=ends_on("4.4.0", metadata=29),
     ),
     Scenario(
         name="lagging-broker",
