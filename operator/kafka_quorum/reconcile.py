@@ -291,7 +291,9 @@ class Reconciler:
         known = self._failures.get(key, frozenset())
         self._failures[key] = frozenset(outcome.message for outcome in outcomes if not outcome.done)
         for outcome in outcomes:
-            logger.log(logging.INFO if outcome.done or outcome.held else logging.WARNING, "%s: %s", key, outcome.message)
+            logger.log(
+                logging.INFO if outcome.done or outcome.held else logging.WARNING, "%s: %s", key, outcome.message
+            )
         for outcome in outcomes:
             if outcome.message in known or outcome.held:
                 continue  # the same failure again, or none at all

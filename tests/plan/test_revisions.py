@@ -309,7 +309,7 @@ def test_correction_names_who_it_is_for() -> None:
         look = with_pod(look, node_id, container=BACK_OFF, gate="False")
     said = planned(look, fixed())
     assert only(said, WriteRecord).message == (
-        f"controllers 3001, 3002 cannot start, and are made anew from revision {NEWER.name}"
+        f"controllers 3001, 3002 cannot start, and are made from revision {NEWER.name}"
     )
     assert verdict(said, "7-image").allowed
 

@@ -122,6 +122,7 @@ class Driver:
         self.checker = Checker(self.world)
         self._ids = SeededIds(1)
         self._wire = Wire(world=self.world, injection=fault if isinstance(fault, Injection) else None)
+        self.checker.misled = lambda: self._wire.misled
         self._turns = list(scenario.turns)
         self._life, self._operator = self._begin()
         self._loop = VirtualLoop(self.world.clock)

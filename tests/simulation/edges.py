@@ -33,6 +33,11 @@ class Wire:
     """Set by whoever begins a pass: the next call is its first."""
     struck: bool = False
 
+    @property
+    def misled(self) -> bool:
+        """Whether a read was answered with what is not true any more."""
+        return self.struck and self.injection is not None and self.injection.strike is Strike.STALE
+
     def strike(self, call: Call) -> Strike | None:
         """Count a call, and say what happens to it."""
         self.calls.append(replace(call, first=self.fresh_pass))

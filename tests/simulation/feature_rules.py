@@ -91,7 +91,8 @@ class FeatureRules:
         if any(key.node_id == event.node_id for key in leader.voters):
             self._fail(GHOST, f"controller {event.node_id} is cured as a ghost, and is a voter")
         for process in self._running(leader):
-            if process.meta.node_id == event.node_id:
+            cut_off = not self._world.kraft.connected(process, leader)  # nobody can know: it registers when it is back
+            if process.meta.node_id == event.node_id and not cut_off:
                 self._fail(GHOST, f"controller {event.node_id} is cured as a ghost, and runs")
 
     def pod_created(self, event: Created) -> None:

@@ -43,8 +43,8 @@ MUTANTS: Final = (
         _SLOW_FORMAT,
         (
             _SAFETY,
-            '    rule = "2-run"\n    if record.phase is not BootstrapPhase.STARTED:',
-            '    rule = "2-run"\n    if False:',
+            '                record.phase is not BootstrapPhase.STARTED,\n                f"controller {node.node_id} starts when',
+            '                False,\n                f"controller {node.node_id} starts when',
         ),
         (
             "plan/pods.py",

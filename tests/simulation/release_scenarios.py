@@ -17,12 +17,14 @@ from tests.simulation.release_scenes import (
     ghost_registers,
     half_way,
     has_image,
+    has_level,
     image_lies,
     is_dynamic,
     later,
     pauses_for,
     ready_and,
 )
+from tests.simulation.releases import METADATA
 from tests.simulation.scenes import (
     Act,
     Scenario,
@@ -219,7 +221,10 @@ FEATURES: Final = (
     Scenario(
         name="soaked-for-long",
         spec=_spec("4.4.0", levels={"metadata": 27}),
-        turns=(_turn("names levels", is_ready, _asks("4.4.0", levels={"metadata": 29}, soakSeconds=20)),),
+        turns=(
+            _turn("names levels", is_ready, _asks("4.4.0", levels={"metadata": 29}, soakSeconds=20)),
+            _turn("waits", has_level(METADATA, 29), does_nothing),
+        ),
         holds=ends_on("4.4.0", metadata=29),
     ),
     Scenario(

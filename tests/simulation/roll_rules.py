@@ -27,6 +27,9 @@ class Away:
     back_s: float | None = None
 
 
+NEEDLESS: Final = "5, needless"
+
+
 class RollRules:
     """Judges restarts."""
 
@@ -84,7 +87,7 @@ class RollRules:
         at = (metadata["namespace"], metadata["labels"][LABEL_QUORUM], metadata["labels"][LABEL_NODE])
         before, inputs = self._restarted.pop(at, None), (metadata.get("annotations") or {}).get(INPUTS_HASH, "")
         if before is not None and not event.late and before == (inputs, self._generation(at[1])):
-            self._fail("5, needless", f"pod {metadata['name']} was stopped, and is made of the very same again")
+            self._fail(NEEDLESS, f"pod {metadata['name']} was stopped, and is made of the very same again")
 
     def _too_few(self, event: PodDeleted, glance: Glance, key: ReplicaKey) -> bool:
         """Whether those that stay carry the quorum; of one or two nobody can, and it takes leave to go on."""

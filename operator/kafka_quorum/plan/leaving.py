@@ -9,6 +9,7 @@ from kafka_quorum.model.actions import AnnotateClaim, DeleteClaim, RecordChange,
 from kafka_quorum.model.desired import Desired, VolumeFate
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity, with_disk_lost, without_node
 from kafka_quorum.model.ids import DirectoryID, NodeID
+from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import RETIRED, claim_name
 from kafka_quorum.model.nodes import is_down, node_of
 from kafka_quorum.model.observed import Claim, Observed
@@ -34,11 +35,20 @@ def _drop(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Par
     verdict = may_drop_node(observed, record, node)
     if not verdict.allowed:
         wait = _wait(Severity.PROGRESS, "RemovingController", verdict.reason, node)
-        return Part(verdicts=(verdict,), waits=(wait,))
+        return Part(verdicts=(verdict,), waits=(wait, *_down(observed, node)))
     retired = f"directory id {node.directory_id} retired" if node.directory_id else "had no directory id yet"
     message = f"controller {node.node_id} is removed, and {retired}"
     write = WriteRecord(record=without_node(record, node.node_id), change=RecordChange.NODES_REMOVED, message=message)
     return Part(exclusive=write, verdicts=(verdict,))
+
+
+def _down(observed: Observed, node: NodeIdentity) -> tuple[Wait, ...]:
+    """The lost node of a controller that nobody wants: without it there may never be a leader to remove its voter."""
+    name = node_of(observed, node)
+    if isinstance(observed.quorum, Known) or not is_down(observed, name):
+        return ()
+    text = f"node {name} of controller {node.node_id} is down; the controller is on its way out, and not replaced"
+    return (_wait(Severity.DEGRADED, "NodeDown", text, node),)
 
 
 def lost_nodes(desired: Desired, observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:

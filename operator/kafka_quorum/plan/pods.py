@@ -2,7 +2,7 @@
 
 from kafka_quorum.model.actions import CreatePod, DeletePod, MarkPod
 from kafka_quorum.model.desired import Desired
-from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import config_name
@@ -81,6 +81,10 @@ def _node(
         name = node.revision or record.applied_revision
         text = f"ControllerRevision {name} is missing or unreadable: controller {node.node_id} cannot be made again"
         wait = Wait(severity=Severity.DEGRADED, reason="RevisionMissing", message=text, node_id=node.node_id)
+        return Part(verdicts=(verdict,), waits=(wait,))
+    if revision.runtime.static_voters and node.mode is FormatMode.NO_INITIAL_CONTROLLERS:
+        text = f"controller {node.node_id} starts from the next revision, without controller.quorum.voters"
+        wait = Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=node.node_id)
         return Part(verdicts=(verdict,), waits=(wait,))
     config = config_name(desired.name, revision.inputs_hash, record.node_ids)
     return Part(actions=(CreatePod(node_id=node.node_id, revision=revision, config_name=config),), verdicts=(verdict,))

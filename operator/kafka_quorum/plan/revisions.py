@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from kafka_quorum.model.actions import CreateRevision, RecordChange, WriteRecord
 from kafka_quorum.model.desired import Desired
-from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, with_revision
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, NodeIdentity, with_revision
 from kafka_quorum.model.names import inputs_hash
-from kafka_quorum.model.nodes import older_than, target_revision, target_runtime
+from kafka_quorum.model.nodes import older_than, revision_of, target_revision, target_runtime
 from kafka_quorum.model.observed import DiskFound, Observed, Pod, PodRole, Waiting
 from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.plan.identity import format_of
@@ -151,12 +151,24 @@ def _correct_pods(desired: Desired, observed: Observed, record: IdentityRecord, 
         node.node_id
         for node in record.nodes
         if (node.revision or record.applied_revision) != name
-        and any(is_stuck(pod) for pod in observed.pods_of(node.node_id, PodRole.KAFKA))
+        and (_cannot_start(observed, record, node) or any(is_stuck(pod) for pod in _pods(observed, node)))
     ]
     if not stuck:
         return Part(verdicts=(verdict,))
-    message = f"controllers {', '.join(map(str, stuck))} cannot start, and are made anew from revision {name}"
+    message = f"controllers {', '.join(map(str, stuck))} cannot start, and are made from revision {name}"
     corrected = with_revision(record, name, stuck)
     return Part(
         exclusive=WriteRecord(record=corrected, change=RecordChange.REVISION, message=message), verdicts=(verdict,)
     )
+
+
+def _cannot_start(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> bool:
+    """A new disk, without a pod, and a revision with static voters: it would take itself for one of them."""
+    revision = revision_of(observed, record, node)
+    static = revision is not None and bool(revision.runtime.static_voters)
+    new = node.formatted and node.mode is FormatMode.NO_INITIAL_CONTROLLERS
+    return static and new and not record.static and not _pods(observed, node)
+
+
+def _pods(observed: Observed, node: NodeIdentity) -> tuple[Pod, ...]:
+    return observed.pods_of(node.node_id, PodRole.KAFKA)

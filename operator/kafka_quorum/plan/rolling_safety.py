@@ -10,7 +10,7 @@ from typing import Final
 from kafka_quorum.api.features import KRAFT, METADATA, level_text, supported_by
 from kafka_quorum.api.release import parse_release
 from kafka_quorum.model.desired import Desired, Downgrade
-from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
+from kafka_quorum.model.identity import FormatMode, IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import revision_of
@@ -297,13 +297,15 @@ def may_drop_static(observed: Observed, record: IdentityRecord) -> Verdict:
     if isinstance(observed.quorum, Unknown):
         return no(rule, f"{first} the quorum has a leader: {observed.quorum.reason}")
     view = observed.quorum.value
-    own = frozenset(node.key for node in record.nodes)
-    behind = ", ".join(str(node.node_id) for node in record.nodes if not _ignores_static(observed, node.node_id))
+    # A disk that was lost meanwhile is made anew, and starts when this is over.
+    first_disks = [node for node in record.nodes if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS]
+    own = frozenset(node.key for node in first_disks)
+    behind = ", ".join(str(node.node_id) for node in first_disks if not _ignores_static(observed, node.node_id))
     return unless(
         rule,
         (
             (view.static, f"{first} the voters have directory ids"),
-            (view.voters != own, f"{first} the voters have the directory ids of their disks"),
+            (not own <= view.voters, f"{first} the voters have the directory ids of their disks"),
             (not view.committed, f"{first} the present voter set is committed"),
             (bool(behind), f"{first} controllers {behind} say that kraft.version is 1"),
         ),

@@ -153,17 +153,32 @@ def may_start(record: IdentityRecord, observed: Observed, initial: tuple[NodeIde
 def may_run(record: IdentityRecord, observed: Observed, node: NodeIdentity, *, mirrored: bool) -> Verdict:
     """Rule 2: Kafka runs on a claim only with the directory id that was formatted there, and behind the barrier."""
     rule = "2-run"
-    if record.phase is not BootstrapPhase.STARTED:
-        return no(rule, f"controller {node.node_id} starts when every initial controller is formatted")
-    if not node.formatted or node.directory_id is None:
-        return no(rule, f"the disk of controller {node.node_id} is not formatted")
-    if node.directory_id in record.retired:
-        return no(rule, f"directory id {node.directory_id} is retired: its disk was lost, or its controller removed")
-    if formatters := observed.pods_of(node.node_id, PodRole.FORMATTER):
-        return no(rule, f"formatter {formatters[0].name} still holds the disk of controller {node.node_id}")
-    if not mirrored:
-        return no(rule, f"the identity of controller {node.node_id} is being written to status and claim first")
-    return _claim_is_ours(rule, record, observed, node)
+    formatters = observed.pods_of(node.node_id, PodRole.FORMATTER)
+    holds = f"formatter {formatters[0].name} still holds" if formatters else ""
+    static = record.static and node.mode is FormatMode.NO_INITIAL_CONTROLLERS
+    first = f"controller {node.node_id}, whose new disk knows no voters, starts once"
+    verdict = unless(
+        rule,
+        (
+            (
+                record.phase is not BootstrapPhase.STARTED,
+                f"controller {node.node_id} starts when every initial controller is formatted",
+            ),
+            (
+                not node.formatted or node.directory_id is None,
+                f"the disk of controller {node.node_id} is not formatted",
+            ),
+            (
+                node.directory_id in record.retired,
+                f"directory id {node.directory_id} is retired: its disk was lost, or its controller removed",
+            ),
+            (bool(formatters), f"{holds} the disk of controller {node.node_id}"),
+            (static, f"{first} controller.quorum.voters is dropped: it would take itself for one of them"),
+            (not mirrored, f"the identity of controller {node.node_id} is being written to status and claim first"),
+        ),
+        "",
+    )
+    return _claim_is_ours(rule, record, observed, node) if verdict.allowed else verdict
 
 
 def may_retire_disk(
@@ -178,7 +193,7 @@ def may_retire_disk(
         return no(rule, f"nothing says that the disk of controller {node.node_id} is lost")
     if isinstance(observed.quorum, Known) and node.key in observed.quorum.value.live:
         return no(rule, f"replica {node.key} still fetches: its disk is somewhere, and Kafka runs on it")
-    if record.static:
+    if _takes_empty_disks(observed, record):
         return no(rule, f"the disk of controller {node.node_id} is lost, and {_STATIC}")
     if desired.replacement.lost_disk is Cure.MANUAL:
         way_out = "set spec.controllers.replacement.lostDisk to Automatic to have it replaced"
@@ -205,7 +220,7 @@ def may_retire_node(desired: Desired, observed: Observed, record: IdentityRecord
         rule,
         (
             (node.key in view.live, f"replica {node.key} still fetches: its node is not lost"),
-            (record.static, f"{down}, and {_STATIC}"),
+            (_takes_empty_disks(observed, record), f"{down}, and {_STATIC}"),
             (desired.replacement.lost_node is Cure.MANUAL, f"{down}, and its replacement is Manual: {way_out}"),
             (
                 observed.memory.lost_for_s(node.key) < after_s,
@@ -219,6 +234,11 @@ def may_retire_node(desired: Desired, observed: Observed, record: IdentityRecord
         ),
         f"{down} for {after_s} s, and its replica does not fetch",
     )
+
+
+def _takes_empty_disks(observed: Observed, record: IdentityRecord) -> bool:
+    """Whether this is a static quorum; one whose voters have directory ids by now only has the setting left over."""
+    return record.static and (isinstance(observed.quorum, Unknown) or observed.quorum.value.static)
 
 
 def found_empty(pod: Pod, node: NodeIdentity) -> bool:
