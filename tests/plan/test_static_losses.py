@@ -1,0 +1,107 @@
+"""Lost disks around the moment when a static quorum becomes dynamic: held before, and replaced after."""
+
+from dataclasses import replace
+
+from tests.model.values import (
+    IDS,
+    SILENT,
+    at_rest,
+    desired,
+    empty_report,
+    key,
+    mirrored,
+    node,
+    pod,
+    revision,
+    running,
+    runtime,
+    speaking,
+    view,
+    with_pod,
+)
+from tests.plan.reading import planned, verdict, wait
+
+from kafka_quorum.model.actions import CreatePod, RecordChange, WriteRecord
+from kafka_quorum.model.identity import FormatMode, IdentityRecord, with_disk_lost, with_report
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.observed import Observed, Waiting
+from kafka_quorum.plan import rolling_safety, safety
+
+STATIC = replace(running(), static=True)
+PINNED = revision(runtime(static_voters=IDS))
+LOST = IDS[2]
+WAITING = Waiting(reason="ContainerCreating", message="", last_exit=None)
+
+
+def emptied(*, static: bool) -> Observed:
+    """The disk of controller 3002 was found empty, and it does not fetch; the voters have directory ids, or none."""
+    seen = replace(view([key(of) for of in IDS], behind=[key(LOST)]), static=static)
+    look = at_rest(STATIC, quorum=Known(value=seen), revisions=(PINNED,))
+    return with_pod(look, LOST, container=WAITING, report=empty_report())
+
+
+def new_disk(record: IdentityRecord = STATIC) -> IdentityRecord:
+    """Its disk was formatted anew, without voters."""
+    again = with_disk_lost(record, LOST, new_claim=False)
+    return with_report(again, LOST, key(LOST, 2).directory_id)  # type: ignore[arg-type]  # it has one
+
+
+def retiring(look: Observed) -> bool:
+    """Whether the guard gives up the disk of controller 3002."""
+    claim = next(one for one in look.claims if one.node_id == LOST)
+    return safety.may_retire_disk(desired(), look, STATIC, node(STATIC, LOST), claim).allowed
+
+
+def test_held_while_it_is_static() -> None:
+    """A static quorum would take the empty disk for the voter: a person must decide, and so without a leader."""
+    assert not retiring(emptied(static=True))
+    assert not retiring(replace(emptied(static=True), quorum=SILENT))
+
+
+def test_replaced_once_it_is_dynamic() -> None:
+    """With directory ids the voter is told from its empty disk, whatever setting is left over."""
+    assert retiring(emptied(static=False))
+
+
+def test_the_new_disk_waits_for_the_setting_to_go() -> None:
+    """With the static voters in its properties, and none on its disk, it would take itself for one of them."""
+    record = new_disk()
+    look = at_rest(record, revisions=(PINNED,))
+    said = safety.may_run(record, look, node(record, LOST), mirrored=True)
+    assert not said.allowed
+    assert "controller.quorum.voters is dropped: it would take itself for one of them" in said.reason
+
+
+def test_the_setting_goes_without_the_new_disk() -> None:
+    """Who has a new disk has nothing to say of the old setting; everybody else has."""
+    record = new_disk()
+    seen = view([key(of) for of in IDS], behind=[key(LOST)])
+    look = replace(speaking(record), quorum=Known(value=seen))
+    assert rolling_safety.may_drop_static(look, record).allowed
+    silent = tuple((of, said) for of, said in look.versions if of != IDS[0])
+    waits = rolling_safety.may_drop_static(replace(look, versions=silent), record)
+    assert not waits.allowed
+    assert "controllers 3000 say" in waits.reason
+
+
+def test_the_new_disk_never_starts_from_the_old_revision() -> None:
+    """Behind it the new disk is given the next revision first, and only then a pod."""
+    record = replace(new_disk(), static=False, applied_revision=PINNED.name)
+    next_one = revision(number=2)
+    seen = view([key(of) for of in IDS], behind=[key(LOST)])
+    whole = at_rest(record, quorum=Known(value=seen), revisions=(PINNED, next_one), status=mirrored(record))
+    pods = tuple(replace(pod(record, node(record, of)), revision=PINNED.name) for of in IDS if of != LOST)
+    look = replace(speaking(record), quorum=whole.quorum, revisions=whole.revisions, pods=pods, status=whole.status)
+    (action,) = planned(look, desired(runtime=next_one.runtime)).actions
+    assert isinstance(action, WriteRecord)
+    assert action.change is RecordChange.REVISION
+    assert node(action.record, LOST).revision == next_one.name
+    assert not isinstance(action, CreatePod)
+    assert node(record, LOST).mode is FormatMode.NO_INITIAL_CONTROLLERS
+
+
+def test_a_person_is_told_why() -> None:
+    """The wait of a lost disk gives the reason, and the page that says what can be done."""
+    said = planned(emptied(static=True), desired())
+    assert "docs/releases.md" in wait(said, "LostDisk").message
+    assert not verdict(said, "2-retire-disk").allowed
