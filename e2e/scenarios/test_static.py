@@ -20,7 +20,6 @@ from scenarios.conftest import WAYS_IN
 from scenarios.expectations import assert_nothing_lost, assert_one_quorum
 from scenarios.rolls import (
     ROLL_TIMEOUT_S,
-    Figure,
     Figures,
     assert_at_the_top,
     assert_release,
@@ -38,7 +37,10 @@ FOLLOW: Json = {"policy": "Follow", "soakSeconds": 1}
 DYNAMIC: Json = {**FOLLOW, "levels": [{"name": "kraft.version", "level": 1}]}
 _LEVELS_TIMEOUT_S = 600.0
 _STOPS = 2
-"""How often the active controller is stopped for comparison, on each release."""
+"""How often the active controller is stopped for comparison, on each release that a roll begins with."""
+_STOPPED = "active controller stopped on"
+_LEAVES = {f"controllers to {MIDDLE}": FIRST, "static to dynamic": MIDDLE, f"controllers to {LAST}": MIDDLE}
+"""The release that the active controller runs when a roll stops it."""
 
 
 class Story:
@@ -86,11 +88,11 @@ class Story:
         with self.figures.of("brokers to bootstrap servers"):
             self._brokers.roll(dynamic=True)
 
-    def active_one_stopped(self) -> None:
+    def active_one_stopped(self, release: str) -> None:
         """For comparison: the pod of the active controller deleted, as a person restarts it."""
         active = self.figures.watching.leaders[-1].node_id
         old = self._quorum.pods()[active]["metadata"]
-        with self.figures.of("active controller stopped"):
+        with self.figures.of(f"{_STOPPED} {release}"):
             self._quorum.delete_pod(old["name"])
 
             def again() -> bool:
@@ -139,11 +141,15 @@ def begin(quorum: Quorum, kafka_everywhere: None, older_kafka: None) -> Iterator
         yield story
 
 
-def tell(story: Story) -> None:
-    """From 3.9.2 and static to 4.4.0 and dynamic."""
+def tell(story: Story, stops: int) -> None:
+    """From 3.9.2 and static to 4.4.0 and dynamic; on each release the active one is stopped so often beside it."""
+    for _ in range(stops):
+        story.active_one_stopped(FIRST)
     story.controllers_to(MIDDLE)
     story.brokers_to(MIDDLE)
     story.levels_follow()
+    for _ in range(stops):
+        story.active_one_stopped(MIDDLE)
     story.becomes_dynamic()
     story.brokers_find_the_quorum()
     story.controllers_to(LAST)
@@ -153,12 +159,8 @@ def tell(story: Story) -> None:
 def test_static_on_an_old_release_to_dynamic_on_the_newest(begin: Begin, quorum: Quorum) -> None:
     """Every feature at its top, nothing acknowledged is lost, one leader change a roll; the figures are printed."""
     story, writer = begin(1.0)
-    for _ in range(_STOPS):
-        story.active_one_stopped()
-    tell(story)
+    tell(story, _STOPS)
     wait_features(quorum, "True", "Settled", timeout_s=_LEVELS_TIMEOUT_S)
-    for _ in range(_STOPS):
-        story.active_one_stopped()
     assert_at_the_top(quorum)
     assert_release(quorum, LAST)
     assert_nothing_lost(writer)
@@ -172,7 +174,7 @@ def test_the_same_with_the_operator_killed(begin: Begin, quorum: Quorum, randoml
     began_s = time.monotonic()
     dice = random.Random(randomly_seed)  # noqa: S311 - moments of crashes, not cryptography
     with operator_killed_at_random(dice, 5.0, 60.0) as gaps_s:
-        tell(story)
+        tell(story, 0)
         wait_features(quorum, "True", "Settled", timeout_s=_LEVELS_TIMEOUT_S * 3)
     print(f"seed {randomly_seed}: {len(gaps_s)} crashes in {time.monotonic() - began_s:.0f} s")
     assert len(gaps_s) >= 5
@@ -186,14 +188,16 @@ def test_the_same_with_the_operator_killed(begin: Begin, quorum: Quorum, randoml
 def report(figures: Figures) -> None:
     """The rolls beside the stops of the same run, and the leader changes that nobody caused."""
 
-    def gaps_s(of: Callable[[Figure], bool]) -> list[float]:
-        return [row.gap_s for row in figures.rows if of(row)]
+    def gaps_s(what: str) -> list[float]:
+        return [row.gap_s for row in figures.rows if row.what == what]
 
-    stops = gaps_s(lambda row: row.what == "active controller stopped")
-    rolls = gaps_s(lambda row: row.what.startswith(("controllers", "static")))
-    print(f"longest gap of each roll: {', '.join(f'{gap:.2f}' for gap in rolls)} s")
-    if stops:
-        ratio = max(rolls) / statistics.median(stops)
-        print(f"of each stop of the active controller: {', '.join(f'{gap:.2f}' for gap in stops)} s; ratio {ratio:.2f}")
+    for what, release in _LEAVES.items():
+        rolls, stops = gaps_s(what), gaps_s(f"{_STOPPED} {release}")
+        told = f"{what}: longest gap {', '.join(f'{gap:.2f}' for gap in rolls)} s"
+        if rolls and stops:
+            beside = ", ".join(f"{gap:.2f}" for gap in stops)
+            told += f"; of stops of the active controller on {release} {beside} s"
+            told += f"; ratio to their median {max(rolls) / statistics.median(stops):.2f}"
+        print(told)
     spontaneous = [str(change) for row in figures.rows for change in row.changes if not change.stopped]
     print(f"spontaneous leader changes: {len(spontaneous)} {spontaneous}")
