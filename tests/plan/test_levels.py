@@ -170,9 +170,20 @@ def test_nothing_is_wanted_before_the_barrier() -> None:
 
 
 def test_next_step_is_asked() -> None:
-    """In every look the active controller is asked of the next step, and of nothing else."""
+    """In every look the active controller is asked of the next step of each feature, and of nothing else."""
     asked = asks(metadata_version=33, share_version=1)
-    assert questions(asked, well(), running()) == (RAISE,)
+    assert questions(asked, well(), running()) == (RAISE, FeatureStep(name="share.version", level=1))
+
+
+def test_one_that_is_held_lets_the_next_one_go() -> None:
+    """A broker that holds metadata.version back does not hold a feature that it supports; both are told."""
+    share = FeatureStep(name="share.version", level=1)
+    asked = asks(metadata_version=33, share_version=1)
+    no = Known(value=StepCheck(allowed=False, words="Broker 1 only supports versions 7-27"))
+    look = replace(well(), checks=((RAISE, no), (share, Known(value=StepCheck(allowed=True, words="")))))
+    assert only(planned(look, asked), BeginFeatureStep).step == share
+    held = replace(look, checks=((RAISE, no), (share, no)))
+    assert [one.reason for one in planned(held, asked).waits] == ["FeatureBlocked", "FeatureBlocked"]
 
 
 def test_whole_way_down_is_asked_first() -> None:

@@ -218,10 +218,19 @@ def _stopped(taken: Snapshot) -> set[NodeID]:
 async def checks(
     controllers: Controllers, leader: Endpoint | None, steps: tuple[FeatureStep, ...]
 ) -> tuple[tuple[FeatureStep, Knowable[StepCheck]], ...]:
-    """Ask the leader to validate these steps, one after the other: it changes nothing."""
+    """Ask the leader to validate these steps, one after the other: it changes nothing.
+
+    After one without an answer the others are not asked: the look would be old.
+    """
+    answers: list[tuple[FeatureStep, Knowable[StepCheck]]] = []
     if leader is None:
         return ()
-    return tuple([(step, await _check(controllers, leader, step)) for step in steps])
+    for step in steps:
+        answer = await _check(controllers, leader, step)
+        answers.append((step, answer))
+        if isinstance(answer, Unknown):
+            break
+    return tuple(answers)
 
 
 async def _check(controllers: Controllers, leader: Endpoint, step: FeatureStep) -> Knowable[StepCheck]:

@@ -20,7 +20,7 @@ from kafka_quorum.model.nodes import older_than, target_revision
 from kafka_quorum.model.observed import FeatureOperation, Observed
 from kafka_quorum.model.plan import FeaturePlan, Severity, Verdict, Wait
 from kafka_quorum.model.quorum import FeatureStep
-from kafka_quorum.plan.part import Part
+from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.rolling_safety import LEAST_SOAK_S, blockers, may_drop_static, may_lower, may_raise
 from kafka_quorum.plan.voters import leader_endpoint
 
@@ -116,7 +116,7 @@ def questions(desired: Desired, observed: Observed, record: IdentityRecord | Non
         return ()
     operation = observed.status.feature_operation
     found = [operation.step] if operation else []
-    for want in wants(desired, observed, record)[:1]:
+    for want in wants(desired, observed, record):
         found.extend((want.whole, want.next) if want.next.downgrade else (want.next,))
     return tuple(dict.fromkeys(found))
 
@@ -151,8 +151,13 @@ def step(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
         return _continue(desired, observed, record, operation)
     if observed.status.operation is not None:
         return Part()
-    want = next(iter(wants(desired, observed, record)), None)
-    return Part() if want is None else _begin(desired, observed, record, want)
+    waiting = []
+    for want in wants(desired, observed, record):
+        part = _begin(desired, observed, record, want)
+        if part.exclusive is not None:
+            return part  # one that is held lets the next one go
+        waiting.append(part)
+    return merged(waiting)
 
 
 def _begin(desired: Desired, observed: Observed, record: IdentityRecord, want: Want) -> Part:
