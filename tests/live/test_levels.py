@@ -68,7 +68,7 @@ async def cluster(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Asy
     await made.close()
 
 
-async def test_every_refusal_says_what_to_do(cluster: LiveCluster) -> None:
+async def refusals(cluster: LiveCluster) -> None:
     """Held, forbidden, refused by the server, impossible: each in its own words, and nothing moves."""
     base = {METADATA: BEGUN_AT}
     held = await told(cluster, spec(base), "Held")
@@ -102,7 +102,7 @@ def _fault(cluster: LiveCluster) -> Any:  # noqa: ANN401 - what wait_for takes
     return message
 
 
-async def test_safe_ways_down_and_up_are_gone_level_by_level(cluster: LiveCluster) -> None:
+async def safe_ways(cluster: LiveCluster) -> None:
     """Two levels down, a feature off and on again, and everything to its top: one step after the other."""
     await told(cluster, spec({METADATA: 27, SHARE: 0}, downgrade="Safe"), "Held")
     assert finalized(cluster)[METADATA] == 27
@@ -111,3 +111,9 @@ async def test_safe_ways_down_and_up_are_gone_level_by_level(cluster: LiveCluste
     assert finalized(cluster) == {row["name"]: row["maxSupported"] for row in cluster.resource["status"]["features"]}
     await told(cluster, spec({METADATA: BEGUN_AT, SHARE: 0}, downgrade="Safe"), "Refused")
     assert finalized(cluster)[METADATA] == 33
+
+
+async def test_refusals_are_told_and_safe_ways_are_gone(cluster: LiveCluster) -> None:
+    """What Kafka refuses is told and changes nothing; what it allows is done, down and up again."""
+    await refusals(cluster)
+    await safe_ways(cluster)
