@@ -22,6 +22,8 @@ pytestmark = [pytest.mark.bench, pytest.mark.timeout(7200)]
 _RELEASE = "4.3.1"
 _OPERATOR = Path(__file__).resolve().parents[2] / "operator"
 _SIZE_BYTES = int(os.environ.get("BENCH_MB", "500")) << 20
+_SPARK_BYTES = 2 * _SIZE_BYTES
+"""Large enough that starting the workers is little of it."""
 _FILES = 8
 _TIMELINE = (
     "KRaftVoters,KRaftVersion,LeaderChange,FEATURE_LEVEL_RECORD,REGISTER_BROKER_RECORD,REGISTER_CONTROLLER_RECORD"
@@ -87,7 +89,7 @@ def test_spark_on_two_cores(tmp_path: Path) -> None:
     assert len(present) > 1, "two cores are needed for this comparison"
     for number in range(_FILES):
         folder = clusters.replica(tmp_path, f"cluster-{number}", 1)
-        large.write_log(folder / "00000000000000000000.log", _SIZE_BYTES // _FILES, seed=number)
+        large.write_log(folder / "00000000000000000000.log", _SPARK_BYTES // _FILES, seed=number)
     seconds = {}
     for cores in (1, 2):
         environment = {**os.environ, "PYTHONPATH": str(_OPERATOR), "PYSPARK_PYTHON": sys.executable}
