@@ -9,7 +9,6 @@ PYTHON ?= python3
 UV_VERSION := 0.13.8
 KAFKA_VERSION ?= 4.4.0
 OLDER_KAFKA_VERSIONS ?= 4.1.2 3.9.2
-OLDER_VERSIONS := 3.9.2 4.1.2
 WORKERS ?= 3
 STORMS ?= 2000
 SEED ?= 1
@@ -109,7 +108,7 @@ mutation: setup ## mutmut over the planner: what its unit tests do not kill must
 
 .PHONY: test-live
 test-live: setup ## real Kafka processes on loopback, of three releases
-	@for version in $(KAFKA_VERSION) $(OLDER_VERSIONS); do $(TESTBED) kafka-jars $$version > /dev/null; done
+	@for version in $(KAFKA_VERSION) $(OLDER_KAFKA_VERSIONS); do $(TESTBED) kafka-jars $$version > /dev/null; done
 	$(PYTEST) -m "live and not bench"
 
 .PHONY: test-e2e
