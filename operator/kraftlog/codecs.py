@@ -16,7 +16,7 @@ _XERIAL_BLOCK_BYTES = 32 << 10
 _LZ4_HEAD = bytes.fromhex("04224d18604082")
 """Version 1, independent blocks (Kafka refuses linked ones) of at most 64 KiB, no checksums."""
 _LZ4_BLOCK_BYTES = 32 << 10  # incompressible content grows a little and still has to fit the 64 KiB
-_PIECE_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 16
 
 
 class Codec(IntEnum):
@@ -49,9 +49,9 @@ def unpack(codec: int, content: bytes, limit_bytes: int = MAX_UNPACKED_BYTES) ->
 
 
 def _read(stream: pa.CompressedInputStream, limit_bytes: int) -> bytes:
-    out = bytearray()
-    while piece := stream.read(_PIECE_BYTES):
-        out += piece
+    out, piece = bytearray(), bytearray(_PIECE_BYTES)  # Arrow's own `read` loses a piece of memory at every error
+    while size := stream.readinto(piece):
+        out += memoryview(piece)[:size]
         if len(out) > limit_bytes:
             raise CodecError(f"more than {limit_bytes} bytes when unpacked")
     return bytes(out)

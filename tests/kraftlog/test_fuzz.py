@@ -15,7 +15,7 @@ from kraftlog.errors import Fault
 _SHARE = 8_000
 _ALL = 200_000
 _SLOWEST_S = 5.0
-_GROWTH_BYTES = 1 << 30
+_GROWTH_BYTES = 1 << 28
 _CODECS = (Codec.NONE, Codec.NONE, *Codec)
 
 
