@@ -1,0 +1,65 @@
+"""Text that others wrote, made safe to show: in a log line, an event, a condition, a message.
+
+A quorum's owner chooses the image, so an answer's error message, a termination message or a feature's name is what a
+tenant chose. Such text must not break a line, move a cursor, reverse what is read, or fill a disk. It is cleaned where
+it is parsed into a value (the edge), and once more where it is written.
+"""
+
+import re
+from typing import Final
+
+NAME_MAX_CHARS: Final = 253
+"""The longest name of a Kubernetes object, and longer than any name of Kafka's that this operator reads."""
+MESSAGE_MAX_CHARS: Final = 1000
+"""The longest message: an event's must not be longer than 1,024 bytes."""
+WORDS_MAX_CHARS: Final = 300
+"""The longest quotation of somebody else's words within a message."""
+
+_ELLIPSIS: Final = "…"
+_ESCAPES: Final = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,16}[@-~]"  # CSI: colours, cursor
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]{0,256}(?:\x07|\x1b\\|\x9c)"  # OSC, DCS and their like
+    r"|\x1b[ -/]{1,16}[0-~]"  # character sets
+)
+_HIDDEN: Final = frozenset(
+    map(
+        chr,
+        (
+            *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, 0xFFFC),
+            *range(0x180B, 0x1810),
+            *range(0xFE00, 0xFE10),
+            *range(0xE0100, 0xE01F0),
+        ),
+    )
+)
+"""Letters and marks by category that show nothing: fillers and variation selectors."""
+_LOOKED_AT: Final = 4
+"""So many times the limit is read of a longer text: what is removed makes room, but not without end."""
+
+
+def is_clean(text: str, *, max_chars: int) -> bool:
+    """Whether a name can be used as it is. A name must not be cleaned: two different ones could become the same."""
+    return 0 < len(text) <= max_chars and text.isprintable() and _HIDDEN.isdisjoint(text)
+
+
+def clean(text: str, *, max_chars: int) -> str:
+    """One line of visible characters, at most `max_chars` long; a longer text ends with an ellipsis.
+
+    Line breaks, tabs and every other kind of space become one space. Terminal sequences, control characters (C0, C1),
+    format characters (bidirectional ones, zero width), lone surrogates and unassigned code points are removed.
+    Cleaning twice changes nothing. `max_chars` must be at least 1.
+    """
+    if len(text) <= max_chars and text.isprintable() and _HIDDEN.isdisjoint(text) and text == " ".join(text.split()):
+        return text
+    read = text[: max_chars * _LOOKED_AT]
+    shown = "".join(map(_shown, _ESCAPES.sub("", read)))
+    line = " ".join(shown.split())
+    if len(line) <= max_chars and len(read) == len(text):
+        return line
+    return line[: max_chars - 1].rstrip() + _ELLIPSIS
+
+
+def _shown(character: str) -> str:
+    if character.isspace():
+        return " "
+    return character if character.isprintable() and character not in _HIDDEN else ""
