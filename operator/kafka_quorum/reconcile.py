@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+from kafka_quorum.act.events import Events
 from kafka_quorum.act.execute import Context, Executor
-from kafka_quorum.act.narrate import narrate
+from kafka_quorum.act.narrate import notices
 from kafka_quorum.api.validation import accepted_before, validate
-from kafka_quorum.errors import KubeConflict, KubeError, KubeNotFound, NotActing
+from kafka_quorum.errors import KubeConflict, KubeNotFound, NotActing
 from kafka_quorum.kube.protocol import QUORUMS, Json, KubeApi
 from kafka_quorum.model import actions
 from kafka_quorum.model.desired import Desired, FieldFault
@@ -116,7 +117,7 @@ class Reconciler:
         self._snapshots: dict[QuorumKey, Snapshot] = {}
         self._changes: dict[QuorumKey, int] = {}
         self._verdicts: dict[QuorumKey, tuple[Verdict, ...]] = {}
-        self._failures: dict[QuorumKey, frozenset[str]] = {}
+        self._events = Events(kube, clock, ids, settings)
 
     def changed(self, key: QuorumKey) -> None:
         """A watch has spoken: objects remembered, or being read at this moment, are not trusted any more."""
@@ -125,8 +126,9 @@ class Reconciler:
 
     def forget(self, key: QuorumKey) -> None:
         """The resource is gone: remember nothing of it."""
-        for store in (self._memories, self._snapshots, self._changes, self._verdicts, self._failures):
+        for store in (self._memories, self._snapshots, self._changes, self._verdicts):
             store.pop(key, None)
+        self._events.forget(key.namespace, key.name)
         if self._witness is not None:
             self._witness.forget(key.namespace, key.name)
 
@@ -287,21 +289,12 @@ class Reconciler:
                 logger.info("%s: guard %s %s: %s", key, verdict.rule, answer, verdict.reason)
 
     async def _narrate(self, key: QuorumKey, resource: Json, outcomes: tuple[Outcome, ...]) -> None:
-        """Log every outcome and write an event of each. Nothing depends on events: a lost one is only logged."""
-        known = self._failures.get(key, frozenset())
-        self._failures[key] = frozenset(outcome.message for outcome in outcomes if not outcome.done)
+        """Log every outcome, and write the events of all of them."""
         for outcome in outcomes:
             logger.log(
                 logging.INFO if outcome.done or outcome.held else logging.WARNING, "%s: %s", key, outcome.message
             )
-        for outcome in outcomes:
-            if outcome.message in known or outcome.held:
-                continue  # the same failure again, or none at all
-            reason = narrate(outcome.action)[0] if outcome.done else "ActionFailed"
-            try:
-                await self._executor.event(resource, reason, outcome.message, warning=not outcome.done)
-            except KubeError as error:
-                logger.warning("%s: an event could not be written: %s", key, error)
+        await self._events.write(resource, notices(outcomes))
 
     def _now(self) -> str:
         return self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")

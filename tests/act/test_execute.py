@@ -470,33 +470,6 @@ async def test_unknown_node_is_our_fault() -> None:
         await carried_out(act.CreateClaim(node_id=key(3009).node_id, generation=1))
 
 
-# Events
-
-
-@pytest.mark.parametrize(("warning", "type_"), [(False, "Normal"), (True, "Warning")])
-async def test_event(*, warning: bool, type_: str) -> None:
-    """An event names the resource by uid, its reason and a text that fits."""
-    kube = RecordingKube()
-    executor = Executor(kube, AnsweringControllers(), SetClock(), CountingIds(), Settings(holder="h" * 500))
-    await executor.event(RESOURCE, "PodCreated", "x" * 5000, warning=warning)
-    (call,) = kube.writes()
-    assert call.plural == "events"
-    assert call.body is not None
-    assert (call.body["type"], call.body["reason"]) == (type_, "PodCreated")
-    assert call.body["involvedObject"]["uid"] == UID
-    assert len(call.body["message"]) == 1000
-    assert len(call.body["reportingInstance"]) == 128
-
-
-async def test_events_have_names_of_their_own() -> None:
-    """Two events never have one name."""
-    kube = RecordingKube()
-    executor = Executor(kube, AnsweringControllers(), SetClock(), CountingIds(), Settings())
-    for _ in range(3):
-        await executor.event(RESOURCE, "PodCreated", "x")
-    assert len({call.name for call in kube.writes()}) == 3
-
-
 # Rolls
 
 

@@ -6,10 +6,11 @@ from typing import get_args
 import pytest
 from tests.model.values import IDS, bound, claim, directory, key, minted, node, pod, revision, running, runtime
 
-from kafka_quorum.act.narrate import narrate
+from kafka_quorum.act.narrate import narrate, notices
 from kafka_quorum.model import actions as act
 from kafka_quorum.model.actions import Action, RecordChange
-from kafka_quorum.model.ids import DirectoryID
+from kafka_quorum.model.ids import DirectoryID, NodeID
+from kafka_quorum.model.plan import Outcome
 from kafka_quorum.model.quorum import AddVoter, Endpoint, FeatureStep, RemoveVoter
 
 POD = pod(running(), node(running(), 3001))
@@ -119,3 +120,33 @@ def test_narrated(action: Action, reason: str, words: str) -> None:
 def test_nothing_is_left_out() -> None:
     """The table has every kind of action."""
     assert {type(action) for action, _, _ in EVERY} == set(get_args(Action))
+
+
+def outcome(action: Action, message: str, *, done: bool = True, held: bool = False) -> Outcome:
+    """What became of an action."""
+    return Outcome(action=action, done=done, unknown=False, held=held, message=message)
+
+
+def claim_of(node_id: NodeID) -> act.CreateClaim:
+    """A claim for this controller."""
+    return act.CreateClaim(node_id=node_id, generation=1)
+
+
+def test_same_act_of_several_controllers_is_one_event() -> None:
+    """What is done to three controllers in one pass is one event that names them."""
+    (notice,) = notices(outcome(claim_of(node), narrate(claim_of(node))[1]) for node in IDS[:3])
+    assert (notice.reason, notice.warning) == ("ClaimCreated", False)
+    assert notice.message.startswith("controllers 3000, 3001, 3002: ")
+
+
+def test_failures_that_differ_in_numbers_are_one_series() -> None:
+    """A failure that repeats with other figures is counted, not told anew."""
+    said = ("the look is 2.3 s old", "the look is 14 s old")
+    first, second = (notices([outcome(claim_of(IDS[0]), text, done=False)])[0] for text in said)
+    assert first.series == second.series
+    assert (first.reason, first.warning, first.message) == ("ActionFailed", True, said[0])
+
+
+def test_what_was_put_off_is_no_event() -> None:
+    """A disruption budget, or a write that came between, is no news."""
+    assert notices([outcome(claim_of(IDS[0]), "later", done=False, held=True)]) == ()

@@ -24,7 +24,7 @@ QUORUM_RULES: dict[str, set[str]] = {
     "/services": {"get", "list", "create", "patch"},
     "policy/poddisruptionbudgets": {"get", "list", "create", "patch"},
     "apps/controllerrevisions": {"list", "create"},
-    "/events": {"create"},
+    "/events": {"create", "patch"},
 }
 """Everything that the operator may do in a namespace. No secrets."""
 

@@ -105,4 +105,5 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   resources: [events]
   verbs:
     - create # every act of the operator is an event
+    - patch # news that repeats is counted on its first event
 {{- end }}

@@ -23,7 +23,6 @@ from kafka_quorum.kube.protocol import (
     BUDGETS,
     CLAIMS,
     CONFIG_MAPS,
-    EVENTS,
     PODS,
     QUORUMS,
     REVISIONS,
@@ -83,36 +82,6 @@ class Executor:
     async def execute(self, plan: Plan, context: Context) -> tuple[Outcome, ...]:
         """All actions of a plan, each with its outcome, in order."""
         return tuple(await asyncio.gather(*(self._one(action, context) for action in plan.actions)))
-
-    async def event(self, resource: Json, reason: str, note: str, *, warning: bool = False) -> None:
-        """Write a Kubernetes event about the resource. Raises `KubeError`; nothing depends on events."""
-        stamp = self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")  # kubectl sorts by the stamps of this older API
-        metadata = resource["metadata"]
-        body = {
-            "apiVersion": EVENTS.api_version,
-            "kind": EVENTS.kind,
-            "metadata": {
-                "name": f"{metadata['name']}.{self._ids.uuid_bytes().hex()[:16]}",
-                "namespace": metadata["namespace"],
-            },
-            "firstTimestamp": stamp,
-            "lastTimestamp": stamp,
-            "count": 1,
-            "source": {"component": names.FIELD_MANAGER},
-            "reportingComponent": names.FIELD_MANAGER,
-            "reportingInstance": self._settings.holder[:128],
-            "reason": reason,
-            "message": note[:1000],
-            "type": "Warning" if warning else "Normal",
-            "involvedObject": {
-                "apiVersion": QUORUMS.api_version,
-                "kind": QUORUMS.kind,
-                "name": metadata["name"],
-                "namespace": metadata["namespace"],
-                "uid": metadata["uid"],
-            },
-        }
-        await self._kube.create(EVENTS, metadata["namespace"], body)
 
     async def _one(self, action: Action, context: Context) -> Outcome:
         reason, note = narrate(action)

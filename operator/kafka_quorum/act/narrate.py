@@ -1,8 +1,42 @@
 """An action in words: the reason and the note of its event. Pure."""
 
+import re
+from collections.abc import Iterable
+
 from kafka_quorum.api.features import level_text
 from kafka_quorum.model import actions
 from kafka_quorum.model.actions import Action
+from kafka_quorum.model.notice import Notice
+from kafka_quorum.model.plan import Outcome
+from kafka_quorum.status.together import together
+
+
+def notices(outcomes: Iterable[Outcome]) -> tuple[Notice, ...]:
+    """The events of these outcomes, in order: one for all controllers of which the same was done, or failed.
+
+    What was only put off is no event. Failures that differ in their numbers are repetitions of each other.
+    """
+    done: dict[str, list[tuple[int | None, str]]] = {}
+    failed: dict[str, list[tuple[int | None, str]]] = {}
+    for outcome in outcomes:
+        if outcome.done:
+            done.setdefault(narrate(outcome.action)[0], []).append((_node_id(outcome.action), outcome.message))
+        elif not outcome.held:
+            failed.setdefault("ActionFailed", []).append((_node_id(outcome.action), outcome.message))
+    normal = [Notice(reason=reason, message=said.message) for reason, rows in done.items() for said in together(rows)]
+    warnings = [
+        Notice(reason=reason, message=said.message, warning=True, subject=re.sub(r"\d+(\.\d+)?", "#", said.subject))
+        for reason, rows in failed.items()
+        for said in together(rows)
+    ]
+    return (*normal, *warnings)
+
+
+def _node_id(action: Action) -> int | None:
+    """The one controller that an action is about; None where it is the quorum, or several."""
+    subject = getattr(action, "pod", None) or getattr(action, "claim", None) or action
+    found: int | None = getattr(subject, "node_id", None)
+    return found
 
 
 def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 - one case an action, nothing else

@@ -1,0 +1,44 @@
+"""One sentence where several controllers have the same to say: `controllers 3000, 3001, 3002: pod demo-<id> starts`."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A sentence and the controllers that it is about. `subject` is the sentence without their ids."""
+
+    node_ids: tuple[int, ...]
+    message: str
+    subject: str
+
+
+def together(said: Iterable[tuple[int | None, str]]) -> tuple[Said, ...]:
+    """Group (node id, sentence) pairs whose sentences differ in nothing but the controller; in order, none twice.
+
+    A pair with the node id None is about the quorum, and is grouped with equal ones only.
+    """
+    groups: dict[tuple[bool, str], list[tuple[int | None, str]]] = {}
+    for node_id, message in said:
+        subject = subject_of(node_id, message)
+        rows = groups.setdefault((node_id is None, subject), [])
+        if (node_id, message) not in rows:
+            rows.append((node_id, message))
+    return tuple(_one(subject, rows) for (_, subject), rows in groups.items())
+
+
+def subject_of(node_id: int | None, message: str) -> str:
+    """The sentence with `<id>` for the controller, its pod, its claim and its replica key."""
+    if node_id is None:
+        return message
+    return re.sub(rf"(?<!\d){node_id}(?!\d)(?:-g\d+\b)?(?:-[A-Za-z0-9_-]{{22}}(?![A-Za-z0-9_-]))?", "<id>", message)
+
+
+def _one(subject: str, rows: list[tuple[int | None, str]]) -> Said:
+    node_ids = tuple(sorted({node_id for node_id, _ in rows if node_id is not None}))
+    if len(node_ids) < 2:  # noqa: PLR2004 - one controller speaks for itself
+        return Said(node_ids=node_ids, message=rows[0][1], subject=subject)
+    names = ", ".join(map(str, node_ids))
+    text = subject.removeprefix("controller <id> ")
+    return Said(node_ids=node_ids, message=f"controllers {names}: {text}", subject=subject)
