@@ -21,6 +21,7 @@ from tests.simulation.kube_edge import KubeEdge
 from tests.simulation.kube_model import Written
 from tests.simulation.place import NAME, NAMESPACE
 from tests.simulation.scenes import Scenario, applies, condition, is_ready
+from tests.simulation.slow import Hitches
 from tests.simulation.world import World
 
 from kafka_quorum.errors import OperatorError
@@ -122,6 +123,7 @@ class Driver:
         self.checker = Checker(self.world)
         self._ids = SeededIds(1)
         self._wire = Wire(world=self.world, injection=fault if isinstance(fault, Injection) else None)
+        self._wire.hitches = Hitches(scenario.hitches, self.world)
         self.checker.misled = lambda: self._wire.misled
         self._turns = list(scenario.turns)
         self._life, self._operator = self._begin()
@@ -186,7 +188,6 @@ class Driver:
             self._turns.pop(0).act(self.world, self.checker)
             self._quiet_steps = self._ready_steps = 0
         self.world.step()
-        self.checker.look()
         if self._woken or self.world.clock.elapsed_s >= self._due_s:
             self._pass()
             self.checker.look()
@@ -227,7 +228,8 @@ class Driver:
             self._loop.run_until_complete(asyncio.wait(pending))
 
     def _settled(self) -> bool:
-        if self._turns or self._accident is not None or self.world.pending:
+        late = self._wire.hitches is not None and self._wire.hitches.left
+        if self._turns or late or self._accident is not None or self.world.pending:
             return False
         hidden = self._scenario.turns or isinstance(self._fault, Accident)
         enough = NOTICED_STEPS if hidden else READY_FOR_STEPS

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from tests.simulation.faults import DELAY_STEPS, LONG_STEPS, Call, Injection, Strike
+from tests.simulation.slow import Hitches
 from tests.simulation.world import World
 
 from kafka_quorum.errors import KafkaError, KubeError
@@ -31,6 +32,7 @@ class Wire:
     calls: list[Call] = field(default_factory=list)
     fresh_pass: bool = True
     """Set by whoever begins a pass: the next call is its first."""
+    hitches: Hitches | None = None
     struck: bool = False
 
     @property
@@ -39,7 +41,9 @@ class Wire:
         return self.struck and self.injection is not None and self.injection.strike is Strike.STALE
 
     def strike(self, call: Call) -> Strike | None:
-        """Count a call, and say what happens to it."""
+        """Count a call, and say what happens to it; a hitch of the scenario comes first."""
+        if self.hitches is not None:
+            self.hitches.strike(call)
         self.calls.append(replace(call, first=self.fresh_pass))
         self.fresh_pass = False
         injected = self.injection
@@ -107,8 +111,8 @@ class Edge:
             case Strike.CRASH_AFTER:
                 _attempt(act)
                 raise self.life.crash()
-            case Strike.SLOW:
-                return self._slowly(act)
+            case Strike.SLOW | Strike.DELAYED as slow:
+                return self._slowly(act, arrives_late=slow is Strike.DELAYED)
             case Strike.STALE if stale is not None:
                 return stale()
             case Strike.CONFLICT if touch is not None:
@@ -145,12 +149,19 @@ class Edge:
         finally:
             kube.operator_writes = False
 
-    def _slowly(self, act: Callable[[], T]) -> T:
+    def _slowly(self, act: Callable[[], T], *, arrives_late: bool) -> T:
+        """Let three seconds pass before or after the effect; the rules look on in each of their steps."""
+        if arrives_late:
+            self._wait()
+            return act()
         try:
             return act()
         finally:
-            for _ in range(DELAY_STEPS):
-                self.world.step()
+            self._wait()
+
+    def _wait(self) -> None:
+        for _ in range(DELAY_STEPS):
+            self.world.step()
 
 
 def _attempt(act: Callable[[], Any]) -> None:

@@ -28,6 +28,8 @@ class Strike(Enum):
     """The operator hears that the call failed; twenty seconds later it has its effect all the same."""
     SLOW = "slow"
     """The call has its effect, and its answer takes three seconds."""
+    DELAYED = "delayed"
+    """The call takes three seconds to arrive; then it has its effect, and its answer at once."""
     CONFLICT = "conflict"
     """Somebody else writes the object just before."""
     STALE = "stale"
@@ -37,6 +39,7 @@ class Strike(Enum):
 
 
 READ_STRIKES = (Strike.ERROR, Strike.SLOW)
+"""A read that arrives late has a fresher answer than one that is answered late."""
 WRITE_STRIKES = (
     Strike.CRASH_AFTER,
     Strike.ERROR,
@@ -45,6 +48,7 @@ WRITE_STRIKES = (
     Strike.LONG_AFTER,
     Strike.DOUBLED,
     Strike.SLOW,
+    Strike.DELAYED,
 )
 EVENT_STRIKES = (Strike.CRASH_AFTER, Strike.ERROR, Strike.SLOW)
 """Nobody reads what was written there: when it takes effect makes no difference."""

@@ -12,10 +12,14 @@ from tests.simulation.world import World
 
 from kafka_quorum.model.ids import ClusterID, ReplicaKey
 
-LOOK_S: Final = 2.5
-"""How old a look may be when what was decided on it is sent, and a step of the world."""
-RECENT_S: Final = 5.0
-"""How old the operator's knowledge of who is caught up may be: a look of two seconds, and the fetch timeout."""
+LOOK_S: Final = 2.0
+"""How old a look may be when what was decided on it is sent."""
+WINDOW_S: Final = 2.0
+"""How old the last catch-up of a replica may be that a look takes for caught up."""
+RECENT_S: Final = LOOK_S + WINDOW_S
+"""How old the operator's knowledge of who is caught up may be: a look, and the window of the look."""
+_WELL_S: Final = 5.0
+"""A shorter hiccup lies between two looks: the time in which all is well goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +31,8 @@ class Glance:
     voters: frozenset[ReplicaKey]
     caught_up: frozenset[ReplicaKey]
     changing: bool
-
-    @property
-    def well(self) -> bool:
-        """Whether every voter is caught up."""
-        return self.leader is not None and self.caught_up >= self.voters
+    well: bool
+    """Whether every voter has been caught up a moment ago."""
 
 
 class Glances:
@@ -74,8 +75,9 @@ class Glances:
         leader = kraft.leader_of(cluster_id)
         if leader is None:
             nobody: frozenset[ReplicaKey] = frozenset()
-            return Glance(at_s=now_s, leader=None, voters=nobody, caught_up=nobody, changing=False)
+            return Glance(at_s=now_s, leader=None, voters=nobody, caught_up=nobody, changing=False, well=False)
         voters = leader.voters
-        caught_up = frozenset(key for key in voters if kraft.is_caught_up(leader, key, RECENT_S))
+        caught_up = frozenset(key for key in voters if kraft.is_caught_up(leader, key, WINDOW_S))
+        well = all(kraft.is_caught_up(leader, key, _WELL_S) for key in voters)
         changing = kraft.uncommitted_change(leader)
-        return Glance(at_s=now_s, leader=leader, voters=voters, caught_up=caught_up, changing=changing)
+        return Glance(at_s=now_s, leader=leader, voters=voters, caught_up=caught_up, changing=changing, well=well)

@@ -77,6 +77,15 @@ class PodDeleted:
     process: Process | None
     inputs: str = ""
     evicted: bool = False
+    late: bool = False
+    """The world has made a step since the request was sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopSent:
+    """The operator sends the deletion or the eviction of a pod; `stop` is what it would take away at this moment."""
+
+    stop: PodDeleted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +137,9 @@ class Created:
     late: bool = False
 
 
-Asked: TypeAlias = ClaimDeleted | PodDeleted | AddSent | RemoveSent | UpdateSent | StepAllowed | GhostCured | Created
+Asked: TypeAlias = (
+    ClaimDeleted | PodDeleted | StopSent | AddSent | RemoveSent | UpdateSent | StepAllowed | GhostCured | Created
+)
 """What the operator asked for."""
 Happened: TypeAlias = Formatted | Started | Shared | DiskLost | Asked
 

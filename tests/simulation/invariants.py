@@ -26,6 +26,7 @@ from tests.simulation.happened import (
     Shared,
     Started,
     StepAllowed,
+    StopSent,
     UpdateSent,
 )
 from tests.simulation.kube_model import Written, loaded
@@ -110,6 +111,7 @@ class Checker:
         self._membership = MembershipRules(world, self._rolls, self.fail)
         self._features = FeatureRules(world, self._glances, self.fail)
         world.listeners.append(self.hear)
+        world.lookers.append(self.look)
         world.kube.watchers.append(self._written)
 
     def lineage(self, namespace: str, quorum: str) -> Lineage:
@@ -126,7 +128,7 @@ class Checker:
         self._lineages[namespace, quorum] = Lineage(ran=before.ran, formatted=before.formatted, static=before.static)
 
     def look(self) -> None:
-        """What can be seen at any moment: after every step and every pass."""
+        """Judge what can be seen at any moment: after every step of the world, and after every pass."""
         for text in self._world.kraft.broken:
             self.fail("committed records", text)
         self._world.kraft.broken.clear()
@@ -161,8 +163,8 @@ class Checker:
                 if disk is not None:
                     self._released.add(disk.serial)
                 self._membership.claim_deleted(event)
-            case PodDeleted():
-                self._membership.pod_deleted(event, self.lineage(event.namespace, event.quorum).retired.keys())
+            case StopSent() | PodDeleted():
+                self._stopped(event)
             case AddSent():
                 self._membership.added(event)
             case RemoveSent():
@@ -175,6 +177,14 @@ class Checker:
                 self._features.cured(event)
             case Created():
                 self._created(event)
+
+    def _stopped(self, event: StopSent | PodDeleted) -> None:
+        stop = event.stop if isinstance(event, StopSent) else event
+        retired = self.lineage(stop.namespace, stop.quorum).retired.keys()
+        if isinstance(event, StopSent):
+            self._membership.stop_sent(stop, retired)
+        else:
+            self._membership.pod_deleted(stop, retired)
 
     def _disk_lost(self, event: DiskLost) -> None:
         lineage = self.lineage(event.namespace, event.quorum)

@@ -7,7 +7,7 @@ from typing import TypeVar
 from tests.simulation.budgets import evict
 from tests.simulation.edges import Edge
 from tests.simulation.faults import Call
-from tests.simulation.happened import ClaimDeleted, Created, Happened, PodDeleted
+from tests.simulation.happened import ClaimDeleted, Created, Happened, PodDeleted, StopSent
 
 from kafka_quorum.errors import KubeUnavailable
 from kafka_quorum.kube.protocol import CLAIMS, PODS, Json, ResourceType
@@ -112,12 +112,15 @@ class KubeEdge(Edge):
         resource_version: str | None = None,
         ended: bool = False,
     ) -> None:
-        """Delete exactly this object."""
+        """Delete exactly this object. The rules judge the stop of a pod as it is sent, whatever becomes of it."""
+        asked = self.world.steps
+        if resource == PODS:
+            self._stop_sent(namespace, name, evicted=False)
         await self.life.turn()
         kube = self.world.kube
 
         def act() -> None:
-            gone = self._what_goes(resource, namespace, name)
+            gone = self._what_goes(resource, namespace, name, asked)
             kube.delete(resource, namespace, name, uid=uid, resource_version=resource_version, ended=ended)
             if gone is not None:
                 self.world.tell(gone)
@@ -127,26 +130,32 @@ class KubeEdge(Edge):
 
     async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
         """Evict exactly this pod."""
+        asked = self.world.steps
+        self._stop_sent(namespace, name, evicted=True)
         await self.life.turn()
         kube = self.world.kube
 
         def act() -> None:
-            gone = self._pod_goes(namespace, name, evicted=True)
+            gone = self._pod_goes(namespace, name, asked, evicted=True)
             evict(kube, namespace, name, uid=uid, resource_version=resource_version)
             self.world.tell(gone)
 
         touch = partial(kube.touch, PODS, namespace, name)
         self._kube("evict", PODS, name, act, writes=True, touch=touch)
 
-    def _what_goes(self, resource: ResourceType, namespace: str, name: str) -> Happened | None:
+    def _stop_sent(self, namespace: str, name: str, *, evicted: bool) -> None:
+        self.life.check()
+        self.world.tell(StopSent(stop=self._pod_goes(namespace, name, self.world.steps, evicted=evicted)))
+
+    def _what_goes(self, resource: ResourceType, namespace: str, name: str, asked: int) -> Happened | None:
         """What a deletion of this object takes away, as it is just before."""
         world = self.world
         if resource == CLAIMS:
             volume = world.volumes.by_claim.get(world.volumes.claim_uid(namespace, name) or "")
             return ClaimDeleted(name=name, disk=volume.disk if volume else None)
-        return self._pod_goes(namespace, name) if resource == PODS else None
+        return self._pod_goes(namespace, name, asked) if resource == PODS else None
 
-    def _pod_goes(self, namespace: str, name: str, *, evicted: bool = False) -> PodDeleted:
+    def _pod_goes(self, namespace: str, name: str, asked: int, *, evicted: bool = False) -> PodDeleted:
         sandbox = self.world.kubelet.of_pod(namespace, name)
         quorum, process = (sandbox.quorum, sandbox.process) if sandbox else ("", None)
         annotations = ((self.world.kube.get(PODS, namespace, name) or {}).get("metadata") or {}).get("annotations")
@@ -157,6 +166,7 @@ class KubeEdge(Edge):
             process=process,
             inputs=str((annotations or {}).get(INPUTS_HASH, "")),
             evicted=evicted,
+            late=self.world.steps > asked,
         )
 
     def _kube(

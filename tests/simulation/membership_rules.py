@@ -30,6 +30,8 @@ class MembershipRules:
     def __init__(self, world: World, rolls: RollRules, fail: Fail) -> None:
         """Judge by this world, and tell `fail` the rule and what happened; restarts are for `rolls`."""
         self._world, self._rolls, self._fail = world, rolls, fail
+        self._handing_over: set[str] = set()
+        """Incarnations of leaders of a pair that were asked to stop, so that the other one leads."""
 
     def added(self, event: AddSent) -> None:
         """AddRaftVoter, as it is sent."""
@@ -83,13 +85,23 @@ class MembershipRules:
         return str(begun) <= self._world.clock.stamp_of(leader.elected_s)
 
     def pod_deleted(self, event: PodDeleted, retired: AbstractSet[DirectoryID]) -> None:
-        """The operator stopped a pod in which a voter may run: a restart, or the end of one of the `retired`."""
+        """The operator stopped a pod in which a voter may run. What the request meant was judged as it was sent."""
+        process = event.process
+        if process is None or process.failed or process.key.directory_id in retired:
+            return
+        if process.incarnation not in self._handing_over:
+            self._rolls.stopped(event, process)
+
+    def stop_sent(self, event: PodDeleted, retired: AbstractSet[DirectoryID]) -> None:
+        """The operator asks for the stop of a pod in which a voter may run: a restart, or one of the `retired`."""
         process = event.process
         if process is None or process.failed:
             return
-        if process.key.directory_id not in retired and not self._hands_over(event, process):
-            self._rolls.stopped(event, process)
         if process.key.directory_id not in retired:
+            if self._hands_over(event, process):
+                self._handing_over.add(process.incarnation)
+            else:
+                self._rolls.stop_sent(event, process)
             return
         leader = self._world.kraft.leader_of(process.cluster_id)
         voters = (leader or process).voters

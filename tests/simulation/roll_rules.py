@@ -60,6 +60,20 @@ class RollRules:
 
     def stopped(self, event: PodDeleted, process: Process) -> None:
         """The operator stopped a pod whose Kafka runs, on a disk that is not retired."""
+        leader, key = self._world.kraft.leader_of(process.cluster_id), process.key
+        if leader is not None and leader.known(key) not in leader.voters:
+            return
+        if event.late:
+            self._others_are_back(event, key)
+        self._away[key] = Away(process=process)
+        self._note(event)
+
+    def _others_are_back(self, event: PodDeleted, key: ReplicaKey) -> None:
+        for other in self._away.keys() - {key}:
+            self._fail("5", f"pod {event.name} is stopped before {other} is a caught-up voter again")
+
+    def stop_sent(self, event: PodDeleted, process: Process) -> None:
+        """The operator asks for the stop of a pod whose Kafka runs, on a disk that is not retired."""
         glances, key = self._glances.of(process.cluster_id), process.key
         votes = [glance for glance in glances if glance.leader and glance.leader.known(key) in glance.voters]
         if not votes:
@@ -72,14 +86,11 @@ class RollRules:
             self._fail("3", f"pod {event.name} of voter {key} is stopped, and {told}, itself included")
         if all(glance.changing for glance in votes) or operation_of(self._world, event.quorum).endswith("Voter"):
             self._fail("4", f"pod {event.name} is stopped during a voter change")
-        for other in self._away.keys() - {key}:
-            self._fail("5", f"pod {event.name} is stopped before {other} is a caught-up voter again")
+        self._others_are_back(event, key)
         if not event.evicted and len(votes[-1].voters) > 1:
             self._fail("5", f"pod {event.name} is deleted while its Kafka runs, and no budget is asked")
         if all(glance.leader is process for glance in glances) and (left := self._left(event, votes[-1])):
             self._fail("5", f"the active controller's pod {event.name} is stopped before {', '.join(left)}")
-        self._away[key] = Away(process=process)
-        self._note(event)
 
     def created(self, event: Created) -> None:
         """A Kafka pod is made: after a restart it is made of other things, or the restart was for nothing."""

@@ -12,6 +12,7 @@ from tests.simulation.faults import Accident, Loss
 from tests.simulation.invariants import Checker
 from tests.simulation.kube_model import claims_of
 from tests.simulation.place import NAME, NAMESPACE
+from tests.simulation.slow import Hitch
 from tests.simulation.world import World
 
 from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS, SERVICES, Json
@@ -44,6 +45,7 @@ class Scenario:
     name: str
     spec: Json
     turns: tuple[Turn, ...] = ()
+    hitches: tuple[Hitch, ...] = ()
     ends: str = "Ready"
     holds: Callable[[World], str] = anywhere
     exhaustive: bool = False

@@ -23,6 +23,7 @@ from tests.simulation.kube_edge import KubeEdge
 from tests.simulation.kube_model import Written
 from tests.simulation.place import NAME, NAMESPACE
 from tests.simulation.scenes import Scenario, applies, condition, is_ready, spec_of
+from tests.simulation.slow import Slowness
 from tests.simulation.weather import Hand, OwnClock, StormWire, Weather, Weathered
 from tests.simulation.world import World
 
@@ -76,6 +77,7 @@ class Storm:
             self._loop.close()
         scenario = Scenario(name="storm", spec=self._spec)
         self.faults.update(self._wire.strikes)
+        self.faults["slow-call"] += sum(hand.slowness.count for hand in self._hands)
         return Weathered(
             seed=self._seed,
             ending=judge(self.world, self.checker, scenario, settled=self._settled()),
@@ -115,7 +117,7 @@ class Storm:
         return spec_of(mode, replicas, controllers={"storage": fate})
 
     def _hand(self) -> Hand:
-        hand = Hand(clock=OwnClock(self.world.clock))
+        hand = Hand(clock=OwnClock(self.world.clock), slowness=Slowness(self._seed))
         self._restart(hand)
         return hand
 
@@ -124,7 +126,8 @@ class Storm:
 
         async def gate() -> None:
             turn = self._loop.create_future()
-            hand.waiting.append(turn)
+            if not hand.slowness.holds(turn, self.world.clock.elapsed_s):
+                hand.waiting.append(turn)
             await turn
 
         hand.life = Life(gate=gate)
@@ -154,6 +157,7 @@ class Storm:
         heal(self.world)
         for hand in self._hands:
             hand.life.unreached.clear()
+            hand.slowness.end()
             hand.woken = True  # its watches connect again
             hand.asleep_until_s = 0.0
 
@@ -163,9 +167,10 @@ class Storm:
         now_s = self.world.clock.elapsed_s
         awake = [hand for hand in self._hands if hand.asleep_until_s <= now_s]
         for hand in awake:
+            hand.waiting += hand.slowness.due(now_s)
             if hand.task is None and (hand.woken or now_s >= hand.due_s):
                 self._begin(hand)
-        ready = [hand for hand in awake if hand.task is not None]
+        ready = [hand for hand in awake if hand.task is not None and (hand.waiting or not hand.slowness.waits)]
         if not ready or self.draw.random() < 0.1:
             await self._step()
             return
@@ -229,7 +234,8 @@ class Storm:
 
     async def _release(self, hand: Hand) -> None:
         """Let every call that waits run into the dead edges, or beside a pass that has failed."""
-        while hand.waiting:
+        while hand.waiting or hand.slowness.waits:
+            hand.waiting += hand.slowness.all()
             turn = hand.waiting.pop()
             if turn.done():  # its call was given up
                 continue
@@ -249,7 +255,6 @@ class Storm:
         if self._raging:
             await self._rage()
         self.world.step()
-        self.checker.look()
         whole = is_ready(self.world) and condition(self.world, "Degraded").get("status") == "False"
         self._ready_steps = self._ready_steps + 1 if whole else 0
         self._quiet_steps = 0 if self.world.pending else self._quiet_steps + 1

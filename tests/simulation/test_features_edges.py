@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 import pytest
 from tests.simulation.edges import CrashedError, Life, Wire
 from tests.simulation.faults import Call, Injection, Strike
-from tests.simulation.happened import GhostCured, Happened, PodDeleted, StepAllowed, UpdateSent
+from tests.simulation.happened import GhostCured, Happened, PodDeleted, StepAllowed, StopSent, UpdateSent
 from tests.simulation.kafka_edge import KafkaEdge
 from tests.simulation.kube_edge import KubeEdge
 from tests.simulation.quorums import CLUSTER, disk, key
@@ -153,8 +153,10 @@ def evict(world: World, body: Json, strike: Strike | None) -> list[Happened]:
 def test_an_eviction_is_told_as_one_and_a_held_one_is_not() -> None:
     """With what the pod was made of; nothing has happened where the budget holds it."""
     world, body = pods(least=0)
-    (event,) = evict(world, body, None)
+    sent, event = evict(world, body, None)
+    assert isinstance(sent, StopSent)
     assert isinstance(event, PodDeleted)
+    assert (sent.stop.name, event.late) == ("p", False)
     assert (event.evicted, event.inputs, event.name) == (True, "h", "p")
     world, body = pods(least=1)
     with pytest.raises(KubeHeld):

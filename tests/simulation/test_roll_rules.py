@@ -15,6 +15,7 @@ from tests.simulation.happened import (
     PodDeleted,
     Started,
     StepAllowed,
+    StopSent,
     UpdateSent,
 )
 from tests.simulation.invariants import Checker
@@ -94,7 +95,6 @@ class Scene:
         """Let time pass, and look."""
         for _ in range(count):
             self.world.step()
-            self.checker.look()
 
     @property
     def leader(self) -> Process:
@@ -125,6 +125,7 @@ class Scene:
             inputs=inputs,
             evicted=evicted,
         )
+        self.world.tell(StopSent(stop=event))
         self.world.tell(event)
         self.world.kraft.stop(process)
 

@@ -13,6 +13,7 @@ from tests.simulation.edges import Life, Wire
 from tests.simulation.endings import Ending
 from tests.simulation.faults import Call, Strike
 from tests.simulation.invariants import Violation
+from tests.simulation.slow import Slowness
 
 from kafka_quorum.reconcile import PassResult
 
@@ -64,6 +65,7 @@ class Hand:
     """One operator in a storm: its incarnation, its pass, and the calls of it that wait for their turn."""
 
     clock: OwnClock
+    slowness: Slowness
     life: Life = field(default_factory=Life)
     operator: Operator | None = None
     task: asyncio.Task[PassResult] | None = None

@@ -45,6 +45,8 @@ class World:
         self.kubelet = Kubelet(self.kube, self.kraft, self.clock, self.volumes, self.tell, self.machines)
         self.steps = 0
         self.listeners: list[Callable[[Happened], None]] = []
+        self.lookers: list[Callable[[], None]] = []
+        """Called after every step, whoever makes it: also while a slow call of the operator waits."""
         self._later: list[tuple[int, Callable[[], None]]] = []
 
     def step(self) -> None:
@@ -61,6 +63,8 @@ class World:
         self._finish_claims()
         self.volumes.sweep()
         self.kraft.step()
+        for look in self.lookers:
+            look()
 
     def digest(self) -> tuple[object, ...]:
         """What would have to differ for a fault to come to something else: not the time, and not the length of logs."""
