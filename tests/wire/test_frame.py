@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_quorum.wire.frame import MAX_ANSWER_BYTES, Conversation, FrameError, State
+from kafka_quorum.wire.bounds import MAX_ANSWER_BYTES
+from kafka_quorum.wire.frame import Conversation, FrameError, State
 
 
 def frame(correlation_id: int, body: bytes = b"") -> bytes:

@@ -64,7 +64,7 @@ class KafkaControllers:
         response = await connection.call(codec.API_VERSIONS, lambda _: request)
         answer = self._typed(endpoint, codec.API_VERSIONS, response, ApiVersionsResponse)
         self._accept(endpoint, codec.API_VERSIONS, answer.error_code, None)
-        return messages.node_versions(answer)
+        return self._understood(endpoint, codec.API_VERSIONS, lambda: messages.node_versions(answer))
 
     async def describe_cluster(self, endpoint: Endpoint) -> ClusterAnswer:
         """The cluster id that this node runs with, and the registered controllers."""
@@ -84,7 +84,7 @@ class KafkaControllers:
         self._accept(endpoint, api, partition.error_code, partition.error_message)
         if int(partition.leader_id) != endpoint.node_id:
             raise self._nonsense(endpoint, api, f"node {partition.leader_id} answers as the leader there")
-        return messages.quorum_answer(partition)
+        return self._understood(endpoint, api, lambda: messages.quorum_answer(partition))
 
     async def add_voter(self, endpoint: Endpoint, request: AddVoter) -> None:
         """AddRaftVoter at the leader. Success means added; an error does not mean that it was not."""

@@ -9,7 +9,8 @@ import ssl
 from collections.abc import Callable
 from typing import cast
 
-from kafka_quorum.wire.frame import MAX_ANSWER_BYTES, Conversation, FrameError, State
+from kafka_quorum.wire.bounds import MAX_ANSWER_BYTES
+from kafka_quorum.wire.frame import Conversation, FrameError, State
 
 
 class ChannelLostError(Exception):

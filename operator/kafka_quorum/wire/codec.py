@@ -1,7 +1,7 @@
 """Kafka's messages to bytes and back, by (api key, version), with kio's classes; and which version to speak.
 
 A version is the highest that both sides know: on any other, a controller closes the connection without a word.
-Every error of kio's becomes a `CodecError`, so that no fault of a server leaves this module as a KeyError.
+kio writes requests; answers are read by `reader`, within bounds. Every error of both becomes a `CodecError`.
 """
 
 import io
@@ -15,11 +15,12 @@ from kio.schema.api_versions.v4 import ApiVersionsResponse as ApiVersionsRespons
 from kio.schema.errors import ErrorCode
 from kio.schema.request_header.v1 import RequestHeader as RequestHeader1
 from kio.schema.request_header.v2 import RequestHeader as RequestHeader2
-from kio.serial import entity_reader, entity_writer
+from kio.serial import entity_writer
 from kio.serial.errors import SerialError
 from kio.static.primitive import i16, i32
 from kio.static.protocol import RequestPayload, ResponsePayload
 
+from kafka_quorum.wire.reader import Cursor, ReadError, read
 from kafka_quorum.wire.unregister import UnregisterControllerRequest, UnregisterControllerResponse
 
 CLIENT_ID = "kafka-quorum-operator"
@@ -136,15 +137,14 @@ def response_schema(api_key: int, version: int) -> type[ResponsePayload]:
 
 def decode_response(api_key: int, version: int, answer: bytes) -> ResponsePayload:
     """Header and body of an answer, without its length; every byte has to be accounted for (CodecError)."""
-    schema = response_schema(api_key, version)
+    schema, cursor = response_schema(api_key, version), Cursor(answer)
     try:
-        _, header_size = entity_reader(schema.__header_schema__)(answer, 0)
-        response, body_size = entity_reader(schema)(answer, header_size)
-    except (SerialError, ValueError, KeyError, OverflowError) as error:
-        raise CodecError(f"{len(answer)} bytes do not parse as version {version}: {error}") from error
-    rest = len(answer) - header_size - body_size
-    if rest:
-        raise CodecError(f"{rest} of {len(answer)} bytes are left over after version {version}")
+        read(schema.__header_schema__, cursor)
+        response = read(schema, cursor)
+    except ReadError as error:
+        raise CodecError(f"{len(answer)} bytes are not read as version {version}: {error}") from error
+    if cursor.left:
+        raise CodecError(f"{cursor.left} of {len(answer)} bytes are left over after version {version}")
     return response
 
 

@@ -17,9 +17,10 @@ from kio.static.protocol import RequestPayload, ResponsePayload
 from kafka_quorum.errors import Fault, KafkaProtocolError, KafkaUnreachable, KafkaVersionUnsupported
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.wire import codec, messages
+from kafka_quorum.wire.bounds import MAX_ANSWER_BYTES
 from kafka_quorum.wire.channel import Channel, ChannelLostError, open_channel
 from kafka_quorum.wire.codec import Api, CodecError, Effect, ServerVersions, VersionRange
-from kafka_quorum.wire.frame import MAX_ANSWER_BYTES, FrameError
+from kafka_quorum.wire.frame import FrameError
 from kafka_quorum.wire.refusals import refused
 
 

@@ -14,8 +14,7 @@ that many bytes, of which the first four are the correlation id of the request t
 import struct
 from enum import Enum, auto
 
-MAX_ANSWER_BYTES = 4 * 1024 * 1024
-"""Above any honest answer: a DescribeQuorum of a thousand observers takes about 40 kB."""
+from kafka_quorum.wire.bounds import MAX_ANSWER_BYTES
 
 _LENGTH = struct.Struct(">i")
 _CORRELATION_ID = struct.Struct(">i")

@@ -5,6 +5,7 @@ Nothing is sent here. Asking for a value that Kafka's types cannot hold, and an 
 """
 
 import uuid
+from collections.abc import Sequence
 from datetime import timedelta
 
 from kio.schema.add_raft_voter.v0.request import AddRaftVoterRequest as AddRaftVoterRequest0
@@ -68,23 +69,40 @@ def node_versions(response: ApiVersionsResponse) -> NodeVersions:
     A node that has not loaded any metadata says so by epoch -1. Before 4.4 it names the lowest metadata.version that it
     supports beside it, which nobody has finalized: nothing of that is passed on.
     """
-    loaded = int(response.finalized_features_epoch) >= 0
-    return NodeVersions(
-        supported=tuple(
-            sorted(
-                FeatureRange(name=row.name, min_level=int(row.min_version), max_level=int(row.max_version))
-                for row in response.supported_features
-            )
-        ),
-        finalized=tuple(
-            sorted(
-                FinalizedFeature(name=row.name, level=int(row.max_version_level))
-                for row in response.finalized_features
-                if loaded
-            )
-        ),
-        finalized_epoch=int(response.finalized_features_epoch),
+    epoch = _at_least(-1, "the epoch of the finalized features", response.finalized_features_epoch)
+    supported = tuple(
+        sorted(
+            FeatureRange(name=row.name, min_level=int(row.min_version), max_level=int(row.max_version))
+            for row in response.supported_features
+        )
     )
+    finalized = tuple(
+        sorted(FinalizedFeature(name=row.name, level=int(row.max_version_level)) for row in response.finalized_features)
+    )
+    for each in supported:
+        if not 0 <= each.min_level <= each.max_level:
+            raise ValueError(f"feature {each.name} is supported from level {each.min_level} to {each.max_level}")
+    for level in finalized:
+        _at_least(0, f"the finalized level of {level.name}", level.level)
+    _once("supported feature", [each.name for each in supported])
+    _once("finalized feature", [each.name for each in finalized])
+    return NodeVersions(supported=supported, finalized=finalized if epoch >= 0 else (), finalized_epoch=epoch)
+
+
+def _at_least(least: int, what: str, value: int) -> int:
+    """The number, if a server can mean it."""
+    if value < least:
+        raise ValueError(f"{what} is {value}")
+    return int(value)
+
+
+def _once(what: str, values: Sequence[object]) -> None:
+    """Refuse a list that names something twice, or names nothing: it cannot be said which row would count."""
+    seen: set[object] = set()
+    for value in values:
+        if value in seen or value == "":
+            raise ValueError(f"{what} {value} is listed twice" if value else f"a {what} has no name")
+        seen.add(value)
 
 
 def describe_cluster_request() -> DescribeClusterRequest:
@@ -98,10 +116,9 @@ def cluster_answer(response: DescribeClusterResponse) -> ClusterAnswer:
     """The rows called brokers are controllers, since controllers were asked for."""
     if response.endpoint_type != ENDPOINT_TYPE_CONTROLLER:
         raise ValueError(f"controllers were asked for, endpoints of type {response.endpoint_type} are described")
-    return ClusterAnswer(
-        cluster_id=parse_cluster_id(response.cluster_id),
-        controller_ids=tuple(sorted(NodeID(int(row.broker_id)) for row in response.brokers)),
-    )
+    ids = sorted(NodeID(_at_least(0, "a controller's id", row.broker_id)) for row in response.brokers)
+    _once("controller", ids)
+    return ClusterAnswer(cluster_id=parse_cluster_id(response.cluster_id), controller_ids=tuple(ids))
 
 
 def describe_quorum_request() -> describe_quorum.DescribeQuorumRequest:
@@ -125,22 +142,30 @@ def metadata_partition(response: DescribeQuorumResponse) -> PartitionData:
 
 
 def quorum_answer(partition: PartitionData) -> QuorumAnswer:
-    """The leader's view; only of a row without an error code."""
+    """The leader's view; only of a row without an error code.
+
+    What no leader of Kafka's can mean is refused: a voter that is listed twice, or a number below its "not known".
+    """
+    voters = tuple(_replica(row) for row in partition.current_voters)
+    observers = tuple(_replica(row) for row in partition.observers)
+    _once("voter", [row.key.node_id for row in voters])  # one voter a node id, whatever its disk (KIP-853)
+    _once("observer", [row.key for row in observers])
     return QuorumAnswer(
-        leader_id=NodeID(int(partition.leader_id)),
-        leader_epoch=int(partition.leader_epoch),
-        high_watermark=int(partition.high_watermark),
-        voters=tuple(_replica(row) for row in partition.current_voters),
-        observers=tuple(_replica(row) for row in partition.observers),
+        leader_id=NodeID(_at_least(0, "the leader's id", partition.leader_id)),
+        leader_epoch=_at_least(0, "the leader's epoch", partition.leader_epoch),
+        high_watermark=_at_least(-1, "the high watermark", partition.high_watermark),
+        voters=voters,
+        observers=observers,
     )
 
 
 def _replica(row: ReplicaState) -> Replica:
+    node_id = _at_least(0, "a replica's node id", row.replica_id)
     return Replica(
-        key=ReplicaKey(node_id=NodeID(int(row.replica_id)), directory_id=directory_id(row.replica_directory_id)),
-        log_end_offset=int(row.log_end_offset),
-        last_fetch_ms=int(row.last_fetch_timestamp),
-        last_caught_up_ms=int(row.last_caught_up_timestamp),
+        key=ReplicaKey(node_id=NodeID(node_id), directory_id=directory_id(row.replica_directory_id)),
+        log_end_offset=_at_least(-1, "a replica's log end", row.log_end_offset),
+        last_fetch_ms=_at_least(-1, "the time of a replica's last fetch", row.last_fetch_timestamp),
+        last_caught_up_ms=_at_least(-1, "the time at which a replica was caught up", row.last_caught_up_timestamp),
     )
 
 
