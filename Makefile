@@ -12,6 +12,7 @@ OLDER_KAFKA_VERSIONS ?= 4.1.2 3.9.2
 WORKERS ?= 3
 STORMS ?= 2000
 SEED ?= 1
+MINUTES ?= 120
 
 VENV := .venv/bin
 PYTEST := $(VENV)/python -m pytest
@@ -151,6 +152,11 @@ e2e: testbed ## all end-to-end scenarios; those of upgrades need Kafka's older r
 	@for version in $(OLDER_KAFKA_VERSIONS); do $(TESTBED) base-images --kafka $$version > /dev/null; done
 	@$(TESTBED) load $(OLDER_KAFKA_VERSIONS:%=testbed/kafka:%)
 	$(INSIDE) $(PYTEST) e2e/scenarios -m "not bench"
+
+.PHONY: storm
+storm: testbed ## two hours of random blows at a real quorum, checked throughout; MINUTES= and SEED= choose others
+	PYTHONPATH=operator:e2e $(INSIDE) $(VENV)/python -m storm --minutes $(MINUTES) \
+	  --seed $(if $(filter file,$(origin SEED)),0,$(SEED))
 
 .PHONY: bench
 bench: testbed ## figures of one run, side by side

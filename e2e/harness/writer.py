@@ -74,15 +74,20 @@ class Writer:
         node_ids: Iterable[int],
         interval_s: float = INTERVAL_S,
         brokers: Brokers | None = None,
+        every_topic: int = _EVERY_TOPIC,
+        *,
+        fresh_names: bool = False,
     ) -> None:
         """`node_ids` are all controllers that there will ever be: the ways into the quorum of a broker of its own.
 
         With `brokers`, which run already, it writes through all of them, and reads through another of their release.
+        One write of `every_topic` is a topic, the others are users. `fresh_names` is that of the brokers of its own.
         """
-        self._interval_s, self._brokers = interval_s, brokers
+        self._interval_s, self._brokers, self._every_topic = interval_s, brokers, every_topic
         ids = tuple(node_ids)
-        self._own = Broker(quorum=quorum, node_id=_WRITER_ID, controllers=ids) if brokers is None else None
-        self._reader = Broker(quorum=quorum, node_id=_READER_ID, controllers=ids)
+        own = Broker(quorum=quorum, node_id=_WRITER_ID, controllers=ids, fresh_names=fresh_names)
+        self._own = own if brokers is None else None
+        self._reader = Broker(quorum=quorum, node_id=_READER_ID, controllers=ids, fresh_names=fresh_names)
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self._account = Account()
@@ -118,15 +123,21 @@ class Writer:
     def finish(self) -> Account:
         """Stop, and read everything back through a broker that knows nothing yet."""
         self._stop()
+        return self.read_back()
+
+    def read_back(self) -> Account:
+        """Read back what is acknowledged so far through a broker that knows nothing yet; writing goes on meanwhile."""
         if self._brokers is not None:
             self._reader = self._brokers.newcomer()
+        self._reader.stop()
         self._reader.start()
         client, account = self._reader.client(), self._account
+        acknowledged, unanswered = sorted(account.acknowledged.copy()), tuple(account.unanswered.copy())
 
         def missing() -> tuple[str, ...]:
             there = _read(client)
-            account.happened = sum(_name(number) in there for number in account.unanswered)
-            return tuple(_name(number) for number in sorted(account.acknowledged) if _name(number) not in there)
+            account.happened = sum(self._name(number) in there for number in unanswered)
+            return tuple(self._name(number) for number in acknowledged if self._name(number) not in there)
 
         def all_there() -> bool:
             account.lost = missing()
@@ -155,29 +166,28 @@ class Writer:
         while not self._stopped.is_set():
             began_s = time.monotonic()
             try:
-                _write(client, number)
+                self._write(client, number)
                 self._account.acknowledged[number] = time.monotonic()
             except KafkaException as error:
                 self._account.unanswered[number] = str(error)
             number += 1
             self._stopped.wait(max(0.0, began_s + self._interval_s - time.monotonic()))
 
+    def _write(self, client: AdminClient, number: int) -> None:
+        if number % self._every_topic == 0:
+            topic = NewTopic(self._name(number), num_partitions=1, replication_factor=1)
+            (answer,) = client.create_topics([topic], request_timeout=_REQUEST_TIMEOUT_S).values()
+        else:
+            user, secret = self._name(number), b"not a secret"
+            credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, _LEAST_ITERATIONS + number % 1000)
+            upsertion = UserScramCredentialUpsertion(user.partition("/")[0], credential, secret)
+            (answer,) = client.alter_user_scram_credentials([upsertion], request_timeout=_REQUEST_TIMEOUT_S).values()
+        answer.result(_REQUEST_TIMEOUT_S + 5)
 
-def _write(client: AdminClient, number: int) -> None:
-    if number % _EVERY_TOPIC == 0:
-        topic = NewTopic(_name(number), num_partitions=1, replication_factor=1)
-        (answer,) = client.create_topics([topic], request_timeout=_REQUEST_TIMEOUT_S).values()
-    else:
-        user, secret = _name(number), b"not a secret"
-        credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, _LEAST_ITERATIONS + number % 1000)
-        upsertion = UserScramCredentialUpsertion(user.partition("/")[0], credential, secret)
-        (answer,) = client.alter_user_scram_credentials([upsertion], request_timeout=_REQUEST_TIMEOUT_S).values()
-    answer.result(_REQUEST_TIMEOUT_S + 5)
-
-
-def _name(number: int) -> str:
-    """What a write leaves: a topic, or a user with a number of iterations."""
-    return f"topic-{number}" if number % _EVERY_TOPIC == 0 else f"user-{number}/{_LEAST_ITERATIONS + number % 1000}"
+    def _name(self, number: int) -> str:
+        """What a write leaves: a topic, or a user with a number of iterations."""
+        is_topic = number % self._every_topic == 0
+        return f"topic-{number}" if is_topic else f"user-{number}/{_LEAST_ITERATIONS + number % 1000}"
 
 
 def _read(client: AdminClient) -> frozenset[str]:

@@ -1,0 +1,1 @@
+"""`make storm`: random blows at a real quorum, round by round, against one checker."""
