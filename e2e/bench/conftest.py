@@ -1,12 +1,19 @@
 """The figures of one run: collected by the measurements, printed together at the end, as a table or as JSON."""
 
 import json
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from bench.figures import Figures
 from harness import operator
+from harness.shell import succeed
+from testbed.config import SOURCE
+from testbed.keys import content_key
+
+_FAKE = Path(__file__).resolve().parent / "fake"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -15,6 +22,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--pairs", type=int, default=5, help="how many alternated pairs of bootstraps")
     parser.addoption("--cures", type=int, default=10, help="how many pairs of lost disks")
     parser.addoption("--changes", type=int, default=5, help="how many changes of controllers under writes")
+    parser.addoption("--acts", type=int, default=240, help="how many acts are timed on each side")
+    parser.addoption("--failures", type=int, default=3, help="how many failures of the operator of each kind")
     parser.addoption("--rest-seconds", type=int, default=300, help="how long quorums at rest are measured")
 
 
@@ -33,3 +42,13 @@ def figures(pytestconfig: pytest.Config) -> Iterator[Figures]:
         print("\n" + json.dumps(collected.values, indent=1))
     else:
         print("\n" + "\n\n".join(collected.tables))
+
+
+@pytest.fixture(scope="session")
+def fake_image() -> str:
+    """The image with controllers that only answer, on every worker."""
+    image = f"testbed/fake-kafka:{content_key(_FAKE)}"
+    succeed(sys.executable, str(SOURCE), "base-images", "--kafka", "", timeout_s=600)
+    succeed(sys.executable, str(SOURCE), "build-image", "-t", image, str(_FAKE), timeout_s=300)
+    succeed(sys.executable, str(SOURCE), "load", image, timeout_s=300)
+    return image

@@ -59,6 +59,11 @@ def is_ready(node: str) -> bool:
     return any(row["type"] == "Ready" and row["status"] == "True" for row in conditions)
 
 
+def power_off(node: str) -> None:
+    """Take its power away."""
+    succeed(sys.executable, str(SOURCE), "node-kill", node)
+
+
 def power_on(node: str) -> None:
     """Start it again, and wait until it is ready."""
     succeed(sys.executable, str(SOURCE), "node-start", node, timeout_s=180)
@@ -67,7 +72,7 @@ def power_on(node: str) -> None:
 @contextmanager
 def powered_off(node: str) -> Iterator[None]:
     """While this lasts a node has no power."""
-    succeed(sys.executable, str(SOURCE), "node-kill", node)
+    power_off(node)
     try:
         yield
     finally:

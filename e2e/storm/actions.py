@@ -151,7 +151,7 @@ def _frozen(stage: Stage, blow: Blow) -> Undo:
 
 def _power_off(stage: Stage, node: str) -> Undo:
     stage.say(f"{node} loses its power")
-    succeed(sys.executable, str(SOURCE), "node-kill", node)
+    nodes.power_off(node)
     stage.off.add(node)
 
     def undo() -> None:

@@ -1,0 +1,134 @@
+"""How long the operator takes to act: from the news that a pod is gone to the pod that it makes in its place.
+
+Pods of many quorums are deleted at a steady pace, whatever became of the one before, so that a stalled operator is
+seen in every act that it holds up. Both moments are events of one watch: what starting a process or a request takes is
+in neither.
+"""
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from harness.quorum import GROUP
+from harness.shell import Json
+from kafka_quorum.errors import KubeError
+from kafka_quorum.kube.client import KubeClient, connect
+from kafka_quorum.kube.protocol import PODS
+
+_PATIENCE_S = 180.0
+_LINE_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Acts:
+    """Seconds of every act, and how often a pod was not back yet when its turn came again."""
+
+    seconds: list[float] = field(default_factory=list)
+    skipped: int = 0
+    unanswered: int = 0
+
+    def add(self, other: "Acts") -> None:
+        """Put another measurement's figures to these."""
+        self.seconds += other.seconds
+        self.skipped += other.skipped
+        self.unanswered += other.unanswered
+
+    def quantile(self, share: float) -> float:
+        """The smallest time within which this share of the acts was done; what was not done counts as longest."""
+        ordered = sorted([*self.seconds, *([_PATIENCE_S] * self.unanswered)])
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def measure(namespace: str, node_ids: tuple[int, ...], count: int, interval_s: float) -> Acts:
+    """Delete `count` pods of the quorums of a namespace, one every `interval_s`, of the given node ids only."""
+    return asyncio.run(_measure(namespace, node_ids, count, interval_s))
+
+
+@dataclass(slots=True)
+class _Seen:
+    """The pods as a watch tells of them: by quorum and node id."""
+
+    present: dict[tuple[str, int], Json] = field(default_factory=dict)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    gone_s: dict[tuple[str, int], float] = field(default_factory=dict)
+    acts: Acts = field(default_factory=Acts)
+
+    def event(self, kind: str, pod: Json) -> None:
+        labels, now_s = pod["metadata"]["labels"], time.monotonic()
+        key = labels[f"{GROUP}/quorum"], int(labels[f"{GROUP}/node-id"])
+        self.news.set()
+        if kind == "DELETED":
+            self.present.pop(key, None)
+            self.gone_s[key] = now_s
+            return
+        self.present[key] = pod
+        if key in self.gone_s:
+            self.acts.seconds.append(now_s - self.gone_s.pop(key))
+
+
+async def _measure(namespace: str, node_ids: tuple[int, ...], count: int, interval_s: float) -> Acts:
+    seen, kube = _Seen(), await connect()
+    process = await _watch(namespace)
+    reading = asyncio.create_task(_read(process, seen))
+    try:
+        await _until(seen, lambda: len(seen.present) > 0, 30.0)
+        turns = _turns(sorted(key for key in seen.present if key[1] in node_ids))
+        began_s = time.monotonic()
+        for number in range(count):
+            await asyncio.sleep(max(0.0, began_s + number * interval_s - time.monotonic()))
+            await _delete(kube, namespace, seen, next(turns))
+        await _until(seen, lambda: not seen.gone_s, _PATIENCE_S)
+        seen.acts.unanswered = len(seen.gone_s)
+    finally:
+        process.terminate()
+        await process.wait()
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        await kube.close()
+    return seen.acts
+
+
+def _turns(keys: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
+    """Each pod in turn, one quorum after the other."""
+    ordered = sorted(keys, key=lambda key: (key[1], key[0]))
+    while True:
+        yield from ordered
+
+
+async def _delete(kube: KubeClient, namespace: str, seen: _Seen, key: tuple[str, int]) -> None:
+    """Delete this pod at once, if it runs by now."""
+    pod = seen.present.get(key)
+    if pod is None or not pod.get("status", {}).get("podIP") or key in seen.gone_s:
+        seen.acts.skipped += 1
+        return
+    metadata = pod["metadata"]
+    try:
+        await kube.delete(PODS, namespace, metadata["name"], uid=metadata["uid"], ended=True)
+    except KubeError:
+        seen.acts.skipped += 1  # it went by itself
+
+
+async def _watch(namespace: str) -> asyncio.subprocess.Process:
+    selector = f"{GROUP}/role=controller"
+    command = ("kubectl", "-n", namespace, "get", "pods", "-l", selector, "--watch", "--output-watch-events")
+    pipe = asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(*command, "-o", "json", stdout=pipe, limit=_LINE_BYTES)
+
+
+async def _read(process: asyncio.subprocess.Process, seen: _Seen) -> None:
+    assert process.stdout is not None
+    while line := await process.stdout.readline():
+        event = json.loads(line)
+        seen.event(event["type"], event["object"])
+
+
+async def _until(seen: _Seen, holds: Callable[[], bool], timeout_s: float) -> None:
+    """Wait for the event after which this holds, or for so long."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(timeout_s):
+            while not holds():
+                seen.news.clear()
+                await seen.news.wait()

@@ -1,0 +1,142 @@
+"""Specs that the API server or nobody can carry out: refused before a running pod is touched, and corrected later."""
+
+import pytest
+
+from harness.quorum import Quorum
+from harness.shell import CommandFailed, Json, holds_for, wait_until
+from scenarios.expectations import assert_one_quorum, assert_untouched
+
+pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(420)]
+
+ALL = {3000, 3001, 3002}
+LEFT_ALONE_S = 15.0
+_NOTICED_TIMEOUT_S = 60.0
+
+
+def pod(spec: Json) -> Json:
+    """A part of a pod's spec, in the quorum's spec."""
+    return {"controllers": {"template": {"spec": spec}}}
+
+
+def resources(requests: str, limits: str) -> Json:
+    """Memory of Kafka's container."""
+    return pod({"containers": [{"name": "kafka", "resources": _resources(requests, limits)}]})
+
+
+def _resources(requests: str, limits: str) -> Json:
+    return {"requests": {"memory": requests}, "limits": {"memory": limits}}
+
+
+REFUSED = {
+    "memory": resources("2Gi", "1Gi"),
+    "service-account": pod({"serviceAccountName": "none-of-this-name"}),
+    "node-selector": pod({"nodeSelector": {"disk": True}}),
+    "root": pod({"securityContext": {"runAsNonRoot": False}}),
+    "priority-class": pod({"priorityClassName": "none-of-this-name"}),
+    "security-context": pod({"securityContext": "restricted"}),
+}
+RIGHT: Json = {"controllers": {"template": {"spec": None}}}
+"""The template's spec is taken out again, whatever was wrong in it."""
+
+
+def noticed(quorum: Quorum) -> Json | None:
+    """The condition that names what is wrong with the spec or with its pods, once one speaks of this generation."""
+    resource = quorum.resource()
+    generation = resource["metadata"]["generation"]
+    rows = {row["type"]: row for row in resource.get("status", {}).get("conditions", [])}
+    for type_ in ("SpecAccepted", "Progressing", "Degraded"):
+        row: Json = rows.get(type_, {})
+        wrong = row.get("status") == ("False" if type_ == "SpecAccepted" else row.get("status"))
+        named = row.get("reason") in ("InvalidSpec", "RollHeld", "ActionFailed")
+        if wrong and named and row.get("observedGeneration") == generation:
+            return row
+    return None
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_roll_to_a_pod_that_the_api_server_refuses(name: str, ready: Quorum) -> None:
+    """Nobody is stopped for a pod that cannot be made: the cause is named, and the correction needs no restart."""
+    before, cluster = ready.running(), ready.record()["cluster_id"]
+    try:
+        ready.patch(REFUSED[name])
+    except CommandFailed as error:
+        print(f"refused at the door: {error}")
+        assert_untouched(ready, before, ALL)
+        return
+    row = wait_until("the cause is named", lambda: noticed(ready), _NOTICED_TIMEOUT_S)
+    print(f"{row['type']}={row['status']} {row['reason']}: {row['message']}")
+    holds_for("no controller is stopped", lambda: ready.running() == before, LEFT_ALONE_S, poll_s=1.0)
+    ready.patch(RIGHT)
+    ready.wait_condition("Progressing", "False", "Done")
+    ready.wait_ready()
+    assert_untouched(ready, before, ALL)
+    assert ready.record()["cluster_id"] == cluster
+    assert_one_quorum(ready, initial=ALL, voters=ALL)
+
+
+@pytest.mark.parametrize("name", ["memory", "root"])
+def test_a_pod_that_is_lost_while_the_spec_is_refused_comes_back(name: str, ready: Quorum) -> None:
+    """It is made from what ran last; after the correction all of them are as they were."""
+    before = ready.running()
+    try:
+        ready.patch(REFUSED[name])
+    except CommandFailed as error:
+        pytest.skip(f"refused at the door: {error}")
+    wait_until("the cause is named", lambda: noticed(ready), _NOTICED_TIMEOUT_S)
+    ready.delete_pod(ready.pods()[3001]["metadata"]["name"])
+    wait_until("the pod is made again", lambda: ready.running().get(3001, before[3001])[0] != before[3001][0], 90)
+    ready.wait_condition("Available", "True")
+    ready.patch(RIGHT)
+    ready.wait_condition("Progressing", "False", "Done")
+    ready.wait_ready()
+    assert_untouched(ready, before, ALL - {3001})
+    assert_one_quorum(ready, initial=ALL, voters=ALL)
+
+
+def test_the_only_controller_is_not_stopped_for_a_refused_pod(quorum: Quorum) -> None:
+    """With one replica a stranded roll would be a total outage."""
+    quorum.apply({"controllers": {"replicas": 1}})
+    quorum.wait_ready()
+    before = quorum.running()
+    try:
+        quorum.patch(REFUSED["memory"])
+    except CommandFailed as error:
+        print(f"refused at the door: {error}")
+    else:
+        wait_until("the cause is named", lambda: noticed(quorum), _NOTICED_TIMEOUT_S)
+        holds_for("it runs", lambda: quorum.running() == before, LEFT_ALONE_S, poll_s=1.0)
+        quorum.patch(RIGHT)
+        quorum.wait_condition("Progressing", "False", "Done")
+    quorum.wait_ready()
+    assert_untouched(quorum, before, {3000})
+
+
+@pytest.mark.parametrize("size", ["1.1Gi", "1000Ei"])
+def test_a_size_that_cannot_be_is_refused_and_ends_no_work(size: str, ready: Quorum) -> None:
+    """Refused at the door, or named by the operator; either way a lost pod comes back, and the claims stay."""
+    before = ready.running()
+    claims = {name: claim["spec"]["resources"]["requests"]["storage"] for name, claim in ready.claims().items()}
+    try:
+        ready.patch({"controllers": {"storage": {"size": size}}})
+    except CommandFailed as error:
+        print(f"refused at the door: {error}")
+    ready.delete_pod(ready.pods()[3001]["metadata"]["name"])
+    wait_until("the pod is made again", lambda: ready.running().get(3001, before[3001])[0] != before[3001][0], 90)
+    ready.patch({"controllers": {"storage": {"size": "1Gi"}}})
+    ready.wait_condition("Progressing", "False", "Done")
+    ready.wait_ready()
+    now = {name: claim["spec"]["resources"]["requests"]["storage"] for name, claim in ready.claims().items()}
+    assert now == claims
+    assert_untouched(ready, before, ALL - {3001})
+
+
+@pytest.mark.parametrize("size", ["1.5Gi", "1500M", "2e9"])
+def test_every_way_to_write_a_size_of_whole_bytes_works(size: str, quorum: Quorum) -> None:
+    """What the API server makes of it is understood again: the quorum becomes ready, and stays so through a repair."""
+    quorum.apply({"controllers": {"storage": {"size": size}}})
+    quorum.wait_ready()
+    before = quorum.running()
+    quorum.delete_pod(quorum.pods()[3001]["metadata"]["name"])
+    wait_until("the pod is made again", lambda: quorum.running().get(3001, before[3001])[0] != before[3001][0], 90)
+    quorum.wait_ready()
+    assert_one_quorum(quorum, initial=ALL, voters=ALL)
