@@ -1,5 +1,7 @@
 """Questions that an Observed answers about itself."""
 
+from dataclasses import replace
+
 import pytest
 from tests.model.values import IDS, at_rest, formatter, key, node, pod, running, started, view
 
@@ -56,13 +58,27 @@ def versions(epoch: int, level: int) -> Known[NodeVersions]:
 
 
 def test_finalized() -> None:
-    """The newest finalized levels count; a node that knows none, or did not answer, says nothing."""
-    look = at_rest(
-        versions=((NodeID(1), versions(4, 20)), (NodeID(2), versions(9, 27)), (NodeID(3), Unknown(reason="silent")))
-    )
-    assert look.finalized == (FinalizedFeature(name="metadata.version", level=27),)
-    assert at_rest(versions=((NodeID(1), versions(-1, 20)),)).finalized == ()
+    """The leader's own report counts, and no newer one of another controller; without the leader's nothing is known."""
+    leader, other, third = IDS
+    silent = Unknown(reason="silent")
+    look = at_rest(versions=((leader, versions(4, 20)), (other, versions(9, 27)), (third, silent)))
+    assert look.finalized == (FinalizedFeature(name="metadata.version", level=20),)
+    assert replace(look, quorum=silent).finalized == ()
+    assert at_rest(versions=((leader, silent), (other, versions(9, 27)))).finalized == ()
+    assert at_rest(versions=((leader, versions(-1, 20)),)).finalized == ()
     assert at_rest().finalized == ()
+
+
+def test_finalized_anywhere() -> None:
+    """What an image may have to read: the leader's levels and newer ones, never those of a controller that lags."""
+    leader, other, third = IDS
+
+    def levels(*said: tuple[NodeID, Known[NodeVersions]]) -> set[int]:
+        return {each.level for each in at_rest(versions=said).finalized_anywhere}
+
+    assert levels((leader, versions(4, 20)), (other, versions(9, 27)), (third, versions(3, 30))) == {20, 27}
+    assert levels((other, versions(9, 27)), (third, versions(3, 30))) == {27, 30}
+    assert levels((leader, versions(-1, 20)), (third, versions(3, 30))) == {30}
 
 
 def test_endpoint_reads_well() -> None:

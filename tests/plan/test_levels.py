@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.model.values import (
+    IDS,
     SILENT,
     at_rest,
     bound,
@@ -153,10 +154,14 @@ def test_release_that_nobody_knows_has_no_defaults() -> None:
     assert order(replace(FOLLOWS, runtime=runtime(release="9.9.0")), well()) == []
 
 
-@pytest.mark.parametrize("look", [at_rest(), speaking(started(), saying("4.1.2"))], ids=["no answer", "levels known"])
-def test_unknown_levels_want_nothing(look: Observed) -> None:
-    """Where no controller says what is finalized, nothing is wanted; where one does, it is."""
-    assert bool(order(asks(metadata_version=33), look)) is bool(look.versions)
+@pytest.mark.parametrize(
+    ("look", "known"),
+    [(at_rest(), False), (speaking(started(), saying("4.1.2")), False), (speaking(running(), saying("4.1.2")), True)],
+    ids=["no answer", "no leader", "levels known"],
+)
+def test_unknown_levels_want_nothing(look: Observed, *, known: bool) -> None:
+    """Where no leader reports what is finalized, nothing is wanted; where it does, it is."""
+    assert bool(order(asks(metadata_version=33), look)) is known
 
 
 def test_nothing_is_wanted_before_the_barrier() -> None:
@@ -253,6 +258,19 @@ def test_then_the_end() -> None:
     assert only(planned(off), FinishOperation).reason == "Completed"
 
 
+@pytest.mark.parametrize("leader", [None, OF_4_1])
+def test_end_only_on_the_leaders_own_report(leader: NodeVersions | None) -> None:
+    """A step is open until the leader reports its level, though another controller reports it, at a newer epoch."""
+    ahead = replace(saying(metadata_version=28), finalized_epoch=9)
+    versions = [(node_id, Known(value=ahead if node_id == 3001 else OF_4_1)) for node_id in IDS]
+    if leader is None:
+        versions[0] = (IDS[0], Unknown(reason="busy"))
+    look = replace(during(well(checks={RAISE: FINE}), METADATA, 28), versions=tuple(versions))
+    said = planned(look, asks(metadata_version=33))
+    assert every(said, FinishOperation) == []
+    assert len(every(said, StepFeature)) == (0 if leader is None else 1)
+
+
 def test_step_that_nobody_wants_any_more() -> None:
     """A step that the spec does not ask for is given up."""
     for wanted in (desired(), asks(metadata_version=26)):
@@ -285,7 +303,9 @@ def test_step_of_unknown_levels_waits() -> None:
     look = during(replace(well(checks={RAISE: FINE}), versions=()), METADATA, 28)
     said = planned(look, asks(metadata_version=33))
     assert said.actions == ()
-    assert wait(said, "SteppingFeature").message == "waits until a controller shows the level of metadata.version"
+    assert wait(said, "SteppingFeature").message == (
+        "waiting for controller 3000, which leads, to report the level of metadata.version"
+    )
 
 
 def test_step_needs_a_leader_of_ours() -> None:

@@ -250,10 +250,11 @@ def test_answers_before_the_record() -> None:
 
 
 def test_leader_before_the_others() -> None:
-    """Where the leader answers its levels count; without it the highest of each feature that were seen or are told."""
+    """The leader's levels count, and newer ones that another reports; without its report the highest of all."""
     low = with_levels(running(), saying("4.1.2").finalized)
-    look = told(speaking(low, saying("4.1.2")), 3001, saying(epoch=9))
-    assert guards.may_run_image(low, look, "4.3.1").allowed
+    for epoch, allowed in ((6, True), (7, True), (9, False)):
+        look = told(speaking(low, saying("4.1.2")), 3001, saying(epoch=epoch))
+        assert guards.may_run_image(low, look, "4.3.1").allowed is allowed
     assert not guards.may_run_image(low, replace(look, quorum=SILENT), "4.3.1").allowed
     assert not guards.may_run_image(low, silenced(look, 3000, "busy"), "4.3.1").allowed
     high = with_levels(running(), (FinalizedFeature(name=METADATA, level=33),))

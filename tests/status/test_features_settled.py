@@ -44,7 +44,7 @@ def test_no_answer() -> None:
     for look in (at_rest(), at_rest(quorum=SILENT)):
         finding = told(look)
         assert (finding.truth, finding.reason) == (Truth.UNKNOWN, "NoAnswer")
-        assert finding.message == "no controller says which levels are finalized"
+        assert finding.message == "no active controller reports which levels are finalized"
 
 
 def test_held() -> None:

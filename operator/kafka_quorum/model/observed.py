@@ -11,7 +11,7 @@ from typing import Final
 from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
-from kafka_quorum.model.known import Knowable, Unknown
+from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer
 
 
@@ -383,7 +383,29 @@ class Observed:
 
     @property
     def finalized(self) -> tuple[FinalizedFeature, ...]:
-        """The finalized levels as the node with the highest finalized epoch has them; empty if none answered."""
-        answers = [answer.value for _, answer in self.versions if hasattr(answer, "value")]
-        best = max(answers, key=lambda answer: answer.finalized_epoch, default=None)
-        return () if best is None or best.finalized_epoch < 0 else best.finalized
+        """The finalized levels as the leader itself reports them; empty without a leader, or without its report.
+
+        Another controller can be ahead of the leader for a moment: what the leader does not report is not done yet.
+        """
+        led = self._leader_versions
+        return () if led is None or led.finalized_epoch < 0 else led.finalized
+
+    @property
+    def finalized_anywhere(self) -> tuple[FinalizedFeature, ...]:
+        """Every finalized level that an image may have to read, one feature possibly at several levels.
+
+        They are the leader's, and those of controllers that report a newer finalized epoch than the leader does.
+        Without a report of the leader they are those of every controller that answered.
+        """
+        led = self._leader_versions
+        least = -1 if led is None else led.finalized_epoch
+        answers = (answer.value for _, answer in self.versions if isinstance(answer, Known))
+        newer = {level for said in answers if said.finalized_epoch > least for level in said.finalized}
+        return tuple(sorted({*self.finalized, *newer}))
+
+    @property
+    def _leader_versions(self) -> NodeVersions | None:
+        if isinstance(self.quorum, Unknown):
+            return None
+        answer = self.versions_of(self.quorum.value.answer.leader_id)
+        return answer.value if isinstance(answer, Known) else None

@@ -47,8 +47,7 @@ def seen(observed: Observed, record: IdentityRecord) -> Part:
     """Remember the finalized levels: what an image has to support while nobody can be asked."""
     if record.phase is not BootstrapPhase.STARTED or isinstance(observed.quorum, Unknown):
         return Part()
-    leader = observed.versions_of(observed.quorum.value.answer.leader_id)  # nobody else need be up to date
-    levels = leader.value.finalized if isinstance(leader, Known) else ()
+    levels = observed.finalized
     if not levels or levels == record.levels:
         return Part()
     told = ", ".join(f"{each.name} {level_text(each.name, each.level)}" for each in levels)
@@ -177,7 +176,9 @@ def _continue(desired: Desired, observed: Observed, record: IdentityRecord, oper
         return Part(waits=(_wait("NoLeader", text),))
     levels = {each.name: each.level for each in observed.finalized}
     if not levels:
-        return Part(waits=(_wait(STEPPING, f"waits until a controller shows the level of {asked.name}"),))
+        leader_id = observed.quorum.value.answer.leader_id
+        text = f"waiting for controller {leader_id}, which leads, to report the level of {asked.name}"
+        return Part(waits=(_wait(STEPPING, text),))
     if levels.get(asked.name, 0) == asked.level:
         text = f"{_text(asked)} is finalized"
         return Part(exclusive=FinishOperation(id=operation.id, reason="Completed", message=text))

@@ -117,15 +117,15 @@ def may_run_image(record: IdentityRecord, observed: Observed, wanted_release: st
 
 
 def _levels(observed: Observed, record: IdentityRecord) -> tuple[FinalizedFeature, ...]:
-    """The levels that an image has to read: the leader's, or without one the highest that were seen or are told."""
-    if isinstance(observed.quorum, Known):
-        leader = observed.versions_of(observed.quorum.value.answer.leader_id)
-        if isinstance(leader, Known) and leader.value.finalized:
-            return leader.value.finalized
+    """The levels that an image has to read: the highest that the leader, or a controller ahead of it, reports.
+
+    Without a report of the leader they are the highest that were seen before, or that any controller reports.
+    """
+    before = () if observed.finalized else record.levels
     highest: dict[str, FinalizedFeature] = {}
-    for each in sorted((*record.levels, *observed.finalized), key=lambda each: each.level):
+    for each in sorted((*before, *observed.finalized_anywhere), key=lambda each: each.level):
         highest[each.name] = each
-    return tuple(highest.values())
+    return tuple(sorted(highest.values()))
 
 
 def _unreadable(supported: FeatureRange | None, name: str, level: int) -> str | None:

@@ -48,7 +48,7 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
         status["controllers"] = [_controller(done, record, node) for node in record.nodes]
     status |= _quorum(done.observed, old)
     status |= _features(done, old)
-    status |= _soak(done)
+    status |= _soak(done, old)
     status["waits"] = _waits(done, old.get("waits") or (), now)
     if (operation := old.get("operation")) is not None:
         status["operation"] = operation | {"waitingFor": _waiting_for(done)}
@@ -161,9 +161,11 @@ def _stale(observed: Observed, view: QuorumView) -> list[Json]:
     return [{**row, "kind": kind} for kind, keys in kinds for row in _keys(frozenset(keys))]
 
 
-def _soak(done: Pass) -> Json:
+def _soak(done: Pass, old: Json) -> Json:
     """How long all has been well, in steps: a new operator goes on from there. Kept while a step waits for it."""
     soak = done.observed.memory.soak
+    if soak is not None and not done.observed.finalized:
+        return {"soak": old["soak"]} if "soak" in old else {}  # the levels are unknown in this look
     if soak is None or not any(feature.wanted for feature in done.plan.features):
         return {}
     seconds = min(int(soak.healthy_s), done.desired.soak_s) // _SOAK_STEP_S * _SOAK_STEP_S

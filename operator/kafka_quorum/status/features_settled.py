@@ -18,7 +18,7 @@ _REASONS: Final = {
 def features_settled(done: Pass) -> Finding:
     """Settled, or held where levels could be raised; else what is waited for, in the words of who blocks it."""
     if not done.observed.finalized:
-        return _finding(Truth.UNKNOWN, "NoAnswer", "no controller says which levels are finalized")
+        return _finding(Truth.UNKNOWN, "NoAnswer", "no active controller reports which levels are finalized")
     wanted = tuple(feature for feature in done.plan.features if feature.wanted)
     if not wanted:
         return _settled(done)
