@@ -46,7 +46,7 @@ from kafka_quorum.errors import (
 from kafka_quorum.kube.protocol import BUDGETS, CONFIG_MAPS, SERVICES
 from kafka_quorum.model import actions as act
 from kafka_quorum.model import names
-from kafka_quorum.model.actions import Action, RecordChange
+from kafka_quorum.model.actions import Action, RecordChange, stamped
 from kafka_quorum.model.desired import BootstrapMode, Desired, VolumeFate
 from kafka_quorum.model.identity import Format, IdentityRecord
 from kafka_quorum.model.ids import ClusterID, NodeID, uuid_from_bytes
@@ -130,8 +130,8 @@ async def carried_out(
 
 
 async def one_call(action: Action, **how: Any) -> Call:  # noqa: ANN401 - options of `carried_out`
-    """The one write of an action that was done."""
-    calls, (outcome,) = await carried_out(action, **how)
+    """The one write of an action that was done, on a look of its own."""
+    calls, (outcome,) = await carried_out(stamped(action, 1000.0), **how)
     assert outcome.done, outcome
     assert not outcome.unknown
     (call,) = calls
@@ -311,7 +311,7 @@ async def test_delete_formatter() -> None:
 
 async def test_mark_pod() -> None:
     """Label and gate are two patches, each of exactly that pod; the gate's is strategic, to keep other conditions."""
-    action = act.MarkPod(pod=POD, voter=True, gate="True", message="a caught-up voter")
+    action = act.MarkPod(pod=POD, voter=True, gate="True", message="a caught-up voter", judged_at_s=1000.0)
     (label, gate), (outcome,) = await carried_out(action)
     assert outcome.done
     assert label.body is not None
@@ -402,7 +402,7 @@ async def test_delete_config() -> None:
     ("action", "resource", "name"),
     [
         (act.ApplyService(port=9093), SERVICES, "alpha-controllers"),
-        (act.ApplyBudget(min_available=2), BUDGETS, "alpha-voters"),
+        (act.ApplyBudget(min_available=2, judged_at_s=1000.0), BUDGETS, "alpha-voters"),
     ],
 )
 async def test_apply(action: Action, resource: Any, name: str) -> None:  # noqa: ANN401 - a resource type
@@ -460,7 +460,9 @@ async def test_one_failure_stops_no_other() -> None:
 async def test_half_a_mark() -> None:
     """If the gate's patch fails after the label's, the whole mark is not done: the next look does it again."""
     kube = RecordingKube(errors={("patch", "pods"): KubeUnavailable("timed out")})
-    _, (outcome,) = await carried_out(act.MarkPod(pod=POD, voter=True, gate="True", message="m"), kube=kube)
+    _, (outcome,) = await carried_out(
+        act.MarkPod(pod=POD, voter=True, gate="True", message="m", judged_at_s=1000.0), kube=kube
+    )
     assert (outcome.done, outcome.unknown) == (False, True)
 
 
@@ -473,7 +475,7 @@ async def test_unknown_node_is_our_fault() -> None:
 # Rolls
 
 
-RESTART = act.RestartPod(pod=POD, evict=True, message="restarts from revision 2")
+RESTART = act.RestartPod(pod=POD, evict=True, message="restarts from revision 2", judged_at_s=1000.0)
 
 
 async def test_restart_by_eviction() -> None:

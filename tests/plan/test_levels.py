@@ -262,10 +262,9 @@ def test_then_the_end() -> None:
 def test_end_only_on_the_leaders_own_report(leader: NodeVersions | None) -> None:
     """A step is open until the leader reports its level, though another controller reports it, at a newer epoch."""
     ahead = replace(saying(metadata_version=28), finalized_epoch=9)
-    versions = [(node_id, Known(value=ahead if node_id == 3001 else OF_4_1)) for node_id in IDS]
-    if leader is None:
-        versions[0] = (IDS[0], Unknown(reason="busy"))
-    look = replace(during(well(checks={RAISE: FINE}), METADATA, 28), versions=tuple(versions))
+    of_leader = Unknown(reason="busy") if leader is None else Known(value=leader)
+    versions = ((IDS[0], of_leader), (IDS[1], Known(value=ahead)), (IDS[2], Known(value=OF_4_1)))
+    look = replace(during(well(checks={RAISE: FINE}), METADATA, 28), versions=versions)
     said = planned(look, asks(metadata_version=33))
     assert every(said, FinishOperation) == []
     assert len(every(said, StepFeature)) == (0 if leader is None else 1)

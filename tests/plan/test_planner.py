@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.model.values import (
     IDS,
+    SILENT,
     at_rest,
     bound,
     desired,
@@ -28,6 +29,7 @@ from kafka_quorum.model.actions import (
     BeginOperation,
     CreateClaim,
     CreatePod,
+    DeletePod,
     MintIdentity,
     RecordChange,
     WriteRecord,
@@ -178,3 +180,27 @@ def test_soon_while_under_way() -> None:
     said = planned(at_rest(started()))
     assert reasons(said) == {"NoLeader"}
     assert said.requeue_s < 1.0
+
+
+# How many acts go on one look
+
+
+def test_acts_carry_the_time_of_the_look() -> None:
+    """What the look allowed is stamped with its time: the leader's answer, or the look itself without one."""
+    gone = replace(at_rest(), claims=(), pods=())
+    for look, at_s in ((gone, 50.0), (replace(gone, quorum=SILENT, taken_at_s=70.0), 70.0)):
+        assert look.looked_at_s == at_s
+    removed = replace(at_rest(without_node(running(4), NodeID(3003))), pods=at_rest(running(4)).pods)
+    (stop,) = every(planned(removed), DeletePod)
+    assert (stop.pod.node_id, stop.judged_at_s) == (3003, 50.0)
+
+
+def test_one_pod_is_stopped_on_one_look() -> None:
+    """Of two pods of removed voters, each of which could be spared, one is stopped; the next look judges anew."""
+    all_, record = running(5), without_node(without_node(running(5), NodeID(3003)), NodeID(3004))
+    seen = view([of.key for of in all_.nodes])
+    look = replace(at_rest(record), pods=at_rest(all_).pods, quorum=Known(value=seen), memory=looks(seen))
+    said = planned(look)
+    allowed = [one for one in said.verdicts if one.rule == "3-stop-retired" and one.allowed]
+    assert len(allowed) == 2
+    assert len(every(said, DeletePod)) == 1

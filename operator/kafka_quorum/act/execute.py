@@ -102,6 +102,7 @@ class Executor:
         return Outcome(action=action, done=True, unknown=False, message=note)
 
     async def _dispatch(self, action: Action, context: Context) -> None:
+        self._check_age(action)
         match action:
             case actions.MintIdentity() | actions.WriteRecord() | actions.SetRecordOwner():
                 await self._identity(action, context)
@@ -177,6 +178,11 @@ class Executor:
             pass
         return uuid_from_bytes(raw)
 
+    def _check_age(self, action: Action) -> None:
+        """StaleLook where a guarded action on Kubernetes was judged by a look that is too old by now."""
+        if actions.is_guarded(action) and isinstance(action, actions.Guarded):
+            self._fresh(action.judged_at_s)
+
     def _fresh(self, judged_at_s: float) -> None:
         """StaleLook where the look that an act was judged by is too old by now."""
         age_s = self._clock.monotonic() - judged_at_s
@@ -238,6 +244,7 @@ class Executor:
                 guard = {"uid": pod.uid}
                 label["metadata"] |= guard
                 await self._kube.patch(PODS, desired.namespace, pod.name, label)
+                self._check_age(action)  # the first request may have taken its time
                 body = status | {"metadata": guard}
                 await self._kube.patch(PODS, desired.namespace, pod.name, body, subresource="status", strategic=True)
             case actions.CreateFormatter(node_id=node_id, revision=revision, config_name=config):
@@ -258,7 +265,7 @@ class Executor:
                 body = pods.kafka(desired, record, node, revision, config=config, pull_policy=policy)
                 await self._kube.create(PODS, desired.namespace, body)
 
-    async def _apply(self, resource: ResourceType, body: Json) -> None:
+    async def _apply(self, resource: ResourceType, body: Json, action: Action) -> None:
         """Apply an object of ours, and no other that has its name."""
         metadata = body["metadata"]
         present = await self._kube.get(resource, metadata["namespace"], metadata["name"])
@@ -266,6 +273,7 @@ class Executor:
         if present is not None and present["metadata"].get("labels", {}).get(names.LABEL_QUORUM) != wanted:
             text = f"{resource.kind} {metadata['name']} is there and not this quorum's: rename it, or the quorum"
             raise KubeRefused(text)
+        self._check_age(action)  # the answer may have taken its time
         await self._kube.apply(resource, metadata["namespace"], body)
 
     async def _object(  # noqa: C901 - one case an action, nothing else
@@ -283,9 +291,9 @@ class Executor:
         desired, namespace = context.desired, context.desired.namespace
         match action:
             case actions.ApplyService(port=port):
-                await self._apply(SERVICES, objects.service(desired, port))
+                await self._apply(SERVICES, objects.service(desired, port), action)
             case actions.ApplyBudget(min_available=count):
-                await self._apply(BUDGETS, objects.budget(desired, count))
+                await self._apply(BUDGETS, objects.budget(desired, count), action)
             case actions.CreateRevision(name=name, number=number, inputs_hash=hash_):
                 runtime = action.runtime
                 image = runtime.image or self._settings.image_template.format(version=runtime.release)

@@ -2,11 +2,15 @@
 
 Kubernetes creations that do not depend on each other may stand in one plan and go together. An *exclusive* action (a
 write of the record, of the operation, or an act on the quorum) stands alone: after it, everything is looked at again.
+
+A *guarded* action was allowed by what one look showed, so it is only sent while that look is fresh. The planner stamps
+it with the time of the look, `judged_at_s`; one without a stamp counts as judged on a look that is too old.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.identity import Format, IdentityRecord
@@ -20,6 +24,9 @@ from kafka_quorum.model.quorum import (
     Listener,
     RemoveVoter,
 )
+
+NEVER: Final = -math.inf
+"""The stamp of an action that the planner has not stamped: no look is that old and still fresh."""
 
 
 class RecordChange(Enum):
@@ -60,6 +67,7 @@ class WriteRecord:
     record: IdentityRecord
     change: RecordChange
     message: str
+    judged_at_s: float = NEVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +82,7 @@ class ApplyBudget:
     """Make the disruption budget what it should be: `min_available` voters."""
 
     min_available: int
+    judged_at_s: float = NEVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +137,7 @@ class DeleteClaim:
 
     claim: Claim
     message: str
+    judged_at_s: float = NEVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +179,7 @@ class DeletePod:
     reason: str
     message: str
     force: bool = False
+    judged_at_s: float = NEVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +192,7 @@ class RestartPod:
     pod: Pod
     evict: bool
     message: str
+    judged_at_s: float = NEVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +203,7 @@ class MarkPod:
     voter: bool
     gate: str
     message: str
+    judged_at_s: float = NEVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,3 +319,47 @@ EXCLUSIVE = (
     FinishOperation,
 )
 """Actions that stand alone in a plan."""
+
+_RECORDED: Final = frozenset(
+    {
+        RecordChange.DISK_LOST,
+        RecordChange.DYNAMIC,
+        RecordChange.NODE_LOST,
+        RecordChange.NODES_REMOVED,
+        RecordChange.ROLL,
+    }
+)
+"""Changes of the record that give a disk, a controller or a setting up, or let a voter be stopped."""
+
+Guarded: TypeAlias = WriteRecord | ApplyBudget | DeleteClaim | DeletePod | RestartPod | MarkPod
+"""Actions on Kubernetes that can carry the stamp of a look. Those on the quorum always do."""
+
+
+def is_guarded(action: Action) -> bool:
+    """Whether an action on Kubernetes may only be sent while the look that allowed it is fresh.
+
+    Not guarded are creations, and deletions of pods whose Kafka does not run: the uid and the resource version that
+    such a request names are all that matters. A readiness gate may be taken away at any time, and be given on a fresh
+    look only, because the disruption budget relies on it.
+    """
+    match action:
+        case RestartPod() | DeleteClaim() | ApplyBudget():
+            return True
+        case DeletePod(pod=pod, force=force):
+            return pod.running or force
+        case WriteRecord(change=change):
+            return change in _RECORDED
+        case MarkPod(gate=gate):
+            return gate == "True"
+        case _:
+            return False
+
+
+def stamped(action: Action, looked_at_s: float) -> Action:
+    """The action, with the time of the look that it was judged by (monotonic seconds of the operator's clock)."""
+    return replace(action, judged_at_s=looked_at_s) if isinstance(action, Guarded) else action
+
+
+def stops_kafka(action: Action) -> bool:
+    """Whether this action stops a pod in which Kafka runs."""
+    return isinstance(action, RestartPod | DeletePod) and action.pod.running

@@ -356,6 +356,13 @@ class Observed:
     """The node ids of the registered controllers, as the leader has them."""
     checks: tuple[tuple[FeatureStep, Knowable[StepCheck]], ...] = ()
     """What the leader said, in this look, of the steps that could be next."""
+    taken_at_s: float = 0.0
+    """When the controllers were asked: monotonic seconds of the operator's clock."""
+
+    @property
+    def looked_at_s(self) -> float:
+        """The time of the look that this is: when the leader answered, or when none was found."""
+        return self.taken_at_s if isinstance(self.quorum, Unknown) else self.quorum.value.taken_at_s
 
     def kube_node(self, name: str) -> Knowable[KubeNode]:
         """What is known of this Kubernetes node."""

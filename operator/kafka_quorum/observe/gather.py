@@ -100,6 +100,8 @@ class Look:
     registered: Knowable[tuple[NodeID, ...]] = _NOT_ASKED
     leader: Endpoint | None = None
     """Whom further questions of this look go to."""
+    taken_at_s: float
+    """When the controllers were asked: monotonic seconds of the operator's clock."""
 
 
 async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Snapshot | None:
@@ -190,7 +192,7 @@ async def look(
     listed = tuple(sorted(versions.items()))
     if isinstance(chosen, Unknown):
         forgetful = quorum.without_answer(memory)
-        return Look(quorum=chosen, versions=listed, memory=forgetful, not_leading=not_leading)
+        return Look(quorum=chosen, versions=listed, memory=forgetful, not_leading=not_leading, taken_at_s=taken_at_s)
     own = {node.node_id: node.key for node in taken.record.nodes} if taken.record else {}
     view, remembered = quorum.view(
         quorum.keyed(chosen.value, own),
@@ -205,6 +207,7 @@ async def look(
         memory=quorum.standing(remembered, _stopped(taken)),
         registered=registered,
         leader=endpoints.get(chosen.value.leader_id),
+        taken_at_s=taken_at_s,
     )
 
 
@@ -347,4 +350,5 @@ def observed(taken: Snapshot, looked: Look) -> Observed:
         memory=looked.memory,
         not_leading=looked.not_leading,
         registered=looked.registered,
+        taken_at_s=looked.taken_at_s,
     )

@@ -6,7 +6,15 @@ else is left to do. With an invalid spec (`repair_only`) pods and disks are stil
 
 from dataclasses import replace
 
-from kafka_quorum.model.actions import DeletePod, MarkPod, RecordChange, WriteRecord
+from kafka_quorum.model.actions import (
+    Action,
+    DeletePod,
+    MarkPod,
+    RecordChange,
+    WriteRecord,
+    stamped,
+    stops_kafka,
+)
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import IdentityRecord, with_nodes
 from kafka_quorum.model.ids import NodeID
@@ -29,12 +37,12 @@ def plan(desired: Desired, observed: Observed, *, now_s: float, repair_only: boo
     """What to do now. `now_s` is wall-clock seconds since the epoch, compared with the kubelet's stamps only."""
     if desired.paused:
         text = "spec.paused is true: nothing is created, changed or repaired until it is false"
-        return _finished(Part(waits=(Wait(severity=Severity.HELD, reason="Paused", message=text),)))
+        return _finished(Part(waits=(Wait(severity=Severity.HELD, reason="Paused", message=text),)), observed)
     settled = assess(desired, observed, repair_only=repair_only)
     if isinstance(settled, Part):
-        return _finished(settled)
+        return _finished(settled, observed)
     part = _of_record(desired, observed, settled.record, now_s=now_s, repair_only=repair_only)
-    planned = _finished(part, soaks_s=levels.soak_left_s(desired, observed))
+    planned = _finished(part, observed, soaks_s=levels.soak_left_s(desired, observed))
     return replace(planned, features=levels.plans(desired, observed, settled.record))
 
 
@@ -136,9 +144,17 @@ def _nodes(record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
     return Part(exclusive=write)
 
 
-def _finished(part: Part, soaks_s: float = 0.0) -> Plan:
-    actions = part.actions if part.exclusive is None else (part.exclusive,)
+def _finished(part: Part, observed: Observed, soaks_s: float = 0.0) -> Plan:
+    """The plan, in which each guarded action carries the time of the look that it was judged by."""
+    chosen = _one_stop(part.actions) if part.exclusive is None else (part.exclusive,)
+    actions = tuple(stamped(action, observed.looked_at_s) for action in chosen)
     return Plan(actions=actions, waits=part.waits, verdicts=part.verdicts, requeue_s=_requeue_s(part.waits, soaks_s))
+
+
+def _one_stop(actions: tuple[Action, ...]) -> tuple[Action, ...]:
+    """Of the actions that stop a pod in which Kafka runs only the first: each was judged as if it were the only one."""
+    first = next((action for action in actions if stops_kafka(action)), None)
+    return tuple(action for action in actions if action is first or not stops_kafka(action))
 
 
 def _requeue_s(waits: tuple[Wait, ...], soaks_s: float) -> float:

@@ -1,0 +1,146 @@
+"""How old the look may be that an action was judged by, and what is sent when a request takes its time."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from tests.act.test_execute import POD, RESOURCE, CountingIds, SetClock, carried_out
+from tests.kube.recording import Call, RecordingKube
+from tests.model.values import IDS, bound, claim, desired, node, revision, running
+from tests.wire.answering import AnsweringControllers
+
+from kafka_quorum.act.execute import Context, Executor
+from kafka_quorum.kube.protocol import Json
+from kafka_quorum.model import actions as act
+from kafka_quorum.model.actions import NEVER, Action, RecordChange, is_guarded, stamped
+from kafka_quorum.model.observed import PodRole, Terminated
+from kafka_quorum.model.plan import Outcome, Plan
+from kafka_quorum.settings import Settings
+
+OVER = Terminated(exit_code=0, reason="Completed", message="", finished_at="")
+CLAIM = claim(running(), node(running(), 3001))
+RESTART = act.RestartPod(pod=POD, evict=True, message="m")
+STOP = act.DeletePod(pod=POD, reason="PodRemoved", message="m")
+MARK = act.MarkPod(pod=POD, voter=True, gate="True", message="m")
+BUDGET = act.ApplyBudget(min_available=2)
+
+
+def write(change: RecordChange) -> act.WriteRecord:
+    """A write of the record for this reason."""
+    return act.WriteRecord(record=bound(), change=change, message="m")
+
+
+GUARDED: tuple[Action, ...] = (
+    RESTART,
+    replace(RESTART, evict=False),
+    STOP,
+    replace(STOP, pod=replace(POD, container=OVER), force=True),
+    act.DeleteClaim(claim=CLAIM, message="m"),
+    BUDGET,
+    MARK,
+    *map(write, (RecordChange.DISK_LOST, RecordChange.NODE_LOST, RecordChange.NODES_REMOVED)),
+    *map(write, (RecordChange.ROLL, RecordChange.DYNAMIC)),
+)
+FREE: tuple[Action, ...] = (
+    replace(STOP, pod=replace(POD, container=OVER)),
+    replace(STOP, pod=replace(POD, role=PodRole.FORMATTER, container=OVER)),
+    replace(MARK, gate="False"),
+    write(RecordChange.FORMATTED),
+    act.CreatePod(node_id=IDS[0], revision=revision(), config_name="cfg"),
+    act.AnnotateClaim(claim=CLAIM, directory_id=None, grow_to=None),
+)
+
+
+def named(action: Action) -> str:
+    """For the names of tests."""
+    return f"{type(action).__name__}-{getattr(action, 'change', '')}"
+
+
+@pytest.mark.parametrize("action", GUARDED, ids=named)
+@pytest.mark.parametrize(("age_s", "sent"), [(2.0, True), (2.1, False), (7.5, False)])
+async def test_guarded_acts_need_a_fresh_look(action: Action, age_s: float, *, sent: bool) -> None:
+    """An act that a look allowed is sent within two seconds of it; later nothing is sent, and nothing is wrong."""
+    assert is_guarded(action)
+    calls, (outcome,) = await carried_out(stamped(action, 1000.0), age_s=age_s)
+    assert bool(calls) is sent
+    assert (outcome.done, outcome.unknown, outcome.held) == (sent, False, not sent)
+    assert sent or "look again" in outcome.message
+
+
+@pytest.mark.parametrize("action", GUARDED, ids=named)
+async def test_no_stamp_is_an_old_one(action: Action) -> None:
+    """A guarded act without a stamp is never sent."""
+    assert getattr(action, "judged_at_s") == NEVER  # noqa: B009 - a union, of which every member has it
+    calls, (outcome,) = await carried_out(action, age_s=0.0)
+    assert (calls, outcome.held) == ([], True)
+
+
+@pytest.mark.parametrize("action", FREE, ids=named)
+async def test_other_acts_need_none(action: Action) -> None:
+    """What no look has to allow is done however long ago that was: a slow API server stops no repair."""
+    assert not is_guarded(action)
+    calls, (outcome,) = await carried_out(action, age_s=60.0)
+    assert outcome.done
+    assert calls
+
+
+def test_every_stamp_is_a_guarded_act() -> None:
+    """The actions on Kubernetes that can carry a stamp are those of which some are guarded, and no others."""
+    carries = {kind for kind in get_args(Action) if "judged_at_s" in kind.__dataclass_fields__}
+    on_the_quorum = {act.AddRaftVoter, act.RemoveRaftVoter, act.StepFeature, act.CureGhost}
+    assert carries - on_the_quorum == set(get_args(act.Guarded)) == {type(action) for action in GUARDED}
+
+
+class SlowKube(RecordingKube):
+    """An API server whose requests of one verb take their time."""
+
+    def wait(self, verb: str, pause: Callable[[], None]) -> None:
+        """Let `pause` happen within every request of this verb."""
+        self._verb, self._pause = verb, pause
+
+    def _called(self, call: Call) -> Json:
+        if call.verb == self._verb:
+            self._pause()
+        return super()._called(call)
+
+
+class MovingClock(SetClock):
+    """A clock that moves within requests."""
+
+    def pass_by(self, seconds: float) -> None:
+        """Let so many seconds pass."""
+        self._now_s += seconds
+
+
+async def slowly(verb: str, *todo: Action, takes_s: float = 3.0) -> tuple[list[Call], tuple[Outcome, ...]]:
+    """The writes of a plan on a fresh look, where each request of this verb takes so long."""
+    clock, kube = MovingClock(0.5), SlowKube()
+    kube.wait(verb, lambda: clock.pass_by(takes_s))
+    executor = Executor(kube, AnsweringControllers(), clock, CountingIds(), Settings())
+    context = Context(desired=desired(), record=running(), resource=RESOURCE)
+    actions = tuple(stamped(action, 1000.0) for action in todo)
+    outcomes = await executor.execute(Plan(actions=actions, waits=(), verdicts=(), requeue_s=1.0), context)
+    return kube.writes(), outcomes
+
+
+async def test_slow_question_before_a_budget() -> None:
+    """A budget is not loosened on a look that grew old while the present budget was being read."""
+    assert (await slowly("get", BUDGET, takes_s=1.0))[1][0].done
+    calls, (outcome,) = await slowly("get", BUDGET)
+    assert (calls, outcome.held) == ([], True)
+
+
+async def test_slow_label_before_a_gate() -> None:
+    """No pod becomes ready on a look that grew old while its label was written."""
+    calls, (outcome,) = await slowly("patch", MARK)
+    assert [call.option("subresource") for call in calls] == [""]
+    assert outcome.held
+
+
+async def test_second_act_on_one_look() -> None:
+    """Of two guarded acts of one plan the second is not sent if the first one took too long."""
+    other = replace(STOP, pod=replace(POD, name="alpha-3002-g1", uid="pod-3002-1"))
+    calls, (first, second) = await slowly("delete", STOP, other)
+    assert [call.name for call in calls] == [POD.name]
+    assert (first.done, second.done, second.held) == (True, False, True)
