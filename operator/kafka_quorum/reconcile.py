@@ -18,7 +18,8 @@ from kafka_quorum.kube.protocol import QUORUMS, Json, KubeApi
 from kafka_quorum.model import actions
 from kafka_quorum.model.desired import Desired, FieldFault
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.observed import Announced, Memory, Observed, StepCheck
+from kafka_quorum.model.memory import Announced, Memory, StepCheck
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Outcome, Plan, Verdict
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.observe import gather, nodes

@@ -36,13 +36,13 @@ from kafka_quorum.model.identity import (
 )
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, uuid_from_bytes
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.nodes import all_initial_formatted
 from kafka_quorum.model.observed import (
     Claim,
     DiskFound,
     DiskReport,
     FeatureOperation,
-    Memory,
     Observed,
     Operation,
     Pod,

@@ -42,7 +42,8 @@ from kafka_quorum.model import names
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.observed import KubeNode, Memory, StepCheck
+from kafka_quorum.model.memory import Memory, StepCheck
+from kafka_quorum.model.observed import KubeNode
 from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, FeatureStep, NodeVersions, QuorumAnswer
 from kafka_quorum.observe import gather
 from kafka_quorum.observe.gather import Look, Snapshot

@@ -8,7 +8,8 @@ from tests.model.values import SILENT, at_rest, bound, directory, formatter, key
 from kafka_quorum.model.identity import with_disk_lost
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.observed import KubeNode, LostNode, Observed
+from kafka_quorum.model.memory import LostNode
+from kafka_quorum.model.observed import KubeNode, Observed
 from kafka_quorum.observe.nodes import GAP_COUNTS_S, agreed, suspects
 
 VOTERS = (key(3000), key(3001), key(3002))

@@ -9,13 +9,13 @@ from tests.observe.kubernetes import EMPTY, GOOD, claim, container, metadata, ow
 
 from kafka_quorum.model import names
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode
+from kafka_quorum.model.memory import Soak
 from kafka_quorum.model.observed import (
     DiskFound,
     FeatureOperation,
     Pod,
     PodRole,
     Running,
-    Soak,
     Terminated,
     Waiting,
 )

@@ -8,7 +8,8 @@ from tests.model.values import IDS, LEADER_NOW_MS, answer, key, row
 
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.observed import Memory, QuorumView
+from kafka_quorum.model.memory import Memory
+from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.quorum import QuorumAnswer, Replica
 from kafka_quorum.observe.quorum import (
     FETCH_TIMEOUT_MS,

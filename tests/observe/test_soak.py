@@ -7,7 +7,8 @@ import pytest
 from tests.model.values import SILENT, key, node, pod, running, saying, speaking, view, with_pod
 
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.observed import Memory, Observed, Soak, Waiting
+from kafka_quorum.model.memory import Memory, Soak
+from kafka_quorum.model.observed import Observed, Waiting
 from kafka_quorum.observe.soak import soaked
 
 THREE = (key(3000), key(3001), key(3002))

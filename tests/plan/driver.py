@@ -36,17 +36,15 @@ from kafka_quorum.model.desired import BootstrapMode, Desired, Runtime
 from kafka_quorum.model.identity import FormatMode, IdentityRecord, NodeIdentity, mint
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.memory import LostNode, Soak, StepCheck
 from kafka_quorum.model.nodes import node_of
 from kafka_quorum.model.observed import (
     KubeNode,
-    LostNode,
     Observed,
     Pod,
     PodRole,
     Revision,
     Running,
-    Soak,
-    StepCheck,
     SupportObject,
     Terminated,
     Waiting,

@@ -12,7 +12,8 @@ from kafka_quorum.model.desired import FeatureLevel
 from kafka_quorum.model.identity import FormerNode
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.observed import Observed, StepCheck
+from kafka_quorum.model.memory import StepCheck
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import FeatureStep, NodeVersions
 from kafka_quorum.plan.ghosts import ghosts
 

@@ -45,17 +45,9 @@ from kafka_quorum.model.desired import Cure, Desired, Replacement, VolumeFate
 from kafka_quorum.model.identity import IdentityRecord, with_disk_lost, with_nodes, without_node
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known
+from kafka_quorum.model.memory import LostNode, Memory
 from kafka_quorum.model.names import RETIRED
-from kafka_quorum.model.observed import (
-    Claim,
-    KubeNode,
-    LostNode,
-    Memory,
-    Observed,
-    Pod,
-    Terminated,
-    Waiting,
-)
+from kafka_quorum.model.observed import Claim, KubeNode, Observed, Pod, Terminated, Waiting
 from kafka_quorum.model.plan import Severity
 
 VOTERS = (key(3000), key(3001), key(3002))

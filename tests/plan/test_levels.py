@@ -36,7 +36,8 @@ from kafka_quorum.model.actions import (
 )
 from kafka_quorum.model.desired import Desired, Downgrade, FeatureLevel, FeaturePolicy
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.observed import Observed, Soak, StepCheck
+from kafka_quorum.model.memory import Soak, StepCheck
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import FeaturePlan, Severity
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions
 from kafka_quorum.plan.levels import announced, questions, wants

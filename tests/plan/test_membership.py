@@ -39,7 +39,8 @@ from kafka_quorum.model.desired import ControllerListener
 from kafka_quorum.model.identity import IdentityRecord, with_disk_lost, with_nodes, with_report
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import Memory, Observed
+from kafka_quorum.model.memory import Memory
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import Listener
 from kafka_quorum.plan.membership import membership
 

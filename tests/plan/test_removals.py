@@ -47,7 +47,8 @@ from kafka_quorum.model.identity import (
 )
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import Memory, Observed, Waiting
+from kafka_quorum.model.memory import Memory
+from kafka_quorum.model.observed import Observed, Waiting
 from kafka_quorum.model.plan import Plan, Severity
 from kafka_quorum.plan.safety import may_hand_over
 

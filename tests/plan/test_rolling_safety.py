@@ -28,7 +28,8 @@ from kafka_quorum.model.desired import Downgrade
 from kafka_quorum.model.identity import FormerNode, IdentityRecord, with_levels, with_revision
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.observed import Memory, Observed, Soak, StepCheck
+from kafka_quorum.model.memory import Memory, Soak, StepCheck
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Verdict
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions
 from kafka_quorum.plan import rolling_safety as guards

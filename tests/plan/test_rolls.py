@@ -42,7 +42,8 @@ from kafka_quorum.model.desired import Desired, FeatureLevel, FeaturePolicy
 from kafka_quorum.model.identity import IdentityRecord, with_revision
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.observed import Memory, Observed, Waiting
+from kafka_quorum.model.memory import Memory
+from kafka_quorum.model.observed import Observed, Waiting
 from kafka_quorum.model.plan import Plan, Severity
 
 LARGER = runtime(heap="1Gi")

@@ -38,8 +38,9 @@ from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, with_disk_lost, with_report
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known
+from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.nodes import initial_nodes
-from kafka_quorum.model.observed import Memory, Observed, QuorumView, Terminated, Waiting
+from kafka_quorum.model.observed import Observed, QuorumView, Terminated, Waiting
 from kafka_quorum.model.plan import Verdict
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.plan import rolling_safety, safety

@@ -29,7 +29,8 @@ from kafka_quorum.model.desired import Cure, Desired, Replacement
 from kafka_quorum.model.identity import IdentityRecord, with_disk_lost, with_nodes, with_report, without_node
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import Claim, KubeNode, LostNode, Observed, Pod
+from kafka_quorum.model.memory import LostNode
+from kafka_quorum.model.observed import Claim, KubeNode, Observed, Pod
 from kafka_quorum.model.plan import Verdict
 from kafka_quorum.plan import safety
 

@@ -36,7 +36,8 @@ from kafka_quorum.model.actions import DeletePod, MarkPod, WriteRecord
 from kafka_quorum.model.desired import BootstrapMode, ControllerListener, Desired, FeatureLevel
 from kafka_quorum.model.identity import BootstrapPhase, with_disk_lost, with_report
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import DiskFound, Memory, Observed, Terminated, Waiting
+from kafka_quorum.model.memory import Memory
+from kafka_quorum.model.observed import DiskFound, Observed, Terminated, Waiting
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.plan.safety import may_change_voters, may_remove_leader
 

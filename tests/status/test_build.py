@@ -30,7 +30,7 @@ from kafka_quorum.model.desired import FeatureLevel
 from kafka_quorum.model.identity import FormerNode, with_nodes, without_node
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import Soak, StepCheck
+from kafka_quorum.model.memory import Soak, StepCheck
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.quorum import FeatureRange, FeatureStep, FinalizedFeature, NodeVersions
 from kafka_quorum.observe.objects import status_from

@@ -8,7 +8,8 @@ from tests.status.passes import done
 from kafka_quorum.api.features import METADATA
 from kafka_quorum.model.desired import Desired, FeatureLevel
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import Observed, Soak, StepCheck
+from kafka_quorum.model.memory import Soak, StepCheck
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import FeaturePlan, Plan
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.status.features_settled import features_settled

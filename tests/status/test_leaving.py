@@ -25,7 +25,8 @@ from kafka_quorum.model.desired import Cure, Desired, Replacement
 from kafka_quorum.model.identity import without_node
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import KubeNode, LostNode, Observed
+from kafka_quorum.model.memory import LostNode
+from kafka_quorum.model.observed import KubeNode, Observed
 from kafka_quorum.status.available import available
 from kafka_quorum.status.build import build, patch_of
 from kafka_quorum.status.degraded import degraded

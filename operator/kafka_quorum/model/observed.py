@@ -12,6 +12,7 @@ from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.memory import Memory, Soak, StepCheck
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer
 
 
@@ -203,36 +204,6 @@ class FeatureOperation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Soak:
-    """For how long everything has been well since the finalized levels last changed.
-
-    `epoch` is the finalized-features epoch of the leader. `healthy_s` are seconds looked at, in which every voter was
-    caught up and every controller showed these levels. `seen_at_s` is the last look's monotonic moment; None if it
-    could not tell, and in what was read back from the status.
-    """
-
-    epoch: int
-    healthy_s: float
-    seen_at_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepCheck:
-    """What the active controller answered to a step that it was only to validate. `words` are its own."""
-
-    allowed: bool
-    words: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Announced:
-    """What the leader said of steps that are held; it is asked again when that is old (monotonic seconds)."""
-
-    at_s: float
-    checks: tuple[tuple[FeatureStep, Knowable[StepCheck]], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedStatus:
     """The resource's status as it was read: our own earlier words, a copy of the identity, never the truth."""
 
@@ -243,55 +214,6 @@ class RecordedStatus:
     operation: Operation | None
     feature_operation: FeatureOperation | None = None
     soak: Soak | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VoterSetLook:
-    """The voter set that DescribeQuorum shows, and where the log ended when it was first seen in this epoch."""
-
-    voters: frozenset[ReplicaKey]
-    epoch: int
-    log_end_offset: int
-    committed: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LostNode:
-    """A replica on a Kubernetes node that is lost, as Kubernetes and the quorum agree, and for how long they have.
-
-    `for_s` are seconds looked at. `agreed_at_s` is when the last look agreed (monotonic); None if it could not tell.
-    """
-
-    key: ReplicaKey
-    kube_node: str
-    for_s: float
-    agreed_at_s: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
-    """What must be seen over several looks. Lost with the process, which costs a few looks and nothing else.
-
-    `caught_up_looks` counts consecutive looks per replica; `unknown_looks` those without an answer.
-    """
-
-    voter_set: VoterSetLook | None = None
-    committed_voters: frozenset[ReplicaKey] | None = None
-    caught_up_looks: tuple[tuple[ReplicaKey, int], ...] = ()
-    leader_now_ms: int = -1
-    leader: tuple[NodeID, int] | None = None
-    unknown_looks: int = 0
-    lost_nodes: tuple[LostNode, ...] = ()
-    soak: Soak | None = None
-    announced: Announced | None = None
-
-    def lost_for_s(self, key: ReplicaKey) -> float:
-        """For how long the node of this replica has been lost, in seconds looked at; 0 while it is not."""
-        return next((lost.for_s for lost in self.lost_nodes if lost.key == key), 0.0)
-
-    def looks(self, key: ReplicaKey) -> int:
-        """How many looks in a row this replica was caught up in."""
-        return dict(self.caught_up_looks).get(key, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,16 +26,15 @@ from kafka_quorum.model import names
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.memory import Memory, StepCheck
 from kafka_quorum.model.observed import (
     Claim,
     KubeNode,
-    Memory,
     Observed,
     Pod,
     PodRole,
     QuorumView,
     Revision,
-    StepCheck,
     SupportObject,
 )
 from kafka_quorum.model.quorum import (

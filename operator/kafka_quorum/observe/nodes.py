@@ -11,8 +11,9 @@ from typing import Final
 from kafka_quorum.model.identity import BootstrapPhase, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.memory import LostNode, Memory
 from kafka_quorum.model.nodes import node_of
-from kafka_quorum.model.observed import LostNode, Memory, Observed, PodRole
+from kafka_quorum.model.observed import Observed, PodRole
 
 GAP_COUNTS_S: Final = 15.0
 """At most so much of the time between two looks counts as looked at."""

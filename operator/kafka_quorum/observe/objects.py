@@ -9,6 +9,7 @@ from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model import names
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.memory import Soak
 from kafka_quorum.model.observed import (
     LOWER_FEATURE,
     RAISE_FEATURE,
@@ -24,7 +25,6 @@ from kafka_quorum.model.observed import (
     RecordedController,
     RecordedStatus,
     Running,
-    Soak,
     SupportObject,
     Terminated,
     Waiting,

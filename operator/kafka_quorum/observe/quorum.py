@@ -11,7 +11,8 @@ from typing import Final
 
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.observed import Memory, QuorumView, VoterSetLook
+from kafka_quorum.model.memory import Memory, VoterSetLook
+from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.quorum import QuorumAnswer, Replica
 
 FETCH_TIMEOUT_MS: Final = 2000
