@@ -16,7 +16,8 @@ from harness import nodes
 from harness.shell import items, kubectl
 from kafka_quorum.errors import KafkaError
 from kafka_quorum.model.ids import ClusterID, ReplicaKey
-from kafka_quorum.model.observed import Memory, QuorumView
+from kafka_quorum.model.memory import Memory
+from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.quorum import AddVoter, Endpoint, Listener, RemoveVoter
 from kafka_quorum.observe.quorum import FETCH_TIMEOUT_MS, view
 from kafka_quorum.wire.admin import KafkaControllers

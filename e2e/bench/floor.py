@@ -16,7 +16,7 @@ from harness.shell import Json, items, kubectl
 from kafka_quorum.errors import KafkaError
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.observed import Memory
+from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.quorum import Endpoint, QuorumAnswer
 from kafka_quorum.observe.quorum import FETCH_TIMEOUT_MS, leader_of, view
 from kafka_quorum.resources.properties import JAVA_SECURITY

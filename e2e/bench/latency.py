@@ -5,7 +5,7 @@ import time
 
 from kafka_quorum.kube.client import connect
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import Memory
+from kafka_quorum.model.memory import Memory
 from kafka_quorum.observe import gather
 from kafka_quorum.observe.quorum import FETCH_TIMEOUT_MS
 from kafka_quorum.settings import SystemClock
