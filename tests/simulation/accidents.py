@@ -3,8 +3,8 @@
 from functools import partial
 
 from tests.simulation.faults import DISK_LOSSES, MACHINE_LOSSES, Accident, Loss
-from tests.simulation.kubelet import Sandbox
 from tests.simulation.place import NAME, NAMESPACE
+from tests.simulation.sandbox import Sandbox
 from tests.simulation.world import World
 
 from kafka_quorum.kube.protocol import CLAIMS

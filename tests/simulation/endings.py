@@ -107,7 +107,7 @@ def _why_not_ready(world: World, checker: Checker) -> str:
         return "there is no leader"
     voters, wanted = leader.voters, int(body["spec"]["controllers"]["replicas"])
     exact = set(body["spec"]["controllers"].get("nodeIDs") or {key.node_id for key in voters})
-    running = {leader.known(process.key) for process in world.kraft.processes if not process.frozen}
+    running = {leader.known(process.key) for process in world.kraft.processes if world.kraft.is_up(process)}
     late = [str(key) for key in voters if not world.kraft.is_caught_up(leader, key, 5.0)]
     rows = (
         (len(voters) != wanted, f"there are {len(voters)} voters, {wanted} are wanted"),

@@ -133,7 +133,8 @@ class FeatureRules:
 
     def _who_cannot(self, leader: Process, step: FeatureStep) -> Iterator[str]:
         for process in self._running(leader):
-            if not supports(supported(process.release), step.name, step.level):
+            told = self._now_s - process.up_s > RECENT_S  # nobody hears of it before it is up
+            if told and not supports(supported(process.release), step.name, step.level):
                 yield f"{'broker' if process.broker else 'controller'} {process.meta.node_id}, {process.release},"
         for one in leader.disk.image.registered:
             if self._now_s - one.at_s > RECENT_S and not supports(one.supported, step.name, step.level):

@@ -43,7 +43,7 @@ def unreachable(endpoint: Endpoint, api: Api, why: str) -> KafkaUnreachable:
 def process_at(kraft: KraftModel, endpoint: Endpoint, api: Api) -> Process:
     """The process that answers there; KafkaUnreachable where none does."""
     process = kraft.at(endpoint.host, endpoint.port)
-    if process is None:
+    if process is None or kraft.now_s < process.up_s:
         raise unreachable(endpoint, api, "connection refused")
     if process.frozen or process.node in kraft.unseen:
         raise unreachable(endpoint, api, "the deadline passed")
@@ -112,7 +112,7 @@ class ModelControllers:
         if any(voter.node_id == request.voter.node_id for voter in leader.disk.voter_set):
             self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.duplicate_voter)
         newcomer = self._kraft.named(listener.host, listener.port)
-        if newcomer is None or newcomer.frozen or not self._kraft.connected(leader, newcomer):
+        if newcomer is None or not self._kraft.is_up(newcomer) or not self._kraft.finds(leader, newcomer):
             self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.request_timed_out)
         if not self._kraft.is_caught_up(leader, request.voter, CAUGHT_UP_WITHIN_S):
             self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.request_timed_out)

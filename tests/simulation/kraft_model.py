@@ -17,7 +17,6 @@ from tests.simulation.releases import Levels, defaults, supported, why_not
 
 from kafka_quorum.model.ids import ClusterID, NodeID, ReplicaKey
 
-FETCH_TIMEOUT_S: Final = 2.0
 ELECTION_S: Final = 1.0
 OBSERVER_FORGOTTEN_S: Final = 300.0
 CAUGHT_UP_WITHIN_S: Final = 3600.0
@@ -72,6 +71,7 @@ class KraftModel:
         if why := why_not(as_.release, disk.image.levels):
             raise CannotStartError(why)
         self._started += 1
+        now_s, pace = self._clock.elapsed_s, as_.pace
         process = Process(
             disk=disk,
             meta=disk.meta,
@@ -84,8 +84,12 @@ class KraftModel:
             static=frozenset(ReplicaKey(node_id=one, directory_id=None) for one in as_.static),
             broker=as_.broker,
             incarnation=f"process {self._started}",
-            started_s=self._clock.elapsed_s,
-            leaderless_since_s=self._clock.elapsed_s,
+            started_s=now_s,
+            up_s=now_s + pace.startup_s,
+            named_s=(now_s if as_.addressed_s is None else as_.addressed_s) + pace.dns_s,
+            records=pace.records,
+            fetch_timeout_s=as_.fetch_timeout_s,
+            leaderless_since_s=now_s + pace.startup_s,
         )
         disk.ran = True
         self.ever_ran.add(process.cluster_id)
@@ -123,11 +127,19 @@ class KraftModel:
         return max(leaders, key=lambda one: one.disk.epoch, default=None)
 
     def _running(self, cluster_id: ClusterID) -> list[Process]:
-        return [one for one in self.processes if one.cluster_id == cluster_id and not one.frozen]
+        return [one for one in self.processes if one.cluster_id == cluster_id and self.is_up(one)]
+
+    def is_up(self, process: Process) -> bool:
+        """Whether it has started, and does not stand still."""
+        return not process.frozen and process.up_s <= self._clock.elapsed_s
 
     def connected(self, one: Process, other: Process) -> bool:
         """Whether two processes reach each other."""
         return one.node == other.node or not {one.node, other.node} & self.cut
+
+    def finds(self, one: Process, other: Process) -> bool:
+        """Whether a process reaches another one by its name."""
+        return self.connected(one, other) and other.named_s <= self._clock.elapsed_s
 
     # One round
 
@@ -181,7 +193,7 @@ class KraftModel:
         for leader in ranked:  # one beyond a partition leads its side until it finds that no majority fetches
             if id(leader) in followed:
                 continue
-            side = [one for one in running if one is not leader and self.connected(one, leader)]
+            side = [one for one in running if one is not leader and self.finds(one, leader)]
             followers = [one for one in side if id(one) not in followed]
             followed.update(map(id, (leader, *followers)))
             self._round(leader, followers)
@@ -203,10 +215,12 @@ class KraftModel:
                 one.leaderless_since_s = now_s
             leader = one.leader
             if leader is not None and not self._follows(one, leader):
-                one.leader, one.leaderless_since_s = None, now_s
+                gone = leader not in self.processes or leader.frozen or not self.connected(one, leader)
+                until_s = one.fetched_s + one.fetch_timeout_s  # who hears that it leads no longer does not wait for it
+                one.leader, one.leaderless_since_s = None, max(now_s, until_s) if gone else now_s
 
     def _follows(self, one: Process, leader: Process) -> bool:
-        return leader in self.processes and not leader.frozen and leader.leads and self.connected(one, leader)
+        return leader in self.processes and self.is_up(leader) and leader.leads and self.finds(one, leader)
 
     def _is_removed(self, leader: Process) -> bool:
         """A leader that is no voter any more leads until that is committed, and no longer."""
@@ -216,7 +230,7 @@ class KraftModel:
         """Check-quorum: a majority has fetched within the timeout, or the leader is too young to know."""
         now_s = self._clock.elapsed_s
         voters = leader.voters
-        since_s = now_s - 1.5 * FETCH_TIMEOUT_S
+        since_s = now_s - 1.5 * leader.fetch_timeout_s
         if (
             leader.elected_s > since_s or len(voters) == 1
         ):  # of a single voter no leader waits to hear, not even another
@@ -243,7 +257,7 @@ class KraftModel:
     def _votes_for(self, voter: Process, candidate: Process) -> bool:
         if voter is candidate:
             return True
-        if not self.connected(voter, candidate):
+        if not self.finds(candidate, voter):
             return False
         best = (candidate.disk.last_epoch, candidate.disk.end) >= (voter.disk.last_epoch, voter.disk.end)
         return best and voter.leader is None and not voter.leads
@@ -275,7 +289,7 @@ class KraftModel:
         if follower.leads:
             follower.leads, follower.high_watermark = False, -1
         now_s = self._clock.elapsed_s
-        disk.epoch, follower.leader = source.epoch, leader
+        disk.epoch, follower.leader, follower.fetched_s = source.epoch, leader, now_s
         common = min(disk.end, source.end)
         while common and disk.log[common - 1].epoch != source.log[common - 1].epoch:
             common -= 1
@@ -288,7 +302,7 @@ class KraftModel:
         row.end, row.fetched_s, row.fetched_ms, row.end_at_last_fetch = disk.end, now_s, now_ms, source.end
         row.directory = follower.meta.directory_id
         if not follower.slow:
-            disk.log.extend(source.log[common:])
+            disk.log.extend(source.log[common : common + follower.records])
 
     def _advance(self, leader: Process) -> None:
         voters, own = leader.voters, leader.known(leader.key)

@@ -7,7 +7,6 @@ writes its intent, the checkpoint and `meta.properties` in steps of their own, a
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from tests.simulation.clock import SeededIds, VirtualClock
@@ -20,6 +19,7 @@ from tests.simulation.pod_words import (
     accepts,
     config_maps_of,
     env_of,
+    fetch_timeout_in,
     initial_voters,
     is_static_format,
     levels_in,
@@ -28,7 +28,9 @@ from tests.simulation.pod_words import (
     release_of,
     static_voters,
 )
-from tests.simulation.process import Process, Software
+from tests.simulation.process import Software
+from tests.simulation.sandbox import Sandbox
+from tests.simulation.startup import Paces, steady
 from tests.simulation.volumes import Volumes
 
 from kafka_quorum.kube.protocol import CONFIG_MAPS, PODS, Json
@@ -37,27 +39,6 @@ from kafka_quorum.model.names import KAFKA_CONTAINER, LABEL_NODE, LABEL_QUORUM, 
 
 BACK_OFF_S: Final = 4.0
 LISTENER: Final = "CONTROLLER"
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class Sandbox:
-    """One pod on its node. `stage` counts the small steps of the container that runs now."""
-
-    namespace: str
-    name: str
-    uid: str
-    quorum: str
-    claim_uid: str
-    address: str
-    node: str = ""
-    stage: int = 0
-    verified: bool = False
-    process: Process | None = None
-    retry_s: float = 0.0
-    said: Json | None = None
-    """The last termination of the container that runs or waits."""
-    done: bool = False
-    ending: bool = False
 
 
 class Kubelet:
@@ -78,6 +59,7 @@ class Kubelet:
         self._ids = SeededIds(77)
         self._addresses = 0
         self.sandboxes: dict[str, Sandbox] = {}
+        self.pace: Paces = steady
         self.bad_images: tuple[str, ...] = ("typo",)
         self.releases: dict[str, str] = {}
         """What images hold, where it is not what their tags say."""
@@ -103,7 +85,7 @@ class Kubelet:
     def restart_sandbox(self, sandbox: Sandbox) -> None:
         """The sandbox is killed and made anew: another address, init containers run again."""
         self.kill(sandbox)
-        sandbox.address = self._address()
+        sandbox.address, sandbox.addressed_s = self._address(), self._clock.elapsed_s
         sandbox.stage, sandbox.verified, sandbox.retry_s, sandbox.said = 0, False, 0.0, None
 
     def kill(self, sandbox: Sandbox) -> None:
@@ -179,6 +161,7 @@ class Kubelet:
             quorum=metadata["labels"][LABEL_QUORUM],
             claim_uid=claim_uid,
             address=self._address(),
+            addressed_s=self._clock.elapsed_s,
             node=pod["spec"]["nodeName"],
         )
         self.sandboxes[sandbox.uid] = sandbox
@@ -250,9 +233,13 @@ class Kubelet:
 
     def _static(self, pod: Json) -> frozenset[NodeID]:
         """The static voters in the configuration that a pod mounts."""
+        return static_voters(self._properties(pod))
+
+    def _properties(self, pod: Json) -> str:
+        """The properties in the configuration that a pod mounts."""
         namespace, node_id = pod["metadata"]["namespace"], int(pod["metadata"]["labels"][LABEL_NODE])
         maps = (self._kube.get(CONFIG_MAPS, namespace, name) for name in config_maps_of(pod))
-        return frozenset(voter for one in maps for voter in static_voters(properties_of(one, node_id)))
+        return "\n".join(properties_of(one, node_id) for one in maps)
 
     def _report(self, pod: Json, sandbox: Sandbox, env: dict[str, str], *, accepted: bool, said: str) -> None:
         sandbox.done = True
@@ -319,7 +306,11 @@ class Kubelet:
                 listener=LISTENER,
                 node=sandbox.node,
                 as_=Software(
-                    release=release_of(spec["containers"][0]["image"], self.releases), static=self._static(pod)
+                    release=release_of(spec["containers"][0]["image"], self.releases),
+                    static=self._static(pod),
+                    fetch_timeout_s=fetch_timeout_in(self._properties(pod)),
+                    pace=self.pace(),
+                    addressed_s=sandbox.addressed_s,
                 ),
             )
         except CannotStartError as error:

@@ -6,12 +6,14 @@ from itertools import pairwise
 from typing import Final
 
 from tests.simulation.disk import Disk
+from tests.simulation.process import FETCH_TIMEOUT_S
 from tests.simulation.releases import NEWEST, Levels, defaults, levels_of
 
 from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
 
 VOTERS_SETTING: Final = "controller.quorum.voters"
+FETCH_TIMEOUT: Final = "controller.quorum.fetch.timeout.ms"
 INITIAL: Final = "--initial-controllers"
 _FLAGS: Final = frozenset({INITIAL, "--no-initial-controllers", "--standalone"})
 
@@ -74,6 +76,15 @@ def static_voters(properties: str) -> frozenset[NodeID]:
         if name.strip() == VOTERS_SETTING:
             return frozenset(NodeID(int(entry.partition("@")[0])) for entry in value.split(",") if entry.strip())
     return frozenset()
+
+
+def fetch_timeout_in(properties: str) -> float:
+    """The fetch timeout in a properties file, in seconds; Kafka's default without that line."""
+    for line in properties.splitlines():
+        name, _, value = line.partition("=")
+        if name.strip() == FETCH_TIMEOUT:
+            return int(value) / 1000
+    return FETCH_TIMEOUT_S
 
 
 def config_maps_of(pod: Json) -> list[str]:

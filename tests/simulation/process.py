@@ -5,8 +5,12 @@ from typing import Final
 
 from tests.simulation.disk import NOTHING, Disk, Image, Meta
 from tests.simulation.releases import NEWEST, Levels
+from tests.simulation.startup import INSTANT, UNBOUNDED, Pace
 
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+
+FETCH_TIMEOUT_S: Final = 2.0
+"""Kafka's default of controller.quorum.fetch.timeout.ms."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,6 +34,10 @@ class Software:
     release: str = NEWEST
     static: frozenset[NodeID] = frozenset()
     broker: bool = False
+    fetch_timeout_s: float = FETCH_TIMEOUT_S
+    pace: Pace = INSTANT
+    addressed_s: float | None = None
+    """When its pod got its address; None for the moment of the start."""
 
 
 CONTROLLER: Final = Software()
@@ -54,6 +62,15 @@ class Process:
     broker: bool = False
     incarnation: str = ""
     started_s: float = 0.0
+    up_s: float = 0.0
+    """From when it listens, fetches and votes."""
+    named_s: float = 0.0
+    """From when the others find it by its name."""
+    records: int = UNBOUNDED
+    """How many records one fetch brings at most."""
+    fetch_timeout_s: float = FETCH_TIMEOUT_S
+    fetched_s: float = -1.0
+    """When it last fetched from a leader."""
     failed: str = ""
     """Why it ended by itself."""
     vetted: Levels = ()

@@ -24,6 +24,7 @@ from tests.simulation.kube_model import Written
 from tests.simulation.place import NAME, NAMESPACE
 from tests.simulation.scenes import Scenario, applies, condition, is_ready, spec_of
 from tests.simulation.slow import Slowness
+from tests.simulation.startup import drawn, steady
 from tests.simulation.weather import Hand, OwnClock, StormWire, Weather, Weathered
 from tests.simulation.world import World
 
@@ -44,12 +45,15 @@ class Storm:
     """One storm."""
 
     kind = "storm"
+    quiet_steps = QUIET_STEPS
+    """After so many steps without anything to do it has come to its end."""
 
     def __init__(self, seed: int, *, make: Make = real) -> None:
         """Draw the weather and the quorum that it comes over."""
         self._seed, self._make = seed, make
         self.draw = random.Random(seed)
         self.world = World()
+        self.world.kubelet.pace = drawn(seed)
         self.checker = Checker(self.world)
         self.checker.excused = self._excused
         self._weather = self._forecast()
@@ -155,6 +159,7 @@ class Storm:
         self._ready_steps = self._quiet_steps = 0
         self._wire.chance = 0.0
         heal(self.world)
+        self.world.kubelet.pace = steady
         for hand in self._hands:
             hand.life.unreached.clear()
             hand.slowness.end()
@@ -263,7 +268,7 @@ class Storm:
         if self._raging or self.world.pending:
             return False
         whole = self._ready_steps >= NOTICED_STEPS and self._quiet_steps >= NOTICED_STEPS
-        return whole or self._quiet_steps >= QUIET_STEPS
+        return whole or self._quiet_steps >= self.quiet_steps
 
     def _excused(self) -> bool:
         """Whether rules by knowledge may be broken: by two operators, by requests that come late, by one that slept."""

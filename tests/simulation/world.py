@@ -12,8 +12,9 @@ from tests.simulation.clock import VirtualClock
 from tests.simulation.happened import Happened
 from tests.simulation.kraft_model import KraftModel
 from tests.simulation.kube_model import KubeModel, claims_of
-from tests.simulation.kubelet import Kubelet, Sandbox
+from tests.simulation.kubelet import Kubelet
 from tests.simulation.machines import NAMES, Machines
+from tests.simulation.sandbox import Sandbox
 from tests.simulation.volumes import Volumes
 
 from kafka_quorum.kube.protocol import (
