@@ -58,7 +58,14 @@ Make = Callable[[KubeApi, Controllers, Clock, IdSource], Operator]
 
 def real(kube: KubeApi, controllers: Controllers, clock: Clock, ids: IdSource) -> Operator:
     """The operator's own reconcile code."""
-    return Reconciler(kube=kube, controllers=controllers, clock=clock, ids=ids, settings=Settings(holder="simulation"))
+    return Reconciler(
+        kube=kube,
+        controllers=controllers,
+        clock=clock,
+        ids=ids,
+        settings=Settings(holder="simulation"),
+        witness=kube.world.witness if isinstance(kube, KubeEdge) else None,
+    )
 
 
 def count(result: PassResult, actions: Counter[str], verdicts: Counter[str]) -> bool:
@@ -123,6 +130,7 @@ class Driver:
         self.checker = Checker(self.world)
         self._ids = SeededIds(1)
         self._wire = Wire(world=self.world, injection=fault if isinstance(fault, Injection) else None)
+        self.world.kubelet.pace = scenario.pace
         self._wire.hitches = Hitches(scenario.hitches, self.world)
         self.checker.misled = lambda: self._wire.misled
         self._turns = list(scenario.turns)
@@ -217,6 +225,7 @@ class Driver:
         except Exception as error:  # noqa: BLE001 - whatever escapes a pass is a fault of the operator, with its replay
             self.checker.fail("no fault of the operator", f"a pass ended in {error!r}")
             return
+        self.checker.planned(result.plan)
         if count(result, self._actions, self._verdicts):
             self._quiet_steps = 0
         self._due_s = now_s if result.again else self.world.clock.elapsed_s + result.requeue_s

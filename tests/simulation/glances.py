@@ -18,6 +18,7 @@ WINDOW_S: Final = 2.0
 """How old the last catch-up of a replica may be that a look takes for caught up."""
 RECENT_S: Final = LOOK_S + WINDOW_S
 """How old the operator's knowledge of who is caught up may be: a look, and the window of the look."""
+_REMEMBERED_S: Final = 10.0
 _WELL_S: Final = 5.0
 """A shorter hiccup lies between two looks: the time in which all is well goes on."""
 
@@ -57,7 +58,7 @@ class Glances:
             glance = self._glance(cluster_id)
             recent = self._recent.setdefault(cluster_id, deque())
             recent.append(glance)
-            while now_s - recent[0].at_s > LOOK_S:
+            while now_s - recent[0].at_s > _REMEMBERED_S:
                 recent.popleft()
             changed_at = done[-1].image.changed_at if done else -1
             if self._changed_at.get(cluster_id) != changed_at:
@@ -66,9 +67,11 @@ class Glances:
             elif glance.well:
                 self.well_s[cluster_id] += passed_s
 
-    def of(self, cluster_id: ClusterID) -> tuple[Glance, ...]:
+    def of(self, cluster_id: ClusterID, within_s: float = LOOK_S) -> tuple[Glance, ...]:
         """The last seconds, and now."""
-        return (*self._recent.get(cluster_id, ()), self._glance(cluster_id))
+        since_s = self._world.clock.elapsed_s - within_s
+        recent = (one for one in self._recent.get(cluster_id, ()) if one.at_s >= since_s)
+        return (*recent, self._glance(cluster_id))
 
     def _glance(self, cluster_id: ClusterID) -> Glance:
         kraft, now_s = self._world.kraft, self._world.clock.elapsed_s

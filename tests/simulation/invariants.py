@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
+from tests.simulation.committed_rules import DONE, CommittedRules
 from tests.simulation.feature_rules import FEATURES_BY_KNOWLEDGE, FeatureRules
 from tests.simulation.glances import Glances
 from tests.simulation.happened import (
@@ -43,6 +44,7 @@ BY_KNOWLEDGE: Final = FEATURES_BY_KNOWLEDGE | {
     "4",
     "5",
     "5, needless",
+    DONE,
     "given up",
     "2, removed by another",
 }
@@ -110,6 +112,9 @@ class Checker:
         self._rolls = RollRules(world, self._glances, self.fail)
         self._membership = MembershipRules(world, self._rolls, self.fail)
         self._features = FeatureRules(world, self._glances, self.fail)
+        self._committed = CommittedRules(world, self._glances, self.fail)
+        self.planned = self._committed.planned
+        world.witness = self._committed
         world.listeners.append(self.hear)
         world.lookers.append(self.look)
         world.kube.watchers.append(self._written)
@@ -320,6 +325,7 @@ class Checker:
         lineage.phase_started = lineage.phase_started or started
         retired = retired_in(record)
         self._membership.retired(retired - set(lineage.retired), {node["node_id"] for node in record.get("nodes", ())})
+        self._committed.retired(retired - set(lineage.retired), {node["node_id"] for node in record.get("nodes", ())})
         if forgotten := set(lineage.retired) - retired:
             self.fail("2", f"the record forgets that {', '.join(sorted(forgotten))} are retired")
         for directory in retired:

@@ -60,7 +60,7 @@ class ModelControllers:
     def versions(self, endpoint: Endpoint) -> NodeVersions:
         """What its release supports, and finalized levels once this node knows a high watermark."""
         process = self._process(endpoint, codec.API_VERSIONS)
-        image = process.committed
+        image = process.reported
         return NodeVersions(
             supported=supported(process.release), finalized=image.levels, finalized_epoch=image.changed_at
         )

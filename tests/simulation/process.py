@@ -64,6 +64,8 @@ class Process:
     started_s: float = 0.0
     up_s: float = 0.0
     """From when it listens, fetches and votes."""
+    told: Image | None = None
+    """What it reports instead of what it knows to be committed: its image is published late."""
     named_s: float = 0.0
     """From when the others find it by its name."""
     records: int = UNBOUNDED
@@ -117,6 +119,11 @@ class Process:
     def committed(self) -> Image:
         """What this process knows to be committed."""
         return self.disk.log[self.high_watermark - 1].image if self.high_watermark > 0 else NOTHING
+
+    @property
+    def reported(self) -> Image:
+        """What it reports of levels."""
+        return self.committed if self.told is None else self.told
 
     def row(self, key: ReplicaKey) -> Row:
         """What this leader knows of a replica."""

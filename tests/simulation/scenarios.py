@@ -32,6 +32,7 @@ from tests.simulation.scenes import (
     spec_of,
     tells,
 )
+from tests.simulation.time_scenarios import TIMES
 from tests.simulation.world import World
 
 from kafka_quorum.kube.protocol import Json
@@ -316,4 +317,4 @@ FURTHER: Final = (
     ),
 )
 
-ALL: Final = (*EXHAUSTIVE, *MEMBERSHIP, *FURTHER, *RELEASES)
+ALL: Final = (*EXHAUSTIVE, *MEMBERSHIP, *FURTHER, *RELEASES, *TIMES)

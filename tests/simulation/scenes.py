@@ -13,6 +13,7 @@ from tests.simulation.invariants import Checker
 from tests.simulation.kube_model import claims_of
 from tests.simulation.place import NAME, NAMESPACE
 from tests.simulation.slow import Hitch
+from tests.simulation.startup import Paces, steady
 from tests.simulation.world import World
 
 from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS, SERVICES, Json
@@ -46,6 +47,7 @@ class Scenario:
     spec: Json
     turns: tuple[Turn, ...] = ()
     hitches: tuple[Hitch, ...] = ()
+    pace: Paces = steady
     ends: str = "Ready"
     holds: Callable[[World], str] = anywhere
     exhaustive: bool = False

@@ -222,6 +222,7 @@ class Storm:
             self.checker.fail("no fault of the operator", f"a pass ended in {error!r}")
         else:
             result = task.result()
+            self.checker.planned(result.plan)
             if count(result, self._actions, self._verdicts):
                 self._quiet_steps = 0
             hand.due_s = now_s if result.again else now_s + result.requeue_s

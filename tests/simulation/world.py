@@ -5,7 +5,7 @@ happen, and when, is in `faults.py`.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tests.simulation.brokers import Brokers
 from tests.simulation.clock import VirtualClock
@@ -28,6 +28,9 @@ from kafka_quorum.kube.protocol import (
     ResourceType,
 )
 
+if TYPE_CHECKING:
+    from kafka_quorum.reconcile import Witness
+
 STEP_S: Final = 0.5
 _OWNED: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS)
 
@@ -48,6 +51,8 @@ class World:
         self.listeners: list[Callable[[Happened], None]] = []
         self.lookers: list[Callable[[], None]] = []
         """Called after every step, whoever makes it: also while a slow call of the operator waits."""
+        self.witness: Witness | None = None
+        """What an operator tells of its looks."""
         self._later: list[tuple[int, Callable[[], None]]] = []
 
     def step(self) -> None:
