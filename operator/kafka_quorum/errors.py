@@ -6,6 +6,8 @@ it as a "no". The planner never sees an exception; observing turns one into `Unk
 
 from enum import Enum
 
+from kafka_quorum.text import MESSAGE_MAX_CHARS, clean
+
 
 class Fault(Enum):
     """Whose fault an error is, as seen from the operator."""
@@ -19,7 +21,14 @@ class Fault(Enum):
 
 
 class OperatorError(Exception):
-    """Base of every error that this operator raises on purpose."""
+    """Base of every error that this operator raises on purpose.
+
+    Its text is one visible line of bounded length: it often quotes what a server answered.
+    """
+
+    def __init__(self, message: str) -> None:
+        """Say what happened, in one sentence."""
+        super().__init__(clean(message, max_chars=MESSAGE_MAX_CHARS))
 
 
 class NotActing(OperatorError):
@@ -113,4 +122,4 @@ class KafkaRefused(KafkaError):
         super().__init__(message, fault=fault, retry_safe=retry_safe, outcome_unknown=outcome_unknown)
         self.code = code
         self.name = name
-        self.server_message = server_message
+        self.server_message = clean(server_message, max_chars=MESSAGE_MAX_CHARS)

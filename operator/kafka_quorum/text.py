@@ -6,7 +6,7 @@ it is parsed into a value (the edge), and once more where it is written.
 """
 
 import re
-from typing import Final
+from typing import Any, Final
 
 NAME_MAX_CHARS: Final = 253
 """The longest name of a Kubernetes object, and longer than any name of Kafka's that this operator reads."""
@@ -57,6 +57,31 @@ def clean(text: str, *, max_chars: int) -> str:
     if len(line) <= max_chars and len(read) == len(text):
         return line
     return line[: max_chars - 1].rstrip() + _ELLIPSIS
+
+
+def cleaned(value: Any, *, max_chars: int) -> Any:  # noqa: ANN401 - any JSON
+    """JSON of an object's status with every text in it, keys included, as `clean` leaves it."""
+    if isinstance(value, str):
+        return clean(value, max_chars=max_chars)
+    if isinstance(value, dict):
+        keys = {key: clean(str(key), max_chars=NAME_MAX_CHARS) for key in value}
+        return {keys[key]: cleaned(inner, max_chars=max_chars) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [cleaned(inner, max_chars=max_chars) for inner in value]
+    return value
+
+
+def name(text: object) -> str:
+    """A name or an id that stands in somebody else's object: as it is, or so that it equals no real one.
+
+    A name is never cleaned into another's: one that cannot be shown begins with `?`, which no name of Kubernetes and no
+    id of Kafka's has.
+    """
+    if not isinstance(text, str):
+        return f"?{type(text).__name__}"
+    if not text or is_clean(text, max_chars=NAME_MAX_CHARS):
+        return text
+    return f"?{clean(text, max_chars=NAME_MAX_CHARS - 1)}"
 
 
 def _shown(character: str) -> str:

@@ -15,8 +15,8 @@ from kafka_quorum.kube.protocol import EVENTS, QUORUMS, Json, KubeApi
 from kafka_quorum.model import names
 from kafka_quorum.model.notice import Notice
 from kafka_quorum.settings import Clock, IdSource, Settings
+from kafka_quorum.text import MESSAGE_MAX_CHARS, clean
 
-_MESSAGE_MAX: Final = 1000
 _SERIES_S: Final = 600.0
 """A repetition within this time is counted on the first event; a later one is an event of its own."""
 _COUNTED_EVERY_S: Final = 10.0
@@ -107,7 +107,7 @@ class Events:
         body = {
             "count": series.count,
             "lastTimestamp": _second(self._clock.now()),
-            "message": notice.message[:_MESSAGE_MAX],
+            "message": clean(notice.message, max_chars=MESSAGE_MAX_CHARS),
         }
         await self._kube.patch(EVENTS, resource["metadata"]["namespace"], series.name, body)
 
@@ -130,7 +130,7 @@ class Events:
             "reportingComponent": names.FIELD_MANAGER,
             "reportingInstance": self._settings.holder[:128],
             "reason": notice.reason,
-            "message": notice.message[:_MESSAGE_MAX],
+            "message": clean(notice.message, max_chars=MESSAGE_MAX_CHARS),
             "type": "Warning" if notice.warning else "Normal",
             "involvedObject": {
                 "apiVersion": QUORUMS.api_version,

@@ -11,8 +11,13 @@ from enum import Enum
 from typing import Final
 
 from kafka_quorum.model.desired import BootstrapMode, FeatureLevel
-from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, parse_cluster_id, parse_directory_id
 from kafka_quorum.model.quorum import FinalizedFeature
+from kafka_quorum.parsing import INT32_MAX, quoted
+
+_NODES_MAX: Final = 256
+_FORMER_MAX: Final = 4096
+_LEVELS_MAX: Final = 64
 
 
 class BootstrapPhase(Enum):
@@ -119,6 +124,35 @@ class IdentityRecord:
         """Directory ids that may never run again: their disks were lost, or their controllers removed."""
         lost = (*(node.lost for node in self.nodes), *(each.lost for each in self.former))
         return frozenset(directory for directories in lost for directory in directories)
+
+
+def fault_of(record: IdentityRecord) -> str | None:
+    """What makes a record impossible, None where nothing does: an id that Kafka cannot have, or more than can be.
+
+    Everybody who may edit a ConfigMap, a claim or a status can write such text into a copy of the record.
+    """
+    nodes, former = record.nodes, record.former
+    if len(nodes) > _NODES_MAX or len(record.initial) > _NODES_MAX:
+        return f"it has {max(len(nodes), len(record.initial))} controllers, at most {_NODES_MAX} can be"
+    lost = [
+        directory for all_ in (*(node.lost for node in nodes), *(each.lost for each in former)) for directory in all_
+    ]
+    if len(former) > _FORMER_MAX or len(lost) > _FORMER_MAX or len(record.levels) > _LEVELS_MAX:
+        return f"it has more than {_FORMER_MAX} former controllers or disks, or more than {_LEVELS_MAX} levels"
+    ids = [*record.node_ids, *(key.node_id for key in record.initial), *(each.node_id for each in former)]
+    if len(set(record.node_ids)) != len(nodes):
+        return "it has a controller twice"
+    if wrong := [node_id for node_id in ids if not 0 <= node_id <= INT32_MAX]:
+        return f"it has the node id {quoted(wrong[0])}"
+    directories = [*(node.directory_id for node in nodes), *(key.directory_id for key in record.initial), *lost]
+    try:
+        parse_cluster_id(record.cluster_id)
+        for directory in directories:
+            if directory is not None:
+                parse_directory_id(directory)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def mint(

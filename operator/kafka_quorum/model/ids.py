@@ -9,6 +9,8 @@ import binascii
 from dataclasses import dataclass
 from typing import NewType
 
+from kafka_quorum.parsing import quoted
+
 NodeID = NewType("NodeID", int)
 ClusterID = NewType("ClusterID", str)
 DirectoryID = NewType("DirectoryID", str)
@@ -28,9 +30,9 @@ def uuid_to_bytes(text: str) -> bytes:
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
-        raise ValueError(f"{text!r} is not a Kafka UUID: 22 characters of base64url are expected") from error
+        raise ValueError(f"{quoted(text)} is not a Kafka UUID: 22 characters of base64url are expected") from error
     if len(raw) != _UUID_BYTES or uuid_from_bytes(raw) != text:
-        raise ValueError(f"{text!r} is not a Kafka UUID: 22 characters of base64url are expected")
+        raise ValueError(f"{quoted(text)} is not a Kafka UUID: 22 characters of base64url are expected")
     return raw
 
 

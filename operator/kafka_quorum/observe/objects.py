@@ -1,8 +1,8 @@
 """Kubernetes objects as the API server writes them → the few facts that decisions need. Pure."""
 
-import json
 from collections.abc import Iterable
 from datetime import datetime
+from ipaddress import ip_address
 from typing import Any, Final
 
 from kafka_quorum.kube.protocol import Json
@@ -30,22 +30,26 @@ from kafka_quorum.model.observed import (
     Waiting,
 )
 from kafka_quorum.model.quorum import FeatureStep
+from kafka_quorum.parsing import INT32_MAX, Malformed, json_object, number
 from kafka_quorum.resources.objects import facts_of
+from kafka_quorum.text import MESSAGE_MAX_CHARS, clean, cleaned, name
 
 _SUFFIXES: Final = {
     **{suffix: 1024 ** (power + 1) for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))},
     **{suffix: 1000 ** (power + 1) for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"))},
 }
+_REPORT_MAX_CHARS: Final = 4096
+"""As long as a termination message can be."""
 _FINISHED: Final = ("Succeeded", "Failed")
 
 
 def pod_from(item: Json) -> Pod | None:
     """A pod of ours; None for a pod that merely carries our quorum label."""
-    metadata, spec, status = item["metadata"], item.get("spec", {}), item.get("status", {})
-    labels, annotations = metadata.get("labels", {}), metadata.get("annotations", {})
+    metadata, spec, status = item["metadata"], item.get("spec") or {}, _status(item)
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     role = next((role for role in PodRole if role.value == labels.get(names.LABEL_ROLE)), None)
-    node_id = labels.get(names.LABEL_NODE, "")
-    if role is None or not node_id.isdecimal():
+    node_id = _number(labels.get(names.LABEL_NODE))
+    if role is None or node_id < 0:
         return None
     container = names.KAFKA_CONTAINER if role is PodRole.KAFKA else names.FORMAT_CONTAINER
     main = _status_of(status.get("containerStatuses"), container)
@@ -56,17 +60,17 @@ def pod_from(item: Json) -> Pod | None:
         uid=metadata["uid"],
         resource_version=metadata["resourceVersion"],
         role=role,
-        node_id=NodeID(int(node_id)),
+        node_id=NodeID(node_id),
         owner_uid=owner_uid(item),
         deleting="deletionTimestamp" in metadata,
         finished=status.get("phase") in _FINISHED,
         claim_name=_claim_name(spec),
-        claim_uid=annotations.get(names.CLAIM_UID, ""),
-        directory_id=DirectoryID(annotations[names.DIRECTORY_ID]) if annotations.get(names.DIRECTORY_ID) else None,
+        claim_uid=name(annotations.get(names.CLAIM_UID, "")),
+        directory_id=DirectoryID(name(directory)) if (directory := annotations.get(names.DIRECTORY_ID)) else None,
         mode=_mode(annotations.get(names.MODE)),
-        revision=annotations.get(names.REVISION, ""),
-        config_name=annotations.get(names.CONFIG, ""),
-        ip=status.get("podIP", ""),
+        revision=name(annotations.get(names.REVISION, "")),
+        config_name=name(annotations.get(names.CONFIG, "")),
+        ip=_address(status.get("podIP", "")),
         node_name=spec.get("nodeName", ""),
         scheduled=bool(spec.get("nodeName")),
         unschedulable=_unschedulable(status),
@@ -99,11 +103,11 @@ def claim_from(item: Json) -> Claim:
         owner_uid=owner_uid(item),
         deleting="deletionTimestamp" in metadata,
         lost=item.get("status", {}).get("phase") == "Lost",
-        cluster_id=annotations.get(names.CLUSTER_ID),
-        directory_id=annotations.get(names.DIRECTORY_ID),
-        phase=annotations.get(names.PHASE),
+        cluster_id=_id(annotations.get(names.CLUSTER_ID)),
+        directory_id=_id(annotations.get(names.DIRECTORY_ID)),
+        phase=_id(annotations.get(names.PHASE)),
         requested_bytes=quantity_bytes(size),
-        bound_to=annotations.get("volume.kubernetes.io/selected-node", ""),
+        bound_to=name(annotations.get("volume.kubernetes.io/selected-node", "")),
     )
 
 
@@ -123,11 +127,11 @@ def support_from(items: Iterable[Json]) -> tuple[SupportObject, ...]:
 
 def status_from(resource: Json) -> RecordedStatus:
     """The identity and the open operation in a resource's status; whatever is malformed there reads as absent."""
-    status = resource.get("status") or {}
-    bootstrap = status.get("bootstrap") or {}
+    status = _status(resource)
+    bootstrap = _object(status.get("bootstrap"))
     phase = next((phase for phase in BootstrapPhase if phase.value == bootstrap.get("phase")), None)
     return RecordedStatus(
-        cluster_id=status.get("clusterID") or None,
+        cluster_id=_id(status.get("clusterID") or None),
         phase=phase,
         initial=_controllers(bootstrap.get("initialControllers")),
         controllers=_controllers(status.get("controllers")),
@@ -157,24 +161,25 @@ def _controllers(rows: Any) -> tuple[RecordedController, ...]:  # noqa: ANN401 -
     return tuple(
         RecordedController(
             node_id=NodeID(row["nodeID"]),
-            directory_id=row.get("directoryID") or None,
-            claim_uid=row.get("claimUID") or None,
+            directory_id=_id(row.get("directoryID") or None),
+            claim_uid=_id(row.get("claimUID") or None),
         )
         for row in rows
-        if isinstance(row, dict) and isinstance(row.get("nodeID"), int)
+        if isinstance(row, dict) and type(row.get("nodeID")) is int and 0 <= row["nodeID"] <= INT32_MAX
     )
 
 
 def _operation(row: Any) -> Operation | None:  # noqa: ANN401 - whatever JSON the status holds
     if not isinstance(row, dict) or not row.get("id"):
         return None
-    node_id, _, directory = str(row.get("target", "")).partition("-")
-    if not node_id.isdecimal():
+    node_text, _, directory = str(row.get("target", "")).partition("-")
+    node_id = _number(node_text)
+    if node_id < 0:
         return None
     return Operation(
         id=str(row["id"]),
         type=str(row.get("type", "")),
-        target=ReplicaKey(node_id=NodeID(int(node_id)), directory_id=DirectoryID(directory) if directory else None),
+        target=ReplicaKey(node_id=NodeID(node_id), directory_id=DirectoryID(name(directory)) if directory else None),
         step=str(row.get("step", "")),
         holder=str(row.get("holder", "")),
         started_at=str(row.get("startedAt", "")),
@@ -185,12 +190,13 @@ def _operation(row: Any) -> Operation | None:  # noqa: ANN401 - whatever JSON th
 def _feature_operation(row: Any) -> FeatureOperation | None:  # noqa: ANN401 - whatever JSON the status holds
     if not isinstance(row, dict) or not row.get("id") or row.get("type") not in (RAISE_FEATURE, LOWER_FEATURE):
         return None
-    name, _, level = str(row.get("target", "")).partition("=")
-    if not name or not level.isdecimal():
+    feature, _, text = str(row.get("target", "")).partition("=")
+    level = _number(text)
+    if not feature or level < 0:
         return None
     return FeatureOperation(
         id=str(row["id"]),
-        step=FeatureStep(name=name, level=int(level), downgrade=row["type"] == LOWER_FEATURE),
+        step=FeatureStep(name=feature, level=level, downgrade=row["type"] == LOWER_FEATURE),
         holder=str(row.get("holder", "")),
         started_at=str(row.get("startedAt", "")),
     )
@@ -200,7 +206,7 @@ def _soak(row: Any) -> Soak | None:  # noqa: ANN401 - whatever JSON the status h
     if not isinstance(row, dict):
         return None
     epoch, seconds = row.get("finalizedEpoch"), row.get("seconds")
-    if not isinstance(epoch, int) or not isinstance(seconds, int) or seconds < 0:
+    if type(epoch) is not int or type(seconds) is not int or not 0 <= seconds <= INT32_MAX:
         return None
     return Soak(epoch=epoch, healthy_s=float(seconds))
 
@@ -264,24 +270,49 @@ def _last_report(row: Json | None) -> DiskReport | None:
 
 def _parse_report(text: str) -> DiskReport | None:
     try:
-        body = json.loads(text)
+        body = json_object(text, max_chars=_REPORT_MAX_CHARS)
         found = DiskFound(body["found"])
-        node = str(body["nodeID"])
+        node_id = _number(str(body["nodeID"]))
         return DiskReport(
             found=found,
-            cluster_id=body["clusterID"] or None,
-            node_id=int(node) if node.isdecimal() else None,
-            directory_id=body["directoryID"] or None,
+            cluster_id=_id(body["clusterID"] or None),
+            node_id=node_id if node_id >= 0 else None,
+            directory_id=_id(body["directoryID"] or None),
             accepted=body["accepted"] is True,
-            message=str(body["message"]),
+            message=clean(str(body["message"]), max_chars=MESSAGE_MAX_CHARS),
         )
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def _number(text: str | None) -> int:
+def _number(text: object) -> int:
     """A number that we wrote; -1 where somebody else made the object."""
-    return int(text) if text is not None and text.isdecimal() else -1
+    try:
+        return number(text)
+    except Malformed:
+        return -1
+
+
+def _id(text: object) -> str | None:
+    """An id that we wrote; one that cannot be one is kept so that it equals none, for it is a difference."""
+    return None if text is None else name(text)
+
+
+def _status(item: Json) -> Json:
+    """An object's status. Its texts are those of kubelets, and through them of whoever chose the image: cleaned."""
+    return _object(cleaned(item.get("status"), max_chars=_REPORT_MAX_CHARS))
+
+
+def _object(value: object) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _address(text: object) -> str:
+    """A pod's address; empty where it is none, so that nothing is sent there."""
+    try:
+        return str(ip_address(text)) if isinstance(text, str) else ""
+    except ValueError:
+        return ""
 
 
 def _generation(name: str, annotation: str | None) -> int:

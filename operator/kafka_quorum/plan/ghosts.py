@@ -23,7 +23,7 @@ from kafka_quorum.plan.voters import leader_endpoint
 
 UNREGISTER_SINCE: Final = 33
 """4.4-IV2, the metadata.version from which a controller can be unregistered (measured, tests/live/test_ghosts.py)."""
-_NAMED: Final = re.compile(r"[Cc]ontroller (\d+) only supports")
+_NAMED: Final = re.compile(r"[Cc]ontroller ([0-9]{1,10}) only supports")
 
 
 def ghosts(desired: Desired, observed: Observed, record: IdentityRecord, *, in_the_way: bool) -> Part:

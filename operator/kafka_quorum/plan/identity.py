@@ -19,6 +19,7 @@ from kafka_quorum.model.identity import (
     FormerNode,
     IdentityRecord,
     NodeIdentity,
+    fault_of,
     with_retired,
 )
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
@@ -214,6 +215,8 @@ def _rebuilt(desired: Desired, observed: Observed) -> IdentityRecord | str:
         resource_version="",
         former=tuple(each for each in _rebuilt_former(observed) if each.node_id not in ids),
     )
+    if (fault := fault_of(record)) is not None:
+        return f"its copies do not make a record ({fault}): restore the ConfigMap from a backup"
     return _first_disks_retired(_forced_start(record)) if started else record
 
 

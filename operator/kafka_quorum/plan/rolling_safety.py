@@ -21,6 +21,7 @@ from kafka_quorum.plan.safety import CAUGHT_UP_LOOKS
 from kafka_quorum.plan.verdict import no, unless, yes
 
 _PAIR: Final = 2
+_DIGITS_MAX: Final = 9
 LEAST_SOAK_S: Final = 1.0
 """Of a soak of no time: a controller of 3.9 tells of the lowest levels for a moment before it has read its own."""
 STATIC_TO_DYNAMIC_SINCE: Final = (4, 1, 0)
@@ -323,4 +324,5 @@ def _ignores_static(observed: Observed, node_id: NodeID) -> bool:
 
 def release_numbers(text: str) -> tuple[int, ...]:
     """A release as numbers that can be compared: `4.1.2` is (4, 1, 2)."""
-    return tuple(int(part) for part in text.split(".") if part.isdigit())
+    parts = (part for part in text.split(".", maxsplit=4) if part.isascii() and part.isdigit())
+    return tuple(int(part) for part in parts if len(part) <= _DIGITS_MAX)

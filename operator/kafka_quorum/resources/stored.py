@@ -4,17 +4,19 @@ Reading is strict: a record that cannot be understood is not an empty one (rule 
 """
 
 import json
-from typing import Any, Final
+from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
 from kafka_quorum.model import names
 from kafka_quorum.model.desired import Desired, Runtime
-from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.identity import IdentityRecord, fault_of
 from kafka_quorum.model.names import record_name
 from kafka_quorum.model.observed import Revision
+from kafka_quorum.parsing import Malformed, json_object, quoted
 from kafka_quorum.resources.meta import Json, labels
 from kafka_quorum.resources.objects import volume_owner
+from kafka_quorum.text import WORDS_MAX_CHARS, clean
 
 _SCHEMA: Final = 1
 _KEY: Final = "record.json"
@@ -50,18 +52,24 @@ def record_from(item: Json) -> IdentityRecord:
     """The record in a ConfigMap; `Unreadable` if it is not one of ours, or of a later version of this operator."""
     where = f"ConfigMap {item['metadata']['name']}"
     try:
-        body: dict[str, Any] = json.loads(item.get("data", {})[_KEY])
+        body = json_object((item.get("data") or {})[_KEY])
         version = body.pop("schemaVersion")
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
+    except KeyError as error:
         raise Unreadable(f"{where} holds no identity record ({error!r}): restore it from a backup") from error
+    except Malformed as error:
+        raise Unreadable(f"{where} holds no identity record: {error}; restore it from a backup") from error
     if version != _SCHEMA:
-        raise Unreadable(f"{where} has schema version {version}: run the operator version that wrote it")
+        raise Unreadable(f"{where} has schema version {quoted(version)}: run the operator version that wrote it")
     try:
-        return _RECORD.validate_python({**body, "resource_version": item["metadata"]["resourceVersion"]}, strict=False)
+        stored = {**body, "resource_version": item["metadata"]["resourceVersion"]}
+        record = _RECORD.validate_python(stored, strict=False)
     except ValidationError as error:
         raise Unreadable(
             f"{where} cannot be understood ({error.error_count()} faults): restore it from a backup"
         ) from error
+    if (fault := fault_of(record)) is not None:
+        raise Unreadable(f"{where} cannot be understood: {fault}; restore it from a backup")
+    return record
 
 
 def revision_object(
@@ -94,17 +102,25 @@ def revision_from(item: Json) -> tuple[Revision, Json]:
     """A revision and the spec that it came from; `Unreadable` if a later version of this operator wrote it."""
     name = item["metadata"]["name"]
     try:
-        data = item["data"]
-        if data["schemaVersion"] != _SCHEMA:
-            raise Unreadable(f"ControllerRevision {name} has schema version {data['schemaVersion']}")
-        revision = Revision(
-            name=name,
-            number=item["revision"],
-            image=data["image"],
-            inputs_hash=item["metadata"]["annotations"][names.INPUTS_HASH],
-            runtime=_RUNTIME.validate_python(data["runtime"]),
-        )
-        spec = dict(data["spec"])
-    except (KeyError, TypeError, ValidationError) as error:
-        raise Unreadable(f"ControllerRevision {name} cannot be understood: {error!r}") from error
-    return revision, spec
+        version = item["data"]["schemaVersion"]
+        found = _revision(item) if version == _SCHEMA else None
+    except (KeyError, TypeError, ValueError) as error:
+        why = clean(repr(error), max_chars=WORDS_MAX_CHARS)
+        raise Unreadable(f"ControllerRevision {name} cannot be understood: {why}") from error
+    if found is None:
+        raise Unreadable(f"ControllerRevision {name} has schema version {quoted(version)}")
+    return found
+
+
+def _revision(item: Json) -> tuple[Revision, Json]:
+    data: Json = item["data"]
+    revision = Revision(
+        name=item["metadata"]["name"],
+        number=int(item["revision"]),
+        image=str(data["image"]),
+        inputs_hash=item["metadata"]["annotations"][names.INPUTS_HASH],
+        runtime=_RUNTIME.validate_python(data["runtime"]),
+    )
+    for template in (revision.runtime.template_metadata, revision.runtime.template_spec):
+        json_object(template)  # pods are made from it: what cannot be read is found here
+    return revision, dict(data["spec"])

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 from kafka_quorum.status.finding import Finding
+from kafka_quorum.text import clean
 
 Json: TypeAlias = dict[str, Any]
-_MESSAGE_MAX: Final = 2000
+_MESSAGE_MAX_CHARS: Final = 2000
 
 
 def merged(old: Iterable[Json], findings: Iterable[Finding], *, generation: int, now: str) -> list[Json]:
@@ -21,11 +22,7 @@ def _one(old: Json, finding: Finding, generation: int, now: str) -> Json:
         "type": finding.type,
         "status": finding.truth.value,
         "reason": finding.reason,
-        "message": _shortened(finding.message),
+        "message": clean(finding.message, max_chars=_MESSAGE_MAX_CHARS),
         "observedGeneration": generation,
         "lastTransitionTime": old.get("lastTransitionTime", now) if unchanged else now,
     }
-
-
-def _shortened(message: str) -> str:
-    return message if len(message) <= _MESSAGE_MAX else f"{message[: _MESSAGE_MAX - 1]}…"

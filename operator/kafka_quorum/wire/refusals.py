@@ -13,6 +13,7 @@ from kio.schema.errors import ErrorCode
 
 from kafka_quorum.errors import Fault, KafkaRefused
 from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.text import MESSAGE_MAX_CHARS, clean
 from kafka_quorum.wire.codec import Api, Effect, error_name
 
 
@@ -78,7 +79,11 @@ def judge(api: Api, code: ErrorCode) -> Judgement:
 
 def refused(endpoint: Endpoint, api: Api, code: ErrorCode, server_message: str | None) -> KafkaRefused:
     """The error to raise for an answer that carries a code other than zero."""
-    judgement, name, words = judge(api, code), error_name(code), (server_message or "").strip()
+    judgement, name, words = (
+        judge(api, code),
+        error_name(code),
+        clean(server_message or "", max_chars=MESSAGE_MAX_CHARS),
+    )
     said = f": {words}" if words else ", without a word of explanation"
     return KafkaRefused(
         f"{api.name} was refused by controller {endpoint} with {name}{said}",
