@@ -2,37 +2,19 @@
 
 import asyncio
 import importlib.util
-import json
 import logging
 import sys
-from datetime import UTC, datetime
 
 from kafka_quorum.handlers import run
+from kafka_quorum.logs import JsonFormatter, TextFormatter
 from kafka_quorum.observations.sinks import recorder
 from kafka_quorum.settings import Settings, SettingsError, SystemClock, from_environment
-
-
-class _JsonFormatter(logging.Formatter):
-    """One JSON object a line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Time, level, logger, message, and the traceback where there is one."""
-        row = {
-            "time": datetime.fromtimestamp(record.created, tz=UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname,
-            "logger": record.name,
-            "message": record.getMessage(),
-        }
-        if record.exc_info:
-            row["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(row)
 
 
 def configure_logs(settings: Settings) -> None:
     """Everything to standard error, one line a record."""
     handler = logging.StreamHandler()
-    text = logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
-    handler.setFormatter(_JsonFormatter() if settings.log_format == "json" else text)
+    handler.setFormatter(JsonFormatter() if settings.log_format == "json" else TextFormatter())
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
     for noisy in ("asyncio", "aiohttp", "kopf.activities", "kopf._core", "kopf._cogs"):
         logging.getLogger(noisy).setLevel(logging.WARNING)

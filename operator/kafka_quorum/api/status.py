@@ -187,6 +187,10 @@ class KafkaQuorumStatus(Model):
     stale_replicas: list[StaleReplicaStatus] | None = Field(
         default=None, description="Replicas that the quorum lists and no disk here has.", json_schema_extra=_ATOMIC
     )
+    left_out: dict[str, int] | None = Field(
+        default=None,
+        description="By the name of a list here that is longer than 100: how many of its entries are not shown.",
+    )
     soak: SoakStatus | None = Field(
         default=None, description="How far the soak of the present levels got, while another step waits for it."
     )

@@ -175,7 +175,7 @@ def _path(resource: ResourceType, namespace: str, name: str = "") -> str:
 def _answer(what: str, data: bytes) -> Json:
     try:
         answer: Json = json.loads(data)
-    except ValueError as error:  # a proxy's page, say: nobody knows what became of the request
+    except (ValueError, RecursionError) as error:  # a proxy's page, say: nobody knows what became of the request
         raise KubeUnavailable(f"{what}: the answer is no JSON: {data[:200]!r}") from error
     return answer
 
@@ -209,5 +209,5 @@ def _said(data: bytes) -> _Said:
         causes = (body.get("details") or {}).get("causes") or []
         held_by = " ".join(str(row.get("message", "")) for row in causes if row.get("reason") == _BUDGET)
         return _Said(reason=str(body.get("reason", "")), message=str(body.get("message", "")), held_by=held_by)
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         return _Said(message=data[:200].decode(errors="replace"))

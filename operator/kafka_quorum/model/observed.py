@@ -230,21 +230,20 @@ class QuorumView:
     """Monotonic seconds of the operator's clock: only for the age of the look."""
     static: bool = False
     """At kraft.version 0 voters have no directory ids: the keys are those that the record has for their node ids."""
+    voters: frozenset[ReplicaKey] = field(init=False, repr=False, compare=False)
+    """The current voter set."""
+    observers: frozenset[ReplicaKey] = field(init=False, repr=False, compare=False)
+    """Replicas that fetch, or once fetched, without a vote: every broker of a cluster is one."""
+
+    def __post_init__(self) -> None:
+        """Gather both sets once: guards ask for them for every controller."""
+        object.__setattr__(self, "voters", frozenset(replica.key for replica in self.answer.voters))
+        object.__setattr__(self, "observers", frozenset(replica.key for replica in self.answer.observers))
 
     @property
     def changing(self) -> bool:
         """Whether the current voter set is another than the last one known to be committed."""
         return self.committed_voters != self.voters
-
-    @property
-    def voters(self) -> frozenset[ReplicaKey]:
-        """The current voter set."""
-        return frozenset(replica.key for replica in self.answer.voters)
-
-    @property
-    def observers(self) -> frozenset[ReplicaKey]:
-        """Replicas that fetch, or once fetched, without a vote."""
-        return frozenset(replica.key for replica in self.answer.observers)
 
     def voter_of(self, node_id: NodeID) -> ReplicaKey | None:
         """The voter with this node id, on whatever disk."""

@@ -53,8 +53,9 @@ def _recent(answer: QuorumAnswer, rows: Iterable[Replica], within_ms: int, stamp
     A stamp from the future is as good as an old one: the leader's clock was set back since, and nothing fetched.
     """
     now_ms = _leader_now_ms(answer)
+    leaders = frozenset(row.key for row in answer.voters if row.key.node_id == answer.leader_id)
     for row in rows:
-        leads = row.key.node_id == answer.leader_id and row in answer.voters
+        leads = row.key in leaders
         recent = now_ms >= 0 and stamp(row) >= 0 and abs(now_ms - stamp(row)) <= within_ms
         if leads or recent:
             yield row.key
@@ -134,8 +135,8 @@ def _counted(
     """Looks in a row; two looks at the same moment of the leader's clock are one look."""
     same = _same_leader(answer, memory)
     moved = not same or _leader_now_ms(answer) > memory.leader_now_ms
-    step = 1 if moved else 0
-    return tuple((key, max(1, (memory.looks(key) if same else 0) + step)) for key in sorted(caught_up, key=str))
+    step, before = 1 if moved else 0, dict(memory.caught_up_looks) if same else {}
+    return tuple((key, max(1, before.get(key, 0) + step)) for key in sorted(caught_up, key=str))
 
 
 def standing(memory: Memory, stopped: Iterable[NodeID]) -> Memory:

@@ -12,6 +12,7 @@ from kafka_quorum.model.names import LABEL_QUORUM, LABEL_ROLE, advertised, claim
 from kafka_quorum.model.nodes import is_foreign, revision_of, stale_voters
 from kafka_quorum.model.observed import Observed, PodRole, QuorumView
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity
+from kafka_quorum.model.quorum import FeatureRange, NodeVersions
 from kafka_quorum.status.available import available
 from kafka_quorum.status.degraded import degraded
 from kafka_quorum.status.features_settled import features_settled
@@ -21,13 +22,18 @@ from kafka_quorum.status.odd_voters import odd_voter_count
 from kafka_quorum.status.progressing import progressing
 from kafka_quorum.status.ready import ready
 from kafka_quorum.status.spec_accepted import spec_accepted
+from kafka_quorum.text import cleaned
 
 Json: TypeAlias = dict[str, Any]
 
 _SOAK_STEP_S: Final = 5
+_ROWS_MAX: Final = 100
+"""Of a list whose length others decide."""
+_TEXT_MAX_CHARS: Final = 2000
 CONDITIONS: Final = (ready, available, progressing, degraded, features_settled, spec_accepted, odd_voter_count)
 _IDENTITY: Final = ("replicas", "clusterID", "appliedRevision", "bootstrap", "controllers")
 """The fields that carry a copy of the identity, or follow from it."""
+_BOUNDED: Final = ("features", "staleReplicas", "waits")
 
 
 def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
@@ -52,7 +58,15 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     status["waits"] = _waits(done, old.get("waits") or (), now)
     if (operation := old.get("operation")) is not None:
         status["operation"] = operation | {"waitingFor": _waiting_for(done)}
-    return status
+    shown: Json = cleaned(_shortened(status), max_chars=_TEXT_MAX_CHARS)
+    return shown
+
+
+def _shortened(status: Json) -> Json:
+    """The status with at most `_ROWS_MAX` rows in each list, and how many were left out of which."""
+    left_out = {name: len(status[name]) - _ROWS_MAX for name in _BOUNDED if len(status.get(name) or ()) > _ROWS_MAX}
+    cut = {name: status[name][:_ROWS_MAX] for name in left_out}
+    return status | cut | ({"leftOut": left_out} if left_out else {})
 
 
 def _own(done: Pass) -> Pass:
@@ -179,9 +193,9 @@ def _features(done: Pass, old: Json) -> Json:
     if not answers or not finalized:
         return {key: old[key] for key in ("features", "metadataVersion") if key in old}
     rows = []
-    for name in sorted({feature.name for answer in answers for feature in answer.supported}):
-        ranges = [feature for answer in answers for feature in answer.supported if feature.name == name]
-        planned = next((feature for feature in done.plan.features if feature.name == name), None)
+    plans = {feature.name: feature for feature in reversed(done.plan.features)}
+    for name, ranges in sorted(_supported(answers).items()):
+        planned = plans.get(name)
         row = {
             "name": name,
             "finalized": finalized.get(name, 0),
@@ -196,6 +210,15 @@ def _features(done: Pass, old: Json) -> Json:
         return {"features": rows}
     known = metadata_version_name(level)
     return {"features": rows, "metadataVersion": f"{known} ({level})" if known else str(level)}
+
+
+def _supported(answers: Iterable[NodeVersions]) -> dict[str, list[FeatureRange]]:
+    """Every node's range of each feature, by its name."""
+    found: dict[str, list[FeatureRange]] = {}
+    for answer in answers:
+        for feature in answer.supported:
+            found.setdefault(feature.name, []).append(feature)
+    return found
 
 
 def _waits(done: Pass, old: Iterable[Json], now: str) -> list[Json]:

@@ -22,7 +22,12 @@ def _one(old: Json, finding: Finding, generation: int, now: str) -> Json:
         "type": finding.type,
         "status": finding.truth.value,
         "reason": finding.reason,
-        "message": clean(finding.message, max_chars=_MESSAGE_MAX_CHARS),
+        "message": shortened(finding.message),
         "observedGeneration": generation,
         "lastTransitionTime": old.get("lastTransitionTime", now) if unchanged else now,
     }
+
+
+def shortened(message: str) -> str:
+    """A message as it may stand in the status: one visible line of bounded length."""
+    return clean(message, max_chars=_MESSAGE_MAX_CHARS)
