@@ -1,8 +1,10 @@
 # The operator's image. One file for both worlds:
 #   with a network:    docker build -t kafka-quorum-operator .
 #   without:           python3 e2e/testbed operator-image   (wheels in the build context, BASE made from Debian packages)
-# The installed packages are those of requirements.lock, checked by hash either way.
-ARG BASE=python:3.11-slim
+# The installed packages are those of requirements.lock, checked by hash either way. The base is named by its digest: the
+# index (amd64, arm64 and others) of Python 3.11.16 on Debian 12, as the record of Docker's official images has it
+# (docker-library/repo-info, repos/python/remote/3.11-slim-bookworm.md). A newer one: `--build-arg BASE=NAME@sha256:…`.
+ARG BASE=python:3.11-slim-bookworm@sha256:0bee7276f83efd4a1ee05bbbf4281d95ed28e079220a9457f25a93e3f1e3c31b
 
 FROM ${BASE} AS packages
 # `wheels*` may match nothing: a COPY is valid as long as one of its sources is there.
@@ -12,6 +14,9 @@ RUN if ls /wheels/*.whl > /dev/null 2>&1; then offline="--no-index --find-links 
       $offline -r /wheels/requirements.lock \
  && find /packages -type d -name tests -prune -exec rm -r {} +
 COPY operator/kafka_quorum /packages/kafka_quorum
+COPY LICENSE licenses.py /licenses/
+# Every package brings its licence, or the build fails.
+RUN python /licenses/licenses.py /packages /licenses/LICENSE
 RUN python -m compileall -q /packages/kafka_quorum
 
 FROM ${BASE}

@@ -26,7 +26,7 @@ help: ## list the targets
 
 # --- set-up ----------------------------------------------------------------------------------------------------------
 
-SETUP_KEY = $(shell { cat requirements-dev.lock pyproject.toml; echo $(UV_VERSION); $(PYTHON) -V; pwd; } | sha256sum)
+SETUP_KEY = $(shell { cat requirements-dev.lock requirements-uv.lock pyproject.toml; $(PYTHON) -V; pwd; } | sha256sum)
 
 .PHONY: setup
 setup: ## make .venv with the locked packages; nothing if it is up to date
@@ -36,7 +36,7 @@ setup: ## make .venv with the locked packages; nothing if it is up to date
 	rm -f .venv/.stamp; \
 	$(PYTHON) e2e/testbed venv-packages; \
 	[ -x $(VENV)/python ] && $(VENV)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear .venv; \
-	$(VENV)/python -m pip install -q --disable-pip-version-check "uv==$(UV_VERSION)"; \
+	$(VENV)/python -m pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements-uv.lock; \
 	$(VENV)/uv pip install -q --python $(VENV)/python --require-hashes -r requirements-dev.lock; \
 	$(VENV)/uv pip install -q --python $(VENV)/python --no-deps -e .; \
 	echo "$(SETUP_KEY)" > .venv/.stamp
@@ -54,7 +54,11 @@ testbed: setup ## a Kubernetes cluster with Kafka's and the operator's image on 
 	@$(TESTBED) helm-binary > /dev/null
 
 .PHONY: lock
-lock: setup ## resolve the dependencies anew into both requirement locks
+lock: setup ## resolve the dependencies anew into the requirement locks, uv of UV_VERSION among them
+	{ echo "# uv, which installs everything else, by hash. Made by \`make lock\` from UV_VERSION of the Makefile."; \
+	  echo "uv==$(UV_VERSION)" | $(VENV)/uv pip compile -q - --generate-hashes --no-emit-index-url --no-header \
+	    --no-annotate --python-version 3.11 --universal; } > requirements-uv.lock.new
+	mv requirements-uv.lock.new requirements-uv.lock
 	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --extra observations --generate-hashes --no-emit-index-url \
 	  --python-version 3.11 --universal -o requirements.lock
 	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --extra observations --extra history --group dev \

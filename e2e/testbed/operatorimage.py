@@ -1,11 +1,12 @@
 """The operator's own image, from the project's one Dockerfile.
 
-On a machine with a registry `docker build .` makes it from python:3.11-slim, with pip in the build. Where a build has
-no network, the wheels that requirements.lock names travel in the build context. pip checks the lock's hashes on the
-host and again in the build, so both ways end in the same files.
+On a machine with a registry `docker build .` makes it from the base that the Dockerfile names, with pip in the
+build. Where a build has no network, the wheels that requirements.lock names travel in the build context. pip checks the
+lock's hashes on the host and again in the build, so both ways end in the same files.
 """
 
 import os
+import re
 import shutil
 import sys
 from importlib.util import find_spec
@@ -22,23 +23,32 @@ REPOSITORY = "kafka-quorum-operator"
 _LOCK = PROJECT / "requirements.lock"
 _CODE = PROJECT / "operator" / "kafka_quorum"
 _DOCKERFILE = PROJECT / "Dockerfile"
+_LICENSES = (PROJECT / "LICENSE", PROJECT / "licenses.py")
 
 
 def ensure(engine: Engine) -> list[str]:
     """Build what is missing; returns the tags: one that follows the content, and `:dev` for people."""
     base = baseimages.ensure_python(engine)
-    key = content_key(base, _DOCKERFILE, _LOCK, _CODE)
+    key = content_key(base, _DOCKERFILE, _LOCK, _CODE, *_LICENSES)
     tags = [f"{REPOSITORY}:dev-{key}", f"{REPOSITORY}:dev"]
     ensure_image(engine, tags, key, lambda context: _fill(engine.paths, context))
     return tags
 
 
 def _fill(paths: Paths, context: Path) -> None:
-    dockerfile = _DOCKERFILE.read_text().replace("ARG BASE=python:3.11-slim", f"ARG BASE={baseimages.PYTHON_IMAGE}")
-    (context / "Dockerfile").write_text(dockerfile)
-    shutil.copy(_LOCK, context / "requirements.lock")
+    (context / "Dockerfile").write_text(on_base(_DOCKERFILE.read_text(), baseimages.PYTHON_IMAGE))
+    for path in (_LOCK, *_LICENSES):
+        shutil.copy(path, context / path.name)
     shutil.copytree(_CODE, context / "operator" / "kafka_quorum", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ensure_wheels(paths), context / "wheels")
+
+
+def on_base(dockerfile: str, image: str) -> str:
+    """The same Dockerfile on another base image."""
+    changed, count = re.subn(r"^ARG BASE=.*$", f"ARG BASE={image}", dockerfile, flags=re.MULTILINE)
+    if count != 1:
+        raise TestbedError(f"the Dockerfile names its base {count} times, not once: ARG BASE=…")
+    return changed
 
 
 def ensure_wheels(paths: Paths) -> Path:

@@ -107,3 +107,13 @@ def test_asking_is_not_doing() -> None:
     assert process.succeeds(["true"])
     assert not process.succeeds(["false"])
     assert not process.succeeds(["no-such-command"])
+
+
+def test_the_operators_dockerfile_is_put_on_the_local_base() -> None:
+    """Whatever base the Dockerfile names is replaced, once; a Dockerfile without one is an error."""
+    dockerfile = operatorimage._DOCKERFILE.read_text()
+    local = operatorimage.on_base(dockerfile, "testbed/python:3.11")
+    assert "ARG BASE=testbed/python:3.11\n" in local
+    assert "sha256" not in local.split("FROM")[0].split("ARG BASE")[1]
+    with pytest.raises(process.TestbedError, match="names its base 0 times"):
+        operatorimage.on_base("FROM scratch\n", "testbed/python:3.11")
