@@ -33,12 +33,18 @@ _TEXT_MAX_CHARS: Final = 2000
 CONDITIONS: Final = (ready, available, progressing, degraded, features_settled, spec_accepted, odd_voter_count)
 _IDENTITY: Final = ("replicas", "clusterID", "appliedRevision", "bootstrap", "controllers")
 """The fields that carry a copy of the identity, or follow from it."""
+_ROWS: Final = ("conditions", "waits", "controllers")
+_TYPES: Final[dict[str, type]] = {
+    **dict.fromkeys(_ROWS, list),
+    **dict.fromkeys(("operation", "quorum", "bootstrap"), dict),
+}
+"""What the fields that are read back must be."""
 _BOUNDED: Final = ("features", "staleReplicas", "waits")
 
 
 def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     """The status, whole. `old` is the present one: its transition times and its operation live on."""
-    done = _own(done)
+    done, old = _own(done), _readable(old)
     record = done.observed.record
     status: Json = {
         "observedGeneration": generation,
@@ -60,6 +66,13 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
         status["operation"] = operation | {"waitingFor": _waiting_for(done)}
     shown: Json = cleaned(_shortened(status), max_chars=_TEXT_MAX_CHARS)
     return shown
+
+
+def _readable(old: Json) -> Json:
+    """The present status without fields of another type, which an older CRD, or none, lets anybody write."""
+    kept: Json = {name: value for name, value in old.items() if isinstance(value, _TYPES.get(name, object))}
+    rows = {name: [row for row in kept[name] if isinstance(row, dict)] for name in _ROWS if name in kept}
+    return kept | rows
 
 
 def _shortened(status: Json) -> Json:
