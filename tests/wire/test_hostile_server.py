@@ -1,0 +1,293 @@
+"""Whatever a server sends, a pass over it ends in a view or in Unknown with a reason, and acts on neither wrongly."""
+
+import asyncio
+import random
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from kio.schema.describe_quorum.v2 import response as describe_quorum
+from kio.static.primitive import i64
+from tests.model.values import IDS, LEADER_NOW_MS
+from tests.test_hostile_text import texts
+from tests.wire.fakes import answer_to
+from tests.wire.hostile import (
+    LEADER,
+    Controller,
+    Scene,
+    Send,
+    cluster,
+    features,
+    partition,
+    quorum,
+    replica,
+    scene,
+)
+from tests.wire.test_reader import chosen, mutated
+
+from kafka_quorum.kube.protocol import QUORUMS
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.wire import bounds, codec
+from kafka_quorum.wire.unregister import UnregisterControllerResponse
+
+QUORUM, CLUSTER_KEY, VERSIONS = codec.DESCRIBE_QUORUM.key, codec.DESCRIBE_CLUSTER.key, codec.API_VERSIONS.key
+CHANGES = {codec.ADD_RAFT_VOTER.key, codec.REMOVE_RAFT_VOTER.key, codec.UPDATE_FEATURES.key}
+LOW, HIGH = i64(-(2**63)), i64(2**63 - 1)
+Distort = Callable[[Controller], None]
+
+
+def nothing_was_done(of: Scene) -> None:
+    """No pod, claim or voter was touched."""
+    acts = [(call.verb, call.plural) for call in of.kube.writes()]
+    assert not {act for act in acts if act[0] in ("delete", "evict")}
+    assert not {act for act in acts if act == ("create", "pods")}
+    assert not CHANGES & {key for controller in of.controllers.values() for key in controller.asked}
+
+
+def status_can_be_shown(of: Scene) -> None:
+    """Every text of the status is visible."""
+    stored = of.kube.objects[QUORUMS.plural, "alpha"].get("status", {})
+    assert all(text.isprintable() for text in texts(stored))
+
+
+def sending(key: int, send: Send) -> Distort:
+    """What is written instead of an answer."""
+    return lambda controller: controller.sends.update({key: send})
+
+
+def saying(response: Any) -> Distort:  # noqa: ANN401 - an answer of kio's
+    """Another answer to its question."""
+    return lambda controller: controller.answers.update({int(response.__api_key__): response})
+
+
+def raw(make: Callable[[bytes, bytes], bytes]) -> Distort:
+    """Bytes in place of DescribeQuorum's answer."""
+    return sending(QUORUM, lambda request, honest, writer: writer.write(make(request, honest)))
+
+
+async def one_by_one(_: bytes, honest: bytes, writer: asyncio.StreamWriter) -> None:
+    """A byte, and nothing more for longer than a request may take."""
+    for byte in honest[:40]:
+        writer.write(bytes([byte]))
+        await asyncio.sleep(0.05)
+
+
+def _hang_up(honest: bytes, writer: asyncio.StreamWriter) -> None:
+    writer.write(honest[:20])
+    writer.close()
+
+
+def framed(request: bytes, body: bytes) -> bytes:
+    """An answer with header and length around this body."""
+    return struct.pack(">i", len(body) + 5) + request[4:8] + b"\0" + body
+
+
+ENDLESS_TAGS = b"\xff\xff\xff\xff\x0f" + b"\x63\x00" * 5000
+
+BAD_BYTES: dict[str, tuple[Distort, str]] = {
+    "slow": (sending(QUORUM, one_by_one), "had passed"),
+    "silent": (sending(QUORUM, lambda *_: None), "had passed"),
+    "another correlation id": (raw(lambda _, honest: honest[:4] + b"\x00\x00\xff\xff" + honest[8:]), "correlation id"),
+    "a huge frame": (raw(lambda *_: struct.pack(">i", 2**31 - 1)), "at most 262144 are read"),
+    "a frame above the bound": (raw(lambda *_: struct.pack(">i", bounds.MAX_ANSWER_BYTES + 1)), "are read"),
+    "a negative frame": (raw(lambda *_: struct.pack(">i", -1)), "announced"),
+    "two answers": (raw(lambda _, honest: honest + honest), "follow the answer"),
+    "half an answer, then the end": (
+        sending(QUORUM, lambda _, honest, writer: _hang_up(honest, writer)),
+        "closed the connection",
+    ),
+    "HTTP": (raw(lambda *_: b"HTTP/1.1 400 Bad Request\r\n\r\n"), "announced"),
+    "tags without end": (raw(lambda request, _: framed(request, bytes(6) + ENDLESS_TAGS)), "not read"),
+    "a negative count": (raw(lambda request, _: framed(request, b"\0\0\0" + b"\0")), "rows is -1"),
+    "a count of 2^28": (raw(lambda request, _: framed(request, b"\0\0\0" + b"\xff\xff\xff\x7f")), "are announced in"),
+    "more voters than are read": (
+        saying(quorum(partition(current_voters=tuple(map(replica, range(5000, 10_000)))))),
+        "5000 voters, at most 64",
+    ),
+}
+
+BAD_VALUES: dict[str, tuple[Distort, str]] = {
+    "a voter twice": (
+        saying(quorum(partition(current_voters=(*map(replica, IDS), replica(3001))))),
+        "voter 3001 is listed twice",
+    ),
+    "an observer twice": (
+        saying(quorum(partition(observers=(replica(4000), replica(4000))))),
+        "is listed twice",
+    ),
+    "a negative node id": (saying(quorum(partition(observers=(replica(-1),)))), "node id is -1"),
+    "a negative epoch": (saying(quorum(partition(leader_epoch=-1))), "leader's epoch is -1"),
+    "a negative high watermark": (saying(quorum(partition(high_watermark=LOW))), "high watermark is -"),
+    "a fetch before time": (
+        saying(quorum(partition(current_voters=(replica(3000), replica(3001, last_fetch_timestamp=LOW))))),
+        "last fetch is -",
+    ),
+    "a catch-up before time": (
+        saying(quorum(partition(observers=(replica(4000, last_caught_up_timestamp=i64(-2)),)))),
+        "caught up is -2",
+    ),
+    "a log end before its begin": (saying(quorum(partition(observers=(replica(4, log_end_offset=LOW),)))), "log end"),
+    "another leader": (saying(quorum(partition(leader_id=3001))), "node 3001 answers as the leader"),
+    "a leader without id": (saying(quorum(partition(leader_id=-1))), "node -1 answers as the leader"),
+    "a leader that does not vote": (
+        saying(quorum(partition(current_voters=(replica(3001), replica(3002))))),
+        "0 of 2 voters are live",
+    ),
+    "no voters": (saying(quorum(partition(current_voters=()))), "0 of 0 voters are live"),
+    "a leader with a clock at the end": (
+        saying(quorum(partition(current_voters=(replica(3000, last_fetch_timestamp=HIGH), *map(replica, IDS[1:]))))),
+        "1 of 3 voters are live",
+    ),
+    "a leader with a clock before all": (
+        saying(quorum(partition(current_voters=(replica(3000, last_fetch_timestamp=i64(-1)), *map(replica, IDS[1:]))))),
+        "1 of 3 voters are live",
+    ),
+    "no partition": (saying(quorum()), "0 rows describe it"),
+    "two partitions": (saying(quorum(partition(), partition())), "2 rows describe it"),
+    "another cluster": (saying(cluster(cluster_id="AAAAAAAAQACAAAAAAAAAAQ")), "is of cluster"),
+    "a cluster without an id": (saying(cluster(cluster_id="\u202eevil")), "cannot be shown"),
+    "no UUID": (saying(cluster(cluster_id="x" * 22)), "not a Kafka UUID"),
+    "brokers in place of controllers": (saying(cluster(endpoint_type=1)), "endpoints of type 1"),
+}
+
+
+@pytest.mark.parametrize("name", [*BAD_BYTES, *BAD_VALUES])
+async def test_what_no_leader_can_mean_is_unknown_with_a_reason(name: str) -> None:
+    """Bytes against the protocol, and values that no controller can mean: no view, a reason that names it, no act."""
+    distort, reason = (BAD_BYTES | BAD_VALUES)[name]
+    async with scene() as of:
+        distort(of.controllers[LEADER])
+        await of.run()
+        found = of.seen[-1].quorum
+        assert isinstance(found, Unknown), found
+        assert reason in found.reason
+        assert len(found.reason) < 4000
+        nothing_was_done(of)
+        status_can_be_shown(of)
+
+
+RIGHT: dict[str, Distort] = {
+    "as it is": lambda _: None,
+    "an answer in pieces": sending(QUORUM, lambda _, honest, writer: _pieces(honest, writer)),
+    "the last epoch": saying(quorum(partition(leader_epoch=2**31 - 1))),
+    "offsets at their end": saying(
+        quorum(partition(high_watermark=HIGH, current_voters=tuple(replica(node, log_end_offset=HIGH) for node in IDS)))
+    ),
+    "two thousand brokers": saying(quorum(partition(observers=tuple(map(replica, range(2000)))))),
+    "as many observers as are read": saying(
+        quorum(partition(observers=tuple(map(replica, range(10_000, 10_000 + bounds.MAX_OBSERVERS)))))
+    ),
+    "an observer of the leader's id": saying(
+        quorum(partition(observers=(replica(LEADER, replica_directory_id=None),)))
+    ),
+    "unknown offsets and times": saying(
+        quorum(partition(high_watermark=i64(-1), observers=(replica(4, log_end_offset=i64(-1)),)))
+    ),
+}
+
+
+async def _pieces(honest: bytes, writer: asyncio.StreamWriter) -> None:
+    for start in range(0, len(honest), 7):
+        writer.write(honest[start : start + 7])
+        await writer.drain()
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("name", RIGHT)
+async def test_what_a_leader_can_mean_is_a_view(name: str) -> None:
+    """Extreme values that are possible are a view with these three voters, which all are caught up, and no act."""
+    async with scene() as of:
+        RIGHT[name](of.controllers[LEADER])
+        for _ in range(3):
+            await of.run()
+        found = of.seen[-1].quorum
+        assert isinstance(found, Known), found
+        assert {key.node_id for key in found.value.voters} == set(IDS)
+        assert found.value.voters <= found.value.caught_up
+        nothing_was_done(of)
+        status_can_be_shown(of)
+
+
+async def test_every_controller_claims_to_lead() -> None:
+    """Several answers as the leader in one epoch end in one view of one of them, or in none, and in no act."""
+    async with scene(followers_lead=True) as of:
+        await of.run()
+        nothing_was_done(of)
+
+
+BAD_FEATURES = {
+    "a feature twice": (features(("kraft.version", 0, 1), ("kraft.version", 0, 9)), "kraft.version is listed twice"),
+    "a feature without a name": (features(("", 0, 1)), "has no name"),
+    "a range backwards": (features(("kraft.version", 2, 1)), "from level 2 to 1"),
+    "a negative range": (features(("kraft.version", -5, 1)), "from level -5 to 1"),
+    "a negative level": (features(("a", 0, 1), levels=(("a", -1),)), "level of a is -1"),
+    "more features than are read": (features(*((f"f{index}", 0, 1) for index in range(65))), "65 supported features"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FEATURES)
+async def test_features_that_no_server_has_are_unknown(name: str) -> None:
+    """What a controller supports is not known if it names it twice, backwards, or more than any has."""
+    response, reason = BAD_FEATURES[name]
+    async with scene() as of:
+        saying(response)(of.controllers[3001])
+        await of.run()
+        said = of.seen[-1].versions_of(IDS[1])
+        assert isinstance(said, Unknown)
+        assert reason in said.reason
+        nothing_was_done(of)
+
+
+async def test_random_answers_end_no_pass_in_an_exception() -> None:
+    """Seeded random values and mutated bytes in every answer: each pass ends, and its status can be shown."""
+    seed = random.randrange(1 << 32)
+    pick = random.Random(seed)
+
+    def distorted(_: bytes, honest: bytes, writer: asyncio.StreamWriter) -> None:
+        if honest and pick.random() < 0.7:
+            body = mutated(honest[4:], pick)
+            writer.write(struct.pack(">i", len(body)) + body)
+        else:
+            writer.write(honest)
+
+    for _ in range(12):
+        async with scene() as of:
+            leader = of.controllers[LEADER]
+            row = replace(chosen(describe_quorum.PartitionData, pick), **_plausible(pick))
+            leader.answers[QUORUM] = quorum(row)
+            for controller in of.controllers.values():
+                for key in pick.sample((QUORUM, CLUSTER_KEY, VERSIONS), pick.randrange(3)):
+                    controller.sends[key] = distorted
+            try:
+                for _ in range(2):
+                    await of.run()
+                status_can_be_shown(of)
+            except Exception as error:  # noqa: BLE001 - what must not happen, with its seed
+                pytest.fail(f"seed {seed}: {error!r}")
+            acts = {(call.verb, call.plural) for call in of.kube.writes()}
+            assert not {act for act in acts if act[1] == "persistentvolumeclaims" and act[0] == "delete"}, seed
+
+
+def _plausible(pick: random.Random) -> dict[str, Any]:
+    """What an answer needs to be looked at any further, now and then."""
+    some = [replica(node, last_fetch_timestamp=i64(LEADER_NOW_MS - pick.randrange(9000))) for node in IDS]
+    changes: dict[str, Any] = {"partition_index": 0, "error_code": 0, "leader_id": LEADER}
+    if pick.random() < 0.8:
+        changes |= {"leader_epoch": pick.choice([0, 5, 2**31 - 1]), "current_voters": tuple(some[: pick.randrange(4)])}
+        changes |= {"observers": tuple(some[2:]), "high_watermark": i64(pick.choice([-1, 0, 100, 2**63 - 1]))}
+    return changes
+
+
+def test_hostile_answers_are_written_as_they_are_meant() -> None:
+    """The harness sends what it says: an answer's bytes are those of its values."""
+    response = UnregisterControllerResponse(
+        throttle_time=features().throttle_time, error_code=_small(0), error_message=None
+    )
+    request = struct.pack(">hhi", 94, 0, 7)
+    assert answer_to(request, response)[4:8] == request[4:8]
+
+
+def _small(value: int) -> Any:  # noqa: ANN401 - a number of kio's
+    return value
