@@ -311,3 +311,19 @@ def full_backlog() -> tuple[socket.socket, socket.socket, socket.socket]:
 def assert_error(error: KafkaError, fault: Fault, *, retry_safe: bool, outcome_unknown: bool) -> None:
     """The three things that an error says."""
     assert (error.fault, error.retry_safe, error.outcome_unknown) == (fault, retry_safe, outcome_unknown)
+
+
+async def test_requests_that_wait_are_bounded() -> None:
+    """A server that answers nothing holds up so many requests and no more: a further one is refused at once."""
+    limits = Limits(connect_timeout_s=0.2, request_timeout_s=0.3, max_waiting=3)
+    async with running(FakeServer()) as server:
+        connection = Connection(endpoint=server.endpoint, limits=limits)
+        waiting = [asyncio.create_task(describe(connection)) for _ in range(3)]
+        await asyncio.sleep(0)
+        with pytest.raises(KafkaUnreachable, match="3 requests wait for an answer already"):
+            await describe(connection)
+        ended = await asyncio.gather(*waiting, return_exceptions=True)
+        assert all(isinstance(error, KafkaUnreachable) for error in ended)
+        with pytest.raises(KafkaUnreachable, match="had passed"):
+            await describe(connection)
+        connection.close()

@@ -1,6 +1,7 @@
 """What is remembered between looks: what must be seen over several of them. Lost with the process."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable
@@ -77,10 +78,16 @@ class Memory:
     soak: Soak | None = None
     announced: Announced | None = None
 
+    _looks: Mapping[ReplicaKey, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Make the looks ready to be found by key: every broker of a cluster has some."""
+        object.__setattr__(self, "_looks", dict(self.caught_up_looks))
+
     def lost_for_s(self, key: ReplicaKey) -> float:
         """For how long the node of this replica has been lost, in seconds looked at; 0 while it is not."""
         return next((lost.for_s for lost in self.lost_nodes if lost.key == key), 0.0)
 
     def looks(self, key: ReplicaKey) -> int:
         """How many looks in a row this replica was caught up in."""
-        return dict(self.caught_up_looks).get(key, 0)
+        return self._looks.get(key, 0)

@@ -30,6 +30,8 @@ class Limits:
 
     connect_timeout_s: float = 2.0
     request_timeout_s: float = 5.0
+    max_waiting: int = 32
+    """Requests to one server that wait for earlier ones: a look asks two things, an act one."""
     max_answer_bytes: int = MAX_ANSWER_BYTES
 
 
@@ -95,6 +97,7 @@ class Connection:
     last_used_s: float = 0.0
     """By the event loop's clock; for whoever closes what has not been used for long."""
     _session: _Session | None = None
+    _waiting: int = 0
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def call(self, api: Api, build: Callable[[int], RequestPayload], *, extra_s: float = 0.0) -> ResponsePayload:
@@ -103,14 +106,19 @@ class Connection:
         `extra_s` is time that the server itself may take. Raises KafkaError.
         """
         attempt = _Attempt(self.endpoint, api)
+        if self._waiting >= self.limits.max_waiting:
+            raise attempt.unreachable(f"{self._waiting} requests wait for an answer already")
         deadline_s = self.limits.connect_timeout_s + self.limits.request_timeout_s + extra_s
         self.last_used_s = asyncio.get_running_loop().time()
+        self._waiting += 1
         try:
             async with asyncio.timeout(deadline_s), self._turn:
                 session = await self._ready(attempt)
                 return await self._exchange(attempt, session, build)
         except TimeoutError:
             raise attempt.unreachable(f"{deadline_s:g} s had passed while {attempt.doing}") from None
+        finally:
+            self._waiting -= 1
 
     @property
     def busy(self) -> bool:
