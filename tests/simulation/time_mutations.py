@@ -45,9 +45,11 @@ TIME_MUTANTS: Final = (
         (
             "model/observed.py",
             "        led = self._leader_versions\n        return () if led is None or led.finalized_epoch < 0 else led.finalized",
-            "        answers = [answer.value for _, answer in self.versions if isinstance(answer, Known)]\n"
-            "        best = max(answers, key=lambda answer: answer.finalized_epoch, default=None)\n"
-            "        return () if best is None or best.finalized_epoch < 0 else best.finalized",
+            (
+                "        answers = [answer.value for _, answer in self.versions if isinstance(answer, Known)]\n"
+                "        best = max(answers, key=lambda answer: answer.finalized_epoch, default=None)\n"
+                "        return () if best is None or best.finalized_epoch < 0 else best.finalized"
+            ),
         ),
     ),
 )
