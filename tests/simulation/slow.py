@@ -61,13 +61,13 @@ class Slowness:
     def __init__(self, seed: int) -> None:
         """Draw how often that is so; the storm's own sequence is left as it is."""
         self._draw = random.Random(f"slow {seed}")
-        self._chance = self._draw.choice(_CHANCES)
+        self.chance = self._draw.choice(_CHANCES)
         self._held: list[tuple[float, Turn]] = []
         self.count = 0
 
     def holds(self, turn: Turn, now_s: float) -> bool:
         """Whether this call is one of them; then it is kept until its time has come."""
-        if self._draw.random() >= self._chance:
+        if self._draw.random() >= self.chance:
             return False
         self.count += 1
         self._held.append((now_s + self._draw.choice(_SECONDS), turn))
@@ -87,7 +87,7 @@ class Slowness:
 
     def end(self) -> None:
         """From now on every call arrives at once."""
-        self._chance = 0.0
+        self.chance = 0.0
 
     @property
     def waits(self) -> bool:
