@@ -29,9 +29,9 @@ STATIC_TO_DYNAMIC_SINCE: Final = (4, 1, 0)
 
 
 def may_restart(
-    desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod, target: str
+    desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod | None, target: str
 ) -> Verdict:
-    """Rules 3 to 5: a running controller is stopped to be made anew from the revision `target`.
+    """Rules 3 to 5: a controller is stopped, to be recreated from the revision `target`; without a `pod` it does not run.
 
     One at a time, the next when every one that was restarted is a caught-up voter again, the active controller last,
     and never while the voters or a feature change. A voter that keeps up is restarted only if all others keep up. One
@@ -40,6 +40,8 @@ def may_restart(
     others that the roll has not reached yet.
     """
     rule, first = "5-restart", f"controller {node.node_id} restarts once"
+    if pod is None:
+        return _where_nothing_runs(observed, record, node, target)
     if isinstance(observed.quorum, Unknown):
         return no(rule, f"{first} the quorum has a leader: {observed.quorum.reason}")
     view, key, status = observed.quorum.value, node.key, observed.status
@@ -69,8 +71,8 @@ def may_restart(
     )
 
 
-def may_move_stopped(observed: Observed, record: IdentityRecord, node: NodeIdentity, target: str) -> Verdict:
-    """Rule 5: a controller whose Kafka does not run is made from the revision `target`: that takes nothing away.
+def _where_nothing_runs(observed: Observed, record: IdentityRecord, node: NodeIdentity, target: str) -> Verdict:
+    """A controller whose Kafka does not run is made from the revision `target`: that takes nothing away.
 
     Not while one that was made from it is not back: where the revision itself is at fault, only one controller has it.
     Without a leader that one only has to run, because those that do not run may be the majority.

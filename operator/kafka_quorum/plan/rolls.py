@@ -21,7 +21,7 @@ from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.model.quorum import FeatureRange, NodeVersions
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.podstate import is_stuck
-from kafka_quorum.plan.rolling_safety import may_move_stopped, may_restart, may_run_image
+from kafka_quorum.plan.rolling_safety import may_restart, may_run_image
 
 ROLLING = "Rolling"
 ROLL_HELD = "RollHeld"
@@ -58,15 +58,16 @@ def _one(
     """What the roll does with one controller, or the guard's refusal; None where `pods` sees to it."""
     pods = observed.pods_of(node.node_id, PodRole.KAFKA)
     pod = next((pod for pod in pods if pod.running), None)
-    if pod is None:
-        if _made_from(record, node) == target or any(one.deleting for one in pods):
-            return None  # it starts, or goes
-        verdict = may_move_stopped(observed, record, node, target)
-        return _move(record, node, target, verdict.reason, (verdict,)) if verdict.allowed else verdict
-    if pod.revision == target:
+    if pod is None and (_made_from(record, node) == target or any(one.deleting for one in pods)):
+        return None  # it starts, or goes
+    if pod is not None and pod.revision == target:
         return _move(record, node, target, f"it runs from revision {target}", ())
     verdict = may_restart(desired, observed, record, node, pod, target)
-    return _go(observed, record, node, pod, target, verdict, which) if verdict.allowed else verdict
+    if not verdict.allowed:
+        return verdict
+    if pod is None:
+        return _move(record, node, target, verdict.reason, (verdict,))
+    return _go(observed, record, node, pod, target, verdict, which)
 
 
 def _made_from(record: IdentityRecord, node: NodeIdentity) -> str | None:
