@@ -31,7 +31,7 @@ STATIC_TO_DYNAMIC_SINCE: Final = (4, 1, 0)
 def may_restart(
     desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod | None, target: str
 ) -> Verdict:
-    """Rules 3 to 5: a controller is stopped, to be recreated from the revision `target`; without a `pod` it does not run.
+    """Rules 3 to 5: a controller is recreated from the revision `target`; without a `pod` it does not run.
 
     One at a time, the next when every one that was restarted is a caught-up voter again, the active controller last,
     and never while the voters or a feature change. A voter that keeps up is restarted only if all others keep up. One
