@@ -611,3 +611,15 @@ async def test_stopped_pod_is_not_caught_up() -> None:
     assert [second.memory.looks(one) for one in THREE] == [2, 1, 0]
     assert isinstance(second.quorum, Known)
     assert second.quorum.value.caught_up == second.quorum.value.shown == {*THREE[:2]}
+
+
+async def test_time_of_a_look_without_a_leader() -> None:
+    """A look that waited long for controllers that do not answer is of the moment at which it ended: nothing led then.
+
+    Else nothing that needs no leader could ever be done beside a controller that is frozen.
+    """
+    taken = await snapshot(api_server())
+    found = await gather.look(AnsweringControllers(), taken, Memory(), port=9093, clock=SteppingClock(4.0))
+    assert isinstance(found.quorum, Unknown)
+    assert found.taken_at_s == 4.0
+    assert gather.observed(taken, found).looked_at_s == 4.0

@@ -296,7 +296,7 @@ class Observed:
     checks: tuple[tuple[FeatureStep, Knowable[StepCheck]], ...] = ()
     """What the leader said, in this look, of the steps that could be next."""
     taken_at_s: float = 0.0
-    """When the controllers were asked: monotonic seconds of the operator's clock."""
+    """When the last controller answered, where no leader was found: monotonic seconds of the operator's clock."""
 
     @property
     def looked_at_s(self) -> float:

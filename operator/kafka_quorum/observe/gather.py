@@ -101,7 +101,7 @@ class Look:
     leader: Endpoint | None = None
     """Whom further questions of this look go to."""
     taken_at_s: float
-    """When the controllers were asked: monotonic seconds of the operator's clock."""
+    """When the leader was asked, or the last answer came where there is none: monotonic, of the operator's clock."""
 
 
 async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Snapshot | None:
@@ -192,7 +192,9 @@ async def look(
     listed = tuple(sorted(versions.items()))
     if isinstance(chosen, Unknown):
         forgetful = quorum.without_answer(memory)
-        return Look(quorum=chosen, versions=listed, memory=forgetful, not_leading=not_leading, taken_at_s=taken_at_s)
+        return Look(
+            quorum=chosen, versions=listed, memory=forgetful, not_leading=not_leading, taken_at_s=clock.monotonic()
+        )
     own = {node.node_id: node.key for node in taken.record.nodes} if taken.record else {}
     view, remembered = quorum.view(
         quorum.keyed(chosen.value, own),
