@@ -286,6 +286,8 @@ async def test_remembered_objects_are_not_acted_upon() -> None:
     controllers = healthy()
     controllers.quorums[3000] = answer([key(3000), key(3001)], [key(3002)])
     bench.reconciler._controllers = controllers
+    await bench.run()  # the first look finds this leader's clock set back
+    bench.kube.calls.clear()
     await bench.run()
     verbs = [call.verb for call in bench.kube.calls]
     assert "list" in verbs

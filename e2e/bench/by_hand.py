@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterable
 from bench.floor import CLUSTER_ID, endpoints_of, ordinal
 from harness import nodes
 from harness.shell import items, kubectl
+from kafka_quorum.api.properties import DEFAULT_FETCH_TIMEOUT_MS
 from kafka_quorum.errors import KafkaError
 from kafka_quorum.model.ids import ClusterID, ReplicaKey
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.quorum import AddVoter, Endpoint, Listener, RemoveVoter
-from kafka_quorum.observe.quorum import FETCH_TIMEOUT_MS, view
+from kafka_quorum.observe.quorum import view
 from kafka_quorum.wire.admin import KafkaControllers
 
 _POLL_S = 0.1
@@ -101,7 +102,7 @@ async def _until_cured(endpoints: Endpoints, node_id: int, started_s: float, *, 
 def _mark(marks: dict[str, float], seen: QuorumView, new: set[ReplicaKey], passed_s: float) -> None:
     for key in new & seen.live:
         marks.setdefault("observer", passed_s)
-        if key in seen.caught_up:
+        if key in seen.shown:
             marks.setdefault("caught up", passed_s)
             if key in seen.voters:
                 marks.setdefault("done", passed_s)
@@ -113,7 +114,7 @@ async def _exchange(
     """Remove the stale voter and add the new one with nothing in between; what fails is tried at the next look."""
     cluster_id = ClusterID(CLUSTER_ID)
     for key in new:
-        if key not in seen.caught_up or key in seen.voters:
+        if key not in seen.shown or key in seen.voters:
             continue
         host = f"quorum-{key.node_id}.quorum"
         listeners = (Listener(name="CONTROLLER", host=host, port=9093),)
@@ -132,7 +133,7 @@ async def _look(controllers: KafkaControllers, endpoints: Iterable[Endpoint]) ->
             answer = await controllers.describe_quorum(endpoint)
         except KafkaError:
             return None
-        judged, _ = view(answer, Memory(), fetch_timeout_ms=FETCH_TIMEOUT_MS, taken_at_s=0.0)
+        judged, _ = view(answer, Memory(), live_within_ms=DEFAULT_FETCH_TIMEOUT_MS, taken_at_s=0.0)
         return endpoint, judged
 
     found = [answer for answer in await asyncio.gather(*map(one, endpoints)) if answer is not None]

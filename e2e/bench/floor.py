@@ -13,12 +13,14 @@ from pathlib import Path
 import yaml
 
 from harness.shell import Json, items, kubectl
+from kafka_quorum.api.properties import DEFAULT_FETCH_TIMEOUT_MS
 from kafka_quorum.errors import KafkaError
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.quorum import Endpoint, QuorumAnswer
-from kafka_quorum.observe.quorum import FETCH_TIMEOUT_MS, leader_of, view
+from kafka_quorum.observe.instances import FetchTimeouts
+from kafka_quorum.observe.quorum import leader_of, view
 from kafka_quorum.resources.properties import JAVA_SECURITY
 from kafka_quorum.wire.admin import KafkaControllers
 from testbed.config import SOURCE
@@ -99,8 +101,8 @@ async def _done(controllers: KafkaControllers, endpoints: list[Endpoint]) -> boo
             return Unknown(reason=str(error))
 
     answers = dict(zip((e.node_id for e in endpoints), await asyncio.gather(*map(one, endpoints)), strict=True))
-    leader = leader_of(answers, FETCH_TIMEOUT_MS)
+    leader = leader_of(answers, FetchTimeouts())
     if isinstance(leader, Unknown):
         return False
-    judged, _ = view(leader.value, Memory(), fetch_timeout_ms=FETCH_TIMEOUT_MS, taken_at_s=0.0)
-    return len(judged.voters & judged.caught_up) == _CONTROLLERS
+    judged, _ = view(leader.value, Memory(), live_within_ms=DEFAULT_FETCH_TIMEOUT_MS, taken_at_s=0.0)
+    return len(judged.voters & judged.shown) == _CONTROLLERS

@@ -7,7 +7,6 @@ from kafka_quorum.kube.client import connect
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.observe import gather
-from kafka_quorum.observe.quorum import FETCH_TIMEOUT_MS
 from kafka_quorum.settings import SystemClock
 from kafka_quorum.wire.admin import KafkaControllers
 
@@ -28,9 +27,7 @@ async def _observe(namespace: str, name: str, looks: int) -> dict[str, list[floa
             taken = await gather.snapshot(kube, namespace, name, clock)
             assert taken is not None
             between_s = time.perf_counter()
-            looked = await gather.look(
-                controllers, taken, memory, port=_PORT, fetch_timeout_ms=FETCH_TIMEOUT_MS, clock=clock
-            )
+            looked = await gather.look(controllers, taken, memory, port=_PORT, clock=clock)
             ended_s = time.perf_counter()
             assert isinstance(looked.quorum, Known), looked.quorum
             memory = looked.memory

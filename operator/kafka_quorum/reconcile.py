@@ -24,7 +24,6 @@ from kafka_quorum.model.plan import Outcome, Plan, Verdict
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.observe import gather, nodes
 from kafka_quorum.observe.gather import Look, Snapshot
-from kafka_quorum.observe.quorum import FETCH_TIMEOUT_MS
 from kafka_quorum.observe.soak import soaked
 from kafka_quorum.plan import levels
 from kafka_quorum.plan.planner import plan
@@ -35,7 +34,6 @@ from kafka_quorum.status.finding import Pass
 from kafka_quorum.status.merge import merged
 from kafka_quorum.wire.protocol import Controllers
 
-_FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms"
 _FAILED_REQUEUE_S = 1.0
 _ANNOUNCED_FOR_S = 60.0
 
@@ -236,7 +234,6 @@ class Reconciler:
             taken,
             self._memories.get(key, Memory()),
             port=desired.runtime.listener.port,
-            fetch_timeout_ms=_fetch_timeout_ms(desired),
             clock=self._clock,
         )
 
@@ -362,8 +359,3 @@ def _at_rest(done: Pass) -> bool:
             return not done.plan.waits and view.voters <= view.caught_up
         case Unknown():
             return False
-
-
-def _fetch_timeout_ms(desired: Desired) -> int:
-    text = dict(desired.runtime.config).get(_FETCH_TIMEOUT, "")
-    return int(text) if text.isdigit() else FETCH_TIMEOUT_MS

@@ -119,9 +119,7 @@ async def snapshot(kube: RecordingKube) -> Snapshot:
 
 async def look(taken: Snapshot, controllers: AnsweringControllers, memory: Memory | None = None) -> Look:
     """A look at the quorum."""
-    return await gather.look(
-        controllers, taken, memory or Memory(), port=9093, fetch_timeout_ms=2000, clock=StillClock()
-    )
+    return await gather.look(controllers, taken, memory or Memory(), port=9093, clock=StillClock())
 
 
 def refused() -> KafkaRefused:
@@ -138,8 +136,9 @@ def refused() -> KafkaRefused:
 
 
 def healthy() -> AnsweringControllers:
-    """Controllers of which 3000 leads."""
+    """Controllers of which 3000 leads, whose followers keep up from look to look."""
     return AnsweringControllers(
+        moves_ms=400,
         quorums={3000: answer(THREE), 3001: refused(), 3002: refused()},
         versions=dict.fromkeys(IDS, VERSIONS),
         clusters={3000: ClusterAnswer(cluster_id=CLUSTER, controller_ids=IDS)},
@@ -259,7 +258,7 @@ async def test_look() -> None:
     assert looked.quorum.value.voters == frozenset(THREE)
     assert looked.quorum.value.taken_at_s == 77.0
     assert looked.versions == tuple((node_id, Known(value=VERSIONS)) for node_id in IDS)
-    assert looked.memory.looks(key(3001)) == 1
+    assert looked.memory.looks(key(3001)) == 0
 
 
 async def test_memory_goes_on() -> None:
@@ -406,7 +405,6 @@ async def test_slow_look_is_made_fresh(step_s: float, asked: int, taken_at_s: fl
         await snapshot(api_server()),
         Memory(),
         port=9093,
-        fetch_timeout_ms=2000,
         clock=SteppingClock(step_s),
     )
     assert isinstance(looked.quorum, Known)
@@ -607,5 +605,21 @@ async def test_stopped_pod_is_not_caught_up() -> None:
     going = pod(3002)
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     kube.put(PODS, going)
-    found = await look(await snapshot(kube), healthy())
-    assert [found.memory.looks(one) for one in THREE] == [1, 1, 0]
+    taken, controllers = await snapshot(kube), healthy()
+    first = await look(taken, controllers)
+    second = await look(taken, controllers, first.memory)
+    assert [second.memory.looks(one) for one in THREE] == [2, 1, 0]
+    assert isinstance(second.quorum, Known)
+    assert second.quorum.value.caught_up == second.quorum.value.shown == {*THREE[:2]}
+
+
+async def test_time_of_a_look_without_a_leader() -> None:
+    """A look that waited long for controllers that do not answer is of the moment at which it ended: nothing led then.
+
+    Else nothing that needs no leader could ever be done beside a controller that is frozen.
+    """
+    taken = await snapshot(api_server())
+    found = await gather.look(AnsweringControllers(), taken, Memory(), port=9093, clock=SteppingClock(4.0))
+    assert isinstance(found.quorum, Unknown)
+    assert found.taken_at_s == 4.0
+    assert gather.observed(taken, found).looked_at_s == 4.0

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 from tests.model.values import IDS, LEADER_NOW_MS, answer, key, row
 
+from kafka_quorum.api.properties import DEFAULT_FETCH_TIMEOUT_MS
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.memory import Memory
+from kafka_quorum.model.memory import FirstSeen, Memory
 from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.quorum import QuorumAnswer, Replica
+from kafka_quorum.observe.instances import FetchTimeouts, Instances
 from kafka_quorum.observe.quorum import (
-    FETCH_TIMEOUT_MS,
     is_static,
     keyed,
     leader_of,
@@ -22,6 +23,7 @@ from kafka_quorum.observe.quorum import (
     without_answer,
 )
 
+TIMEOUT_MS = DEFAULT_FETCH_TIMEOUT_MS
 THREE = (key(3000), key(3001), key(3002))
 NEW = key(3003)
 
@@ -39,12 +41,19 @@ def with_rows(*voters: Replica, observers: tuple[Replica, ...] = (), **changes: 
 
 def judged(said: QuorumAnswer, memory: Memory | None = None) -> tuple[QuorumView, Memory]:
     """The view of an answer."""
-    return view(said, memory or Memory(), fetch_timeout_ms=FETCH_TIMEOUT_MS, taken_at_s=1.0)
+    return view(said, memory or long_seen(said), live_within_ms=TIMEOUT_MS, taken_at_s=1.0)
+
+
+def long_seen(said: QuorumAnswer) -> Memory:
+    """The memory of looks at this leader that saw every replica long before its last fetch."""
+    rows = (*said.voters, *said.observers)
+    seen = tuple(FirstSeen(key=one.key, instance="", at_ms=0, assumed=False) for one in rows)
+    return Memory(leader=(said.leader_id, said.leader_epoch), first_seen=seen)
 
 
 def chosen(**answers: Knowable[QuorumAnswer]) -> Knowable[QuorumAnswer]:
     """Whose answer counts; the names are `n3000` and so on."""
-    return leader_of({NodeID(int(name[1:])): said for name, said in answers.items()}, FETCH_TIMEOUT_MS)
+    return leader_of({NodeID(int(name[1:])): said for name, said in answers.items()}, FetchTimeouts())
 
 
 NO_LEADER = Unknown(reason="3001 is not the leader")
@@ -108,22 +117,26 @@ def test_leader_that_is_no_voter() -> None:
 def test_live(fetched_ms: int, *, live: bool) -> None:
     """A voter is live while its last fetch lies within the fetch timeout of the leader's own row."""
     said = with_rows(row(key(3000)), ago(key(3001), fetched_ms), row(key(3002)))
-    assert (key(3001) in live_voters(said, FETCH_TIMEOUT_MS)) is live
+    assert (key(3001) in live_voters(said, TIMEOUT_MS)) is live
 
 
 def test_never_fetched() -> None:
     """A stamp of -1 means never, not long ago."""
     said = with_rows(row(key(3000)), row(key(3001), last_fetch_ms=-1), row(key(3002)))
-    assert live_voters(said, FETCH_TIMEOUT_MS) == {key(3000), key(3002)}
+    assert live_voters(said, TIMEOUT_MS) == {key(3000), key(3002)}
 
 
 def test_stamps_from_the_future() -> None:
-    """A leader whose clock was set back by an hour does not take the dead for live until that hour is over."""
+    """A leader whose clock was set back by an hour does not take the dead for live until that hour is over.
+
+    A stamp a little ahead of it is one of a replica that fetches, and proves nothing of how long ago it was caught up.
+    """
     view_, _ = judged(with_rows(row(THREE[0]), ago(THREE[1], -3_600_000), ago(THREE[2], -500)))
-    assert view_.live == view_.caught_up == {THREE[0], THREE[2]}
+    assert view_.live == {THREE[0], THREE[2]}
+    assert view_.caught_up == {THREE[0]}
 
 
-def test_fetch_timeout_of_the_spec() -> None:
+def test_longer_fetch_timeout() -> None:
     """A longer fetch timeout makes a slower voter live."""
     said = with_rows(row(key(3000)), ago(key(3001), 5000), row(key(3002)))
     assert key(3001) in live_voters(said, 6000)
@@ -132,8 +145,8 @@ def test_fetch_timeout_of_the_spec() -> None:
 def test_operators_clock_decides_nothing() -> None:
     """The same rows at any moment of the operator's clock are judged alike."""
     said = answer(THREE)
-    early, _ = view(said, Memory(), fetch_timeout_ms=FETCH_TIMEOUT_MS, taken_at_s=0.0)
-    late, _ = view(said, Memory(), fetch_timeout_ms=FETCH_TIMEOUT_MS, taken_at_s=10.0**9)
+    early, _ = view(said, Memory(), live_within_ms=TIMEOUT_MS, taken_at_s=0.0)
+    late, _ = view(said, Memory(), live_within_ms=TIMEOUT_MS, taken_at_s=10.0**9)
     assert (early.live, early.caught_up, early.committed) == (late.live, late.caught_up, late.committed)
 
 
@@ -166,12 +179,105 @@ def test_observers_are_judged_alike() -> None:
     assert old_disk.key not in seen.caught_up | seen.live
 
 
+# Since this container was first seen
+
+
+def later(moment_ms: int, stamp_ms: int, *, of: ReplicaKey = THREE[2], epoch: int = 5) -> QuorumAnswer:
+    """A look at this moment of the leader's clock, in which one voter fetches, and was caught up at `stamp_ms`."""
+    now = LEADER_NOW_MS + moment_ms
+    rows = tuple(
+        row(one, last_fetch_ms=now, last_caught_up_ms=LEADER_NOW_MS + stamp_ms if one == of else now) for one in THREE
+    )
+    return replace(answer(THREE, leader_epoch=epoch), voters=rows)
+
+
+def running_in(**containers: str) -> Instances:
+    """Controllers in these containers, by names like `n3002`; ours without one do not run."""
+    by_key = {key(int(name[1:])): container for name, container in containers.items()}
+    return Instances(own=frozenset(IDS), running=by_key)
+
+
+def seen_in(*looks: tuple[QuorumAnswer, Instances], memory: Memory | None = None) -> list[QuorumView]:
+    """The views of these looks, one after the other."""
+    remembered, views = memory or Memory(), []
+    for said, instances in looks:
+        found, remembered = view(said, remembered, live_within_ms=30_000, taken_at_s=1.0, instances=instances)
+        views.append(found)
+    return views
+
+
+BEFORE, AFTER = running_in(n3000="a", n3001="b", n3002="c"), running_in(n3000="a", n3001="b", n3002="d")
+
+
+def test_restarted_voter_counts_from_its_own_fetch() -> None:
+    """The stamp of the process before does not count for a container that was not there when it was earned."""
+    views = seen_in(
+        (later(0, 0), BEFORE),
+        (later(400, 400), BEFORE),
+        (later(800, 600), AFTER),
+        (later(1200, 600), AFTER),
+        (later(1600, 800), AFTER),
+        (later(2000, 801), AFTER),
+    )
+    assert [THREE[2] in one.caught_up for one in views] == [False, True, False, False, False, True]
+    assert [THREE[2] in one.unproven for one in views] == [True, False, False, False, False, False]
+    assert all(THREE[2] in one.live for one in views)
+
+
+def test_fetch_timeout_makes_nobody_caught_up() -> None:
+    """A stamp counts for two seconds, however long the fetch timeout is: it is 30 s here."""
+    views = seen_in((later(0, 0), BEFORE), (later(2400, 400), BEFORE), (later(2401, 400), BEFORE))
+    assert [THREE[2] in one.shown for one in views] == [True, True, False]
+    assert THREE[2] in views[1].caught_up
+    assert all(THREE[2] in one.live for one in views)
+
+
+def test_controller_that_does_not_run_is_not_caught_up() -> None:
+    """A controller of ours of which no container runs is not caught up; what is not ours is judged by its stamp."""
+    gone = Instances(own=frozenset(IDS[:2]), running={THREE[0]: "a"})
+    _, second = seen_in((later(0, 0), gone), (later(400, 400), gone))
+    assert second.caught_up == second.shown == {THREE[0], THREE[2]}
+
+
+def test_other_leader_is_another_clock() -> None:
+    """Under another leader nothing is proven by its first look, whatever the last leader had shown."""
+    views = seen_in(
+        (later(0, 0), BEFORE), (later(400, 400), BEFORE), (later(100, 90, epoch=6), BEFORE), (later(500, 480), BEFORE)
+    )
+    assert [THREE[2] in one.caught_up for one in views[:3]] == [False, True, False]
+    assert THREE[2] in views[2].unproven
+    restarted = seen_in((later(0, 0), BEFORE), (later(400, 300), AFTER), (later(100, 90, epoch=6), AFTER))
+    assert restarted[1].unproven == frozenset()
+
+
+def test_clock_that_was_set_back() -> None:
+    """Where the leader's clock was set back the looks begin anew, and no stamp from before counts."""
+    hour_ms = 3_600_000
+    views = seen_in(
+        (later(hour_ms, hour_ms), BEFORE),
+        (later(hour_ms + 400, hour_ms + 400), BEFORE),
+        (later(0, hour_ms + 400), BEFORE),
+        (later(400, 399), BEFORE),
+    )
+    assert [THREE[2] in one.caught_up for one in views] == [False, True, False, True]
+
+
+def test_nothing_is_remembered_of_who_is_gone() -> None:
+    """A container that was away, and is there again, counts as new: the looks between may have missed another one."""
+    away = running_in(n3000="a", n3001="b")
+    views = seen_in(
+        (later(0, 0), BEFORE), (later(400, 400), BEFORE), (later(800, 800), away), (later(900, 850), BEFORE)
+    )
+    assert [THREE[2] in one.caught_up for one in views] == [False, True, False, False]
+    assert views[3].unproven == frozenset()
+
+
 # Looks
 
 
 def looked(*answers: QuorumAnswer) -> Memory:
     """What is remembered after these looks."""
-    memory = Memory()
+    memory = long_seen(answers[0])
     for said in answers:
         _, memory = judged(said, memory)
     return memory
@@ -314,9 +420,9 @@ def test_static_by_the_voters() -> None:
 def test_view_of_a_static_quorum() -> None:
     """The view says whether the quorum is static, as it was told."""
     for static in (True, False):
-        seen, _ = view(answer(THREE), Memory(), fetch_timeout_ms=2000, taken_at_s=1.0, static=static)
+        seen, _ = view(answer(THREE), Memory(), live_within_ms=TIMEOUT_MS, taken_at_s=1.0, static=static)
         assert seen.static is static
-    assert not view(answer(THREE), Memory(), fetch_timeout_ms=2000, taken_at_s=1.0)[0].static
+    assert not view(answer(THREE), Memory(), live_within_ms=TIMEOUT_MS, taken_at_s=1.0)[0].static
 
 
 def test_stopped_controllers_are_not_caught_up() -> None:

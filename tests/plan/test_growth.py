@@ -8,13 +8,14 @@ from typing import Any
 
 from tests.model.values import NOW_S, answer, answering, at_rest, desired, key, running, saying
 
+from kafka_quorum.api.properties import DEFAULT_FETCH_TIMEOUT_MS
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import FeatureRange
 from kafka_quorum.observations.line import observation
 from kafka_quorum.observe import quorum
-from kafka_quorum.observe.quorum import FETCH_TIMEOUT_MS
+from kafka_quorum.observe.instances import FetchTimeouts
 from kafka_quorum.plan.planner import plan
 from kafka_quorum.settings import SystemClock
 from kafka_quorum.status.build import build
@@ -48,9 +49,11 @@ def passed(observers: int, voters: int = 3) -> None:
         moved = replace(
             said, voters=tuple(replace(row, last_fetch_ms=row.last_fetch_ms + number) for row in said.voters)
         )
-        chosen = quorum.leader_of({said.leader_id: Known(value=moved)}, FETCH_TIMEOUT_MS)
+        chosen = quorum.leader_of({said.leader_id: Known(value=moved)}, FetchTimeouts())
         assert isinstance(chosen, Known)
-        view, memory = quorum.view(chosen.value, memory, fetch_timeout_ms=FETCH_TIMEOUT_MS, taken_at_s=float(number))
+        view, memory = quorum.view(
+            chosen.value, memory, live_within_ms=DEFAULT_FETCH_TIMEOUT_MS, taken_at_s=float(number)
+        )
         seen = replace(seen, quorum=Known(value=view), memory=memory)
     judged(seen)
 

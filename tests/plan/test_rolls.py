@@ -33,6 +33,7 @@ from kafka_quorum.model.actions import (
     CreatePod,
     CreateRevision,
     DeleteConfig,
+    DeletePod,
     MarkPod,
     RecordChange,
     RestartPod,
@@ -43,7 +44,7 @@ from kafka_quorum.model.identity import IdentityRecord, with_revision
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.memory import Memory
-from kafka_quorum.model.observed import Observed, Waiting
+from kafka_quorum.model.observed import Observed, Running, Waiting
 from kafka_quorum.model.plan import Plan, Severity
 
 LARGER = runtime(heap="1Gi")
@@ -140,6 +141,58 @@ def test_moved_one_is_stopped_first() -> None:
         f"pod alpha-3002-g1 restarts from revision {NEW.name}: 2 of 2 other voters are caught up"
     )
     assert verdict(rolled(moved_in_record(3002), SPEC), "5-restart").allowed
+
+
+def test_laggard_before_the_one_that_is_moved() -> None:
+    """One that lags for good goes before the moved one, which waits for it: the roll may be what repairs it."""
+    seen = view(VOTERS, behind=(VOTERS[2],))
+    look = moved_in_record(3001, quorum=Known(value=seen), memory=looks(seen))
+    write = only(rolled(look, SPEC), WriteRecord)
+    assert write.message.startswith("controller 3002 moves ")
+    both = replace(look, record=write.record)
+    assert only(rolled(both, SPEC), RestartPod).pod.node_id == 3002
+
+
+def test_no_other_begins_while_one_is_moved() -> None:
+    """While a moved controller has to wait, no other follower that keeps up is moved."""
+    few = Memory(caught_up_looks=((VOTERS[0], 3), (VOTERS[1], 3), (VOTERS[2], 2)))
+    said = rolled(moved_in_record(3001, memory=few), SPEC)
+    assert said.actions == ()
+    assert wait(said, "Rolling").message == "controller 3001 restarts once 3002 is a caught-up voter again"
+
+
+def test_pod_that_does_not_start_gets_the_new_revision() -> None:
+    """A pod that never starts is made from the new spec: the roll would wait for it for ever."""
+    look = with_pod(rolling(), 3001, container=STARTS, gate="False")
+    write = only(rolled(look, SPEC), WriteRecord)
+    assert write.message == f"controller 3001 moves to revision {NEW.name} (controller 3001 does not run)"
+    assert verdict(rolled(look, SPEC), "5-restart").allowed
+    corrected = every(rolled(replace(look, record=write.record), SPEC), DeletePod)
+    assert [(one.pod.node_id, one.reason) for one in corrected] == [(3001, "PodCorrected")]
+
+
+@pytest.mark.parametrize("quorum", ["led", "no leader"])
+def test_one_at_a_time_gets_a_revision_that_may_be_at_fault(quorum: str) -> None:
+    """While a controller that was made from the new revision is not back, no other that does not run gets it."""
+    look = with_pod(with_pod(rolling(3001), 3001, container=STARTS, gate="False"), 3002, container=STARTS, gate="False")
+    if quorum == "no leader":
+        look = replace(look, quorum=SILENT, memory=Memory())
+    said = rolled(look, SPEC)
+    assert every(said, WriteRecord) == []
+    back = "runs" if quorum == "no leader" else "is a caught-up voter again"
+    assert f"controller 3002 does not run, and is made from revision {NEW.name} once 3001 {back}" in {
+        one.reason for one in said.verdicts
+    }
+
+
+def test_majority_that_does_not_start_gets_the_new_revision() -> None:
+    """Without a leader those that do not run are made from the new revision, one after the other, as each one runs."""
+    look = with_pod(with_pod(rolling(), 3001, container=STARTS), 3002, container=STARTS)
+    silent = replace(look, quorum=SILENT, memory=Memory())
+    first = only(rolled(silent, SPEC), WriteRecord)
+    assert first.message.startswith("controller 3001 moves ")
+    back = with_pod(replace(silent, record=first.record), 3001, container=Running(started_at=""), revision=NEW.name)
+    assert only(rolled(back, SPEC), WriteRecord).message.startswith("controller 3002 moves ")
 
 
 def test_moved_one_that_came_to_lead_is_the_last_again() -> None:

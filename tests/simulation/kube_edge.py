@@ -115,7 +115,7 @@ class KubeEdge(Edge):
         """Delete exactly this object. The rules judge the stop of a pod as it is sent, whatever becomes of it."""
         asked = self.world.steps
         if resource == PODS:
-            self._stop_sent(namespace, name, evicted=False)
+            self._stop_sent(namespace, name, resource_version, evicted=False)
         await self.life.turn()
         kube = self.world.kube
 
@@ -131,7 +131,7 @@ class KubeEdge(Edge):
     async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
         """Evict exactly this pod."""
         asked = self.world.steps
-        self._stop_sent(namespace, name, evicted=True)
+        self._stop_sent(namespace, name, resource_version, evicted=True)
         await self.life.turn()
         kube = self.world.kube
 
@@ -143,8 +143,12 @@ class KubeEdge(Edge):
         touch = partial(kube.touch, PODS, namespace, name)
         self._kube("evict", PODS, name, act, writes=True, touch=touch)
 
-    def _stop_sent(self, namespace: str, name: str, *, evicted: bool) -> None:
+    def _stop_sent(self, namespace: str, name: str, resource_version: str | None, *, evicted: bool) -> None:
+        """Tell of a stop that can take effect: one that names a version from before is refused whenever it arrives."""
         self.life.check()
+        pod = self.world.kube.get(PODS, namespace, name)
+        if pod is None or resource_version not in (None, pod["metadata"]["resourceVersion"]):
+            return
         self.world.tell(StopSent(stop=self._pod_goes(namespace, name, self.world.steps, evicted=evicted)))
 
     def _what_goes(self, resource: ResourceType, namespace: str, name: str, asked: int) -> Happened | None:

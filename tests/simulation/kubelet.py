@@ -345,9 +345,10 @@ class Kubelet:
         last = {"lastState": {"terminated": sandbox.said}} if sandbox.said and "terminated" not in state else {}
         done = {"name": VERIFY_CONTAINER, "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
         if sandbox.verified:
+            started = {"containerID": sandbox.process.incarnation} if sandbox.process else {}
             rows = {
                 "initContainerStatuses": [done],
-                "containerStatuses": [{"name": KAFKA_CONTAINER, "state": state, **last}],
+                "containerStatuses": [{"name": KAFKA_CONTAINER, "state": state, **last, **started}],
             }
         else:
             waits = {"name": KAFKA_CONTAINER, "state": {"waiting": {"reason": "PodInitializing"}}}

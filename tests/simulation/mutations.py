@@ -280,8 +280,8 @@ MUTANTS: Final = (
         ("initial-1",),
         (
             "plan/planner.py",
-            "    actions = part.actions if part.exclusive is None else (part.exclusive,)",
-            "    actions = ()",
+            "    chosen = _one_stop(part.actions) if part.exclusive is None else (part.exclusive,)",
+            "    chosen = ()",
         ),
     ),
     _mutant(
@@ -369,8 +369,8 @@ MUTANTS: Final = (
         (_ROLLING, "            (leads and bool(older), f", "            (False, f"),
         (
             "plan/rolls.py",
-            "    return _leads(observed, node), caught_up, node.node_id",
-            "    return not _leads(observed, node), caught_up, node.node_id",
+            "    return _leads(observed, node), not _lags",
+            "    return not _leads(observed, node), not _lags",
         ),
     ),
     _mutant(
@@ -396,7 +396,7 @@ MUTANTS: Final = (
             "len(view.voters) > _PAIR and len(steady) < 0",
         ),
         ("plan/rolls.py", "evict=len(voters) > 1", "evict=False"),
-        ("plan/rolls.py", "    turns = first or tuple(", "    turns = tuple("),
+        ("plan/rolls.py", "for node in ranked if not moved or", "for node in ranked if True or"),
     ),
     _mutant(
         "images-may-be-older-than-the-levels",

@@ -5,6 +5,7 @@ from typing import Final
 
 from tests.simulation.faults import Loss
 from tests.simulation.invariants import Checker
+from tests.simulation.look_scenarios import LOOKS
 from tests.simulation.release_scenarios import RELEASES
 from tests.simulation.scenes import (
     Scenario,
@@ -317,4 +318,4 @@ FURTHER: Final = (
     ),
 )
 
-ALL: Final = (*EXHAUSTIVE, *MEMBERSHIP, *FURTHER, *RELEASES, *TIMES)
+ALL: Final = (*EXHAUSTIVE, *MEMBERSHIP, *FURTHER, *RELEASES, *TIMES, *LOOKS)

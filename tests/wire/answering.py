@@ -1,6 +1,6 @@
 """Controllers that answer as a test says, and note what they are asked."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 from kafka_quorum.errors import Fault, KafkaUnreachable
@@ -13,11 +13,28 @@ from kafka_quorum.model.quorum import (
     QuorumAnswer,
     RegisterController,
     RemoveVoter,
+    Replica,
     UpdateFeature,
 )
 
 T = TypeVar("T")
 Answer: TypeAlias = T | Exception
+
+
+def moved(said: QuorumAnswer, by_ms: int) -> QuorumAnswer:
+    """The same answer so much later: whoever fetched, or was caught up, at the leader's moment did so again."""
+    now_ms = max(row.last_fetch_ms for row in said.voters)
+
+    def later(stamp_ms: int) -> int:
+        return stamp_ms + by_ms if stamp_ms == now_ms else stamp_ms
+
+    def of(rows: tuple[Replica, ...]) -> tuple[Replica, ...]:
+        return tuple(
+            replace(row, last_fetch_ms=later(row.last_fetch_ms), last_caught_up_ms=later(row.last_caught_up_ms))
+            for row in rows
+        )
+
+    return replace(said, voters=of(said.voters), observers=of(said.observers))
 
 
 @dataclass(slots=True)
@@ -34,6 +51,9 @@ class AnsweringControllers:
     unregistered: list[tuple[Endpoint, NodeID]] = field(default_factory=list)
     refusal: Exception | None = None
     asked: list[tuple[str, Endpoint]] = field(default_factory=list)
+    moves_ms: int = 0
+    """How far the leader's clock goes on between two answers of its, and the stamps of all who keep up with it."""
+    moved_ms: int = 0
 
     def _answer(self, question: str, endpoint: Endpoint, answers: dict[int, Answer[T]]) -> T:
         self.asked.append((question, endpoint))
@@ -55,7 +75,9 @@ class AnsweringControllers:
 
     async def describe_quorum(self, endpoint: Endpoint) -> QuorumAnswer:
         """What the test says of this node."""
-        return self._answer("DescribeQuorum", endpoint, self.quorums)
+        answer = moved(self._answer("DescribeQuorum", endpoint, self.quorums), self.moved_ms)
+        self.moved_ms += self.moves_ms
+        return answer
 
     async def add_voter(self, endpoint: Endpoint, request: AddVoter) -> None:
         """Note the request, then refuse if the test says so."""

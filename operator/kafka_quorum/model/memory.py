@@ -62,6 +62,20 @@ class LostNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FirstSeen:
+    """When a replica's container was first seen under the present leader, by that leader's clock.
+
+    `instance` is empty where no container can be seen. `assumed` says that nothing shows that it was started since the
+    operator began to look, so that its stamps are most likely its own.
+    """
+
+    key: ReplicaKey
+    instance: str
+    at_ms: int
+    assumed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """What must be seen over several looks. Lost with the process, which costs a few looks and nothing else.
 
@@ -77,6 +91,7 @@ class Memory:
     lost_nodes: tuple[LostNode, ...] = ()
     soak: Soak | None = None
     announced: Announced | None = None
+    first_seen: tuple[FirstSeen, ...] = ()
 
     _looks: Mapping[ReplicaKey, int] = field(init=False, repr=False, compare=False)
 

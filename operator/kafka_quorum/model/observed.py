@@ -34,9 +34,10 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A container that runs, since `started_at` (RFC 3339)."""
+    """A container that runs, since `started_at` (RFC 3339). `container` tells it from every other one of its pod."""
 
     started_at: str
+    container: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +114,13 @@ class Pod:
     def running(self) -> bool:
         """Whether its Kafka runs, or may run: a pod that is being deleted still does until it is gone."""
         return isinstance(self.container, Running)
+
+    @property
+    def instance(self) -> str:
+        """Which start of Kafka this is: another one after each restart of the container. Empty while none runs."""
+        if not isinstance(self.container, Running):
+            return ""
+        return f"{self.uid} {self.container.container} {self.container.started_at}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +236,11 @@ class QuorumView:
     """The last voter set known to be committed; None before any is."""
     taken_at_s: float
     """Monotonic seconds of the operator's clock: only for the age of the look."""
+    unproven: frozenset[ReplicaKey] = frozenset()
+    """Replicas that their stamps show as caught up, before any look can tell whether this container has been it.
+
+    So it is for two looks after the operator started, or after the leader changed. No guard counts them.
+    """
     static: bool = False
     """At kraft.version 0 voters have no directory ids: the keys are those that the record has for their node ids."""
     voters: frozenset[ReplicaKey] = field(init=False, repr=False, compare=False)
@@ -239,6 +252,11 @@ class QuorumView:
         """Gather both sets once: guards ask for them for every controller."""
         object.__setattr__(self, "voters", frozenset(replica.key for replica in self.answer.voters))
         object.__setattr__(self, "observers", frozenset(replica.key for replica in self.answer.observers))
+
+    @property
+    def shown(self) -> frozenset[ReplicaKey]:
+        """Replicas that nothing shows as lagging: what people are told, and what no guard relies on."""
+        return self.caught_up | self.unproven
 
     @property
     def changing(self) -> bool:
@@ -278,7 +296,7 @@ class Observed:
     checks: tuple[tuple[FeatureStep, Knowable[StepCheck]], ...] = ()
     """What the leader said, in this look, of the steps that could be next."""
     taken_at_s: float = 0.0
-    """When the controllers were asked: monotonic seconds of the operator's clock."""
+    """When the last controller answered, where no leader was found: monotonic seconds of the operator's clock."""
 
     @property
     def looked_at_s(self) -> float:

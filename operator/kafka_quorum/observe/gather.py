@@ -46,6 +46,7 @@ from kafka_quorum.model.quorum import (
     UpdateFeature,
 )
 from kafka_quorum.observe import quorum
+from kafka_quorum.observe.instances import fetch_timeouts, instances_of
 from kafka_quorum.observe.objects import claim_from, kube_node_from, owner_uid, pod_from, status_from, support_from
 from kafka_quorum.resources.stored import Unreadable, record_from, revision_from
 from kafka_quorum.settings import Clock
@@ -100,7 +101,7 @@ class Look:
     leader: Endpoint | None = None
     """Whom further questions of this look go to."""
     taken_at_s: float
-    """When the controllers were asked: monotonic seconds of the operator's clock."""
+    """When the leader was asked, or the last answer came where there is none: monotonic, of the operator's clock."""
 
 
 async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Snapshot | None:
@@ -169,19 +170,19 @@ async def look(
     memory: Memory,
     *,
     port: int,
-    fetch_timeout_ms: int,
     clock: Clock,
 ) -> Look:
     """Ask every controller that may run what it knows, and judge the answers."""
     taken_at_s = clock.monotonic()
     endpoints = {endpoint.node_id: endpoint for pod in taken.pods if (endpoint := _endpoint(taken, pod, port))}
     answers, versions = await _ask(endpoints, controllers)
-    chosen = quorum.leader_of(answers, fetch_timeout_ms)
+    timeouts = fetch_timeouts(taken.pods, taken.revisions)
+    chosen = quorum.leader_of(answers, timeouts)
     if isinstance(chosen, Known) and clock.monotonic() - taken_at_s > _SLOW_S:
         taken_at_s = clock.monotonic()
         leader = endpoints[chosen.value.leader_id]
         answers[leader.node_id] = await _answer(leader, controllers.describe_quorum)
-        chosen = quorum.leader_of(answers, fetch_timeout_ms)
+        chosen = quorum.leader_of(answers, timeouts)
     not_leading = _not_leading(answers) if isinstance(chosen, Unknown) else frozenset()
     registered: Knowable[tuple[NodeID, ...]] = _NOT_ASKED
     if isinstance(chosen, Known) and taken.record is not None:
@@ -191,14 +192,17 @@ async def look(
     listed = tuple(sorted(versions.items()))
     if isinstance(chosen, Unknown):
         forgetful = quorum.without_answer(memory)
-        return Look(quorum=chosen, versions=listed, memory=forgetful, not_leading=not_leading, taken_at_s=taken_at_s)
+        return Look(
+            quorum=chosen, versions=listed, memory=forgetful, not_leading=not_leading, taken_at_s=clock.monotonic()
+        )
     own = {node.node_id: node.key for node in taken.record.nodes} if taken.record else {}
     view, remembered = quorum.view(
         quorum.keyed(chosen.value, own),
         memory,
-        fetch_timeout_ms=fetch_timeout_ms,
+        live_within_ms=timeouts.of(chosen.value.leader_id).most_ms,
         taken_at_s=taken_at_s,
         static=quorum.is_static(chosen.value),
+        instances=instances_of(taken.pods, taken.record),
     )
     return Look(
         quorum=Known(value=view),

@@ -231,7 +231,8 @@ def _succeeded(row: Json) -> bool:
 def _state(row: Json | None) -> ContainerState:
     state = (row or {}).get("state") or {}
     if "running" in state:
-        return Running(started_at=state["running"].get("startedAt", ""))
+        container = f"{(row or {}).get('restartCount', 0)} {(row or {}).get('containerID', '')}"
+        return Running(started_at=state["running"].get("startedAt", ""), container=container)
     if "terminated" in state:
         return _terminated(state["terminated"])
     waiting = state.get("waiting", {})

@@ -22,6 +22,8 @@ def soaked(observed: Observed, now_s: float) -> Soak | None:
     epoch = _epoch(observed)
     if epoch is None:
         return None if before is None else replace(before, seen_at_s=None)
+    if before is not None and before.epoch == epoch and _cannot_tell(observed):
+        return replace(before, seen_at_s=None)
     if before is None or before.epoch != epoch or not _well(observed):
         return Soak(epoch=epoch, healthy_s=0.0, seen_at_s=now_s if _well(observed) else None)
     since_s = now_s if before.seen_at_s is None else before.seen_at_s
@@ -35,6 +37,14 @@ def _epoch(observed: Observed) -> int | None:
         return None
     answer = observed.versions_of(observed.quorum.value.answer.leader_id)
     return answer.value.finalized_epoch if isinstance(answer, Known) and answer.value.finalized_epoch >= 0 else None
+
+
+def _cannot_tell(observed: Observed) -> bool:
+    """Whether it is only not proven yet that every voter is caught up: the operator, or a leader, has just begun."""
+    if isinstance(observed.quorum, Unknown):
+        return True
+    view = observed.quorum.value
+    return bool(view.voters & view.unproven) and view.voters <= view.shown
 
 
 def _well(observed: Observed) -> bool:

@@ -110,7 +110,7 @@ def _changes(scene: _Scene) -> tuple[_Change, ...]:
     dead = tuple(change for change in removals if _removes_dead(scene, change))
     adds = tuple(_add(scene, node.key) for node in _newcomers(scene))
     joining = any(scene.view.voter_of(node_id) is None for node_id in scene.wanted)
-    alive = () if joining else tuple(change for change in removals if change.target in scene.view.caught_up)
+    alive = () if joining else tuple(change for change in removals if change.target in scene.view.shown)
     return (*replacements, *dead, *adds, *alive)
 
 
@@ -243,7 +243,7 @@ def _cure(scene: _Scene) -> _Change | None:
 
 
 def _removes_dead(scene: _Scene, change: _Change) -> bool:
-    return change.type == REMOVE_VOTER and change.target not in scene.view.caught_up
+    return change.type == REMOVE_VOTER and change.target not in scene.view.shown
 
 
 def _left_to_do(scene: _Scene, operation: Operation) -> _Change | None:

@@ -18,6 +18,7 @@ from kafka_quorum.model.actions import (
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import IdentityRecord, with_nodes
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known
 from kafka_quorum.model.nodes import wanted_node_ids
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan, Severity, Wait
@@ -148,7 +149,12 @@ def _finished(part: Part, observed: Observed, soaks_s: float = 0.0) -> Plan:
     """The plan, in which each guarded action carries the time of the look that it was judged by."""
     chosen = _one_stop(part.actions) if part.exclusive is None else (part.exclusive,)
     actions = tuple(stamped(action, observed.looked_at_s) for action in chosen)
-    return Plan(actions=actions, waits=part.waits, verdicts=part.verdicts, requeue_s=_requeue_s(part.waits, soaks_s))
+    return Plan(
+        actions=actions,
+        waits=part.waits,
+        verdicts=part.verdicts,
+        requeue_s=_requeue_s(part.waits, soaks_s, unproven=_unproven(observed)),
+    )
 
 
 def _one_stop(actions: tuple[Action, ...]) -> tuple[Action, ...]:
@@ -157,8 +163,14 @@ def _one_stop(actions: tuple[Action, ...]) -> tuple[Action, ...]:
     return tuple(action for action in actions if action is first or not stops_kafka(action))
 
 
-def _requeue_s(waits: tuple[Wait, ...], soaks_s: float) -> float:
+def _unproven(observed: Observed) -> bool:
+    return isinstance(observed.quorum, Known) and bool(observed.quorum.value.unproven)
+
+
+def _requeue_s(waits: tuple[Wait, ...], soaks_s: float, *, unproven: bool) -> float:
     """When to look again. A soak may take days: it is looked at less often, and when it is over."""
+    if unproven:
+        return _SOON_S
     moving = {wait.reason for wait in waits if wait.severity is Severity.PROGRESS}
     if moving == {levels.SOAKING}:
         return min(max(soaks_s, _SOON_S), _LATER_S)

@@ -179,6 +179,8 @@ def _mark(observed: Observed, record: IdentityRecord, pod: Pod) -> MarkPod | Non
                 return None
             return MarkPod(pod=pod, voter=pod.marked_voter, gate="Unknown", message=f"of unknown state: {reason}")
         case Known(value=view):
+            if key in view.unproven:
+                return None  # the mark that is there is as good as any until the next look
             voter = key in view.voters and node is not None and node.key == key
             gate = "True" if voter and key in view.caught_up and pod.running else "False"
     if (voter, gate) == (pod.marked_voter, pod.gate) and pod.owner_uid is not None:

@@ -29,22 +29,26 @@ STATIC_TO_DYNAMIC_SINCE: Final = (4, 1, 0)
 
 
 def may_restart(
-    desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod, target: str
+    desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod | None, target: str
 ) -> Verdict:
-    """Rules 3 to 5: a running controller is stopped to be made anew from the revision `target`.
+    """Rules 3 to 5: a controller is recreated from the revision `target`; without a `pod` it does not run.
 
     One at a time, the next when every one that was restarted is a caught-up voter again, the active controller last,
-    and never while the voters or a feature change. One that has caught up goes only if all others have; one that lags
-    takes nothing away.
+    and never while the voters or a feature change. A voter that keeps up is restarted only if all others keep up. One
+    that lags takes nothing away: it is restarted if the others form a caught-up majority of the whole voter set without
+    it, and every controller that was restarted before is a caught-up voter again, so that it may lag together with
+    others that the roll has not reached yet.
     """
     rule, first = "5-restart", f"controller {node.node_id} restarts once"
+    if pod is None:
+        return _where_nothing_runs(observed, record, node, target)
     if isinstance(observed.quorum, Unknown):
         return no(rule, f"{first} the quorum has a leader: {observed.quorum.reason}")
     view, key, status = observed.quorum.value, node.key, observed.status
     others = view.voters - {key}
     steady = frozenset(other for other in others if _is_steady(observed, record, view, other))
     moved = frozenset(other.key for other in record.nodes if _is_made_from(observed, record, other, target))
-    waits_for = _names((others - steady) if key in view.caught_up else (others - steady) & moved)
+    waits_for = _names((others - steady) if key in view.shown else (others - steady) & moved)
     majority, leads = len(view.voters) // 2 + 1, key.node_id == view.answer.leader_id
     older = _names(other.key for other in record.nodes if other is not node and other.key not in moved)
     interrupts = key in view.voters and len(view.voters) <= _PAIR
@@ -65,6 +69,35 @@ def may_restart(
         ),
         f"{len(steady)} of {len(others)} other voters are caught up" if key in view.voters else f"{key} is no voter",
     )
+
+
+def _where_nothing_runs(observed: Observed, record: IdentityRecord, node: NodeIdentity, target: str) -> Verdict:
+    """A controller whose Kafka does not run is made from the revision `target`: that takes nothing away.
+
+    Not while one that was made from it is not back: where the revision itself is at fault, only one controller has it.
+    Without a leader that one only has to run, because those that do not run may be the majority.
+    """
+    rule = "5-restart"
+    others = (other for other in record.nodes if other is not node and _is_made_from(observed, record, other, target))
+    away = _names(other.key for other in others if not _is_back(observed, record, other))
+    first = f"controller {node.node_id} does not run, and is made from revision {target} once"
+    is_back = "runs" if isinstance(observed.quorum, Unknown) else "is a caught-up voter again"
+    return unless(
+        rule,
+        ((bool(away), f"{first} {away} {is_back}"),),
+        f"controller {node.node_id} does not run",
+    )
+
+
+def _is_back(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> bool:
+    """Whether a controller runs and, as far as that can be asked, is a caught-up voter; an observer needs no more."""
+    pods = observed.pods_of(node.node_id, PodRole.KAFKA)
+    if not any(pod.running and not pod.deleting for pod in pods):
+        return False
+    if isinstance(observed.quorum, Unknown):
+        return True
+    view = observed.quorum.value
+    return node.key not in view.voters or _is_steady(observed, record, view, node.key)
 
 
 def _is_steady(observed: Observed, record: IdentityRecord, view: QuorumView, key: ReplicaKey) -> bool:

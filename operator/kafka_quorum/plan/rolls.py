@@ -1,9 +1,12 @@
 """Rolling: running controllers are made anew from the revision that the spec asks for, one by one (F3).
 
-Which one is next is decided anew in every pass, so that a roll can be paused, reversed and interrupted anywhere: those
-that the record has moved already, then those that lag, then followers, the active controller last. The record moves
-first, then the pod is stopped, and whoever makes it again makes it from the record.
+Which one is next is decided anew in every pass, so that a roll can be paused, reversed and interrupted anywhere. Those
+that lag or do not run come first: the roll may repair them, and all others wait for them. Then come those that the
+record has moved already, then followers, and the active controller last. The record moves first, then the pod is
+stopped, and its successor is made from the record.
 """
+
+from collections.abc import Set as AbstractSet
 
 from kafka_quorum.api.features import level_text, supported_by
 from kafka_quorum.api.release import parse_release
@@ -35,39 +38,72 @@ def roll(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
         return Part()
     if (held := _held(observed, record, target, revision.runtime.release)) is not None:
         return Part(waits=(held,))
-    moved = (node for node in older if (node.revision or record.applied_revision) == target)
-    first = tuple(node for node in moved if not _leads(observed, node))  # who came to lead meanwhile is the last again
     refused: list[tuple[NodeIdentity, Verdict]] = []
-    turns = first or tuple(sorted(older, key=lambda node: _turn(observed, node)))
+    turns = _turns(observed, record, older, target)
+    which = f"{len(record.nodes) - len(older) + 1} of {len(record.nodes)}"
     for node in turns:
-        pod = next((pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.running), None)
-        if pod is None:
-            continue  # it starts, or goes, or is stuck: `pods` and `revisions` see to that
-        if pod.revision == target:
-            return _move(record, node, target, f"it runs from revision {target}", ())
-        verdict = may_restart(desired, observed, record, node, pod, target)
-        if verdict.allowed:
-            done = len(record.nodes) - len(older)
-            return _go(observed, record, node, pod, target, verdict, f"{done + 1} of {len(record.nodes)}")
-        refused.append((node, verdict))
+        match _one(desired, observed, record, node, target, which):
+            case Part() as part:
+                return part
+            case Verdict() as refusal:
+                refused.append((node, refusal))
+            case None:
+                continue
     return Part(waits=(_waits(turns, refused),), verdicts=tuple(verdict for _, verdict in refused))
+
+
+def _one(
+    desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, target: str, which: str
+) -> Part | Verdict | None:
+    """What the roll does with one controller, or the guard's refusal; None where `pods` sees to it."""
+    pods = observed.pods_of(node.node_id, PodRole.KAFKA)
+    pod = next((pod for pod in pods if pod.running), None)
+    if pod is None and (_made_from(record, node) == target or any(one.deleting for one in pods)):
+        return None  # it starts, or goes
+    if pod is not None and pod.revision == target:
+        return _move(record, node, target, f"it runs from revision {target}", ())
+    verdict = may_restart(desired, observed, record, node, pod, target)
+    if not verdict.allowed:
+        return verdict
+    if pod is None:
+        return _move(record, node, target, verdict.reason, (verdict,))
+    return _go(observed, record, node, pod, target, verdict, which)
+
+
+def _made_from(record: IdentityRecord, node: NodeIdentity) -> str | None:
+    """The name of the revision that a controller's pod is made from next."""
+    return node.revision or record.applied_revision
+
+
+def _turns(
+    observed: Observed, record: IdentityRecord, older: tuple[NodeIdentity, ...], target: str
+) -> tuple[NodeIdentity, ...]:
+    """Who may be next, in order. While one is moved and still runs from the old revision no other follower begins."""
+    moved = {node.node_id for node in older if _made_from(record, node) == target and not _leads(observed, node)}
+    ranked = sorted(older, key=lambda node: _turn(observed, node, moved))
+    return tuple(node for node in ranked if not moved or node.node_id in moved or _lags(observed, node))
+
+
+def _turn(observed: Observed, node: NodeIdentity, moved: AbstractSet[NodeID]) -> tuple[bool, bool, bool, int]:
+    return _leads(observed, node), not _lags(observed, node), node.node_id not in moved, node.node_id
 
 
 def _leads(observed: Observed, node: NodeIdentity) -> bool:
     return isinstance(observed.quorum, Known) and node.node_id == observed.quorum.value.answer.leader_id
 
 
-def _turn(observed: Observed, node: NodeIdentity) -> tuple[bool, bool, int]:
-    """Who lags takes nothing away and goes first; the active controller goes last."""
-    caught_up = isinstance(observed.quorum, Unknown) or node.key in observed.quorum.value.caught_up
-    return _leads(observed, node), caught_up, node.node_id
+def _lags(observed: Observed, node: NodeIdentity) -> bool:
+    """Whether a controller does not run, or is seen not to keep up."""
+    if not any(pod.running for pod in observed.pods_of(node.node_id, PodRole.KAFKA)):
+        return True
+    return isinstance(observed.quorum, Known) and node.key not in observed.quorum.value.shown
 
 
 def _go(
     observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod, target: str, verdict: Verdict, which: str
 ) -> Part:
     """The record first; the pod when the record says what is made in its place."""
-    if (node.revision or record.applied_revision) != target:
+    if _made_from(record, node) != target:
         return _move(record, node, target, f"{which}: {verdict.reason}", (verdict,))
     voters = observed.quorum.value.voters if isinstance(observed.quorum, Known) else frozenset()
     message = f"pod {pod.name} restarts from revision {target}: {verdict.reason}"

@@ -13,7 +13,7 @@ def available(done: Pass) -> Finding:
         case Unknown(reason=reason):
             return _finding(Truth.UNKNOWN, "NoAnswer", f"no leader can be asked: {reason}")
         case Known(value=view):
-            healthy, voters = len(view.voters & view.caught_up), len(view.voters)
+            healthy, voters = len(view.voters & view.shown), len(view.voters)
             said = f"controller {view.answer.leader_id} leads, {healthy} of {voters} voters are caught up"
             if healthy > voters // 2:
                 return _finding(Truth.TRUE, "MajorityCaughtUp", said)

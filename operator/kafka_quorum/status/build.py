@@ -137,7 +137,7 @@ def _role(observed: Observed, key: ReplicaKey) -> tuple[str, bool | None]:
     if not isinstance(observed.quorum, Known):
         return "Unknown", None
     view = observed.quorum.value
-    caught_up = key in view.caught_up
+    caught_up = key in view.shown
     if key in view.voters:
         return ("Leader" if key.node_id == view.answer.leader_id else "Voter"), caught_up
     return ("Observer", caught_up) if key in view.observers else ("None", None)
@@ -157,7 +157,7 @@ def _quorum(observed: Observed, old: Json) -> Json:
         last = {name: value for name, value in before.items() if name not in ("leaderID", "healthyVoters")}
         return {"quorum": {**last, "summary": f"?/{before['voters']}"}}
     view = observed.quorum.value
-    healthy, voters = len(view.voters & view.caught_up), len(view.voters)
+    healthy, voters = len(view.voters & view.shown), len(view.voters)
     kraft = next((feature.level for feature in observed.finalized if feature.name == "kraft.version"), None)
     row = {
         "type": "Static" if view.static else "Dynamic",

@@ -18,7 +18,7 @@ def degraded(done: Pass) -> Finding:
         if not isinstance(done.observed.quorum, Known):
             return _finding(Truth.TRUE, "NoLeader", f"no leader can be asked: {done.observed.quorum.reason}")
         view = done.observed.quorum.value
-        lagging = sorted(str(key) for key in view.voters - view.caught_up)
+        lagging = sorted(str(key) for key in view.voters - view.shown)
         if lagging:
             return _finding(Truth.TRUE, "VotersLag", f"voters that are down, or lag: {', '.join(lagging)}")
     return _finding(Truth.FALSE, "Healthy", "nothing is lost or broken")

@@ -33,7 +33,7 @@ def _lacking(done: Pass, record: IdentityRecord, view: QuorumView) -> tuple[str,
     keys = {node.node_id: node.key for node in record.nodes}
     # Kafka goes on calling a voter caught up for a fetch timeout after it was killed: its pod tells at once.
     up = {pod.node_id for pod in done.observed.pods if pod.role is PodRole.KAFKA and pod.running and not pod.deleting}
-    voting = {node for node in wanted if keys.get(node) in view.voters & view.caught_up}
+    voting = {node for node in wanted if keys.get(node) in view.voters & view.shown}
     target = target_revision(done.desired, done.observed, record)
     older = [str(node.node_id) for node in older_than(done.observed, record, target)]
     missing = [str(node) for node in wanted if node not in voting & up]
