@@ -22,7 +22,7 @@ from kafka_quorum.model.memory import Announced, Memory, StepCheck
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Outcome, Plan, Verdict
 from kafka_quorum.model.quorum import FeatureStep
-from kafka_quorum.observe import gather, nodes
+from kafka_quorum.observe import disks, gather, nodes
 from kafka_quorum.observe.gather import Look, Snapshot
 from kafka_quorum.observe.quorum import FETCH_TIMEOUT_MS
 from kafka_quorum.observe.soak import soaked
@@ -212,7 +212,8 @@ class Reconciler:
         seen = replace(seen, kube_nodes=answers, checks=checks.answers)
         now_s = self._clock.monotonic()
         soak = soaked(seen, now_s)
-        self._memories[key] = replace(nodes.agreed(seen, now_s), soak=soak, announced=checks.announced)
+        seen = replace(seen, memory=nodes.agreed(seen, now_s))
+        self._memories[key] = replace(disks.blank(seen), soak=soak, announced=checks.announced)
         seen = replace(seen, memory=self._memories[key])
         if self._witness is not None:
             self._witness.saw(key.namespace, key.name, seen)

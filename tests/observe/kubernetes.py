@@ -59,7 +59,7 @@ def waiting(reason: str, message: str = "") -> Json:
     return {"waiting": {"reason": reason, **({"message": message} if message else {})}}
 
 
-def terminated(code: int, message: str = "", reason: str = "Error") -> Json:
+def terminated(code: int, message: str = "", reason: str = "Error", finished_at: str = "2026-01-01T00:00:10Z") -> Json:
     """A container's state."""
     return {
         "terminated": {
@@ -67,7 +67,7 @@ def terminated(code: int, message: str = "", reason: str = "Error") -> Json:
             "reason": reason,
             "message": message,
             "startedAt": STARTED_AT,
-            "finishedAt": "2026-01-01T00:00:10Z",
+            "finishedAt": finished_at,
             "containerID": "containerd://x",
         }
     }

@@ -194,6 +194,11 @@ REPORTS: dict[str, tuple[Json, Json | None, str | None]] = {
         VERIFIED,
         "as expected",
     ),
+    "kafka's container refused before, in another sandbox": (
+        container("kafka", waiting("PodInitializing"), terminated(1, FOREIGN)),
+        container("verify", terminated(1, json.dumps(EMPTY), finished_at="2026-01-01T00:00:11Z")),
+        "found the disk empty",
+    ),
     "no word": (container("kafka", terminated(1)), container("verify", terminated(0)), None),
 }
 

@@ -22,6 +22,7 @@ from tests.model.values import (
     pod,
     report,
     stepping,
+    still_blank,
     uuid,
     view,
 )
@@ -288,6 +289,7 @@ class World(Features):
         self.observed = replace(self.observed, status=status)
         self._elect(record)
         self._tell(record)
+        self.observed = still_blank(self.observed)
 
     def _ran(self, one: Pod) -> Pod:
         of = self._record().node(one.node_id)

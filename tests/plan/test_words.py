@@ -22,6 +22,7 @@ from tests.model.values import (
     runtime,
     speaking,
     started,
+    still_blank,
     storage,
     support,
     view,
@@ -255,7 +256,8 @@ def test_wait(case: str) -> None:
 
 
 LOST = at_rest(quorum=Known(value=view(VOTERS, behind=VOTERS[1:2])))
-EMPTIED = with_pod(LOST, 3001, container=FAILED, report=empty_report(), gate="False")
+BLANK = with_pod(LOST, 3001, container=FAILED, report=empty_report(), gate="False")
+EMPTIED = still_blank(BLANK)
 
 WRITES: dict[str, tuple[Observed, Desired, str]] = {
     "claim gone": (

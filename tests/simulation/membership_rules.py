@@ -20,6 +20,8 @@ from kafka_quorum.model.ids import DirectoryID, ReplicaKey
 
 _PAIR: Final = 2
 _JUST_NOW_S: Final = 1.0
+_LATELY_S: Final = 5.0
+"""What is back for no longer than this, the operator need not know of."""
 FORMATTER: Final = "formatter"
 _ROLE, _NODE_ID = "kafkaquorum.io/role", "kafkaquorum.io/node-id"
 
@@ -123,8 +125,11 @@ class MembershipRules:
             self._fail("3", f"pod {event.name} is to hand over, and the other voter is not caught up")
         return True
 
-    def retired(self, directories: AbstractSet[DirectoryID], kept: AbstractSet[int]) -> None:
-        """The record gives up disks of controllers that it keeps: none of them may run, and fetch, at that moment."""
+    def retired(self, directories: AbstractSet[DirectoryID], kept: AbstractSet[int]) -> frozenset[DirectoryID]:
+        """The record gives up disks of controllers that it keeps: none of them may run, and fetch, at that moment.
+
+        Nor may there be anything on them, unless their machine is gone, or silent. Those of such machines are returned.
+        """
         for process in self._world.kraft.processes:
             if process.key.directory_id not in directories or process.meta.node_id not in kept:
                 continue
@@ -134,6 +139,21 @@ class MembershipRules:
             row = leader.row(process.key)
             if process is leader or self._world.kraft.fresh_within(row.fetched_s, _JUST_NOW_S):
                 self._fail("given up", f"the disk of {process.key} is given up, and its Kafka runs and fetches")
+        left = frozenset(key for key in map(self._left_there, directories) if key and key.node_id in kept)
+        return frozenset(key.directory_id for key in left if key.directory_id)
+
+    def _left_there(self, directory: DirectoryID) -> ReplicaKey | None:
+        """A replica whose disk is given up with its machine. A disk that is there for all to read is not given up."""
+        for uid, volume in self._world.volumes.by_claim.items():
+            key, now_s = volume.disk.key, self._world.clock.elapsed_s
+            if key is None or key.directory_id != directory or volume.dead:
+                continue
+            machine = self._world.machines.by_name[volume.node]
+            if not machine.heard or now_s - machine.back_s < _LATELY_S:
+                return key
+            if now_s - volume.back_s >= _LATELY_S:
+                self._fail("2, data", f"the disk of {key} is given up, and has its data: claim {uid} on {volume.node}")
+        return None
 
     def claim_deleted(self, event: ClaimDeleted) -> None:
         """The operator deleted a claim: its replica must be no voter, and not the last that has what is committed."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from tests.simulation.faults import Loss
+from tests.simulation.faults import HIDDEN_DISKS, Loss
 from tests.simulation.invariants import Checker
 from tests.simulation.release_scenarios import RELEASES
 from tests.simulation.scenes import (
@@ -21,6 +21,8 @@ from tests.simulation.scenes import (
     edits_record,
     erases_status,
     foreign_disk,
+    goes_blank,
+    has_processes,
     image_vanishes,
     is_changing,
     is_gone,
@@ -144,6 +146,31 @@ MEMBERSHIP: Final = (
             turns=(_turn(f"empties the disk of the {who}", is_ready, loses(Loss.EMPTIED_AND_KILLED, who)),),
             exhaustive=True,
         )
+        for who in ("leader", "follower")
+    ),
+    Scenario(
+        name="two-of-three-blank",
+        spec=_THREE,
+        turns=(_turn("hides two disks for half a minute", is_ready, goes_blank(60, "leader", "follower")),),
+        exhaustive=True,
+    ),
+    Scenario(
+        name="two-of-three-blank-at-first",
+        spec=_THREE,
+        turns=(_turn("hides two disks", has_processes(3), goes_blank(60, "bootstrap-node", "follower")),),
+    ),
+    Scenario(
+        name="the-only-disk-blank",
+        spec=_ALONE,
+        turns=(_turn("hides it for half a minute", is_ready, goes_blank(60, "leader")),),
+    ),
+    *(
+        Scenario(
+            name=f"{loss.value}-of-{who}",
+            spec=_THREE,
+            turns=(_turn(f"{loss.value} of the {who}", is_ready, loses(loss, who)),),
+        )
+        for loss in sorted(HIDDEN_DISKS, key=str)
         for who in ("leader", "follower")
     ),
     Scenario(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from tests.simulation.accidents import happen
+from tests.simulation.accidents import happen, hide, sandbox_of
 from tests.simulation.faults import Accident, Loss
 from tests.simulation.invariants import Checker
 from tests.simulation.kube_model import claims_of
@@ -92,6 +92,11 @@ def is_ready(world: World) -> bool:
 def after(seconds: float) -> Callable[[World], bool]:
     """Once so much time has passed since the beginning."""
     return lambda world: world.clock.elapsed_s >= seconds
+
+
+def has_processes(count: int) -> Callable[[World], bool]:
+    """Once so many controllers run."""
+    return lambda world: len(world.kraft.processes) >= count
 
 
 def says(kind: str, reason: str) -> Callable[[World], bool]:
@@ -196,6 +201,18 @@ def loses(loss: Loss, who: str) -> Callable[[World, Checker], None]:
     def act(world: World, _: Checker) -> None:
         if world.kraft.processes:
             happen(world, Accident(step=0, loss=loss, node_id=one_of(world, who)))
+
+    return act
+
+
+def goes_blank(steps: int, *whos: str) -> Callable[[World, Checker], None]:
+    """For so many steps an empty directory is mounted in place of the volumes of these, all at once."""
+
+    def act(world: World, _: Checker) -> None:
+        for node_id in [one_of(world, who) for who in whos]:
+            sandbox = sandbox_of(world, node_id)
+            if sandbox is not None:
+                hide(world, Loss.DISK_BLANK, sandbox, steps)
 
     return act
 

@@ -22,6 +22,26 @@ class Volume:
     claim: str
     dead: bool = False
     """The machine that it is on is gone for good."""
+    stand_in: Disk | None = None
+    """What pods find in place of the disk for a while: an empty directory, or one that cannot be read."""
+    absent: bool = False
+    """For a while it cannot be mounted: pods that need it wait."""
+    back_s: float = -1e9
+    """Since when the disk has been there again, after it was hidden or absent."""
+
+    @property
+    def found(self) -> Disk:
+        """The disk as pods find it now."""
+        return self.stand_in or self.disk
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the disk is there, and pods cannot see it."""
+        return self.absent or self.stand_in is not None
+
+    def shown(self, now_s: float) -> None:
+        """The disk is there again."""
+        self.stand_in, self.absent, self.back_s = None, False, now_s
 
 
 class Volumes:

@@ -75,7 +75,7 @@ class World:
     def digest(self) -> tuple[object, ...]:
         """What would have to differ for a fault to come to something else: not the time, and not the length of logs."""
         disks = tuple(
-            (uid, volume.disk.serial, volume.disk.content, volume.disk.intent, volume.dead)
+            (uid, volume.disk.serial, volume.disk.content, volume.disk.intent, volume.dead, volume.hidden)
             for uid, volume in sorted(self.volumes.by_claim.items())
         )
         processes = tuple(

@@ -57,9 +57,11 @@ class DiskFound(Enum):
 
     FORMATTED = "formatted"
     EMPTY = "empty"
-    """Nothing is there: the disk never was formatted, or was emptied."""
+    """The volume is mounted and could be listed, and nothing is there: never formatted, or emptied."""
     PARTIAL = "partial"
     """Files, but no meta.properties, and no intent of a formatter of ours: not ours to touch."""
+    UNREADABLE = "unreadable"
+    """The volume is not mounted, or cannot be read: nothing is known of what is there. Never evidence of a loss."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,8 @@ class DiskReport:
     directory_id: str | None
     accepted: bool
     message: str
+    finished_at_s: float = 0.0
+    """When the script ended, in seconds since the epoch; 0 if the kubelet did not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +110,6 @@ class Pod:
     """When its container last ended, in seconds since the epoch; 0 if it has not."""
     gate: str
     """The readiness gate's status: `True`, `False`, `Unknown`, or empty where it was never set."""
-    last_report: DiskReport | None = None
-    """The newest `report` even while the script looks again: what a person should know, and no evidence of a disk."""
 
     @property
     def running(self) -> bool:

@@ -75,8 +75,7 @@ def pod_from(item: Json) -> Pod | None:
         scheduled=bool(spec.get("nodeName")),
         unschedulable=_unschedulable(status),
         container=state,
-        report=_report(main) or _report(init),
-        last_report=_last_report(main) or _last_report(init),
+        report=_newest(() if _runs(init) else (_report(main), _report(init))),
         marked_voter=labels.get(names.LABEL_VOTER) == "true",
         finished_at_s=_seconds(state.finished_at) if isinstance(state, Terminated) else 0.0,
         gate=_condition(status, names.GATE).get("status", ""),
@@ -252,9 +251,18 @@ def _terminated(row: Json) -> Terminated:
     )
 
 
+def _newest(reports: Iterable[DiskReport | None]) -> DiskReport | None:
+    """The report that was written last: of two at the same second, Kafka's own container's."""
+    return max(filter(None, reports), key=lambda report: report.finished_at_s, default=None)
+
+
+def _runs(row: Json | None) -> bool:
+    return row is not None and "running" in (row.get("state") or {})
+
+
 def _report(row: Json | None) -> DiskReport | None:
     """The newest report of a script of ours, unless it looks again at this moment."""
-    return None if row is None or "running" in row.get("state", {}) else _last_report(row)
+    return None if _runs(row) else _last_report(row)
 
 
 def _last_report(row: Json | None) -> DiskReport | None:
@@ -262,13 +270,14 @@ def _last_report(row: Json | None) -> DiskReport | None:
     if row is None:
         return None
     for state in (row.get("state") or {}, row.get("lastState") or {}):
-        report = _parse_report(state.get("terminated", {}).get("message", ""))
+        ended = state.get("terminated") or {}
+        report = _parse_report(ended.get("message", ""), _seconds(ended.get("finishedAt", "")))
         if report is not None:
             return report
     return None
 
 
-def _parse_report(text: str) -> DiskReport | None:
+def _parse_report(text: str, finished_at_s: float) -> DiskReport | None:
     try:
         body = json_object(text, max_chars=_REPORT_MAX_CHARS)
         found = DiskFound(body["found"])
@@ -280,6 +289,7 @@ def _parse_report(text: str) -> DiskReport | None:
             directory_id=_id(body["directoryID"] or None),
             accepted=body["accepted"] is True,
             message=clean(str(body["message"]), max_chars=MESSAGE_MAX_CHARS),
+            finished_at_s=finished_at_s,
         )
     except (ValueError, KeyError, TypeError):
         return None

@@ -21,7 +21,7 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.nodes import wanted_node_ids
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan, Severity, Wait
-from kafka_quorum.plan import disks, ghosts, leaving, levels, membership, revisions, rolls, support
+from kafka_quorum.plan import disks, ghosts, leaving, levels, lost_disks, membership, revisions, rolls, support
 from kafka_quorum.plan.identity import assess
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.pods import marks, pods
@@ -62,7 +62,7 @@ def _of_record(
             changes,
             membership.first_leader(observed, record),
             levels.seen(observed, record),
-            disks.lost(desired, observed, record, wanted),
+            lost_disks.lost(desired, observed, record, wanted),
             leaving.lost_nodes(desired, observed, record, wanted),
             leaving.removed(observed, record, wanted),
             disks.claims(desired, observed, record, wanted),
