@@ -207,6 +207,8 @@ class Reconciler:
         """Look at the quorum, and at the nodes of what does not fetch."""
         looked = await self._look(key, taken, desired)
         seen = gather.observed(taken, looked)
+        claims = await gather.placed(self._kube, seen.claims, nodes.unplaced(seen))
+        seen = replace(seen, claims=claims)
         answers = await gather.kube_nodes(self._kube, nodes.suspects(seen))
         checks = await self._checks(desired, seen, looked)
         seen = replace(seen, kube_nodes=answers, checks=checks.answers)

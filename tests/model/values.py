@@ -218,6 +218,8 @@ def claim(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Claim:  #
         directory_id=of.directory_id,
         phase=record.phase.value,
         requested_bytes=10 * GIBIBYTE,
+        volume=f"pvc-{of.node_id}",
+        selected_node=f"worker-{of.node_id}",
         bound_to=f"worker-{of.node_id}",
     )
     return replace(plain, **changes)

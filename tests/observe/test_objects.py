@@ -268,7 +268,8 @@ def test_claim() -> None:
     found = claim_from(claim())
     assert (found.name, found.uid, found.node_id, found.generation) == ("alpha-3000-g1", claim_uid(3000), 3000, 1)
     assert (found.cluster_id, found.directory_id, found.phase) == (CLUSTER, directory(3000), "Started")
-    assert (found.requested_bytes, found.bound_to) == (10 * GIBIBYTE, "worker-1")
+    assert (found.requested_bytes, found.volume, found.selected_node) == (10 * GIBIBYTE, "pvc-1", "worker-1")
+    assert found.bound_to == "", "the node of the first scheduling is no place"
     assert (found.owner_uid, found.deleting, found.lost) == (None, False, False)
 
 

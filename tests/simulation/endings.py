@@ -52,7 +52,7 @@ def judge(world: World, checker: Checker, scenario: Scenario, *, settled: bool) 
         return Ending(says=said, honest=False, why=f"neither Ready nor Degraded by a lost disk: {_story(world)}")
     if said == "BootstrapFailed":
         why = _why_not_failed(world, checker, lost)
-    elif said == "LostDisk" and _is_static(world):
+    elif said in ("LostDisk", "LostNode") and _is_static(world):
         why = _why_not_named(world, degraded, lost)
     elif not is_doomed(world, checker.lineage(NAMESPACE, NAME).given_up):
         why = f"a majority of the voters has its disks: {_story(world)}"

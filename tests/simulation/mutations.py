@@ -104,6 +104,16 @@ MUTANTS: Final = (
         ("observe/nodes.py", "for node in record.nodes if node.key not in view.live)", "for node in record.nodes)"),
     ),
     _mutant(
+        "a-volume-is-where-it-was-first-wanted",
+        "2, data",
+        ("attachable-volume-of-a-lost-node",),
+        (
+            "model/nodes.py",
+            "    return next((claim.bound_to for claim",
+            "    return next((claim.selected_node for claim",
+        ),
+    ),
+    _mutant(
         "unreadable-is-empty",
         "2, data",
         ("disk-unreadable-of-follower", "disk-unreadable-of-leader"),

@@ -28,11 +28,13 @@ from tests.simulation.scenes import (
     is_gone,
     is_ready,
     loses,
+    loses_node_and_room,
     removes_leader,
     restores_snapshot,
     says,
     spec_of,
     tells,
+    volumes_go_anywhere,
 )
 from tests.simulation.time_scenarios import TIMES
 from tests.simulation.world import World
@@ -147,6 +149,15 @@ MEMBERSHIP: Final = (
             exhaustive=True,
         )
         for who in ("leader", "follower")
+    ),
+    Scenario(
+        name="attachable-volume-of-a-lost-node",
+        spec=_THREE,
+        turns=(
+            _turn("wants volumes that go anywhere", always, volumes_go_anywhere),
+            _turn("deletes a node, and no other has room", is_ready, loses_node_and_room),
+        ),
+        exhaustive=True,
     ),
     Scenario(
         name="two-of-three-blank",

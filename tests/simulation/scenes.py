@@ -94,6 +94,18 @@ def after(seconds: float) -> Callable[[World], bool]:
     return lambda world: world.clock.elapsed_s >= seconds
 
 
+def volumes_go_anywhere(world: World, _: Checker) -> None:
+    """The storage class makes volumes that any machine can have."""
+    world.volumes.local = False
+
+
+def loses_node_and_room(world: World, checker: Checker) -> None:
+    """A follower's machine and its node are gone, and for twenty seconds no other has room for its pod."""
+    world.full = True
+    world.later(40, lambda: setattr(world, "full", False))
+    loses(Loss.NODE_DELETED, "follower")(world, checker)
+
+
 def has_processes(count: int) -> Callable[[World], bool]:
     """Once so many controllers run."""
     return lambda world: len(world.kraft.processes) >= count

@@ -80,11 +80,14 @@ def revision_of(observed: Observed, record: IdentityRecord, node: NodeIdentity) 
 
 
 def node_of(observed: Observed, node: NodeIdentity) -> str:
-    """The Kubernetes node of a controller: its pod's, or the one that its volume is bound to; else empty."""
+    """The Kubernetes node of a controller: its pod's, or the only one that can reach its volume; else empty.
+
+    A pod that waits for a node has none, and one that has ended is there no more.
+    """
     if node.claim_uid is None:
         return ""
     pods = (pod for pod in observed.pods if pod.node_id == node.node_id and pod.claim_uid == node.claim_uid)
-    if name := next((pod.node_name for pod in pods if pod.scheduled), ""):
+    if name := next((pod.node_name for pod in pods if pod.scheduled and not pod.finished), ""):
         return name
     return next((claim.bound_to for claim in observed.claims if claim.uid == node.claim_uid), "")
 

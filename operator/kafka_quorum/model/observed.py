@@ -134,8 +134,12 @@ class Claim:
     directory_id: str | None
     phase: str | None
     requested_bytes: int
-    bound_to: str
-    """The Kubernetes node that the volume is bound to, where the claim says so; else empty."""
+    volume: str = ""
+    """The name of its PersistentVolume; empty before there is one."""
+    selected_node: str = ""
+    """Where the scheduler first wanted the volume: a hint, for a volume may be attached elsewhere by now."""
+    bound_to: str = ""
+    """The only Kubernetes node that can reach the volume, by its own affinity; empty if there is none, or unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

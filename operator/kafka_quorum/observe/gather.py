@@ -6,7 +6,7 @@ is about to be acted upon is always listed anew. A failed list raises, and ends 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from kafka_quorum.errors import KafkaError, KafkaRefused, KubeError
@@ -19,6 +19,7 @@ from kafka_quorum.kube.protocol import (
     QUORUMS,
     REVISIONS,
     SERVICES,
+    VOLUMES,
     Json,
     KubeApi,
 )
@@ -47,6 +48,7 @@ from kafka_quorum.model.quorum import (
 )
 from kafka_quorum.observe import quorum
 from kafka_quorum.observe.objects import claim_from, kube_node_from, owner_uid, pod_from, status_from, support_from
+from kafka_quorum.observe.volumes import ANYWHERE, place_of
 from kafka_quorum.resources.stored import Unreadable, record_from, revision_from
 from kafka_quorum.settings import Clock
 from kafka_quorum.wire.protocol import Controllers
@@ -331,6 +333,27 @@ async def kube_nodes(kube: KubeApi, names_: tuple[str, ...]) -> tuple[tuple[str,
 
     answers = await asyncio.gather(*(one(name) for name in names_))
     return tuple(zip(names_, answers, strict=True))
+
+
+async def placed(kube: KubeApi, claims: tuple[Claim, ...], wanted: tuple[Claim, ...]) -> tuple[Claim, ...]:
+    """The same claims, those that are `wanted` with the only node that can reach their volume.
+
+    A volume that cannot be read, or whose node is known by a host name alone and not found by it, has none: not knowing
+    where a disk is never counts as its loss.
+    """
+
+    async def one(claim: Claim) -> Claim:
+        try:
+            volume = await kube.get(VOLUMES, "", claim.volume)
+            place = ANYWHERE if volume is None else place_of(volume, claim.selected_node)
+            known = place.certain or await kube.get(NODES, "", place.node) is not None
+        except KubeError:
+            return claim
+        return replace(claim, bound_to=place.node if known else "")
+
+    asked = {claim.uid for claim in wanted}
+    found = await asyncio.gather(*(one(claim) for claim in claims if claim.uid in asked))
+    return tuple({claim.uid: claim for claim in (*claims, *found)}.values())
 
 
 def observed(taken: Snapshot, looked: Look) -> Observed:

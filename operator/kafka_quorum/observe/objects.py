@@ -106,7 +106,8 @@ def claim_from(item: Json) -> Claim:
         directory_id=_id(annotations.get(names.DIRECTORY_ID)),
         phase=_id(annotations.get(names.PHASE)),
         requested_bytes=quantity_bytes(size),
-        bound_to=name(annotations.get("volume.kubernetes.io/selected-node", "")),
+        volume=name(spec.get("volumeName") or ""),
+        selected_node=name(annotations.get("volume.kubernetes.io/selected-node", "")),
     )
 
 

@@ -211,7 +211,7 @@ def _format(
         message = f"the identity of controller {node.node_id} is being written to status and claim"
         return Part(verdicts=(verdict,), waits=(_progress(node, "Formatting", message),))
     naming = format_config_name if initial else config_name
-    siblings = {c.bound_to for c in observed.claims if c.node_id != node.node_id and c.bound_to}
+    siblings = {c.selected_node for c in observed.claims if c.node_id != node.node_id and c.selected_node}
     action = CreateFormatter(
         node_id=node.node_id,
         revision=revision,
