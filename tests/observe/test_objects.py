@@ -280,13 +280,14 @@ def test_claim_on_its_way() -> None:
     assert claim_from(claim({"ownerReferences": owned()})).owner_uid == UID
 
 
-def test_bare_claim() -> None:
-    """A claim that somebody else made with our label has no identity, and no node; its name tells the generation."""
-    bare = {"annotations": {}, "labels": {names.LABEL_QUORUM: NAME}}
-    found = claim_from(claim(bare))
+@pytest.mark.parametrize("labels", [None, {}, {names.LABEL_QUORUM: NAME}, {names.LABEL_NODE: "3001"}])
+def test_claim_without_its_labels(labels: Json | None) -> None:
+    """A claim's name says whose it is; labels that a restore lost, or changed, are missing and nothing else."""
+    bare = claim({"annotations": None, "labels": labels})
+    found = claim_from(bare)
     assert (found.cluster_id, found.directory_id, found.phase) == (None, None, None)
-    assert (found.node_id, found.generation) == (-1, 1)
-    assert claim_from(claim({**bare, "name": "data-kafka-0"})).generation == -1
+    assert (found.node_id, found.generation, found.labelled) == (3000, 1, False)
+    assert claim_from(claim()).labelled
 
 
 @pytest.mark.parametrize(

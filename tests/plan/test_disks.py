@@ -317,14 +317,16 @@ def test_stuck_formatter_is_told() -> None:
 def test_foreign_disk(found: DiskFound) -> None:
     """A disk with somebody else's files is left alone, for ever, and the way out is named."""
     of = node(FIRST, 3000)
-    refused = report(FIRST, of, found=found, accepted=False, message="another format's")
+    told = FIRST.cluster_id if found is DiskFound.FORMATTED else None
+    refused = report(FIRST, of, found=found, cluster_id=told, accepted=False, message="another format's")
     pod_ = formatter(FIRST, of, container=failed(), finished=True, report=refused, finished_at_s=NOW_S - 9999)
     look = at_rest(FIRST, pods=(pod_, *(formatter(FIRST, other) for other in FIRST.nodes[1:])))
     said = planned(look)
     assert said.actions == ()
     message = wait(said, "ForeignDisk").message
     assert "another format's" in message
-    assert "Empty the volume" in message
+    assert ("do not empty it" in message) is (found is DiskFound.FORMATTED), "that one carries our cluster id"
+    assert ("empty this one" in message) is (found is DiskFound.PARTIAL)
 
 
 @pytest.mark.parametrize(("age_s", "again"), [(5.0, False), (19.0, False), (20.0, True), (3600.0, True)])

@@ -178,14 +178,14 @@ WAITS: dict[str, tuple[Observed, Desired, str, Severity, str]] = {
         formatters(
             container=FAILED,
             finished=True,
-            report=report(bound(), node(bound(), 3000), found=DiskFound.PARTIAL, accepted=False, message="files"),
+            report=replace(empty_report(), found=DiskFound.PARTIAL, message="files"),
         ),
         PLAIN,
         "ForeignDisk",
         Severity.DEGRADED,
         (
             f"formatter {formatter(bound(), node(bound(), 3000)).name} refused the disk of controller 3000: files. "
-            "Empty the volume or restore the right one"
+            "Restore the right volume, or empty this one"
         ),
     ),
     "failed formatter": (

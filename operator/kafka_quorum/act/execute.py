@@ -319,6 +319,7 @@ class Executor:
                 metadata = {
                     "uid": claim.uid,
                     "annotations": objects.claim_annotations(record, directory_id, retired=retired),
+                    "labels": objects.claim_labels(desired.name, claim.node_id),
                     "ownerReferences": objects.volume_owner(desired),
                 }
                 body = {"metadata": metadata}

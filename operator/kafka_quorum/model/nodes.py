@@ -11,7 +11,7 @@ from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIden
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import inputs_hash, revision_name
-from kafka_quorum.model.observed import Observed, PodRole, QuorumView, Revision
+from kafka_quorum.model.observed import Claim, Observed, PodRole, QuorumView, Revision
 
 FIRST_NODE_ID: Final = 3000
 
@@ -99,6 +99,14 @@ def is_down(observed: Observed, kube_node: str) -> bool:
             return not found.ready
         case Unknown():
             return False
+
+
+def is_former_claim(record: IdentityRecord, claim: Claim) -> bool:
+    """Whether the record has had a claim of this node id and generation, and has it no more."""
+    node = record.node(claim.node_id)
+    former = next((each for each in record.former if each.node_id == claim.node_id), None)
+    last = node.generation - 1 if node is not None else former.generation if former is not None else 0
+    return 1 <= claim.generation <= last
 
 
 def is_foreign(record: IdentityRecord, key: ReplicaKey) -> bool:

@@ -134,6 +134,8 @@ class Claim:
     directory_id: str | None
     phase: str | None
     requested_bytes: int
+    labelled: bool = True
+    """Whether it has the labels that select it: they may be lost with a restore, and are repaired."""
     volume: str = ""
     """The name of its PersistentVolume; empty before there is one."""
     selected_node: str = ""
@@ -149,6 +151,19 @@ class KubeNode:
     name: str
     present: bool
     ready: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stranger:
+    """An object with our labels that is not ours. `identified`: it has a copy of an identity."""
+
+    kind: str
+    name: str
+    identified: bool
+
+    def __str__(self) -> str:
+        """As messages name it."""
+        return f"{self.kind} {self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,6 +296,8 @@ class Observed:
     """Where no leader was found: the controllers that said that they do not lead, or lead no live majority."""
     registered: Knowable[tuple[NodeID, ...]] = _NOT_ASKED
     """The node ids of the registered controllers, as the leader has them."""
+    strangers: tuple[Stranger, ...] = ()
+    """Objects with our labels that are not ours: named, and left alone."""
     checks: tuple[tuple[FeatureStep, Knowable[StepCheck]], ...] = ()
     """What the leader said, in this look, of the steps that could be next."""
     taken_at_s: float = 0.0

@@ -36,6 +36,7 @@ from kafka_quorum.model.observed import (
     PodRole,
     QuorumView,
     Revision,
+    Stranger,
     SupportObject,
 )
 from kafka_quorum.model.quorum import (
@@ -47,6 +48,7 @@ from kafka_quorum.model.quorum import (
     UpdateFeature,
 )
 from kafka_quorum.observe import quorum
+from kafka_quorum.observe.belonging import CONFIG_ROLE, Own, is_claim, is_config, is_pod
 from kafka_quorum.observe.objects import claim_from, kube_node_from, owner_uid, pod_from, status_from, support_from
 from kafka_quorum.observe.volumes import ANYWHERE, place_of
 from kafka_quorum.resources.stored import Unreadable, record_from, revision_from
@@ -82,6 +84,7 @@ class Snapshot:
     pods: tuple[Pod, ...]
     support: tuple[SupportObject, ...]
     revisions: tuple[Revision, ...]
+    strangers: tuple[Stranger, ...]
     specs: tuple[tuple[str, Json], ...]
     taken_at_s: float
 
@@ -120,16 +123,22 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         stored = await kube.get(CONFIG_MAPS, namespace, names.record_name(name))
     record, fault = _record(stored)
     claims = await _confirmed(kube, namespace, name, record, claims)
-    configs = [item for item in config_maps if item["metadata"]["labels"].get(names.LABEL_ROLE) == "config"]
+    configs = [item for item in config_maps if item["metadata"]["labels"].get(names.LABEL_ROLE) == CONFIG_ROLE]
+    own = Own(
+        claims=[item for item in claims if is_claim(item, name)],
+        pods=[item for item in pods if is_pod(item, name)],
+        configs=[item for item in configs if is_config(item, name)],
+    )
     readable = [parsed for item in revisions if (parsed := _revision(item)) is not None]
     return Snapshot(
         resource=resource,
         record=record,
         record_owner_uid=owner_uid(stored) if stored else None,
         record_fault=fault,
-        claims=tuple(sorted((claim_from(item) for item in claims), key=lambda claim: claim.name)),
-        pods=tuple(sorted(filter(None, map(pod_from, pods)), key=lambda pod: pod.name)),
-        support=support_from((*services, *budgets, *configs, *revisions)),
+        claims=tuple(sorted(map(claim_from, own.claims), key=lambda claim: claim.name)),
+        pods=tuple(sorted(filter(None, map(pod_from, own.pods)), key=lambda pod: pod.name)),
+        support=support_from((*services, *budgets, *own.configs, *revisions)),
+        strangers=own.without((*pods, *claims, *configs)),
         revisions=tuple(revision for revision, _ in readable),
         specs=tuple((revision.name, spec) for revision, spec in readable),
         taken_at_s=taken_at_s,
@@ -367,6 +376,7 @@ def observed(taken: Snapshot, looked: Look) -> Observed:
         pods=taken.pods,
         support=taken.support,
         revisions=taken.revisions,
+        strangers=taken.strangers,
         quorum=looked.quorum,
         versions=looked.versions,
         memory=looked.memory,

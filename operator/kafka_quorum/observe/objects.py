@@ -89,16 +89,19 @@ def kube_node_from(item: Json) -> KubeNode:
 
 
 def claim_from(item: Json) -> Claim:
-    """A claim of ours."""
+    """A claim of ours. Its name says whose it is: labels and annotations may be lost with a restore, names are not."""
     metadata, spec = item["metadata"], item.get("spec", {})
-    annotations = metadata.get("annotations", {})
+    annotations = metadata.get("annotations") or {}
+    quorum, node_id, generation = names.claim_parts(metadata["name"]) or ("", NodeID(-1), -1)
+    labels = {names.LABEL_QUORUM: quorum, names.LABEL_NODE: str(node_id)}
     size = spec.get("resources", {}).get("requests", {}).get("storage", "0")
     return Claim(
         name=metadata["name"],
         uid=metadata["uid"],
         resource_version=metadata["resourceVersion"],
-        node_id=NodeID(_number(metadata["labels"].get(names.LABEL_NODE))),
-        generation=_generation(metadata["name"], annotations.get(names.GENERATION)),
+        node_id=node_id,
+        generation=generation,
+        labelled=labels.items() <= (metadata.get("labels") or {}).items(),
         owner_uid=owner_uid(item),
         deleting="deletionTimestamp" in metadata,
         lost=item.get("status", {}).get("phase") == "Lost",
@@ -324,11 +327,6 @@ def _address(text: object) -> str:
         return str(ip_address(text)) if isinstance(text, str) else ""
     except ValueError:
         return ""
-
-
-def _generation(name: str, annotation: str | None) -> int:
-    """A claim's generation; one that somebody prepared to be taken over has it in its name only."""
-    return _number(annotation or name.rpartition("-g")[2])
 
 
 def _claim_name(spec: Json) -> str:

@@ -104,7 +104,8 @@ def _annotations(
 ) -> tuple[AnnotateClaim, ...]:
     owner = desired.uid if desired.storage.when_deleted is VolumeFate.DELETE else None
     mirrored = (claim.cluster_id, claim.directory_id, claim.phase, claim.owner_uid)
-    if mirrored == (record.cluster_id, node.directory_id, record.phase.value, owner):
+    labelled = claim.labelled or claim.uid != node.claim_uid  # no other claim of that name becomes ours
+    if labelled and mirrored == (record.cluster_id, node.directory_id, record.phase.value, owner):
         return ()
     return (AnnotateClaim(claim=claim, directory_id=node.directory_id, grow_to=None),)
 
@@ -243,7 +244,7 @@ def _tend_formatter(observed: Observed, node: NodeIdentity, pod: Pod, now_s: flo
         case Running():
             return Part(waits=(_progress(node, "Formatting", f"formatter {pod.name} runs"),))
         case Terminated():
-            return _failed_formatter(node, pod, now_s, outdated=outdated)
+            return _failed_formatter(observed, node, pod, now_s, outdated=outdated)
 
 
 def _waiting_formatter(pod: Pod, reason: str, message: str, *, outdated: bool) -> Part:
@@ -255,7 +256,7 @@ def _waiting_formatter(pod: Pod, reason: str, message: str, *, outdated: bool) -
     return Part(waits=(waiting_pod(pod, reason, message, otherwise="Formatting"),))
 
 
-def _failed_formatter(node: NodeIdentity, pod: Pod, now_s: float, *, outdated: bool) -> Part:
+def _failed_formatter(observed: Observed, node: NodeIdentity, pod: Pod, now_s: float, *, outdated: bool) -> Part:
     """Foreign files are left alone for a person; anything else is tried again, at once where the spec was corrected."""
     report, ended_s = pod.report, pod.finished_at_s
     pauses = not outdated and now_s - ended_s < _RETRY_FORMAT_AFTER_S
@@ -263,7 +264,13 @@ def _failed_formatter(node: NodeIdentity, pod: Pod, now_s: float, *, outdated: b
         return Part(waits=(unreadable(node, pod, report.message),))
     if report is not None and not outdated and report.found not in (DiskFound.EMPTY, DiskFound.UNREADABLE):
         text = f"formatter {pod.name} refused the disk of controller {node.node_id}: {report.message}"
-        return Part(waits=(_foreign(node, text),))
+        return Part(
+            waits=(
+                _foreign(
+                    node, text, ours=observed.record is not None and report.cluster_id == observed.record.cluster_id
+                ),
+            )
+        )
     if report is None or not pauses:
         said = report.message if report else "it left no report"
         return _remove_formatter(pod, "FormatterFailed", f"formatter {pod.name} failed and is made anew: {said}")
@@ -322,8 +329,9 @@ def _progress(node: NodeIdentity, reason: str, message: str) -> Wait:
     return Wait(severity=Severity.PROGRESS, reason=reason, message=message, node_id=node.node_id)
 
 
-def _foreign(node: NodeIdentity, message: str) -> Wait:
-    text = f"{message}. Empty the volume or restore the right one"
+def _foreign(node: NodeIdentity, message: str, *, ours: bool) -> Wait:
+    way_out = "It holds this quorum's data: do not empty it" if ours else "Restore the right volume, or empty this one"
+    text = f"{message}. {way_out}"
     return Wait(severity=Severity.DEGRADED, reason="ForeignDisk", message=text, node_id=node.node_id)
 
 

@@ -71,7 +71,7 @@ def _of_record(
             pods(desired, observed, record, wanted),
             leaving.released(desired, observed, record, delete=not repair_only),
             marks(observed, record),
-            Part(waits=membership.stale_waits(record, observed)),
+            Part(waits=(*membership.stale_waits(record, observed), *_strangers(observed))),
         )
     )
     upkeep = _without_marks_of_what_goes(upkeep)
@@ -126,6 +126,15 @@ def _static(desired: Desired, record: IdentityRecord) -> tuple[Wait, ...]:
     way_out = "name kraft.version 1 in spec.kafka.features.levels first"
     text = f"the voters of a static quorum do not change: {way_out}"
     return (Wait(severity=Severity.HELD, reason="StaticQuorum", message=text),)
+
+
+def _strangers(observed: Observed) -> tuple[Wait, ...]:
+    """Objects that carry our labels, and that this operator did not make."""
+    if not observed.strangers:
+        return ()
+    listed = ", ".join(map(str, observed.strangers))
+    text = f"objects with this quorum's labels are not this operator's, and are left alone: {listed}. Remove the labels"
+    return (Wait(severity=Severity.DEGRADED, reason="ForeignObject", message=text),)
 
 
 def _without_marks_of_what_goes(part: Part) -> Part:

@@ -15,7 +15,7 @@ from kafka_quorum.model.desired import Cure, Desired
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.nodes import is_foreign, node_of
+from kafka_quorum.model.nodes import is_foreign, is_former_claim, node_of
 from kafka_quorum.model.observed import Claim, Observed, Pod, PodRole, QuorumView
 from kafka_quorum.model.plan import Verdict
 from kafka_quorum.plan.disk_safety import STATIC, takes_empty_disks
@@ -60,6 +60,7 @@ def may_mint(observed: Observed) -> Verdict:
     traces = [
         *(f"claim {claim.name}" for claim in observed.claims),
         *(f"pod {pod.name}" for pod in observed.pods),
+        *(str(stranger) for stranger in observed.strangers if stranger.identified),
     ]
     if observed.status.cluster_id is not None:
         traces.append(f"status.clusterID {observed.status.cluster_id}")
@@ -410,6 +411,7 @@ def may_delete_claim(record: IdentityRecord, observed: Observed, claim: Claim) -
         rule,
         (
             (any(_is_claim_of(claim, node) for node in record.nodes), f"claim {claim.name} is a controller's disk"),
+            (not is_former_claim(record, claim), f"claim {claim.name} is none that this quorum ever had: it stays"),
             (unknown, f"claim {claim.name} holds no replica that this quorum retired: it is left alone"),
             (bool(pods), f"claim {claim.name} is kept until pods {', '.join(pods)} are gone"),
             (
