@@ -104,6 +104,27 @@ MUTANTS: Final = (
         ("observe/nodes.py", "for node in record.nodes if node.key not in view.live)", "for node in record.nodes)"),
     ),
     _mutant(
+        "labels-make-things-ours",
+        "6",
+        ("strangers",),
+        (
+            "observe/belonging.py",
+            "    return parts is not None and parts[0] == quorum and not is_controlled(item)",
+            "    return True",
+        ),
+        (
+            "observe/belonging.py",
+            "    return names.is_config_name(quorum, item",
+            "    return True or names.is_config_name(quorum, item",
+        ),
+    ),
+    _mutant(
+        "lost-labels-stay-lost",
+        "live",
+        ("labels-lost",),
+        ("plan/disks.py", "    labelled = claim.labelled or", "    labelled = True or"),
+    ),
+    _mutant(
         "a-volume-is-where-it-was-first-wanted",
         "2, data",
         ("attachable-volume-of-a-lost-node",),

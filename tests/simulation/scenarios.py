@@ -13,6 +13,7 @@ from tests.simulation.scenes import (
     always,
     annotates_claim_wrongly,
     applies,
+    bare_claims,
     deletes,
     deletes_record,
     deletes_record_and_status,
@@ -33,6 +34,9 @@ from tests.simulation.scenes import (
     restores_snapshot,
     says,
     spec_of,
+    strangers_come,
+    strangers_left,
+    strips_claim,
     tells,
     volumes_go_anywhere,
 )
@@ -149,6 +153,19 @@ MEMBERSHIP: Final = (
             exhaustive=True,
         )
         for who in ("leader", "follower")
+    ),
+    Scenario(
+        name="labels-lost",
+        spec=_THREE,
+        turns=(_turn("loses the labels of a claim", is_ready, strips_claim), _turn("waits", after(60), does_nothing)),
+        holds=bare_claims,
+    ),
+    Scenario(
+        name="strangers",
+        spec=_THREE,
+        turns=(_turn("labels what is not ours", is_ready, strangers_come), _turn("waits", after(60), does_nothing)),
+        ends="ForeignObject",
+        holds=strangers_left,
     ),
     Scenario(
         name="attachable-volume-of-a-lost-node",

@@ -207,6 +207,41 @@ def annotates_claim_wrongly(world: World, _: Checker) -> None:
     world.kube.patch(CLAIMS, NAMESPACE, claim["metadata"]["name"], wrong)
 
 
+def strips_claim(world: World, _: Checker) -> None:
+    """A restore loses the labels of a claim."""
+    claim = next(world.kube.all(CLAIMS))["metadata"]
+    gone = {"metadata": {"labels": dict.fromkeys(claim["labels"])}}
+    world.kube.patch(CLAIMS, NAMESPACE, claim["name"], gone)
+
+
+def bare_claims(world: World) -> str:
+    """Which claims lack their labels."""
+    claims = (claim["metadata"] for claim in world.kube.all(CLAIMS))
+    bare = [one["name"] for one in claims if (one.get("labels") or {}).get("kafkaquorum.io/quorum") != NAME]
+    return f"claims {', '.join(bare)} have no labels" if bare else ""
+
+
+def strangers_come(world: World, _: Checker) -> None:
+    """Somebody labels a claim, a config map and a ReplicaSet's pod as this quorum's, with copies of its identity."""
+    claim = next(world.kube.all(CLAIMS))["metadata"]
+    marks = {"labels": claim["labels"], "annotations": {"kafkaquorum.io/cluster-id": _cluster_of(claim)}}
+    size = {"resources": {"requests": {"storage": "10Gi"}}}
+    world.kube.create(CLAIMS, NAMESPACE, {"metadata": {"name": "theirs", **marks}, "spec": size})
+    role = {"kafkaquorum.io/quorum": NAME, "kafkaquorum.io/role": "config"}
+    world.kube.create(CONFIG_MAPS, NAMESPACE, {"metadata": {"name": "theirs", "labels": role}, "data": {}})
+
+
+def strangers_left(world: World) -> str:
+    """What has become of them, if it is not what it was."""
+    kinds = (CLAIMS, CONFIG_MAPS)
+    gone = [kind.plural for kind in kinds if world.kube.get(kind, NAMESPACE, "theirs") is None]
+    return f"somebody's {', '.join(gone)} are gone" if gone else ""
+
+
+def _cluster_of(claim: Json) -> str:
+    return str(claim["annotations"]["kafkaquorum.io/cluster-id"])
+
+
 def loses(loss: Loss, who: str) -> Callable[[World, Checker], None]:
     """Something of the leader, of a follower, or of the bootstrap node, is lost, unless it is already."""
 
@@ -259,7 +294,8 @@ def restores_snapshot(world: World, _: Checker) -> None:
             world.kube.remove(PODS, NAMESPACE, pod["metadata"]["name"])
     metadata = {key: claim["metadata"][key] for key in ("name", "labels", "annotations")}
     world.kube.remove(CLAIMS, NAMESPACE, name)
-    restored = world.kube.create(CLAIMS, NAMESPACE, {"metadata": metadata, "spec": claim["spec"]})
+    spec = {key: value for key, value in claim["spec"].items() if key != "volumeName"}
+    restored = world.kube.create(CLAIMS, NAMESPACE, {"metadata": metadata, "spec": spec})
     world.volumes.restore(restored, volume.disk, volume.node)
 
 
