@@ -167,6 +167,9 @@ class World(Features):
                 self._support("PodDisruptionBudget", names.budget_name(NAME), names.budget_facts(NAME, count))
             case act.CreateConfig(name=name):
                 self._support("ConfigMap", name, "")
+            case act.AdoptConfig(name=name):
+                mine = (replace(one, owner_uid=UID) if one.name == name else one for one in self.observed.support)
+                self.observed = replace(self.observed, support=tuple(mine))
             case act.DeleteConfig(name=name):
                 kept = tuple(item for item in self.observed.support if item.name != name)
                 self.observed = replace(self.observed, support=kept)

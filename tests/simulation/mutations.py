@@ -119,6 +119,16 @@ MUTANTS: Final = (
         ),
     ),
     _mutant(
+        "orphans-stay-orphans",
+        "live",
+        ("orphaned-and-applied-again",),
+        (
+            "plan/support.py",
+            "    return any((item.kind, item.name, item.owner_uid) == (kind, name, None)",
+            "    return False and any((item.kind, item.name, item.owner_uid) == (kind, name, None)",
+        ),
+    ),
+    _mutant(
         "lost-labels-stay-lost",
         "live",
         ("labels-lost",),

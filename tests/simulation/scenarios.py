@@ -30,6 +30,7 @@ from tests.simulation.scenes import (
     is_ready,
     loses,
     loses_node_and_room,
+    orphans,
     removes_leader,
     restores_snapshot,
     says,
@@ -39,6 +40,7 @@ from tests.simulation.scenes import (
     strips_claim,
     tells,
     volumes_go_anywhere,
+    without_owner,
 )
 from tests.simulation.time_scenarios import TIMES
 from tests.simulation.world import World
@@ -153,6 +155,16 @@ MEMBERSHIP: Final = (
             exhaustive=True,
         )
         for who in ("leader", "follower")
+    ),
+    Scenario(
+        name="orphaned-and-applied-again",
+        spec=_THREE,
+        turns=(
+            _turn("deletes it with --cascade=orphan", is_ready, orphans),
+            _turn("applies it again", always, applies(_THREE)),
+            _turn("waits", after(60), does_nothing),
+        ),
+        holds=without_owner,
     ),
     Scenario(
         name="labels-lost",

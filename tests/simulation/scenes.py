@@ -16,7 +16,7 @@ from tests.simulation.slow import Hitch
 from tests.simulation.startup import Paces, steady
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS, SERVICES, Json
+from kafka_quorum.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, QUORUMS, REVISIONS, SERVICES, Json
 
 When: TypeAlias = Callable[[World], bool]
 Act: TypeAlias = Callable[[World, Checker], None]
@@ -205,6 +205,22 @@ def annotates_claim_wrongly(world: World, _: Checker) -> None:
     claim = next(world.kube.all(CLAIMS))
     wrong = {"metadata": {"annotations": {"kafkaquorum.io/cluster-id": "AAAAAAAAQACAAAAAAAAAAQ"}}}
     world.kube.patch(CLAIMS, NAMESPACE, claim["metadata"]["name"], wrong)
+
+
+def orphans(world: World, _: Checker) -> None:
+    """Delete the resource with `--cascade=orphan`: what it owned stays, without an owner."""
+    world.kube.remove(QUORUMS, NAMESPACE, NAME)
+    for kind in (PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS):
+        for item in list(world.kube.all(kind)):
+            world.kube.patch(kind, NAMESPACE, item["metadata"]["name"], {"metadata": {"ownerReferences": None}})
+
+
+def without_owner(world: World) -> str:
+    """What of a quorum has no owner, and should have one."""
+    kinds = (PODS, CONFIG_MAPS, SERVICES, BUDGETS)
+    items = (item["metadata"] for kind in kinds for item in world.kube.all(kind))
+    bare = [one["name"] for one in items if not one.get("ownerReferences") and one["name"] != f"{NAME}-identity"]
+    return f"{', '.join(bare)} have no owner" if bare else ""
 
 
 def strips_claim(world: World, _: Checker) -> None:
