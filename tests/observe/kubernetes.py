@@ -96,7 +96,7 @@ def pod(
         names.CLAIM_UID: claim_uid(3000),
         names.MODE: "InitialControllers",
         names.REVISION: revision().name,
-        names.CONFIG: "alpha-config-1",
+        names.CONFIG: "alpha-config-0123456789",
     }
     said: Json = {
         "phase": "Running",
@@ -118,7 +118,7 @@ def pod(
             "nodeName": "worker-1",
             "volumes": [
                 {"name": "data", "persistentVolumeClaim": {"claimName": f"{NAME}-3000-g1"}},
-                {"name": "config", "configMap": {"name": "alpha-config-1"}},
+                {"name": "config", "configMap": {"name": "alpha-config-0123456789"}},
                 {"name": "tmp", "emptyDir": {}},
             ],
         },

@@ -324,11 +324,11 @@ def test_support() -> None:
     """Services and budgets carry their facts, the rest only its name and owner."""
     items = [
         {"kind": "Service", "metadata": metadata("alpha-controllers"), "spec": {"clusterIP": "None"}},
-        {"kind": "ConfigMap", "metadata": metadata("alpha-config-1", ownerReferences=owned()), "data": {"a": "b"}},
+        {"kind": "ConfigMap", "metadata": metadata("alpha-config-0123456789", ownerReferences=owned()), "data": {"a": "b"}},
     ]
     service, config = support_from(items)
     assert "None" in service.facts
-    assert (config.kind, config.name, config.owner_uid, config.facts) == ("ConfigMap", "alpha-config-1", UID, "")
+    assert (config.kind, config.name, config.owner_uid, config.facts) == ("ConfigMap", "alpha-config-0123456789", UID, "")
 
 
 STATUS: Json = {
