@@ -101,7 +101,7 @@ test-simulation: setup ## the reconcile code against models of KRaft and Kuberne
 
 .PHONY: soak
 soak: setup ## every scenario under every single fault, and a storm for each of 2000 seeds; prints counts
-	PYTHONPATH=operator:. $(VENV)/python -m tests.simulation --storms $(STORMS) --seed $(SEED)
+	PYTHONPATH=operator:. $(VENV)/python -m tests.simulation --storms $(STORMS) --disks $(STORMS) --seed $(SEED)
 
 .PHONY: mutants
 mutants: setup ## deliberate faults of the source, each noticed by a share of the simulation

@@ -22,7 +22,7 @@ from kafka_quorum.model.memory import Announced, Memory, StepCheck
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Outcome, Plan, Verdict
 from kafka_quorum.model.quorum import FeatureStep
-from kafka_quorum.observe import gather, nodes
+from kafka_quorum.observe import disks, gather, nodes
 from kafka_quorum.observe.gather import Look, Snapshot
 from kafka_quorum.observe.soak import soaked
 from kafka_quorum.plan import levels
@@ -205,12 +205,15 @@ class Reconciler:
         """Look at the quorum, and at the nodes of what does not fetch."""
         looked = await self._look(key, taken, desired)
         seen = gather.observed(taken, looked)
+        claims = await gather.placed(self._kube, seen.claims, nodes.unplaced(seen))
+        seen = replace(seen, claims=claims)
         answers = await gather.kube_nodes(self._kube, nodes.suspects(seen))
         checks = await self._checks(desired, seen, looked)
         seen = replace(seen, kube_nodes=answers, checks=checks.answers)
         now_s = self._clock.monotonic()
         soak = soaked(seen, now_s)
-        self._memories[key] = replace(nodes.agreed(seen, now_s), soak=soak, announced=checks.announced)
+        seen = replace(seen, memory=nodes.agreed(seen, now_s))
+        self._memories[key] = replace(disks.blank(seen), soak=soak, announced=checks.announced)
         seen = replace(seen, memory=self._memories[key])
         if self._witness is not None:
             self._witness.saw(key.namespace, key.name, seen)

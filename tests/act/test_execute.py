@@ -632,3 +632,25 @@ async def test_mint_of_a_static_quorum() -> None:
     assert record.static
     assert [of.directory_id for of in record.initial] == [None] * 3
     assert [of.directory_id for of in record.nodes] == [None] * 3
+
+
+async def test_adopted_config() -> None:
+    """A config map gets its owner back by a patch that names its version, and nothing else of it changes."""
+    call = await one_call(act.AdoptConfig(name="cfg", resource_version="7"))
+    assert (call.verb, call.name) == ("patch", "cfg")
+    assert call.body is not None
+    assert call.body["metadata"]["resourceVersion"] == "7"
+    assert [row["uid"] for row in call.body["metadata"]["ownerReferences"]] == [UID]
+    assert set(call.body) == {"metadata"}
+
+
+async def test_another_controllers_service_is_left_alone() -> None:
+    """An object of our name and labels that something else controls gets no second controller."""
+    kube = RecordingKube()
+    body = objects.service(desired(), 9093)
+    other = [{"kind": "Deployment", "name": "web", "uid": "d", "controller": True}]
+    kube.put(SERVICES, {**body, "metadata": {**body["metadata"], "ownerReferences": other}})
+    calls, (outcome,) = await carried_out(act.ApplyService(port=9093), kube=kube)
+    assert not outcome.done
+    assert "controlled by Deployment web" in outcome.message
+    assert [call.verb for call in calls if call.verb != "get"] == []

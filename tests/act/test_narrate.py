@@ -27,6 +27,7 @@ EVERY: list[tuple[Action, str, str]] = [
     (act.CreateRevision(name="alpha-x", number=1, runtime=runtime(), inputs_hash="x"), "RevisionCreated", "alpha-x"),
     (act.CreateConfig(name="cfg", revision=revision(), node_ids=IDS), "ConfigCreated", "cfg"),
     (act.DeleteConfig(name="cfg"), "ConfigDeleted", "cfg"),
+    (act.AdoptConfig(name="cfg", resource_version="1"), "ConfigAdopted", "cfg"),
     (act.CreateClaim(node_id=IDS[1], generation=2), "ClaimCreated", "3001"),
     (
         act.AnnotateClaim(claim=CLAIM, directory_id=DirectoryID(directory(3001)), grow_to=None),

@@ -106,7 +106,11 @@ def test_the_operator_may_do_what_it_does_and_nothing_else() -> None:
     items = rendered()
     assert verbs(only(items, "ClusterRole")) == QUORUM_RULES
     discovery = only(items, "ClusterRole", "kafka-quorum-operator-discovery")
-    assert verbs(discovery) == {"apiextensions.k8s.io/customresourcedefinitions": {"list", "watch"}, "/nodes": {"get"}}
+    assert verbs(discovery) == {
+        "apiextensions.k8s.io/customresourcedefinitions": {"list", "watch"},
+        "/nodes": {"get"},
+        "/persistentvolumes": {"get"},
+    }
     lease = only(items, "Role", "kafka-quorum-operator-lease")
     assert lease["metadata"]["namespace"] == "kafka-quorum-system"
     assert [(set(rule["verbs"]), rule.get("resourceNames")) for rule in lease["rules"]] == [
@@ -128,7 +132,7 @@ def test_every_verb_says_what_it_is_for() -> None:
 
 
 def test_named_namespaces_bound_the_rights() -> None:
-    """With watchNamespaces, the rights are roles there; cluster-wide, only definitions and nodes may be read."""
+    """With watchNamespaces, the rights are roles there; only definitions, nodes and volumes are read cluster-wide."""
     items = rendered("--set", "watchNamespaces={a,b}")
     roles = [item for item in items if item["kind"] == "Role" and not item["metadata"]["name"].endswith("-lease")]
     assert {role["metadata"]["namespace"] for role in roles} == {"a", "b"}

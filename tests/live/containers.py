@@ -21,6 +21,7 @@ from kafka_quorum.resources.properties import CONFIG_PATH, DATA_PATH
 
 _KAFKA_BIN: Final = "/opt/kafka/bin"
 _TERMINATION_LOG: Final = "/dev/termination-log"
+_MOUNTS: Final = "/proc/self/mountinfo"
 _MESSAGE_LIMIT: Final = 4096
 """Of bytes of a termination message, as the kubelet has it."""
 
@@ -93,6 +94,7 @@ class Runtime:
         """Mount the config map, and make the pod's name known."""
         config = sandbox.home / "config"
         config.mkdir(parents=True)
+        (sandbox.home / "mountinfo").write_text(f"1 0 8:1 / {sandbox.volume} rw - ext4 /dev/sda1 rw\n")
         for name, text in files.items():
             (config / name).write_text(self._placed(sandbox, text).replace("://:", f"://{sandbox.address}:"))
         if sandbox.host:
@@ -135,6 +137,7 @@ class Runtime:
             DATA_PATH: sandbox.volume,
             CONFIG_PATH: sandbox.home / "config",
             _TERMINATION_LOG: sandbox.termination_log,
+            _MOUNTS: sandbox.home / "mountinfo",
         }
         for path, place in places.items():
             text = text.replace(path, str(place))

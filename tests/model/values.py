@@ -23,6 +23,7 @@ from kafka_quorum.model.desired import (
     Storage,
     VolumeFate,
 )
+from kafka_quorum.model.disk import BlankDisk
 from kafka_quorum.model.identity import (
     BootstrapPhase,
     Format,
@@ -217,6 +218,8 @@ def claim(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Claim:  #
         directory_id=of.directory_id,
         phase=record.phase.value,
         requested_bytes=10 * GIBIBYTE,
+        volume=f"pvc-{of.node_id}",
+        selected_node=f"worker-{of.node_id}",
         bound_to=f"worker-{of.node_id}",
     )
     return replace(plain, **changes)
@@ -245,6 +248,20 @@ def empty_report() -> DiskReport:
         accepted=False,
         message="found the disk empty",
     )
+
+
+def blank(of: Pod, for_s: float = 20.0) -> BlankDisk:
+    """The disk of a pod that every run for so long has found empty."""
+    return BlankDisk(
+        pod_uid=of.uid, claim_uid=of.claim_uid, directory_id=of.directory_id, first_s=NOW_S - for_s, last_s=NOW_S
+    )
+
+
+def still_blank(observed: Observed, for_s: float = 20.0) -> Observed:
+    """The same, after every pod that reports an empty disk has looked again, so long after it first did."""
+    empty = (one for one in observed.pods if one.report and one.report.found is DiskFound.EMPTY)
+    rows = tuple(blank(one, for_s) for one in empty)
+    return replace(observed, memory=replace(observed.memory, blank_disks=rows))
 
 
 def pod(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Pod:  # noqa: ANN401 - whatever the field holds

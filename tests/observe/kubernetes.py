@@ -59,7 +59,7 @@ def waiting(reason: str, message: str = "") -> Json:
     return {"waiting": {"reason": reason, **({"message": message} if message else {})}}
 
 
-def terminated(code: int, message: str = "", reason: str = "Error") -> Json:
+def terminated(code: int, message: str = "", reason: str = "Error", finished_at: str = "2026-01-01T00:00:10Z") -> Json:
     """A container's state."""
     return {
         "terminated": {
@@ -67,7 +67,7 @@ def terminated(code: int, message: str = "", reason: str = "Error") -> Json:
             "reason": reason,
             "message": message,
             "startedAt": STARTED_AT,
-            "finishedAt": "2026-01-01T00:00:10Z",
+            "finishedAt": finished_at,
             "containerID": "containerd://x",
         }
     }
@@ -96,7 +96,7 @@ def pod(
         names.CLAIM_UID: claim_uid(3000),
         names.MODE: "InitialControllers",
         names.REVISION: revision().name,
-        names.CONFIG: "alpha-config-1",
+        names.CONFIG: "alpha-config-0123456789",
     }
     said: Json = {
         "phase": "Running",
@@ -118,7 +118,7 @@ def pod(
             "nodeName": "worker-1",
             "volumes": [
                 {"name": "data", "persistentVolumeClaim": {"claimName": f"{NAME}-3000-g1"}},
-                {"name": "config", "configMap": {"name": "alpha-config-1"}},
+                {"name": "config", "configMap": {"name": "alpha-config-0123456789"}},
                 {"name": "tmp", "emptyDir": {}},
             ],
         },

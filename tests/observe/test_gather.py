@@ -79,7 +79,7 @@ def api_server(record: IdentityRecord | None = None) -> RecordingKube:
     kube = RecordingKube()
     kube.put(QUORUMS, {"metadata": k8s.metadata(NAME), "spec": {}, "status": {"clusterID": CLUSTER}})
     kube.put(CONFIG_MAPS, stored(record_object(desired(), replace(known, resource_version="5"))))
-    kube.put(CONFIG_MAPS, stored(objects.config(desired(), "alpha-config-1", revision(), IDS)))
+    kube.put(CONFIG_MAPS, stored(objects.config(desired(), "alpha-config-0123456789", revision(), IDS)))
     kube.put(SERVICES, stored(objects.service(desired(), 9093)))
     kube.put(BUDGETS, stored(objects.budget(desired(), 2)))
     of = revision()

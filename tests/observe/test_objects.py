@@ -194,6 +194,11 @@ REPORTS: dict[str, tuple[Json, Json | None, str | None]] = {
         VERIFIED,
         "as expected",
     ),
+    "kafka's container refused before, in another sandbox": (
+        container("kafka", waiting("PodInitializing"), terminated(1, FOREIGN)),
+        container("verify", terminated(1, json.dumps(EMPTY), finished_at="2026-01-01T00:00:11Z")),
+        "found the disk empty",
+    ),
     "no word": (container("kafka", terminated(1)), container("verify", terminated(0)), None),
 }
 
@@ -263,7 +268,8 @@ def test_claim() -> None:
     found = claim_from(claim())
     assert (found.name, found.uid, found.node_id, found.generation) == ("alpha-3000-g1", claim_uid(3000), 3000, 1)
     assert (found.cluster_id, found.directory_id, found.phase) == (CLUSTER, directory(3000), "Started")
-    assert (found.requested_bytes, found.bound_to) == (10 * GIBIBYTE, "worker-1")
+    assert (found.requested_bytes, found.volume, found.selected_node) == (10 * GIBIBYTE, "pvc-1", "worker-1")
+    assert found.bound_to == "", "the node of the first scheduling is no place"
     assert (found.owner_uid, found.deleting, found.lost) == (None, False, False)
 
 
@@ -274,13 +280,14 @@ def test_claim_on_its_way() -> None:
     assert claim_from(claim({"ownerReferences": owned()})).owner_uid == UID
 
 
-def test_bare_claim() -> None:
-    """A claim that somebody else made with our label has no identity, and no node; its name tells the generation."""
-    bare = {"annotations": {}, "labels": {names.LABEL_QUORUM: NAME}}
-    found = claim_from(claim(bare))
+@pytest.mark.parametrize("labels", [None, {}, {names.LABEL_QUORUM: NAME}, {names.LABEL_NODE: "3001"}])
+def test_claim_without_its_labels(labels: Json | None) -> None:
+    """A claim's name says whose it is; labels that a restore lost, or changed, are missing and nothing else."""
+    bare = claim({"annotations": None, "labels": labels})
+    found = claim_from(bare)
     assert (found.cluster_id, found.directory_id, found.phase) == (None, None, None)
-    assert (found.node_id, found.generation) == (-1, 1)
-    assert claim_from(claim({**bare, "name": "data-kafka-0"})).generation == -1
+    assert (found.node_id, found.generation, found.labelled) == (3000, 1, False)
+    assert claim_from(claim()).labelled
 
 
 @pytest.mark.parametrize(
@@ -317,11 +324,11 @@ def test_support() -> None:
     """Services and budgets carry their facts, the rest only its name and owner."""
     items = [
         {"kind": "Service", "metadata": metadata("alpha-controllers"), "spec": {"clusterIP": "None"}},
-        {"kind": "ConfigMap", "metadata": metadata("alpha-config-1", ownerReferences=owned()), "data": {"a": "b"}},
+        {"kind": "ConfigMap", "metadata": metadata("alpha-config-0123456789", ownerReferences=owned()), "data": {"a": "b"}},
     ]
     service, config = support_from(items)
     assert "None" in service.facts
-    assert (config.kind, config.name, config.owner_uid, config.facts) == ("ConfigMap", "alpha-config-1", UID, "")
+    assert (config.kind, config.name, config.owner_uid, config.facts) == ("ConfigMap", "alpha-config-0123456789", UID, "")
 
 
 STATUS: Json = {

@@ -22,6 +22,7 @@ from tests.model.values import (
     pod,
     report,
     stepping,
+    still_blank,
     uuid,
     view,
 )
@@ -166,6 +167,9 @@ class World(Features):
                 self._support("PodDisruptionBudget", names.budget_name(NAME), names.budget_facts(NAME, count))
             case act.CreateConfig(name=name):
                 self._support("ConfigMap", name, "")
+            case act.AdoptConfig(name=name):
+                mine = (replace(one, owner_uid=UID) if one.name == name else one for one in self.observed.support)
+                self.observed = replace(self.observed, support=tuple(mine))
             case act.DeleteConfig(name=name):
                 kept = tuple(item for item in self.observed.support if item.name != name)
                 self.observed = replace(self.observed, support=kept)
@@ -288,6 +292,7 @@ class World(Features):
         self.observed = replace(self.observed, status=status)
         self._elect(record)
         self._tell(record)
+        self.observed = still_blank(self.observed)
 
     def _ran(self, one: Pod) -> Pod:
         of = self._record().node(one.node_id)

@@ -29,6 +29,7 @@ from tests.model.values import (
     running,
     runtime,
     started,
+    still_blank,
     storage,
     support,
     view,
@@ -316,14 +317,16 @@ def test_stuck_formatter_is_told() -> None:
 def test_foreign_disk(found: DiskFound) -> None:
     """A disk with somebody else's files is left alone, for ever, and the way out is named."""
     of = node(FIRST, 3000)
-    refused = report(FIRST, of, found=found, accepted=False, message="another format's")
+    told = FIRST.cluster_id if found is DiskFound.FORMATTED else None
+    refused = report(FIRST, of, found=found, cluster_id=told, accepted=False, message="another format's")
     pod_ = formatter(FIRST, of, container=failed(), finished=True, report=refused, finished_at_s=NOW_S - 9999)
     look = at_rest(FIRST, pods=(pod_, *(formatter(FIRST, other) for other in FIRST.nodes[1:])))
     said = planned(look)
     assert said.actions == ()
     message = wait(said, "ForeignDisk").message
     assert "another format's" in message
-    assert "Empty the volume" in message
+    assert ("do not empty it" in message) is (found is DiskFound.FORMATTED), "that one carries our cluster id"
+    assert ("empty this one" in message) is (found is DiskFound.PARTIAL)
 
 
 @pytest.mark.parametrize(("age_s", "again"), [(5.0, False), (19.0, False), (20.0, True), (3600.0, True)])
@@ -422,7 +425,7 @@ def emptied(*lost: int, quorum: Knowable[QuorumView] | None = None) -> Observed:
     for node_id in lost:
         look = with_pod(look, node_id, container=failed(), report=empty_report(), gate="False")
     seen = view([of.key for of in running().nodes], behind=[key(node_id) for node_id in lost])
-    return replace(look, quorum=quorum or Known(value=seen))
+    return still_blank(replace(look, quorum=quorum or Known(value=seen)))
 
 
 def test_emptied_disk_in_place() -> None:
@@ -498,7 +501,9 @@ def test_bootstrap_failed(lost: tuple[int, ...], initial: int, *, hopeless: bool
     look = at_rest(record)
     for node_id in lost:
         look = with_pod(look, node_id, container=failed(), report=empty_report(), gate="", marked_voter=False)
-    said = planned(look, desired(replicas=initial, allow_interruption=initial == 1))
+    wanted = desired(replicas=initial, allow_interruption=initial == 1)
+    assert "BootstrapFailed" not in reasons(planned(look, wanted)), "one look at a blank disk proves nothing"
+    said = planned(still_blank(look), wanted)
     assert ("BootstrapFailed" in reasons(said)) is hopeless
     if hopeless:
         assert said.actions == ()
@@ -514,7 +519,7 @@ def test_bootstrap_failed_counts_earlier_losses() -> None:
     record = with_disk_lost(started(), IDS[0], new_claim=False)
     look = without_pod(at_rest(record), 3000)
     look = with_pod(look, 3001, container=failed(), report=empty_report())
-    assert "BootstrapFailed" in reasons(planned(look))
+    assert "BootstrapFailed" in reasons(planned(still_blank(look)))
 
 
 def test_majority_lost_after_a_leader_is_no_failed_bootstrap() -> None:

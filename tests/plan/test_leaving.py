@@ -22,6 +22,7 @@ from tests.model.values import (
     operation,
     pod,
     running,
+    still_blank,
     storage,
     support,
     view,
@@ -164,9 +165,10 @@ def test_on_its_way_out_its_lost_disk_is_named(*, votes: bool | None, looks_agai
         at_rest(quorum=quorum[votes]),
         3002,
         container=Waiting(reason="PodInitializing", message="", last_exit=None),
-        report=None if looks_again else found,
-        last_report=found,
+        report=found,
     )
+    look = still_blank(look)
+    look = with_pod(look, 3002, report=None) if looks_again else look
     told = [one for one in planned(look, PAIR).waits if one.reason == "DiskNotReplaced"]
     assert [one.node_id for one in told] == ([] if votes is False else [3002])
     assert all("controller 3002 lost its disk, which is not replaced" in one.message for one in told)

@@ -26,6 +26,7 @@ from tests.model.values import (
     pod,
     running,
     started,
+    still_blank,
     support,
     view,
     with_pod,
@@ -37,13 +38,13 @@ from tests.model.values import (
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, with_disk_lost, with_report
 from kafka_quorum.model.ids import NodeID, ReplicaKey
-from kafka_quorum.model.known import Known
+from kafka_quorum.model.known import Knowable, Known
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.nodes import initial_nodes
-from kafka_quorum.model.observed import Observed, QuorumView, Terminated, Waiting
+from kafka_quorum.model.observed import DiskFound, Observed, QuorumView, Terminated, Waiting
 from kafka_quorum.model.plan import Verdict
 from kafka_quorum.model.quorum import FeatureStep
-from kafka_quorum.plan import rolling_safety, safety
+from kafka_quorum.plan import disk_safety, rolling_safety, safety
 
 WAITING = Waiting(reason="PodInitializing", message="", last_exit=None)
 LOST = with_disk_lost(running(), NodeID(3001), new_claim=False)
@@ -273,13 +274,14 @@ def test_no_run(record: IdentityRecord, look: Observed | None, mirrored_: bool, 
 
 
 def stopped(observed: Observed, node_id: int = 3001) -> Observed:
-    """Its pod does not run, and its disk was found empty."""
-    return with_pod(observed, node_id, container=WAITING, report=empty_report())
+    """Its pod does not run, and its disk was found empty, and is still."""
+    return still_blank(with_pod(observed, node_id, container=WAITING, report=empty_report()))
 
 
-def unseen(observed: Observed, node_id: int = 3001) -> Observed:
-    """The replica does not fetch any more."""
-    seen = view([key(3000), key(3001), key(3002)], behind=[key(node_id)])
+def unseen(observed: Observed, *behind: int, committed: bool = True) -> Observed:
+    """These replicas do not fetch any more; 3001, unless others are named."""
+    keys = [key(node_id) for node_id in behind or (3001,)]
+    seen = view([key(3000), key(3001), key(3002)], behind=keys, committed=committed)
     return replace(observed, quorum=Known(value=seen))
 
 
@@ -287,22 +289,49 @@ def retire(look: Observed, wanted: Desired | None = None) -> Verdict:
     """What the guard says of controller 3001."""
     record = running()
     present = next((one for one in look.claims if one.node_id == 3001), None)
-    return safety.may_retire_disk(wanted or desired(), look, record, node(record, 3001), present)
+    return disk_safety.may_retire_disk(wanted or desired(), look, record, node(record, 3001), present)
 
 
-@pytest.mark.parametrize(
-    "look",
-    [
-        unseen(stopped(at_rest())),
-        unseen(without_pod(without_claim(at_rest(), 3001), 3001)),
-        unseen(without_pod(with_the_claim(at_rest(), 3001, lost=True), 3001)),
-        replace(stopped(at_rest()), quorum=SILENT),
-    ],
-    ids=["found empty", "claim gone", "volume lost", "found empty, no leader"],
-)
+EMPTIED = stopped(at_rest())
+CLAIM_GONE = without_pod(without_claim(at_rest(), 3001), 3001)
+VOLUME_LOST = without_pod(with_the_claim(at_rest(), 3001, lost=True), 3001)
+NO_VOTER = Known(value=view([key(3000), key(3002)]))
+
+
+@pytest.mark.parametrize("look", [EMPTIED, CLAIM_GONE, VOLUME_LOST], ids=["found empty", "claim gone", "volume lost"])
 def test_retire(look: Observed) -> None:
     """A disk is retired on evidence: an empty volume, a claim that is gone, a volume that is gone."""
-    assert retire(look).allowed
+    assert retire(unseen(look)).allowed
+
+
+@pytest.mark.parametrize("look", [EMPTIED, CLAIM_GONE, VOLUME_LOST], ids=["found empty", "claim gone", "volume lost"])
+@pytest.mark.parametrize(
+    ("quorum", "said"),
+    [
+        (SILENT, "without a leader"),
+        (unseen(at_rest(), 3001, 3002).quorum, "1 other voters are caught up, and 2 must be"),
+        (unseen(at_rest(), committed=False).quorum, "committed"),
+        (Known(value=view([key(3000), key(3001)], behind=[key(3001)])), "1 other voters are caught up, and 2 must be"),
+    ],
+    ids=["no leader", "another voter is behind", "uncommitted", "pair"],
+)
+def test_no_retirement_takes_the_quorum_with_it(look: Observed, quorum: Knowable[QuorumView], said: str) -> None:
+    """A voter's disk stays, whatever the evidence, unless a majority of voters without it is known to be caught up."""
+    held(retire(replace(look, quorum=quorum)), said)
+
+
+def test_an_observers_disk_needs_no_majority() -> None:
+    """The disk of a replica without a vote takes nothing away; that it has none takes a leader to know."""
+    behind = view([key(3000), key(3002)], behind=[key(3002)])
+    assert retire(replace(EMPTIED, quorum=NO_VOTER)).allowed
+    assert retire(replace(EMPTIED, quorum=Known(value=behind))).allowed
+    held(retire(replace(EMPTIED, quorum=SILENT)), "without a leader")
+
+
+def test_one_that_was_a_voter_when_last_committed_needs_one() -> None:
+    """Where the last committed voter set has the replica, it counts as a voter."""
+    odd = replace(view([key(3000), key(3002)], behind=[key(3002)]), committed_voters=frozenset({key(3001)}))
+    held(retire(replace(EMPTIED, quorum=Known(value=odd))), "must be")
 
 
 @pytest.mark.parametrize(
@@ -311,19 +340,29 @@ def test_retire(look: Observed) -> None:
         (unseen(with_pod(at_rest(), 3001, report=empty_report())), "Kafka runs in pod"),
         (unseen(without_pod(at_rest(), 3001)), "nothing says"),
         (unseen(with_pod(at_rest(), 3001, container=WAITING)), "nothing says"),
-        (stopped(at_rest()), "still fetches"),
-        (without_pod(without_claim(at_rest(), 3001), 3001), "still fetches"),
-        (unseen(with_pod(stopped(at_rest()), 3001, claim_uid="another")), "nothing says"),
-        (unseen(with_pod(stopped(at_rest()), 3001, directory_id=directory(3001, 2))), "nothing says"),
+        (unseen(with_pod(EMPTIED, 3001, report=replace(empty_report(), found=DiskFound.UNREADABLE))), "nothing says"),
+        (unseen(with_pod(EMPTIED, 3001, report=None)), "nothing says"),
+        (EMPTIED, "still fetches"),
+        (CLAIM_GONE, "still fetches"),
+        (unseen(with_pod(EMPTIED, 3001, claim_uid="another")), "nothing says"),
+        (unseen(with_pod(EMPTIED, 3001, directory_id=directory(3001, 2))), "nothing says"),
+        (unseen(with_pod(at_rest(), 3001, container=WAITING, report=empty_report())), "looks empty"),
+        (unseen(still_blank(EMPTIED, 14.0)), "looks empty"),
+        (unseen(with_pod(EMPTIED, 3001, uid="another pod")), "looks empty"),
     ],
     ids=[
         "runs",
         "pod gone",
         "pod waits",
+        "unreadable",
+        "looks again",
         "fetches",
         "claim gone, fetches",
         "pod of another claim",
         "pod of another id",
+        "one look",
+        "two looks too close",
+        "another pod's looks",
     ],
 )
 def test_no_retire(look: Observed, said: str) -> None:
@@ -491,7 +530,7 @@ def test_every_guard_is_listed() -> None:
         safety.may_format_newcomer(record, at_rest(), node(record, 3000)),
         safety.may_start(record, at_rest(), initial_nodes(record), NAME),
         safety.may_run(record, at_rest(), node(record, 3000), mirrored=True),
-        safety.may_retire_disk(desired(), at_rest(), record, node(record, 3000), None),
+        disk_safety.may_retire_disk(desired(), at_rest(), record, node(record, 3000), None),
         safety.may_replace_pod(pod(record, node(record, 3000))),
         safety.may_change_voters(seen, key(3001), None),
         safety.may_add_voter(seen, at_rest(), key(3001), 3, ()),
@@ -515,7 +554,7 @@ def test_every_guard_is_listed() -> None:
         rolling_safety.may_drop_static(at_rest(), record),
     )
     assert {verdict.rule for verdict in said} == set(safety.GUARDS)
-    guards = {name for part in (safety, rolling_safety) for name in vars(part) if name.startswith("may_")}
+    guards = {name for part in (safety, disk_safety, rolling_safety) for name in vars(part) if name.startswith("may_")}
     assert len(guards) == len(safety.GUARDS)
 
 

@@ -16,6 +16,7 @@ from tests.model.values import (
     running,
     runtime,
     speaking,
+    still_blank,
     view,
     with_pod,
 )
@@ -25,7 +26,7 @@ from kafka_quorum.model.actions import RecordChange, WriteRecord
 from kafka_quorum.model.identity import FormatMode, IdentityRecord, with_disk_lost, with_report
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed, Waiting
-from kafka_quorum.plan import rolling_safety, safety
+from kafka_quorum.plan import disk_safety, rolling_safety, safety
 
 STATIC = replace(running(), static=True)
 PINNED = revision(runtime(static_voters=IDS))
@@ -37,7 +38,7 @@ def emptied(*, static: bool) -> Observed:
     """The disk of controller 3002 was found empty, and it does not fetch; the voters have directory ids, or none."""
     seen = replace(view([key(of) for of in IDS], behind=[key(LOST)]), static=static)
     look = at_rest(STATIC, quorum=Known(value=seen), revisions=(PINNED,))
-    return with_pod(look, LOST, container=WAITING, report=empty_report())
+    return still_blank(with_pod(look, LOST, container=WAITING, report=empty_report()))
 
 
 def new_disk(record: IdentityRecord = STATIC) -> IdentityRecord:
@@ -49,7 +50,7 @@ def new_disk(record: IdentityRecord = STATIC) -> IdentityRecord:
 def retiring(look: Observed) -> bool:
     """Whether the guard gives up the disk of controller 3002."""
     claim = next(one for one in look.claims if one.node_id == LOST)
-    return safety.may_retire_disk(desired(), look, STATIC, node(STATIC, LOST), claim).allowed
+    return disk_safety.may_retire_disk(desired(), look, STATIC, node(STATIC, LOST), claim).allowed
 
 
 def test_held_while_it_is_static() -> None:

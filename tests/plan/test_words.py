@@ -22,6 +22,7 @@ from tests.model.values import (
     runtime,
     speaking,
     started,
+    still_blank,
     storage,
     support,
     view,
@@ -177,14 +178,14 @@ WAITS: dict[str, tuple[Observed, Desired, str, Severity, str]] = {
         formatters(
             container=FAILED,
             finished=True,
-            report=report(bound(), node(bound(), 3000), found=DiskFound.PARTIAL, accepted=False, message="files"),
+            report=replace(empty_report(), found=DiskFound.PARTIAL, message="files"),
         ),
         PLAIN,
         "ForeignDisk",
         Severity.DEGRADED,
         (
             f"formatter {formatter(bound(), node(bound(), 3000)).name} refused the disk of controller 3000: files. "
-            "Empty the volume or restore the right one"
+            "Restore the right volume, or empty this one"
         ),
     ),
     "failed formatter": (
@@ -255,7 +256,8 @@ def test_wait(case: str) -> None:
 
 
 LOST = at_rest(quorum=Known(value=view(VOTERS, behind=VOTERS[1:2])))
-EMPTIED = with_pod(LOST, 3001, container=FAILED, report=empty_report(), gate="False")
+BLANK = with_pod(LOST, 3001, container=FAILED, report=empty_report(), gate="False")
+EMPTIED = still_blank(BLANK)
 
 WRITES: dict[str, tuple[Observed, Desired, str]] = {
     "claim gone": (

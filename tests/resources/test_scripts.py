@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,10 +42,19 @@ printf 'version=1\\ncluster.id=%s\\nnode.id=3000\\ndirectory.id=%s\\n' "$TOOL_CL
 printf '%s' "$TOOL_SAYS"
 case $TOOL_DOES in killed-after) kill -9 0;; esac
 """
+MOUNTS: Final = """\
+1041 1034 0:73 / /proc rw,nosuid,nodev,noexec,relatime - proc proc rw
+1057 1034 8:1 {path} /elsewhere rw,relatime - ext4 /dev/sda1 rw
+1058 1034 8:1 /pvc-1 {path} rw,relatime - ext4 /dev/sda1 rw
+"""
 SYNC: Final = """\
 #!/bin/sh
 echo "sync $(cat "$DISK"/.kafka-quorum-format* 2>/dev/null)" >> "$CALLS"
 """
+_POWERLESS: Final = ("setpriv", "--bounding-set", "-all", "--inh-caps", "-all")
+"""Runs a command as root without the capability to read what permissions forbid, as a pod's user has none."""
+SCRIPT_NAMES: Final = ("format", "verify", "run", "adopt")
+ALL_SCRIPTS: Final = (scripts.FORMAT, scripts.VERIFY, scripts.RUN, scripts.ADOPT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +77,8 @@ class Volume:
         self.log_dir = self.disk / "kraft"
         self.meta = self.log_dir / "meta.properties"
         self.intent = self.disk / ".kafka-quorum-format"
+        self.mounts = place / "mountinfo"
+        self.mounts.write_text(MOUNTS.format(path=self.disk))
         (self.disk / "lost+found").mkdir(parents=True)
         for name, text in (("kafka-storage.sh", TOOL), ("sync", SYNC)):
             program = place / "bin" / name
@@ -85,13 +97,14 @@ class Volume:
         """Files without meta.properties."""
         (self.log_dir / "__cluster_metadata-0").mkdir(parents=True)
 
-    def run(self, script: str, **environment: str) -> Said:
-        """Run a script in a process group of its own, as a container would."""
+    def run(self, script: str, *, powerless: bool = False, **environment: str) -> Said:
+        """Run a script in a process group of its own, as a container would; `powerless` without root's privileges."""
         told, calls = self.place / "termination-log", self.place / "calls"
         for path in (told, calls):
             path.unlink(missing_ok=True)
         replaced = script.replace("/dev/termination-log", str(told)).replace(DATA_PATH, str(self.disk))
         replaced = replaced.replace("/opt/kafka/bin", str(self.place / "bin"))
+        replaced = replaced.replace("/proc/self/mountinfo", str(self.mounts))
         replaced = re.sub(r"\bsync\b", str(self.place / "bin" / "sync"), replaced)  # busybox has one built in
         variables = {
             "PATH": os.environ["PATH"],
@@ -111,7 +124,7 @@ class Volume:
         }
         arguments = ["format", "--initial-controllers", "3000@host:9093:id"]
         done = subprocess.run(
-            [*self.shell, "-c", replaced, *arguments],
+            [*(_POWERLESS if powerless and os.geteuid() == 0 else ()), *self.shell, "-c", replaced, *arguments],
             env=variables | environment,
             check=False,
             capture_output=True,
@@ -125,9 +138,9 @@ class Volume:
             calls=calls.read_text().splitlines() if calls.exists() else [],
         )
 
-    def format(self, **environment: str) -> Said:
+    def format(self, *, powerless: bool = False, **environment: str) -> Said:
         """Run the formatter's script."""
-        return self.run(scripts.FORMAT, **environment)
+        return self.run(scripts.FORMAT, powerless=powerless, **environment)
 
     def files(self) -> set[str]:
         """Everything on the volume, relative to it."""
@@ -355,6 +368,62 @@ def test_failing_flush(volume: Volume) -> None:
     """If the intent cannot be flushed, Kafka's tool is not called."""
     (volume.place / "bin" / "sync").write_text("#!/bin/sh\nexit 1\n")
     refused(volume.format(), "empty", "cannot be written")
+
+
+# Disks that cannot be read
+
+
+@pytest.mark.parametrize("script", ALL_SCRIPTS, ids=SCRIPT_NAMES)
+@pytest.mark.parametrize(("what", "mode"), [("disk", 0), ("log_dir", 0), ("log_dir", 0o444), ("meta", 0)])
+def test_no_permission(volume: Volume, script: str, what: str, mode: int) -> None:
+    """Without permission to read the volume, the log directory or meta.properties, the disk is unreadable."""
+    volume.formatted()
+    before = volume.files()
+    path: Path = getattr(volume, what)
+    own = stat.S_IMODE(path.stat().st_mode)
+    path.chmod(mode)
+    said = volume.run(script, powerless=True)
+    path.chmod(own)
+    refused(said, "unreadable")
+    assert volume.files() == before
+
+
+@pytest.mark.parametrize("script", ALL_SCRIPTS, ids=SCRIPT_NAMES)
+@pytest.mark.parametrize("blind", ["volume", "log directory"])
+@pytest.mark.parametrize("what", ["fails", "shows nothing"])
+def test_listing_fails(volume: Volume, script: str, blind: str, what: str) -> None:
+    """A listing that fails, or that ends without an error and lacks the directory's own name, shows no empty disk."""
+    volume.formatted()
+    path = volume.disk if blind == "volume" else volume.log_dir
+    answer = "echo 'Stale file handle' >&2; exit 2" if what == "fails" else "exit 0"
+    ls = volume.place / "bin" / "ls"
+    ls.write_text(f'#!/bin/sh\ncase "$2" in {path}/) {answer};; *) exec {shutil.which("ls")} "$@";; esac\n')
+    ls.chmod(0o755)
+    before = volume.files()
+    refused(volume.run(script, PATH=f"{volume.place / 'bin'}:{os.environ['PATH']}"), "unreadable", str(path))
+    assert volume.files() == before
+
+
+@pytest.mark.parametrize("script", ALL_SCRIPTS, ids=SCRIPT_NAMES)
+@pytest.mark.parametrize("mounts", ["", MOUNTS.format(path="/another"), None], ids=["none", "others", "unknown"])
+def test_no_mount(volume: Volume, script: str, mounts: str | None) -> None:
+    """A directory on which no volume is mounted is no empty disk, whatever is in it; nothing is written there."""
+    volume.mounts.unlink()
+    if mounts is not None:
+        volume.mounts.write_text(mounts)
+    refused(volume.run(script), "unreadable", "no volume is mounted")
+    assert volume.files() == set()
+
+
+def test_half_a_format_that_cannot_be_read(volume: Volume) -> None:
+    """A log directory that cannot be listed is not wiped, even beside our very intent."""
+    volume.formatted()
+    volume.intent.write_text(INTENT)
+    volume.log_dir.chmod(0)
+    said = volume.format(powerless=True)
+    volume.log_dir.chmod(0o755)
+    refused(said, "unreadable", "cannot be listed")
+    assert "kraft/meta.properties" in volume.files()
 
 
 # The comparing init container, and Kafka's own container

@@ -15,18 +15,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("scenario", nargs="*", choices=[*names, []], help="all of them by default")
     parser.add_argument(
-        "--replay", metavar="NAME", help="SCENARIO/FAULT, storm/SEED or rolling/SEED, as a failure prints it"
+        "--replay",
+        metavar="NAME",
+        help="SCENARIO/FAULT or storm/SEED, rolling/SEED, disks/SEED, as failures print it",
     )
     parser.add_argument("--one-in", type=int, default=1, metavar="N", help="a seeded share of the faults only")
     parser.add_argument("--storms", type=int, default=0, metavar="N", help="so many storms besides")
     parser.add_argument("--rolling", type=int, default=0, metavar="N", help="so many storms with rolls besides")
+    parser.add_argument("--disks", type=int, default=0, metavar="N", help="so many storms with disks that hide besides")
     parser.add_argument("--seed", type=int, default=0, help="which share, and which storms")
     arguments = parser.parse_args()
     if arguments.replay:
         return _tell(arguments.replay)
     began_s = time.monotonic()
     one_in, storms, seed = arguments.one_in, arguments.storms, arguments.seed
-    tally = explore(arguments.scenario or names, one_in=one_in, seed=seed, storms=storms, rolling=arguments.rolling)
+    rolling, disks = arguments.rolling, arguments.disks
+    named = arguments.scenario or names
+    tally = explore(named, one_in=one_in, seed=seed, storms=storms, rolling=rolling, disks=disks)
     sys.stdout.write(f"{tally.report()}\nseed {seed}, {time.monotonic() - began_s:.0f} s\n")
     return 1 if tally.failures else 0
 

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from tests.simulation.disk import Disk
 from tests.simulation.faults import DISK_LOSSES, MACHINE_LOSSES, Accident, Loss
 from tests.simulation.place import NAME, NAMESPACE
 from tests.simulation.sandbox import Sandbox
@@ -12,6 +13,7 @@ from kafka_quorum.model.ids import NodeID
 
 _FROZEN_STEPS = 10
 _SHORT_STEPS = 20
+_BLANK_STEPS = 20
 _OFF_STEPS = 40
 _CUT_STEPS = 60
 _FLAP_STEPS = 6
@@ -27,7 +29,7 @@ def can_lose(world: World, loss: Loss, node_id: int) -> bool:
     if loss in MACHINE_LOSSES:
         name = world.machine_of(NAMESPACE, NAME, node_id)
         return bool(name) and world.machines.by_name[name].heard
-    sandbox = _sandbox(world, node_id)
+    sandbox = sandbox_of(world, node_id)
     if loss not in (Loss.POD_EVICTED, Loss.SANDBOX):
         return sandbox is not None and sandbox.process is not None
     return sandbox is not None
@@ -41,7 +43,7 @@ def happen(world: World, accident: Accident) -> bool:
     if accident.loss in MACHINE_LOSSES:
         _lose_machine(world, accident.loss, world.machine_of(NAMESPACE, NAME, node_id))
         return True
-    sandbox = _sandbox(world, node_id)
+    sandbox = sandbox_of(world, node_id)
     match accident.loss:
         case Loss.POD_DELETED | Loss.POD_FORGOTTEN:
             world.delete_pods(NAMESPACE, NAME, node_id, force=accident.loss is Loss.POD_FORGOTTEN)
@@ -53,6 +55,8 @@ def happen(world: World, accident: Accident) -> bool:
             world.kubelet.kill_process(sandbox)
         case Loss.FROZEN | Loss.SLOW | Loss.PEERS_CUT | Loss.UNSEEN if sandbox is not None:
             _hamper(world, accident.loss, sandbox)
+        case Loss.DISK_UNREADABLE | Loss.DISK_BLANK | Loss.DISK_ABSENT if sandbox is not None:
+            hide(world, accident.loss, sandbox, _BLANK_STEPS if accident.loss is Loss.DISK_BLANK else _OFF_STEPS)
         case Loss.CLOCK_BACK | Loss.CLOCK_AHEAD:
             jumped = world.kraft.jumped_ms
             jump_ms = _HOUR_MS if accident.loss is Loss.CLOCK_AHEAD else -_HOUR_MS
@@ -67,6 +71,9 @@ def heal(world: World) -> None:
     """Whatever passes has passed: only what is lost for good stays lost."""
     for process in world.kraft.processes:
         process.frozen = process.slow = False
+    for volume in world.volumes.by_claim.values():
+        if volume.hidden:
+            volume.shown(world.clock.elapsed_s)
     world.kraft.cut.clear()
     world.kraft.unseen.clear()
     for machine in world.machines.by_name.values():
@@ -74,8 +81,18 @@ def heal(world: World) -> None:
         world.switch_on(machine.name)
 
 
+def hide(world: World, loss: Loss, sandbox: Sandbox, steps: int) -> None:
+    """For so many steps pods do not find the disk that is on the volume; Kafka, which had it open, ends."""
+    volume = world.volumes.by_claim[sandbox.claim_uid]
+    volume.absent = loss is Loss.DISK_ABSENT
+    if not volume.absent:
+        volume.stand_in = Disk(serial=0, unreadable=loss is Loss.DISK_UNREADABLE)
+    world.kubelet.kill_process(sandbox)
+    world.later(steps, lambda: volume.shown(world.clock.elapsed_s))
+
+
 def _lose_disk(world: World, accident: Accident, uids: list[str], names: list[str]) -> None:
-    sandbox = _sandbox(world, accident.node_id)
+    sandbox = sandbox_of(world, accident.node_id)
     match accident.loss:
         case Loss.CLAIM_DELETED:
             world.delete_pods(NAMESPACE, NAME, accident.node_id, force=True)
@@ -94,7 +111,7 @@ def _lose_disk(world: World, accident: Accident, uids: list[str], names: list[st
                 world.delete_pods(NAMESPACE, NAME, accident.node_id, force=False)
 
 
-def _sandbox(world: World, node_id: int) -> Sandbox | None:
+def sandbox_of(world: World, node_id: int) -> Sandbox | None:
     """The sandbox of the pod that is at work for this controller."""
     for role in ("controller", "formatter"):
         sandbox = world.sandbox(NAMESPACE, NAME, node_id, role)

@@ -70,6 +70,7 @@ class Content(Enum):
     EMPTY = "empty"
     PARTIAL = "partial"
     FORMATTED = "formatted"
+    UNREADABLE = "unreadable"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,6 +91,8 @@ class Disk:
     ran: bool = False
     reported: bool = False
     """A formatter has ended with its report: what is lost from now on, nobody can know before the barrier."""
+    unreadable: bool = False
+    """Nothing on it can be read: it stands in for a disk that is there."""
     epoch: int = 0
     """The highest epoch that this disk's quorum-state has seen or voted in."""
     log: list[Entry] = field(default_factory=list)
@@ -97,6 +100,8 @@ class Disk:
     @property
     def content(self) -> Content:
         """What is there, as the scripts tell it apart."""
+        if self.unreadable:
+            return Content.UNREADABLE
         if self.meta is not None:
             return Content.FORMATTED
         return Content.PARTIAL if self.files else Content.EMPTY

@@ -52,9 +52,9 @@ def judge(world: World, checker: Checker, scenario: Scenario, *, settled: bool) 
         return Ending(says=said, honest=False, why=f"neither Ready nor Degraded by a lost disk: {_story(world)}")
     if said == "BootstrapFailed":
         why = _why_not_failed(world, checker, lost)
-    elif said == "LostDisk" and _is_static(world):
+    elif said in ("LostDisk", "LostNode") and _is_static(world):
         why = _why_not_named(world, degraded, lost)
-    elif not is_doomed(world, checker.lineage(NAMESPACE, NAME).retired.keys()):
+    elif not is_doomed(world, checker.lineage(NAMESPACE, NAME).given_up):
         why = f"a majority of the voters has its disks: {_story(world)}"
     else:
         why = _why_not_named(world, degraded, lost)
@@ -67,10 +67,11 @@ def _is_stranded(world: World, checker: Checker) -> bool:
     return gone and not checker.lineage(NAMESPACE, NAME).phase_started
 
 
-def is_doomed(world: World, retired: AbstractSet[DirectoryID]) -> bool:
-    """Whether no majority of the voters can ever come together again: too many of their disks are gone, or retired.
+def is_doomed(world: World, given_up: AbstractSet[DirectoryID]) -> bool:
+    """Whether no majority of the voters can ever come together again: too many of their disks are gone.
 
-    The newest voter set of the best log that is left counts, committed or not.
+    Of those that are left only the ones that were `given_up` with their machines do not count. The newest voter set of
+    the best log that is left counts, committed or not.
     """
     present = (volume for volume in world.volumes.of_quorum(NAMESPACE, NAME) if not volume.dead)
     disks = {id(volume.disk): volume.disk for volume in present}
@@ -79,7 +80,7 @@ def is_doomed(world: World, retired: AbstractSet[DirectoryID]) -> bool:
     best = max(ran, key=lambda disk: (disk.last_epoch, disk.end), default=None)
     if best is None:
         return not _has_static_majority(world, disks.values())
-    left = {disk.key for disk in ran if disk.key and disk.key.directory_id not in retired} & best.voter_set
+    left = {disk.key for disk in ran if disk.key and disk.key.directory_id not in given_up} & best.voter_set
     left |= {process.key for process in world.kraft.processes} & best.voter_set
     return len(left) <= len(best.voter_set) // 2
 

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from tests.simulation.disk_storm import DiskStorm
 from tests.simulation.driver import Driver, Make, Moment, Run, real
 from tests.simulation.faults import Accident, Fault, Injection, parse_fault
 from tests.simulation.rolling_storm import RollingStorm
@@ -157,14 +158,16 @@ def replay(text: str, make: Make = real) -> Run:
 def any_replay(text: str, make: Make = real) -> Run | Weathered:
     """One run or one storm by its name."""
     name, _, seed = text.partition("/")
-    kinds = {kind.kind: kind for kind in (Storm, RollingStorm)}
+    kinds = {kind.kind: kind for kind in (Storm, RollingStorm, DiskStorm)}
     return kinds[name](int(seed), make=make).run() if name in kinds else replay(text, make)
 
 
-def explore(names: Iterable[str], *, one_in: int = 1, seed: int = 0, storms: int = 0, rolling: int = 0) -> Tally:
-    """Every run of these scenarios, or a seeded share of them, and so many storms of both kinds, on every core."""
+def explore(
+    names: Iterable[str], *, one_in: int = 1, seed: int = 0, storms: int = 0, rolling: int = 0, disks: int = 0
+) -> Tally:
+    """Every run of these scenarios, or a seeded share of them, and so many storms of each kind, on every core."""
     texts = runs_of(names, one_in=one_in, seed=seed)
-    for kind, wanted in ((Storm.kind, storms), (RollingStorm.kind, rolling)):
+    for kind, wanted in ((Storm.kind, storms), (RollingStorm.kind, rolling), (DiskStorm.kind, disks)):
         texts += [f"{kind}/{number}" for number in range(seed * wanted, seed * wanted + wanted)]
     workers = min(len(texts), os.cpu_count() or 1)
     if workers < 2:

@@ -124,6 +124,12 @@ class Loss(Enum):
     """The volume is emptied and the sandbox killed."""
     EMPTIED_AND_DELETED = "emptied-and-deleted"
     """The volume is emptied and the pods are deleted."""
+    DISK_UNREADABLE = "disk-unreadable"
+    """For twenty seconds nothing on the volume can be read: Kafka ends, and the scripts say so."""
+    DISK_BLANK = "disk-blank"
+    """For ten seconds an empty directory is mounted in the volume's place: Kafka ends, and the scripts find nothing."""
+    DISK_ABSENT = "disk-absent"
+    """For twenty seconds the volume cannot be mounted: Kafka ends, and its pod waits."""
     CLAIM_DELETED = "claim-deleted"
     """The claim and the pods are deleted: disk and claim are gone."""
     VOLUME_LOST = "volume-lost"
@@ -161,6 +167,8 @@ DISK_LOSSES = frozenset(
         Loss.VOLUME_LOST,
     }
 )
+HIDDEN_DISKS = frozenset({Loss.DISK_UNREADABLE, Loss.DISK_BLANK, Loss.DISK_ABSENT})
+"""After these the disk is back, as it was."""
 MACHINE_LOSSES = frozenset(
     {
         Loss.NODE_KILLED,

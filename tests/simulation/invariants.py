@@ -84,6 +84,8 @@ class Lineage:
     """When the last of them was lost."""
     retired: dict[DirectoryID, str] = field(default_factory=dict)
     """Directory ids that the record retires, and since when: no pod that is made later ever runs one."""
+    given_up: frozenset[DirectoryID] = frozenset()
+    """Directory ids that were retired with their machine, which may come back: no other disk with data is retired."""
     static: set[NodeID] = field(default_factory=set)
     """The controllers that were formatted for a static quorum."""
 
@@ -324,8 +326,9 @@ class Checker:
             self.fail("1", "the initial voters in the record change")
         lineage.phase_started = lineage.phase_started or started
         retired = retired_in(record)
-        self._membership.retired(retired - set(lineage.retired), {node["node_id"] for node in record.get("nodes", ())})
-        self._committed.retired(retired - set(lineage.retired), {node["node_id"] for node in record.get("nodes", ())})
+        kept = {node["node_id"] for node in record.get("nodes", ())}
+        lineage.given_up |= self._membership.retired(retired - set(lineage.retired), kept)
+        self._committed.retired(retired - set(lineage.retired), kept)
         if forgotten := set(lineage.retired) - retired:
             self.fail("2", f"the record forgets that {', '.join(sorted(forgotten))} are retired")
         for directory in retired:

@@ -388,11 +388,10 @@ def _immutable(resource: ResourceType, old: Json, new: Json) -> None:
         raise KubeRefused(f"controllerrevisions {name!r}: data: field is immutable")
     elif resource.plural == PODS.plural and old.get("spec") != new.get("spec"):
         raise KubeRefused(f"pods {name!r}: pod updates may not change fields other than a container's image")
-    elif resource.plural == CLAIMS.plural and _without_requests(old) != _without_requests(new):
+    elif resource.plural == CLAIMS.plural and _fixed(old, old) != _fixed(new, old):
         raise KubeRefused(f"persistentvolumeclaims {name!r}: spec is immutable except resources.requests")
 
 
-def _without_requests(claim: Json) -> Json:
-    spec = dict(claim.get("spec", {}))
-    spec.pop("resources", None)
-    return spec
+def _fixed(claim: Json, before: Json) -> Json:
+    free = {"resources", *(() if before.get("spec", {}).get("volumeName") else ("volumeName",))}
+    return {field: value for field, value in claim.get("spec", {}).items() if field not in free}

@@ -129,7 +129,10 @@ class Kubelet:
                 return
         if sandbox.done:
             return
-        if metadata["labels"].get(LABEL_ROLE) == "formatter":
+        if sandbox.process is None and self._volumes.by_claim[sandbox.claim_uid].absent:
+            sandbox.stage, sandbox.verified = 0, False
+            self._container(pod, {"waiting": {"reason": "ContainerCreating"}}, phase="Pending")
+        elif metadata["labels"].get(LABEL_ROLE) == "formatter":
             self._formatter(pod, sandbox)
         else:
             self._controller(pod, sandbox)
@@ -172,7 +175,7 @@ class Kubelet:
         return f"10.0.{self._addresses // 250}.{self._addresses % 250 + 1}"
 
     def _disk(self, sandbox: Sandbox) -> Disk:
-        return self._volumes.by_claim[sandbox.claim_uid].disk
+        return self._volumes.by_claim[sandbox.claim_uid].found
 
     # The formatter
 
@@ -192,8 +195,8 @@ class Kubelet:
             case 2 if disk.content is Content.FORMATTED:
                 accepted = mine and accepts(env, disk, any_directory=True)
                 self._report(pod, sandbox, env, accepted=accepted, said="formatted already" if accepted else "foreign")
-            case 2 if disk.content is Content.PARTIAL and not mine:
-                self._report(pod, sandbox, env, accepted=False, said="files without meta.properties")
+            case 2 if disk.content is Content.UNREADABLE or (disk.content is Content.PARTIAL and not mine):
+                self._report(pod, sandbox, env, accepted=False, said=f"found the disk {disk.content.value}")
             case 2:
                 disk.wipe()
                 disk.intent = env["KQ_INTENT"]

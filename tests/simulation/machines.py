@@ -27,6 +27,8 @@ class Machine:
     gone: bool = False
     cut_off: bool = False
     heard_s: float = 0.0
+    back_s: float = -1e9
+    """Since when it has been heard again, after it was silent."""
 
     @property
     def heard(self) -> bool:
@@ -48,6 +50,8 @@ class Machines:
         """Kubelets are heard, or not; the node controller and the pod garbage collector draw their conclusions."""
         for machine in self.by_name.values():
             if machine.heard:
+                if self._clock.elapsed_s - machine.heard_s > 1.0:
+                    machine.back_s = self._clock.elapsed_s
                 machine.heard_s = self._clock.elapsed_s
             silent_s = self._clock.elapsed_s - machine.heard_s
             self._mark(machine, ready=silent_s <= GRACE_S)

@@ -10,9 +10,11 @@ from typing import Final
 from tests.simulation.feature_rules import quorum_of
 from tests.simulation.glances import RECENT_S
 from tests.simulation.happened import AddSent, ClaimDeleted, Fail, PodDeleted, RemoveSent
+from tests.simulation.kube_model import claims_of
 from tests.simulation.process import Process
 from tests.simulation.roll_rules import RollRules
 from tests.simulation.spoken import changed_meanwhile, resource_of
+from tests.simulation.volumes import Volume
 from tests.simulation.world import World
 
 from kafka_quorum.kube.protocol import PODS, Json
@@ -20,6 +22,8 @@ from kafka_quorum.model.ids import DirectoryID, ReplicaKey
 
 _PAIR: Final = 2
 _JUST_NOW_S: Final = 1.0
+_LATELY_S: Final = 5.0
+"""What is back for no longer than this, the operator need not know of."""
 FORMATTER: Final = "formatter"
 _ROLE, _NODE_ID = "kafkaquorum.io/role", "kafkaquorum.io/node-id"
 
@@ -123,8 +127,11 @@ class MembershipRules:
             self._fail("3", f"pod {event.name} is to hand over, and the other voter is not caught up")
         return True
 
-    def retired(self, directories: AbstractSet[DirectoryID], kept: AbstractSet[int]) -> None:
-        """The record gives up disks of controllers that it keeps: none of them may run, and fetch, at that moment."""
+    def retired(self, directories: AbstractSet[DirectoryID], kept: AbstractSet[int]) -> frozenset[DirectoryID]:
+        """The record gives up disks of controllers that it keeps: none of them may run, and fetch, at that moment.
+
+        Nor may there be anything on them, unless their machine is gone, or silent. Those of such machines are returned.
+        """
         for process in self._world.kraft.processes:
             if process.key.directory_id not in directories or process.meta.node_id not in kept:
                 continue
@@ -134,6 +141,29 @@ class MembershipRules:
             row = leader.row(process.key)
             if process is leader or self._world.kraft.fresh_within(row.fetched_s, _JUST_NOW_S):
                 self._fail("given up", f"the disk of {process.key} is given up, and its Kafka runs and fetches")
+        left = [volume for volume in self._with_data(directories, kept) if not self._is_there(volume)]
+        return frozenset(key.directory_id for volume in left if (key := volume.disk.key) and key.directory_id)
+
+    def _with_data(self, directories: AbstractSet[DirectoryID], kept: AbstractSet[int]) -> list[Volume]:
+        """The volumes that hold these directory ids, of controllers that are kept, on machines that may come back."""
+        volumes = self._world.volumes.by_claim.values()
+        keys = ((volume, volume.disk.key) for volume in volumes if not volume.dead)
+        return [volume for volume, key in keys if key and key.node_id in kept and key.directory_id in directories]
+
+    def _is_there(self, volume: Volume) -> bool:
+        """Whether anyone could read this disk now, or as soon as its pod is scheduled: then it is not given up."""
+        machine, now_s = self._world.machines.by_name[volume.node], self._world.clock.elapsed_s
+        silent = not machine.heard or now_s - machine.back_s < _LATELY_S
+        if silent and (volume.local or self._is_attached(volume)):
+            return False
+        if now_s - volume.back_s >= _LATELY_S:
+            self._fail("2, data", f"the disk of {volume.disk.key} is given up, and has its data on {volume.claim}")
+        return True
+
+    def _is_attached(self, volume: Volume) -> bool:
+        """Whether a pod holds a volume that could be attached elsewhere: it cannot be, until that pod is gone."""
+        pods = self._world.kube.all(PODS)
+        return any(pod["spec"].get("nodeName") == volume.node and volume.claim in claims_of(pod) for pod in pods)
 
     def claim_deleted(self, event: ClaimDeleted) -> None:
         """The operator deleted a claim: its replica must be no voter, and not the last that has what is committed."""

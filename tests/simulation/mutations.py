@@ -30,6 +30,7 @@ def _mutant(name: str, rule: str, shares: tuple[str, ...], *edits: tuple[str, st
 
 
 _SAFETY: Final = "plan/safety.py"
+_DISKS: Final = "plan/disk_safety.py"
 _ROLLING: Final = "plan/rolling_safety.py"
 _LOST_DISKS: Final = ("lost-disk-of-follower", "emptied-disk-of-leader", "lost-disk-of-bootstrap-node")
 _SLOW_FORMAT: Final = tuple(f"initial-3/step:{step}:node-off:3001" for step in (6, 7, 8, 9))
@@ -101,6 +102,84 @@ MUTANTS: Final = (
         ),
         ("observe/nodes.py", "for node in nodes if node.key not in view.live)", "for node in nodes)"),
         ("observe/nodes.py", "for node in record.nodes if node.key not in view.live)", "for node in record.nodes)"),
+    ),
+    _mutant(
+        "labels-make-things-ours",
+        "6",
+        ("strangers",),
+        (
+            "observe/belonging.py",
+            "    return parts is not None and parts[0] == quorum and not is_controlled(item)",
+            "    return True",
+        ),
+        (
+            "observe/belonging.py",
+            "    return names.is_config_name(quorum, item",
+            "    return True or names.is_config_name(quorum, item",
+        ),
+    ),
+    _mutant(
+        "orphans-stay-orphans",
+        "live",
+        ("orphaned-and-applied-again",),
+        (
+            "plan/support.py",
+            "    return any((item.kind, item.name, item.owner_uid) == (kind, name, None)",
+            "    return False and any((item.kind, item.name, item.owner_uid) == (kind, name, None)",
+        ),
+    ),
+    _mutant(
+        "lost-labels-stay-lost",
+        "live",
+        ("labels-lost",),
+        ("plan/disks.py", "    labelled = claim.labelled or", "    labelled = True or"),
+    ),
+    _mutant(
+        "a-volume-is-where-it-was-first-wanted",
+        "2, data",
+        ("attachable-volume-of-a-lost-node",),
+        (
+            "model/nodes.py",
+            "    return next((claim.bound_to for claim",
+            "    return next((claim.selected_node for claim",
+        ),
+    ),
+    _mutant(
+        "unreadable-is-empty",
+        "2, data",
+        ("disk-unreadable-of-follower", "disk-unreadable-of-leader"),
+        (
+            "observe/objects.py",
+            'found = DiskFound(body["found"])',
+            'found = DiskFound(body["found"].replace("unreadable", "empty"))',
+        ),
+    ),
+    _mutant(
+        "one-blank-look-is-a-loss",
+        "2, data",
+        ("disk-blank-of-follower", "disk-blank-of-leader"),
+        (_DISKS, "== this and row.for_s >= BLANK_FOR_S", "== this"),
+    ),
+    _mutant(
+        "two-blank-looks-are-never-told-apart",
+        "2, data",
+        ("disk-blank-of-follower", "disk-blank-of-leader"),
+        (_DISKS, "    if claim is not None and not claim.lost and not is_blank(observed, node):", "    if False:"),
+    ),
+    _mutant(
+        "a-disk-is-given-up-without-a-majority",
+        "2, data",
+        ("two-of-three-blank", "the-only-disk-blank"),
+        (
+            _DISKS,
+            "    if isinstance(observed.quorum, Unknown):\n        text",
+            "    if isinstance(observed.quorum, Unknown):\n        return yes(rule, disk)\n        text",
+        ),
+        (
+            _DISKS,
+            "from kafka_quorum.plan.verdict import no, unless",
+            "from kafka_quorum.plan.verdict import no, unless, yes",
+        ),
     ),
     _mutant(
         "old-pod-on-a-new-disk",
@@ -309,7 +388,7 @@ MUTANTS: Final = (
         "live",
         _LOST_DISKS,
         (
-            "plan/disks.py",
+            "plan/lost_disks.py",
             "    return merged((*retired, *leaving))",
             "    return merged(leaving)",
         ),
@@ -447,9 +526,9 @@ MUTANTS: Final = (
         "static",
         ("static-lost-disk", "static-emptied-disk"),
         (
-            _SAFETY,
-            '    if _takes_empty_disks(observed, record):\n        return no(rule, f"the disk',
-            '    if False:\n        return no(rule, f"the disk',
+            _DISKS,
+            '    if takes_empty_disks(observed, record):\n        return no(rule, f"{disk}',
+            '    if False:\n        return no(rule, f"{disk}',
         ),
     ),
 )

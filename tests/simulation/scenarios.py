@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from tests.simulation.faults import Loss
+from tests.simulation.faults import HIDDEN_DISKS, Loss
 from tests.simulation.invariants import Checker
 from tests.simulation.look_scenarios import LOOKS
 from tests.simulation.release_scenarios import RELEASES
@@ -14,6 +14,7 @@ from tests.simulation.scenes import (
     always,
     annotates_claim_wrongly,
     applies,
+    bare_claims,
     deletes,
     deletes_record,
     deletes_record_and_status,
@@ -22,16 +23,25 @@ from tests.simulation.scenes import (
     edits_record,
     erases_status,
     foreign_disk,
+    goes_blank,
+    has_processes,
     image_vanishes,
     is_changing,
     is_gone,
     is_ready,
     loses,
+    loses_node_and_room,
+    orphans,
     removes_leader,
     restores_snapshot,
     says,
     spec_of,
+    strangers_come,
+    strangers_left,
+    strips_claim,
     tells,
+    volumes_go_anywhere,
+    without_owner,
 )
 from tests.simulation.time_scenarios import TIMES
 from tests.simulation.world import World
@@ -145,6 +155,63 @@ MEMBERSHIP: Final = (
             turns=(_turn(f"empties the disk of the {who}", is_ready, loses(Loss.EMPTIED_AND_KILLED, who)),),
             exhaustive=True,
         )
+        for who in ("leader", "follower")
+    ),
+    Scenario(
+        name="orphaned-and-applied-again",
+        spec=_THREE,
+        turns=(
+            _turn("deletes it with --cascade=orphan", is_ready, orphans),
+            _turn("applies it again", always, applies(_THREE)),
+            _turn("waits", after(60), does_nothing),
+        ),
+        holds=without_owner,
+    ),
+    Scenario(
+        name="labels-lost",
+        spec=_THREE,
+        turns=(_turn("loses the labels of a claim", is_ready, strips_claim), _turn("waits", after(60), does_nothing)),
+        holds=bare_claims,
+    ),
+    Scenario(
+        name="strangers",
+        spec=_THREE,
+        turns=(_turn("labels what is not ours", is_ready, strangers_come), _turn("waits", after(60), does_nothing)),
+        ends="ForeignObject",
+        holds=strangers_left,
+    ),
+    Scenario(
+        name="attachable-volume-of-a-lost-node",
+        spec=_THREE,
+        turns=(
+            _turn("wants volumes that go anywhere", always, volumes_go_anywhere),
+            _turn("deletes a node, and no other has room", is_ready, loses_node_and_room),
+        ),
+        exhaustive=True,
+    ),
+    Scenario(
+        name="two-of-three-blank",
+        spec=_THREE,
+        turns=(_turn("hides two disks for half a minute", is_ready, goes_blank(60, "leader", "follower")),),
+        exhaustive=True,
+    ),
+    Scenario(
+        name="two-of-three-blank-at-first",
+        spec=_THREE,
+        turns=(_turn("hides two disks", has_processes(3), goes_blank(60, "bootstrap-node", "follower")),),
+    ),
+    Scenario(
+        name="the-only-disk-blank",
+        spec=_ALONE,
+        turns=(_turn("hides it for half a minute", is_ready, goes_blank(60, "leader")),),
+    ),
+    *(
+        Scenario(
+            name=f"{loss.value}-of-{who}",
+            spec=_THREE,
+            turns=(_turn(f"{loss.value} of the {who}", is_ready, loses(loss, who)),),
+        )
+        for loss in sorted(HIDDEN_DISKS, key=str)
         for who in ("leader", "follower")
     ),
     Scenario(

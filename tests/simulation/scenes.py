@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from tests.simulation.accidents import happen
+from tests.simulation.accidents import happen, hide, sandbox_of
 from tests.simulation.faults import Accident, Loss
 from tests.simulation.invariants import Checker
 from tests.simulation.kube_model import claims_of
@@ -16,7 +16,7 @@ from tests.simulation.slow import Hitch
 from tests.simulation.startup import Paces, steady
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS, SERVICES, Json
+from kafka_quorum.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, QUORUMS, REVISIONS, SERVICES, Json
 
 When: TypeAlias = Callable[[World], bool]
 Act: TypeAlias = Callable[[World, Checker], None]
@@ -92,6 +92,23 @@ def is_ready(world: World) -> bool:
 def after(seconds: float) -> Callable[[World], bool]:
     """Once so much time has passed since the beginning."""
     return lambda world: world.clock.elapsed_s >= seconds
+
+
+def volumes_go_anywhere(world: World, _: Checker) -> None:
+    """The storage class makes volumes that any machine can have."""
+    world.volumes.local = False
+
+
+def loses_node_and_room(world: World, checker: Checker) -> None:
+    """A follower's machine and its node are gone, and for twenty seconds no other has room for its pod."""
+    world.full = True
+    world.later(40, lambda: setattr(world, "full", False))
+    loses(Loss.NODE_DELETED, "follower")(world, checker)
+
+
+def has_processes(count: int) -> Callable[[World], bool]:
+    """Once so many controllers run."""
+    return lambda world: len(world.kraft.processes) >= count
 
 
 def says(kind: str, reason: str) -> Callable[[World], bool]:
@@ -190,12 +207,75 @@ def annotates_claim_wrongly(world: World, _: Checker) -> None:
     world.kube.patch(CLAIMS, NAMESPACE, claim["metadata"]["name"], wrong)
 
 
+def orphans(world: World, _: Checker) -> None:
+    """Delete the resource with `--cascade=orphan`: what it owned stays, without an owner."""
+    world.kube.remove(QUORUMS, NAMESPACE, NAME)
+    for kind in (PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS):
+        for item in list(world.kube.all(kind)):
+            world.kube.patch(kind, NAMESPACE, item["metadata"]["name"], {"metadata": {"ownerReferences": None}})
+
+
+def without_owner(world: World) -> str:
+    """What of a quorum has no owner, and should have one."""
+    kinds = (PODS, CONFIG_MAPS, SERVICES, BUDGETS)
+    items = (item["metadata"] for kind in kinds for item in world.kube.all(kind))
+    bare = [one["name"] for one in items if not one.get("ownerReferences") and one["name"] != f"{NAME}-identity"]
+    return f"{', '.join(bare)} have no owner" if bare else ""
+
+
+def strips_claim(world: World, _: Checker) -> None:
+    """A restore loses the labels of a claim."""
+    claim = next(world.kube.all(CLAIMS))["metadata"]
+    gone = {"metadata": {"labels": dict.fromkeys(claim["labels"])}}
+    world.kube.patch(CLAIMS, NAMESPACE, claim["name"], gone)
+
+
+def bare_claims(world: World) -> str:
+    """Which claims lack their labels."""
+    claims = (claim["metadata"] for claim in world.kube.all(CLAIMS))
+    bare = [one["name"] for one in claims if (one.get("labels") or {}).get("kafkaquorum.io/quorum") != NAME]
+    return f"claims {', '.join(bare)} have no labels" if bare else ""
+
+
+def strangers_come(world: World, _: Checker) -> None:
+    """Somebody labels a claim, a config map and a ReplicaSet's pod as this quorum's, with copies of its identity."""
+    claim = next(world.kube.all(CLAIMS))["metadata"]
+    marks = {"labels": claim["labels"], "annotations": {"kafkaquorum.io/cluster-id": _cluster_of(claim)}}
+    size = {"resources": {"requests": {"storage": "10Gi"}}}
+    world.kube.create(CLAIMS, NAMESPACE, {"metadata": {"name": "theirs", **marks}, "spec": size})
+    role = {"kafkaquorum.io/quorum": NAME, "kafkaquorum.io/role": "config"}
+    world.kube.create(CONFIG_MAPS, NAMESPACE, {"metadata": {"name": "theirs", "labels": role}, "data": {}})
+
+
+def strangers_left(world: World) -> str:
+    """What has become of them, if it is not what it was."""
+    kinds = (CLAIMS, CONFIG_MAPS)
+    gone = [kind.plural for kind in kinds if world.kube.get(kind, NAMESPACE, "theirs") is None]
+    return f"somebody's {', '.join(gone)} are gone" if gone else ""
+
+
+def _cluster_of(claim: Json) -> str:
+    return str(claim["annotations"]["kafkaquorum.io/cluster-id"])
+
+
 def loses(loss: Loss, who: str) -> Callable[[World, Checker], None]:
     """Something of the leader, of a follower, or of the bootstrap node, is lost, unless it is already."""
 
     def act(world: World, _: Checker) -> None:
         if world.kraft.processes:
             happen(world, Accident(step=0, loss=loss, node_id=one_of(world, who)))
+
+    return act
+
+
+def goes_blank(steps: int, *whos: str) -> Callable[[World, Checker], None]:
+    """For so many steps an empty directory is mounted in place of the volumes of these, all at once."""
+
+    def act(world: World, _: Checker) -> None:
+        for node_id in [one_of(world, who) for who in whos]:
+            sandbox = sandbox_of(world, node_id)
+            if sandbox is not None:
+                hide(world, Loss.DISK_BLANK, sandbox, steps)
 
     return act
 
@@ -230,7 +310,8 @@ def restores_snapshot(world: World, _: Checker) -> None:
             world.kube.remove(PODS, NAMESPACE, pod["metadata"]["name"])
     metadata = {key: claim["metadata"][key] for key in ("name", "labels", "annotations")}
     world.kube.remove(CLAIMS, NAMESPACE, name)
-    restored = world.kube.create(CLAIMS, NAMESPACE, {"metadata": metadata, "spec": claim["spec"]})
+    spec = {key: value for key, value in claim["spec"].items() if key != "volumeName"}
+    restored = world.kube.create(CLAIMS, NAMESPACE, {"metadata": metadata, "spec": spec})
     world.volumes.restore(restored, volume.disk, volume.node)
 
 

@@ -16,7 +16,7 @@ from tests.simulation.clock import SeededIds, VirtualLoop
 from tests.simulation.driver import KEY, NODE_IDS, NOTICED_STEPS, QUIET_STEPS, Make, count, real
 from tests.simulation.edges import CrashedError, Life
 from tests.simulation.endings import is_doomed, judge
-from tests.simulation.faults import FINAL_LOSSES, Accident, Loss
+from tests.simulation.faults import FINAL_LOSSES, HIDDEN_DISKS, Accident, Loss
 from tests.simulation.invariants import Checker
 from tests.simulation.kafka_edge import KafkaEdge
 from tests.simulation.kube_edge import KubeEdge
@@ -47,6 +47,8 @@ class Storm:
     kind = "storm"
     quiet_steps = QUIET_STEPS
     """After so many steps without anything to do it has come to its end."""
+    losses = tuple(loss for loss in Loss if loss not in HIDDEN_DISKS)
+    """What may be lost; disks that come back are in storms of their own."""
 
     def __init__(self, seed: int, *, make: Make = real) -> None:
         """Draw the weather and the quorum that it comes over."""
@@ -302,7 +304,7 @@ class Storm:
 
     def _accident(self) -> None:
         """Something is lost; a disk only while the storm may still lose one, and seldom one too many."""
-        loss, node_id = self.draw.choice(list(Loss)), self.draw.choice(NODE_IDS)
+        loss, node_id = self.draw.choice(self.losses), self.draw.choice(NODE_IDS)
         if not can_lose(self.world, loss, node_id):
             return
         if loss in FINAL_LOSSES:
@@ -317,7 +319,7 @@ class Storm:
     def _spares(self) -> int:
         """How many voters could lose their disks now, and the quorum still come back."""
         processes = self.world.kraft.processes
-        if not processes or is_doomed(self.world, self.checker.lineage(NAMESPACE, NAME).retired.keys()):
+        if not processes or is_doomed(self.world, self.checker.lineage(NAMESPACE, NAME).given_up):
             return 0
         leader = max(processes, key=lambda one: (one.leads, one.disk.last_epoch, one.disk.end))
         voters = leader.disk.voter_set

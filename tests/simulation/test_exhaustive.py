@@ -20,6 +20,8 @@ pytestmark = [pytest.mark.simulation, pytest.mark.timeout(1800)]
 ONE_IN = 60
 STORMS = 640
 """Their events alone are more than a million."""
+DISKS = 80
+"""Storms in which disks hide, and come back."""
 ROLLING = 160
 """Storms in which releases and levels change as well."""
 
@@ -29,7 +31,7 @@ _REPLAY = "PYTHONPATH=operator:. python -m tests.simulation --replay"
 @pytest.fixture(scope="module")
 def tally(request: pytest.FixtureRequest) -> Tally:
     """Every run, counted once."""
-    found = explore([one.name for one in ALL], one_in=ONE_IN, storms=STORMS, rolling=ROLLING)
+    found = explore([one.name for one in ALL], one_in=ONE_IN, storms=STORMS, rolling=ROLLING, disks=DISKS)
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
         sys.stdout.write(f"\n{found.report()}\n")

@@ -7,21 +7,43 @@ from tests.simulation.disk import Disk
 from tests.simulation.happened import DiskLost, Happened
 from tests.simulation.kube_model import KubeModel
 
-from kafka_quorum.kube.protocol import CLAIMS, Json
+from kafka_quorum.kube.protocol import CLAIMS, VOLUMES, Json
 from kafka_quorum.model.names import LABEL_QUORUM
 
 
 @dataclass(slots=True, kw_only=True)
 class Volume:
-    """A volume of one Kubernetes node and the disk that is in it now."""
+    """A volume, the Kubernetes node that it is on, or attached to, and the disk that is in it now."""
 
     disk: Disk
     node: str
     namespace: str
     quorum: str
     claim: str
+    local: bool = True
+    """Whether it stays on the machine where it was made; else any machine can have it."""
     dead: bool = False
     """The machine that it is on is gone for good."""
+    stand_in: Disk | None = None
+    """What pods find in place of the disk for a while: an empty directory, or one that cannot be read."""
+    absent: bool = False
+    """For a while it cannot be mounted: pods that need it wait."""
+    back_s: float = -1e9
+    """Since when the disk has been there again, after it was hidden or absent."""
+
+    @property
+    def found(self) -> Disk:
+        """The disk as pods find it now."""
+        return self.stand_in or self.disk
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the disk is there, and pods cannot see it."""
+        return self.absent or self.stand_in is not None
+
+    def shown(self, now_s: float) -> None:
+        """The disk is there again."""
+        self.stand_in, self.absent, self.back_s = None, False, now_s
 
 
 class Volumes:
@@ -32,6 +54,8 @@ class Volumes:
         self._tell = tell
         self._kube = kube
         self._serials = 0
+        self.local = True
+        """Whether volumes that are made from now on stay on their machines."""
         self.by_claim: dict[str, Volume] = {}
 
     def claim_uid(self, namespace: str, name: str) -> str | None:
@@ -45,12 +69,19 @@ class Volumes:
         self.by_claim[metadata["uid"]] = Volume(
             disk=self._disk(),
             node=node,
+            local=self.local,
             namespace=metadata["namespace"],
             quorum=metadata["labels"].get(LABEL_QUORUM, ""),
             claim=metadata["name"],
         )
         noted = {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": node}}}
-        claim = self._kube.patch(CLAIMS, metadata["namespace"], metadata["name"], noted)
+        name = f"pvc-{metadata['uid']}"
+        affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [_on(node)]}]}}
+        self._kube.create(
+            VOLUMES, "", {"metadata": {"name": name}, "spec": {"nodeAffinity": affinity} if self.local else {}}
+        )
+        bound = noted | {"spec": {"volumeName": name}}
+        claim = self._kube.patch(CLAIMS, metadata["namespace"], metadata["name"], bound)
         self._kube.put_status(CLAIMS, claim, {"phase": "Bound"})
 
     def empty(self, claim_uid: str) -> None:
@@ -76,7 +107,7 @@ class Volumes:
     def lose_machine(self, node: str) -> None:
         """Every volume of a machine is gone for good, and no claim tells of it."""
         for volume in self.by_claim.values():
-            if volume.node == node and not volume.dead:
+            if volume.node == node and volume.local and not volume.dead:
                 volume.dead = True
                 self._lost(volume)
 
@@ -107,3 +138,7 @@ class Volumes:
             reported=disk.reported,
         )
         self._tell(gone)
+
+
+def _on(node: str) -> Json:
+    return {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}

@@ -47,6 +47,8 @@ class World:
         self.volumes = Volumes(self.kube, self.tell)
         self.machines = Machines(self.kube, self.clock)
         self.kubelet = Kubelet(self.kube, self.kraft, self.clock, self.volumes, self.tell, self.machines)
+        self.full = False
+        """Whether no machine has room for another pod that could go anywhere."""
         self.steps = 0
         self.listeners: list[Callable[[Happened], None]] = []
         self.lookers: list[Callable[[], None]] = []
@@ -75,7 +77,7 @@ class World:
     def digest(self) -> tuple[object, ...]:
         """What would have to differ for a fault to come to something else: not the time, and not the length of logs."""
         disks = tuple(
-            (uid, volume.disk.serial, volume.disk.content, volume.disk.intent, volume.dead)
+            (uid, volume.disk.serial, volume.disk.content, volume.disk.intent, volume.dead, volume.hidden)
             for uid, volume in sorted(self.volumes.by_claim.items())
         )
         processes = tuple(
@@ -156,11 +158,13 @@ class World:
                 if not node:
                     return "no node is ready"
                 self.volumes.bind(claim, node)
-            else:
+            elif volume.local:
                 node = volume.node
+            else:
+                node = volume.node = self._choose(pod) or volume.node
         node = node or self._choose(pod)
-        if not self.machines.is_ready(node):
-            return f"node {node or 'of any name'} is not ready, or there is none that has the volume"
+        if self.full or not self.machines.is_ready(node):
+            return f"node {node or 'of any name'} is not ready, or full, or there is none that has the volume"
         self.kube.assign(namespace, pod["metadata"]["name"], node)
         return ""
 

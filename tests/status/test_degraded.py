@@ -2,7 +2,19 @@
 
 from dataclasses import replace
 
-from tests.model.values import SILENT, at_rest, empty_report, key, node, nothing, pod, running, started, view
+from tests.model.values import (
+    SILENT,
+    at_rest,
+    empty_report,
+    key,
+    node,
+    nothing,
+    pod,
+    running,
+    started,
+    still_blank,
+    view,
+)
 from tests.status.passes import done, failed
 
 from kafka_quorum.model.known import Known
@@ -44,7 +56,7 @@ def test_a_failed_bootstrap_names_the_lost_and_the_way_out() -> None:
         pod(record, of, container=CRASHING, report=empty_report()) if of.node_id != 3000 else pod(record, of)
         for of in record.nodes
     )
-    said = done(at_rest(record, pods=pods))
+    said = done(still_blank(at_rest(record, pods=pods)))
     assert degraded(said).reason == "BootstrapFailed"
     assert said.plan.actions == ()
     assert "delete the resource" in degraded(said).message

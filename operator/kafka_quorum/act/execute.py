@@ -40,6 +40,7 @@ from kafka_quorum.model.observed import LOWER_FEATURE, RAISE_FEATURE, PodRole, T
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.quorum import RegisterController, UpdateFeature
 from kafka_quorum.resources import objects, pods, stored
+from kafka_quorum.resources.meta import owner
 from kafka_quorum.settings import Clock, IdSource, Settings
 from kafka_quorum.wire.protocol import Controllers
 
@@ -273,6 +274,10 @@ class Executor:
         if present is not None and present["metadata"].get("labels", {}).get(names.LABEL_QUORUM) != wanted:
             text = f"{resource.kind} {metadata['name']} is there and not this quorum's: rename it, or the quorum"
             raise KubeRefused(text)
+        owners = (present or {"metadata": {}})["metadata"].get("ownerReferences") or ()
+        if other := next((one for one in owners if one.get("controller") and one.get("kind") != QUORUMS.kind), None):
+            text = f"{resource.kind} {metadata['name']} is controlled by {other.get('kind')} {other.get('name')}"
+            raise KubeRefused(f"{text}: it is left alone. Remove it, or rename the quorum")
         self._check_age(action)  # the answer may have taken its time
         await self._kube.apply(resource, metadata["namespace"], body)
 
@@ -283,6 +288,7 @@ class Executor:
         | actions.CreateRevision
         | actions.CreateConfig
         | actions.DeleteConfig
+        | actions.AdoptConfig
         | actions.CreateClaim
         | actions.AnnotateClaim
         | actions.DeleteClaim,
@@ -304,6 +310,9 @@ class Executor:
                 await self._kube.create(REVISIONS, namespace, body)
             case actions.CreateConfig(name=name, revision=revision, node_ids=node_ids):
                 await self._kube.create(CONFIG_MAPS, namespace, objects.config(desired, name, revision, node_ids))
+            case actions.AdoptConfig(name=name, resource_version=version):
+                adopted = {"resourceVersion": version, "ownerReferences": owner(desired)}
+                await self._kube.patch(CONFIG_MAPS, namespace, name, {"metadata": adopted})
             case actions.DeleteConfig(name=name):
                 present = await self._kube.get(CONFIG_MAPS, namespace, name)
                 if present is not None:
@@ -319,6 +328,7 @@ class Executor:
                 metadata = {
                     "uid": claim.uid,
                     "annotations": objects.claim_annotations(record, directory_id, retired=retired),
+                    "labels": objects.claim_labels(desired.name, claim.node_id),
                     "ownerReferences": objects.volume_owner(desired),
                 }
                 body = {"metadata": metadata}

@@ -56,6 +56,8 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
             return "ConfigCreated", f"config map {name} holds the server properties of {_ids(node_ids)}"
         case actions.DeleteConfig(name=name):
             return "ConfigDeleted", f"config map {name} is used by no pod any more"
+        case actions.AdoptConfig(name=name):
+            return "ConfigAdopted", f"config map {name} belongs to this resource again"
         case actions.CreateClaim(node_id=node_id, generation=generation):
             return "ClaimCreated", f"controller {node_id} gets a claim, generation {generation}"
         case actions.AnnotateClaim(claim=claim, retired=True):

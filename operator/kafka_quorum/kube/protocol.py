@@ -29,6 +29,7 @@ SERVICES = ResourceType(api_version="v1", kind="Service", plural="services")
 BUDGETS = ResourceType(api_version="policy/v1", kind="PodDisruptionBudget", plural="poddisruptionbudgets")
 REVISIONS = ResourceType(api_version="apps/v1", kind="ControllerRevision", plural="controllerrevisions")
 NODES = ResourceType(api_version="v1", kind="Node", plural="nodes", namespaced=False)
+VOLUMES = ResourceType(api_version="v1", kind="PersistentVolume", plural="persistentvolumes", namespaced=False)
 LEASES = ResourceType(api_version="coordination.k8s.io/v1", kind="Lease", plural="leases")
 EVENTS = ResourceType(api_version="v1", kind="Event", plural="events")
 

@@ -112,6 +112,14 @@ class DeleteConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptConfig:
+    """Give a config map of ours its owner back: the resource was deleted, and its objects were left (`orphan`)."""
+
+    name: str
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateClaim:
     """Create the claim of a node's present generation."""
 
@@ -288,6 +296,7 @@ Action: TypeAlias = (
     | CreateRevision
     | CreateConfig
     | DeleteConfig
+    | AdoptConfig
     | CreateClaim
     | AnnotateClaim
     | DeleteClaim

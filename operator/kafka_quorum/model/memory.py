@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kafka_quorum.model.disk import BlankDisk
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable
 from kafka_quorum.model.quorum import FeatureStep
@@ -89,6 +90,7 @@ class Memory:
     leader: tuple[NodeID, int] | None = None
     unknown_looks: int = 0
     lost_nodes: tuple[LostNode, ...] = ()
+    blank_disks: tuple[BlankDisk, ...] = ()
     soak: Soak | None = None
     announced: Announced | None = None
     first_seen: tuple[FirstSeen, ...] = ()

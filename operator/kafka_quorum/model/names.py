@@ -6,6 +6,7 @@ generation: the API server itself keeps a second pod off the same claim.
 
 import hashlib
 import json
+import re
 from typing import Final
 
 from kafka_quorum.model.desired import Runtime
@@ -113,6 +114,17 @@ def pod_name(quorum: str, node: NodeIdentity) -> str:
 def formatter_name(quorum: str, node: NodeIdentity) -> str:
     """The pod that formats that claim."""
     return f"{claim_name(quorum, node)}-format"
+
+
+def claim_parts(name: str) -> tuple[str, NodeID, int] | None:
+    """The quorum, node id and generation in the name of a claim or a Kafka pod; None for any other name."""
+    found = re.fullmatch(r"(.+)-(0|[1-9][0-9]{0,9})-g([1-9][0-9]{0,9})", name)
+    return None if found is None else (found[1], NodeID(int(found[2])), int(found[3]))
+
+
+def is_config_name(quorum: str, name: str) -> bool:
+    """Whether `config_name` or `format_config_name` makes this name."""
+    return re.fullmatch(rf"{re.escape(quorum)}-(config|format)-[0-9a-f]{{{_HASH_LENGTH}}}", name) is not None
 
 
 def revision_name(quorum: str, hash_: str) -> str:

@@ -11,7 +11,7 @@ from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIden
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import inputs_hash, revision_name
-from kafka_quorum.model.observed import Observed, PodRole, QuorumView, Revision
+from kafka_quorum.model.observed import Claim, Observed, PodRole, QuorumView, Revision
 
 FIRST_NODE_ID: Final = 3000
 
@@ -80,11 +80,14 @@ def revision_of(observed: Observed, record: IdentityRecord, node: NodeIdentity) 
 
 
 def node_of(observed: Observed, node: NodeIdentity) -> str:
-    """The Kubernetes node of a controller: its pod's, or the one that its volume is bound to; else empty."""
+    """The Kubernetes node of a controller: its pod's, or the only one that can reach its volume; else empty.
+
+    A pod that waits for a node has none, and one that has ended is there no more.
+    """
     if node.claim_uid is None:
         return ""
     pods = (pod for pod in observed.pods if pod.node_id == node.node_id and pod.claim_uid == node.claim_uid)
-    if name := next((pod.node_name for pod in pods if pod.scheduled), ""):
+    if name := next((pod.node_name for pod in pods if pod.scheduled and not pod.finished), ""):
         return name
     return next((claim.bound_to for claim in observed.claims if claim.uid == node.claim_uid), "")
 
@@ -96,6 +99,14 @@ def is_down(observed: Observed, kube_node: str) -> bool:
             return not found.ready
         case Unknown():
             return False
+
+
+def is_former_claim(record: IdentityRecord, claim: Claim) -> bool:
+    """Whether the record has had a claim of this node id and generation, and has it no more."""
+    node = record.node(claim.node_id)
+    former = next((each for each in record.former if each.node_id == claim.node_id), None)
+    last = node.generation - 1 if node is not None else former.generation if former is not None else 0
+    return 1 <= claim.generation <= last
 
 
 def is_foreign(record: IdentityRecord, key: ReplicaKey) -> bool:

@@ -58,9 +58,11 @@ class DiskFound(Enum):
 
     FORMATTED = "formatted"
     EMPTY = "empty"
-    """Nothing is there: the disk never was formatted, or was emptied."""
+    """The volume is mounted and could be listed, and nothing is there: never formatted, or emptied."""
     PARTIAL = "partial"
     """Files, but no meta.properties, and no intent of a formatter of ours: not ours to touch."""
+    UNREADABLE = "unreadable"
+    """The volume is not mounted, or cannot be read: nothing is known of what is there. Never evidence of a loss."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,8 @@ class DiskReport:
     directory_id: str | None
     accepted: bool
     message: str
+    finished_at_s: float = 0.0
+    """When the script ended, in seconds since the epoch; 0 if the kubelet did not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +111,6 @@ class Pod:
     """When its container last ended, in seconds since the epoch; 0 if it has not."""
     gate: str
     """The readiness gate's status: `True`, `False`, `Unknown`, or empty where it was never set."""
-    last_report: DiskReport | None = None
-    """The newest `report` even while the script looks again: what a person should know, and no evidence of a disk."""
 
     @property
     def running(self) -> bool:
@@ -140,8 +142,14 @@ class Claim:
     directory_id: str | None
     phase: str | None
     requested_bytes: int
-    bound_to: str
-    """The Kubernetes node that the volume is bound to, where the claim says so; else empty."""
+    labelled: bool = True
+    """Whether it has the labels that select it: they may be lost with a restore, and are repaired."""
+    volume: str = ""
+    """The name of its PersistentVolume; empty before there is one."""
+    selected_node: str = ""
+    """Where the scheduler first wanted the volume: a hint, for a volume may be attached elsewhere by now."""
+    bound_to: str = ""
+    """The only Kubernetes node that can reach the volume, by its own affinity; empty if there is none, or unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +159,19 @@ class KubeNode:
     name: str
     present: bool
     ready: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stranger:
+    """An object with our labels that is not ours. `identified`: it has a copy of an identity."""
+
+    kind: str
+    name: str
+    identified: bool
+
+    def __str__(self) -> str:
+        """As messages name it."""
+        return f"{self.kind} {self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,6 +314,8 @@ class Observed:
     """Where no leader was found: the controllers that said that they do not lead, or lead no live majority."""
     registered: Knowable[tuple[NodeID, ...]] = _NOT_ASKED
     """The node ids of the registered controllers, as the leader has them."""
+    strangers: tuple[Stranger, ...] = ()
+    """Objects with our labels that are not ours: named, and left alone."""
     checks: tuple[tuple[FeatureStep, Knowable[StepCheck]], ...] = ()
     """What the leader said, in this look, of the steps that could be next."""
     taken_at_s: float = 0.0

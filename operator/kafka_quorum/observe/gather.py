@@ -6,7 +6,7 @@ is about to be acted upon is always listed anew. A failed list raises, and ends 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from kafka_quorum.errors import KafkaError, KafkaRefused, KubeError
@@ -19,6 +19,7 @@ from kafka_quorum.kube.protocol import (
     QUORUMS,
     REVISIONS,
     SERVICES,
+    VOLUMES,
     Json,
     KubeApi,
 )
@@ -35,6 +36,7 @@ from kafka_quorum.model.observed import (
     PodRole,
     QuorumView,
     Revision,
+    Stranger,
     SupportObject,
 )
 from kafka_quorum.model.quorum import (
@@ -46,8 +48,10 @@ from kafka_quorum.model.quorum import (
     UpdateFeature,
 )
 from kafka_quorum.observe import quorum
+from kafka_quorum.observe.belonging import CONFIG_ROLE, Own, is_claim, is_config, is_pod
 from kafka_quorum.observe.instances import fetch_timeouts, instances_of
 from kafka_quorum.observe.objects import claim_from, kube_node_from, owner_uid, pod_from, status_from, support_from
+from kafka_quorum.observe.volumes import ANYWHERE, place_of
 from kafka_quorum.resources.stored import Unreadable, record_from, revision_from
 from kafka_quorum.settings import Clock
 from kafka_quorum.wire.protocol import Controllers
@@ -81,6 +85,7 @@ class Snapshot:
     pods: tuple[Pod, ...]
     support: tuple[SupportObject, ...]
     revisions: tuple[Revision, ...]
+    strangers: tuple[Stranger, ...]
     specs: tuple[tuple[str, Json], ...]
     taken_at_s: float
 
@@ -119,16 +124,22 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         stored = await kube.get(CONFIG_MAPS, namespace, names.record_name(name))
     record, fault = _record(stored)
     claims = await _confirmed(kube, namespace, name, record, claims)
-    configs = [item for item in config_maps if item["metadata"]["labels"].get(names.LABEL_ROLE) == "config"]
+    configs = [item for item in config_maps if item["metadata"]["labels"].get(names.LABEL_ROLE) == CONFIG_ROLE]
+    own = Own(
+        claims=[item for item in claims if is_claim(item, name)],
+        pods=[item for item in pods if is_pod(item, name)],
+        configs=[item for item in configs if is_config(item, name)],
+    )
     readable = [parsed for item in revisions if (parsed := _revision(item)) is not None]
     return Snapshot(
         resource=resource,
         record=record,
         record_owner_uid=owner_uid(stored) if stored else None,
         record_fault=fault,
-        claims=tuple(sorted((claim_from(item) for item in claims), key=lambda claim: claim.name)),
-        pods=tuple(sorted(filter(None, map(pod_from, pods)), key=lambda pod: pod.name)),
-        support=support_from((*services, *budgets, *configs, *revisions)),
+        claims=tuple(sorted(map(claim_from, own.claims), key=lambda claim: claim.name)),
+        pods=tuple(sorted(filter(None, map(pod_from, own.pods)), key=lambda pod: pod.name)),
+        support=support_from((*services, *budgets, *own.configs, *revisions)),
+        strangers=own.without((*pods, *claims, *configs)),
         revisions=tuple(revision for revision, _ in readable),
         specs=tuple((revision.name, spec) for revision, spec in readable),
         taken_at_s=taken_at_s,
@@ -337,6 +348,27 @@ async def kube_nodes(kube: KubeApi, names_: tuple[str, ...]) -> tuple[tuple[str,
     return tuple(zip(names_, answers, strict=True))
 
 
+async def placed(kube: KubeApi, claims: tuple[Claim, ...], wanted: tuple[Claim, ...]) -> tuple[Claim, ...]:
+    """The same claims, those that are `wanted` with the only node that can reach their volume.
+
+    A volume that cannot be read, or whose node is known by a host name alone and not found by it, has none: not knowing
+    where a disk is never counts as its loss.
+    """
+
+    async def one(claim: Claim) -> Claim:
+        try:
+            volume = await kube.get(VOLUMES, "", claim.volume)
+            place = ANYWHERE if volume is None else place_of(volume, claim.selected_node)
+            known = place.certain or await kube.get(NODES, "", place.node) is not None
+        except KubeError:
+            return claim
+        return replace(claim, bound_to=place.node if known else "")
+
+    asked = {claim.uid for claim in wanted}
+    found = await asyncio.gather(*(one(claim) for claim in claims if claim.uid in asked))
+    return tuple({claim.uid: claim for claim in (*claims, *found)}.values())
+
+
 def observed(taken: Snapshot, looked: Look) -> Observed:
     """One look at everything but the nodes of Kubernetes."""
     return Observed(
@@ -348,6 +380,7 @@ def observed(taken: Snapshot, looked: Look) -> Observed:
         pods=taken.pods,
         support=taken.support,
         revisions=taken.revisions,
+        strangers=taken.strangers,
         quorum=looked.quorum,
         versions=looked.versions,
         memory=looked.memory,

@@ -13,7 +13,7 @@ from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.memory import LostNode, Memory
 from kafka_quorum.model.nodes import node_of
-from kafka_quorum.model.observed import Observed, PodRole
+from kafka_quorum.model.observed import Claim, Observed, PodRole
 
 GAP_COUNTS_S: Final = 15.0
 """At most so much of the time between two looks counts as looked at."""
@@ -38,6 +38,16 @@ def suspects(observed: Observed) -> tuple[str, ...]:
         or ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id) not in view.live
     )
     return tuple(sorted({name for name in (*of_nodes, *of_pods) if name}))
+
+
+def unplaced(observed: Observed) -> tuple[Claim, ...]:
+    """The claims whose volumes tell where a replica is that does not fetch: no pod of it has a node now."""
+    record = observed.record
+    if record is None or record.phase is not BootstrapPhase.STARTED or isinstance(observed.quorum, Unknown):
+        return ()
+    live = observed.quorum.value.live
+    silent = {node.claim_uid for node in record.nodes if node.key not in live and not node_of(observed, node)}
+    return tuple(claim for claim in observed.claims if claim.uid in silent and claim.volume)
 
 
 def agreed(observed: Observed, now_s: float) -> Memory:

@@ -75,8 +75,7 @@ def pod_from(item: Json) -> Pod | None:
         scheduled=bool(spec.get("nodeName")),
         unschedulable=_unschedulable(status),
         container=state,
-        report=_report(main) or _report(init),
-        last_report=_last_report(main) or _last_report(init),
+        report=_newest(() if _runs(init) else (_report(main), _report(init))),
         marked_voter=labels.get(names.LABEL_VOTER) == "true",
         finished_at_s=_seconds(state.finished_at) if isinstance(state, Terminated) else 0.0,
         gate=_condition(status, names.GATE).get("status", ""),
@@ -90,16 +89,19 @@ def kube_node_from(item: Json) -> KubeNode:
 
 
 def claim_from(item: Json) -> Claim:
-    """A claim of ours."""
+    """A claim of ours. Its name says whose it is: labels and annotations may be lost with a restore, names are not."""
     metadata, spec = item["metadata"], item.get("spec", {})
-    annotations = metadata.get("annotations", {})
+    annotations = metadata.get("annotations") or {}
+    quorum, node_id, generation = names.claim_parts(metadata["name"]) or ("", NodeID(-1), -1)
+    labels = {names.LABEL_QUORUM: quorum, names.LABEL_NODE: str(node_id)}
     size = spec.get("resources", {}).get("requests", {}).get("storage", "0")
     return Claim(
         name=metadata["name"],
         uid=metadata["uid"],
         resource_version=metadata["resourceVersion"],
-        node_id=NodeID(_number(metadata["labels"].get(names.LABEL_NODE))),
-        generation=_generation(metadata["name"], annotations.get(names.GENERATION)),
+        node_id=node_id,
+        generation=generation,
+        labelled=labels.items() <= (metadata.get("labels") or {}).items(),
         owner_uid=owner_uid(item),
         deleting="deletionTimestamp" in metadata,
         lost=item.get("status", {}).get("phase") == "Lost",
@@ -107,7 +109,8 @@ def claim_from(item: Json) -> Claim:
         directory_id=_id(annotations.get(names.DIRECTORY_ID)),
         phase=_id(annotations.get(names.PHASE)),
         requested_bytes=quantity_bytes(size),
-        bound_to=name(annotations.get("volume.kubernetes.io/selected-node", "")),
+        volume=name(spec.get("volumeName") or ""),
+        selected_node=name(annotations.get("volume.kubernetes.io/selected-node", "")),
     )
 
 
@@ -253,9 +256,18 @@ def _terminated(row: Json) -> Terminated:
     )
 
 
+def _newest(reports: Iterable[DiskReport | None]) -> DiskReport | None:
+    """The report that was written last: of two at the same second, Kafka's own container's."""
+    return max(filter(None, reports), key=lambda report: report.finished_at_s, default=None)
+
+
+def _runs(row: Json | None) -> bool:
+    return row is not None and "running" in (row.get("state") or {})
+
+
 def _report(row: Json | None) -> DiskReport | None:
     """The newest report of a script of ours, unless it looks again at this moment."""
-    return None if row is None or "running" in row.get("state", {}) else _last_report(row)
+    return None if _runs(row) else _last_report(row)
 
 
 def _last_report(row: Json | None) -> DiskReport | None:
@@ -263,13 +275,14 @@ def _last_report(row: Json | None) -> DiskReport | None:
     if row is None:
         return None
     for state in (row.get("state") or {}, row.get("lastState") or {}):
-        report = _parse_report(state.get("terminated", {}).get("message", ""))
+        ended = state.get("terminated") or {}
+        report = _parse_report(ended.get("message", ""), _seconds(ended.get("finishedAt", "")))
         if report is not None:
             return report
     return None
 
 
-def _parse_report(text: str) -> DiskReport | None:
+def _parse_report(text: str, finished_at_s: float) -> DiskReport | None:
     try:
         body = json_object(text, max_chars=_REPORT_MAX_CHARS)
         found = DiskFound(body["found"])
@@ -281,6 +294,7 @@ def _parse_report(text: str) -> DiskReport | None:
             directory_id=_id(body["directoryID"] or None),
             accepted=body["accepted"] is True,
             message=clean(str(body["message"]), max_chars=MESSAGE_MAX_CHARS),
+            finished_at_s=finished_at_s,
         )
     except (ValueError, KeyError, TypeError):
         return None
@@ -314,11 +328,6 @@ def _address(text: object) -> str:
         return str(ip_address(text)) if isinstance(text, str) else ""
     except ValueError:
         return ""
-
-
-def _generation(name: str, annotation: str | None) -> int:
-    """A claim's generation; one that somebody prepared to be taken over has it in its name only."""
-    return _number(annotation or name.rpartition("-g")[2])
 
 
 def _claim_name(spec: Json) -> str:

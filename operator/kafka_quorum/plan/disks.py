@@ -4,8 +4,6 @@ Before the barrier a lost disk is formatted again with the same pre-made directo
 directory id is retired, and every format is without initial controllers.
 """
 
-from dataclasses import replace
-
 from kafka_quorum.model.actions import (
     AnnotateClaim,
     CreateClaim,
@@ -22,13 +20,11 @@ from kafka_quorum.model.identity import (
     IdentityRecord,
     NodeIdentity,
     with_claim,
-    with_disk_lost,
     with_report,
     with_started,
     without_claim,
 )
 from kafka_quorum.model.ids import DirectoryID, NodeID
-from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import RETIRED, claim_name, config_name, format_config_name
 from kafka_quorum.model.nodes import initial_nodes, is_down
 from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, Revision, Running, Terminated, Waiting
@@ -36,11 +32,9 @@ from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.podstate import waiting_pod
 from kafka_quorum.plan.safety import (
-    found_empty,
     may_format_initial,
     may_format_newcomer,
     may_replace_pod,
-    may_retire_disk,
     may_start,
 )
 
@@ -110,7 +104,8 @@ def _annotations(
 ) -> tuple[AnnotateClaim, ...]:
     owner = desired.uid if desired.storage.when_deleted is VolumeFate.DELETE else None
     mirrored = (claim.cluster_id, claim.directory_id, claim.phase, claim.owner_uid)
-    if mirrored == (record.cluster_id, node.directory_id, record.phase.value, owner):
+    labelled = claim.labelled or claim.uid != node.claim_uid  # no other claim of that name becomes ours
+    if labelled and mirrored == (record.cluster_id, node.directory_id, record.phase.value, owner):
         return ()
     return (AnnotateClaim(claim=claim, directory_id=node.directory_id, grow_to=None),)
 
@@ -217,7 +212,7 @@ def _format(
         message = f"the identity of controller {node.node_id} is being written to status and claim"
         return Part(verdicts=(verdict,), waits=(_progress(node, "Formatting", message),))
     naming = format_config_name if initial else config_name
-    siblings = {c.bound_to for c in observed.claims if c.node_id != node.node_id and c.bound_to}
+    siblings = {c.selected_node for c in observed.claims if c.node_id != node.node_id and c.selected_node}
     action = CreateFormatter(
         node_id=node.node_id,
         revision=revision,
@@ -249,7 +244,7 @@ def _tend_formatter(observed: Observed, node: NodeIdentity, pod: Pod, now_s: flo
         case Running():
             return Part(waits=(_progress(node, "Formatting", f"formatter {pod.name} runs"),))
         case Terminated():
-            return _failed_formatter(node, pod, now_s, outdated=outdated)
+            return _failed_formatter(observed, node, pod, now_s, outdated=outdated)
 
 
 def _waiting_formatter(pod: Pod, reason: str, message: str, *, outdated: bool) -> Part:
@@ -261,14 +256,22 @@ def _waiting_formatter(pod: Pod, reason: str, message: str, *, outdated: bool) -
     return Part(waits=(waiting_pod(pod, reason, message, otherwise="Formatting"),))
 
 
-def _failed_formatter(node: NodeIdentity, pod: Pod, now_s: float, *, outdated: bool) -> Part:
+def _failed_formatter(observed: Observed, node: NodeIdentity, pod: Pod, now_s: float, *, outdated: bool) -> Part:
     """Foreign files are left alone for a person; anything else is tried again, at once where the spec was corrected."""
-    report = pod.report
-    if report is not None and not outdated and report.found is not DiskFound.EMPTY:
+    report, ended_s = pod.report, pod.finished_at_s
+    pauses = not outdated and now_s - ended_s < _RETRY_FORMAT_AFTER_S
+    if report is not None and pauses and report.found is DiskFound.UNREADABLE:
+        return Part(waits=(unreadable(node, pod, report.message),))
+    if report is not None and not outdated and report.found not in (DiskFound.EMPTY, DiskFound.UNREADABLE):
         text = f"formatter {pod.name} refused the disk of controller {node.node_id}: {report.message}"
-        return Part(waits=(_foreign(node, text),))
-    ended_s = pod.finished_at_s
-    if outdated or report is None or now_s - ended_s >= _RETRY_FORMAT_AFTER_S:
+        return Part(
+            waits=(
+                _foreign(
+                    node, text, ours=observed.record is not None and report.cluster_id == observed.record.cluster_id
+                ),
+            )
+        )
+    if report is None or not pauses:
         said = report.message if report else "it left no report"
         return _remove_formatter(pod, "FormatterFailed", f"formatter {pod.name} failed and is made anew: {said}")
     text = f"formatter {pod.name} failed, and is tried again in {_RETRY_FORMAT_AFTER_S:.0f} s: {report.message}"
@@ -307,72 +310,6 @@ def _remove_formatter(pod: Pod, reason: str, message: str) -> Part:
     return Part(actions=(DeletePod(pod=pod, reason=reason, message=message),), verdicts=(verdict,))
 
 
-def lost(desired: Desired, observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
-    """Behind the barrier: a claim that is gone, a volume without data. The directory id is retired, with evidence.
-
-    The disk of a controller that is on its way out is not replaced, only told of: its voter is removed in any case.
-    """
-    if record.phase is not BootstrapPhase.STARTED:
-        return Part()
-    suspects = [node for node in record.nodes if node.formatted and _looks_lost(desired, observed, node)]
-    failed = _bootstrap_failed(record, suspects)
-    if failed is not None:
-        return Part(waits=(failed,))
-    retired = (_retire(desired, observed, record, node) for node in suspects if node.node_id in wanted)
-    leaving = (_leaves(desired, observed, node) for node in record.nodes if node.node_id not in wanted)
-    return merged((*retired, *leaving))
-
-
-def _leaves(desired: Desired, observed: Observed, node: NodeIdentity) -> Part:
-    """The lost disk of a controller that nobody wants: without it there may never be a leader to remove its voter."""
-    if isinstance(observed.quorum, Known) and node.key not in observed.quorum.value.voters:
-        return Part()
-    pods = (replace(pod, report=pod.last_report) for pod in observed.pods_of(node.node_id, PodRole.KAFKA))
-    empty = any(found_empty(pod, node) and not pod.running for pod in pods)
-    if not node.formatted or not (empty or _looks_lost(desired, observed, node)):
-        return Part()
-    text = f"controller {node.node_id} lost its disk, which is not replaced: its voter {node.key} is removed"
-    return Part(waits=(Wait(severity=Severity.DEGRADED, reason="DiskNotReplaced", message=text, node_id=node.node_id),))
-
-
-def _looks_lost(desired: Desired, observed: Observed, node: NodeIdentity) -> bool:
-    claim = _claim(desired, observed, node)
-    if claim is None or claim.lost:
-        return True
-    return any(found_empty(pod, node) for pod in observed.pods_of(node.node_id, PodRole.KAFKA))
-
-
-def _bootstrap_failed(record: IdentityRecord, suspects: list[NodeIdentity]) -> Wait | None:
-    """A majority of the first voters lost before a leader was ever seen: no honest way leads on from there."""
-    if record.had_leader or not record.initial:
-        return None
-    suspect_keys = {node.key for node in suspects}
-    retired = {directory for node in record.nodes for directory in node.lost}
-    gone = [key for key in record.initial if key in suspect_keys or key.directory_id in retired]
-    if len(record.initial) - len(gone) > len(record.initial) // 2:
-        return None
-    names = ", ".join(str(key) for key in gone)
-    message = (
-        f"a majority of the initial controllers lost its disk before a leader was seen ({names}). Nothing is retried. "
-        "If no broker ever joined: delete the resource, its claims and its identity ConfigMap, and apply it again"
-    )
-    return Wait(severity=Severity.DEGRADED, reason="BootstrapFailed", message=message)
-
-
-def _retire(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
-    claim = _claim(desired, observed, node)
-    verdict = may_retire_disk(desired, observed, record, node, claim)
-    if not verdict.allowed:
-        wait = Wait(severity=Severity.DEGRADED, reason="LostDisk", message=verdict.reason, node_id=node.node_id)
-        return Part(waits=(wait,), verdicts=(verdict,))
-    new_claim = claim is None or claim.lost
-    how = "its claim is gone" if claim is None else "its volume is gone" if claim.lost else "its volume is empty"
-    message = f"controller {node.node_id} lost its disk ({how}): directory id {node.directory_id} is retired"
-    retired = with_disk_lost(record, node.node_id, new_claim=new_claim)
-    write = WriteRecord(record=retired, change=RecordChange.DISK_LOST, message=message)
-    return Part(exclusive=write, verdicts=(verdict,))
-
-
 def growth(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
     """Claims that ask for less than the spec does."""
     actions = []
@@ -392,6 +329,14 @@ def _progress(node: NodeIdentity, reason: str, message: str) -> Wait:
     return Wait(severity=Severity.PROGRESS, reason=reason, message=message, node_id=node.node_id)
 
 
-def _foreign(node: NodeIdentity, message: str) -> Wait:
-    text = f"{message}. Empty the volume or restore the right one"
+def _foreign(node: NodeIdentity, message: str, *, ours: bool) -> Wait:
+    way_out = "It holds this quorum's data: do not empty it" if ours else "Restore the right volume, or empty this one"
+    text = f"{message}. {way_out}"
     return Wait(severity=Severity.DEGRADED, reason="ForeignDisk", message=text, node_id=node.node_id)
+
+
+def unreadable(node: NodeIdentity, pod: Pod, said: str) -> Wait:
+    """A script cannot read the disk: what is on it is unknown, and it is neither formatted nor given up."""
+    text = f"pod {pod.name} cannot read the disk of controller {node.node_id}: {said}. It tries again"
+    text = f"{text}. If that lasts, repair the volume or its mount"
+    return Wait(severity=Severity.DEGRADED, reason="DiskUnreadable", message=text, node_id=node.node_id)

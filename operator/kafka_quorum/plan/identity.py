@@ -27,6 +27,7 @@ from kafka_quorum.model.names import RETIRED, claim_name
 from kafka_quorum.model.nodes import initial_node_ids, wanted_node_ids
 from kafka_quorum.model.observed import Claim, Observed, PodRole
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity, Wait
+from kafka_quorum.plan.forgotten import forgotten
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.rolling_safety import release_numbers
 from kafka_quorum.plan.safety import may_adopt, may_mint
@@ -142,7 +143,7 @@ def _conflicts(desired: Desired, observed: Observed, record: IdentityRecord) -> 
         if node is not None and _differs(node, entry.directory_id):
             both = f"{entry.directory_id} instead of {node.directory_id}"
             found.append(f"status.controllers has controller {entry.node_id} with directory id {both}")
-    return found
+    return [*found, *forgotten(observed, record)]
 
 
 def _claim_conflicts(desired: Desired, record: IdentityRecord, claim: Claim) -> list[str]:

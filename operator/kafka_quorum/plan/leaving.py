@@ -11,7 +11,7 @@ from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIden
 from kafka_quorum.model.ids import DirectoryID, NodeID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import RETIRED, claim_name
-from kafka_quorum.model.nodes import is_down, node_of
+from kafka_quorum.model.nodes import is_down, is_former_claim, node_of
 from kafka_quorum.model.observed import Claim, Observed
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.plan.part import Part, merged
@@ -86,6 +86,8 @@ def released(desired: Desired, observed: Observed, record: IdentityRecord, *, de
 
 
 def _release(desired: Desired, observed: Observed, record: IdentityRecord, claim: Claim, *, delete: bool) -> Part:
+    if not is_former_claim(record, claim):
+        return Part(verdicts=(may_delete_claim(record, observed, claim),)) if delete else Part()
     retired = claim.directory_id in record.retired
     if retired and claim.phase != RETIRED:
         directory_id = DirectoryID(claim.directory_id) if claim.directory_id else None

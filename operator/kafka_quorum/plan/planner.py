@@ -22,7 +22,7 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.nodes import wanted_node_ids
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan, Severity, Wait
-from kafka_quorum.plan import disks, ghosts, leaving, levels, membership, revisions, rolls, support
+from kafka_quorum.plan import disks, ghosts, leaving, levels, lost_disks, membership, revisions, rolls, support
 from kafka_quorum.plan.identity import assess
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.pods import marks, pods
@@ -63,7 +63,7 @@ def _of_record(
             changes,
             membership.first_leader(observed, record),
             levels.seen(observed, record),
-            disks.lost(desired, observed, record, wanted),
+            lost_disks.lost(desired, observed, record, wanted),
             leaving.lost_nodes(desired, observed, record, wanted),
             leaving.removed(observed, record, wanted),
             disks.claims(desired, observed, record, wanted),
@@ -72,7 +72,7 @@ def _of_record(
             pods(desired, observed, record, wanted),
             leaving.released(desired, observed, record, delete=not repair_only),
             marks(observed, record),
-            Part(waits=membership.stale_waits(record, observed)),
+            Part(waits=(*membership.stale_waits(record, observed), *_strangers(observed))),
         )
     )
     upkeep = _without_marks_of_what_goes(upkeep)
@@ -127,6 +127,15 @@ def _static(desired: Desired, record: IdentityRecord) -> tuple[Wait, ...]:
     way_out = "name kraft.version 1 in spec.kafka.features.levels first"
     text = f"the voters of a static quorum do not change: {way_out}"
     return (Wait(severity=Severity.HELD, reason="StaticQuorum", message=text),)
+
+
+def _strangers(observed: Observed) -> tuple[Wait, ...]:
+    """Objects that carry our labels, and that this operator did not make."""
+    if not observed.strangers:
+        return ()
+    listed = ", ".join(map(str, observed.strangers))
+    text = f"objects with this quorum's labels are not this operator's, and are left alone: {listed}. Remove the labels"
+    return (Wait(severity=Severity.DEGRADED, reason="ForeignObject", message=text),)
 
 
 def _without_marks_of_what_goes(part: Part) -> Part:

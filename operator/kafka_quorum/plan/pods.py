@@ -18,10 +18,11 @@ from kafka_quorum.model.observed import (
     Waiting,
 )
 from kafka_quorum.model.plan import Severity, Wait
-from kafka_quorum.plan.disks import is_mirrored, leftover_formatter
+from kafka_quorum.plan.disk_safety import found_empty
+from kafka_quorum.plan.disks import is_mirrored, leftover_formatter, unreadable
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.podstate import waiting_pod
-from kafka_quorum.plan.safety import found_empty, may_replace_pod, may_run, may_stop_retired
+from kafka_quorum.plan.safety import may_replace_pod, may_run, may_stop_retired
 
 UNKNOWN_AFTER_LOOKS = 3
 """After how many looks without an answer the readiness gates say Unknown."""
@@ -144,7 +145,9 @@ def _waits(node: NodeIdentity, pod: Pod) -> tuple[Wait, ...]:
     report = pod.report
     if report is not None and not report.accepted and not pod.running:
         if found_empty(pod, node):
-            return ()  # disks.lost judges it
+            return ()  # lost_disks judges it
+        if report.found is DiskFound.UNREADABLE:
+            return (unreadable(node, pod, report.message),)
         what = "files without meta.properties" if report.found is DiskFound.PARTIAL else report.message
         text = f"pod {pod.name} refuses to start on a disk that is not its own: {what}"
         return (Wait(severity=Severity.DEGRADED, reason="ForeignDisk", message=text, node_id=node.node_id),)

@@ -15,9 +15,10 @@ from kafka_quorum.model.desired import Cure, Desired
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.nodes import is_foreign, node_of
-from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, QuorumView
+from kafka_quorum.model.nodes import is_foreign, is_former_claim, node_of
+from kafka_quorum.model.observed import Claim, Observed, Pod, PodRole, QuorumView
 from kafka_quorum.model.plan import Verdict
+from kafka_quorum.plan.disk_safety import STATIC, takes_empty_disks
 from kafka_quorum.plan.verdict import no, unless, yes
 
 GUARDS: Final = (
@@ -45,14 +46,10 @@ GUARDS: Final = (
     "8-adopt",
     "8-mint",
 )
-"""Every guard of this file and of `rolling_safety`; the simulation proves that each has said yes and no."""
+"""Every guard of this file, `disk_safety` and `rolling_safety`; the simulation proves that each has said yes and no."""
 
 CAUGHT_UP_LOOKS: Final = 3
 """In how many looks in a row a newcomer must be caught up before it is added."""
-_STATIC: Final = (
-    "the quorum is static: it would take an empty disk for the voter, whatever that had promised and written. A person "
-    "must decide (docs/releases.md, Lost disks of a static quorum)"
-)
 
 
 # Rules 1 and 8: identity, and the first formats
@@ -63,6 +60,7 @@ def may_mint(observed: Observed) -> Verdict:
     traces = [
         *(f"claim {claim.name}" for claim in observed.claims),
         *(f"pod {pod.name}" for pod in observed.pods),
+        *(str(stranger) for stranger in observed.strangers if stranger.identified),
     ]
     if observed.status.cluster_id is not None:
         traces.append(f"status.clusterID {observed.status.cluster_id}")
@@ -181,26 +179,6 @@ def may_run(record: IdentityRecord, observed: Observed, node: NodeIdentity, *, m
     return _claim_is_ours(rule, record, observed, node) if verdict.allowed else verdict
 
 
-def may_retire_disk(
-    desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, claim: Claim | None
-) -> Verdict:
-    """Rule 2: a disk is given up only on evidence, and never one whose replica still fetches."""
-    rule = "2-retire-disk"
-    pods = observed.pods_of(node.node_id, PodRole.KAFKA)
-    if running := [pod.name for pod in pods if pod.running]:
-        return no(rule, f"Kafka runs in pod {running[0]}: the disk of controller {node.node_id} is not lost")
-    if claim is not None and not claim.lost and not any(found_empty(pod, node) for pod in pods):
-        return no(rule, f"nothing says that the disk of controller {node.node_id} is lost")
-    if isinstance(observed.quorum, Known) and node.key in observed.quorum.value.live:
-        return no(rule, f"replica {node.key} still fetches: its disk is somewhere, and Kafka runs on it")
-    if _takes_empty_disks(observed, record):
-        return no(rule, f"the disk of controller {node.node_id} is lost, and {_STATIC}")
-    if desired.replacement.lost_disk is Cure.MANUAL:
-        way_out = "set spec.controllers.replacement.lostDisk to Automatic to have it replaced"
-        return no(rule, f"the disk of controller {node.node_id} is lost, and its replacement is Manual: {way_out}")
-    return yes(rule, f"the disk of controller {node.node_id} (directory id {node.directory_id}) is lost")
-
-
 def may_retire_node(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Verdict:
     """Rule 2: the disk on a lost node is given up where Kubernetes and the quorum have agreed on it long enough.
 
@@ -220,7 +198,7 @@ def may_retire_node(desired: Desired, observed: Observed, record: IdentityRecord
         rule,
         (
             (node.key in view.live, f"replica {node.key} still fetches: its node is not lost"),
-            (_takes_empty_disks(observed, record), f"{down}, and {_STATIC}"),
+            (takes_empty_disks(observed, record), f"{down}, and {STATIC}"),
             (desired.replacement.lost_node is Cure.MANUAL, f"{down}, and its replacement is Manual: {way_out}"),
             (
                 observed.memory.lost_for_s(node.key) < after_s,
@@ -234,17 +212,6 @@ def may_retire_node(desired: Desired, observed: Observed, record: IdentityRecord
         ),
         f"{down} for {after_s} s, and its replica does not fetch",
     )
-
-
-def _takes_empty_disks(observed: Observed, record: IdentityRecord) -> bool:
-    """Whether this is a static quorum; one whose voters have directory ids by now only has the setting left over."""
-    return record.static and (isinstance(observed.quorum, Unknown) or observed.quorum.value.static)
-
-
-def found_empty(pod: Pod, node: NodeIdentity) -> bool:
-    """Whether this pod, made for the node's present disk, found nothing there."""
-    same_disk = pod.claim_uid == node.claim_uid and pod.directory_id == node.directory_id
-    return same_disk and pod.report is not None and pod.report.found is DiskFound.EMPTY
 
 
 # Rules 3 and 5: pods that do not run, or on a disk of no use
@@ -444,6 +411,7 @@ def may_delete_claim(record: IdentityRecord, observed: Observed, claim: Claim) -
         rule,
         (
             (any(_is_claim_of(claim, node) for node in record.nodes), f"claim {claim.name} is a controller's disk"),
+            (not is_former_claim(record, claim), f"claim {claim.name} is none that this quorum ever had: it stays"),
             (unknown, f"claim {claim.name} holds no replica that this quorum retired: it is left alone"),
             (bool(pods), f"claim {claim.name} is kept until pods {', '.join(pods)} are gone"),
             (

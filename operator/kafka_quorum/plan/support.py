@@ -1,6 +1,6 @@
 """What stands around the pods: the headless service, the disruption budget, and the immutable config maps."""
 
-from kafka_quorum.model.actions import ApplyBudget, ApplyService, CreateConfig, DeleteConfig
+from kafka_quorum.model.actions import AdoptConfig, ApplyBudget, ApplyService, CreateConfig, DeleteConfig
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Known
@@ -42,7 +42,8 @@ def _service(desired: Desired, observed: Observed, record: IdentityRecord) -> Pa
     port = target_runtime(desired, observed, record).listener.port
     wanted = service_facts(desired.name, port)
     present = _facts(observed, "Service", service_name(desired.name))
-    return Part() if present == wanted else Part(actions=(ApplyService(port=port),))
+    orphaned = _is_orphan(observed, "Service", service_name(desired.name))
+    return Part() if present == wanted and not orphaned else Part(actions=(ApplyService(port=port),))
 
 
 def _budget(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
@@ -55,7 +56,9 @@ def _budget(desired: Desired, observed: Observed, record: IdentityRecord) -> Par
             return Part()  # nothing new is known: what stands, stands
         case _:
             wanted = min_available(desired, len(record.initial), changing=False)
-    if present == budget_facts(desired.name, wanted):
+    if present == budget_facts(desired.name, wanted) and not _is_orphan(
+        observed, "PodDisruptionBudget", budget_name(desired.name)
+    ):
         return Part()
     return Part(actions=(ApplyBudget(min_available=wanted),))
 
@@ -77,7 +80,17 @@ def _configs(desired: Desired, observed: Observed, record: IdentityRecord) -> Pa
         if name not in present
     )
     deleted = tuple(DeleteConfig(name=name) for name in sorted(present - set(wanted) - used))
-    return Part(actions=(*created, *deleted))
+    adopted = tuple(
+        AdoptConfig(name=item.name, resource_version=item.resource_version)
+        for item in observed.support
+        if item.kind == "ConfigMap" and item.owner_uid is None and item.name in {*wanted, *used}
+    )
+    return Part(actions=(*created, *deleted, *adopted))
+
+
+def _is_orphan(observed: Observed, kind: str, name: str) -> bool:
+    """Whether an object of ours has no owner: the resource was deleted without it, and made again."""
+    return any((item.kind, item.name, item.owner_uid) == (kind, name, None) for item in observed.support)
 
 
 def _facts(observed: Observed, kind: str, name: str) -> str | None:

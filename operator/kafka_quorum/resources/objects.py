@@ -27,11 +27,16 @@ def claim(desired: Desired, record: IdentityRecord, node: NodeIdentity) -> Json:
     metadata = {
         "name": names.claim_name(desired.name, node),
         "namespace": desired.namespace,
-        "labels": labels(desired.name, **{names.LABEL_NODE: str(node.node_id)}),
+        "labels": claim_labels(desired.name, node.node_id),
         "annotations": claim_annotations(record, node.directory_id) | {names.GENERATION: str(node.generation)},
         "ownerReferences": volume_owner(desired),
     }
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
+
+
+def claim_labels(quorum: str, node_id: NodeID) -> Json:
+    """What selects a claim. A restore may lose it."""
+    return labels(quorum, **{names.LABEL_NODE: str(node_id)})
 
 
 def claim_annotations(record: IdentityRecord, directory_id: str | None, *, retired: bool = False) -> Json:

@@ -1,5 +1,8 @@
 """The two scripts that pods run, in plain `sh` with what every image has: one formats, one compares. Never both.
 
+A disk is empty only if its mount is there, and listing it, and the log directory in it, both succeed. Everything else
+that keeps a script from seeing what is there (no permission, a stale handle, a failing device) is `unreadable`.
+
 Both report what they found on the disk in one line of JSON, as the container's termination message. The formatter
 leaves its intent, flushed to disk, before Kafka's tool writes a byte: only files with that very intent beside them, and
 without `meta.properties`, are half a format of ours, and may be wiped. Kafka's tool writes `meta.properties` last.
@@ -11,15 +14,27 @@ from kafka_quorum.resources.properties import DATA_PATH, LOG_DIR
 
 _COMMON: Final = f"""\
 set -u
+root={DATA_PATH}
 dir={LOG_DIR}
 intent={DATA_PATH}/.kafka-quorum-format
-value() {{ sed -n "s/^$1=//p" "$dir/meta.properties" | tr -cd 'A-Za-z0-9_.-' | cut -c1-64; }}
+value() {{ printf '%s\\n' "$meta" | sed -n "s/^$1=//p" | tr -cd 'A-Za-z0-9_.-' | cut -c1-64; }}
+list() {{ listed=$(ls -a "$1/" 2>&1) && has .; }}   # every directory names itself: one that does not was not read
+has() {{ printf '%s\\n' "$listed" | grep -qxF -e "$1"; }}
+mounted() {{ cut -d ' ' -f 5 /proc/self/mountinfo | grep -qxF -e "$root"; }}
+unreadable() {{ found=unreadable why=$1; }}
 look() {{
-  cluster= node= directory=
-  if [ -f "$dir/meta.properties" ]; then
-    found=formatted cluster=$(value cluster.id) node=$(value node.id) directory=$(value directory.id)
-  elif [ ! -e "$dir" ] || {{ [ -d "$dir" ] && [ -z "$(ls -A "$dir")" ]; }}; then found=empty
-  else found=partial
+  found=empty cluster= node= directory= why=
+  if ! mounted; then unreadable "no volume is mounted at $root"
+  elif ! list "$root"; then unreadable "$root cannot be listed: $listed"
+  elif ! has "${{dir##*/}}"; then :
+  elif [ -f "$dir" ]; then found=partial
+  elif ! list "$dir"; then unreadable "$dir cannot be listed: $listed"
+  elif has meta.properties; then
+    if meta=$(cat "$dir/meta.properties" 2>&1); then
+      found=formatted cluster=$(value cluster.id) node=$(value node.id) directory=$(value directory.id)
+    else unreadable "$dir/meta.properties cannot be read: $meta"
+    fi
+  elif printf '%s\\n' "$listed" | grep -qvxF -e . -e ..; then found=partial
   fi
 }}
 report() {{
@@ -44,6 +59,7 @@ if [ $found = formatted ]; then
   report false "the disk holds controller $node of cluster $cluster with directory id $directory: another format's"
   exit 1
 fi
+if [ $found = unreadable ]; then report false "the disk cannot be read: $why"; exit 1; fi
 if [ $found = partial ]; then
   if mine; then rm -rf "$dir"
   else report false "files without meta.properties, and no intent of this formatter beside them"; exit 1
@@ -58,7 +74,7 @@ printf '%s\\n' "$said"
 sync
 look
 if [ $code = 0 ] && [ $found = formatted ] && expected; then report true "formatted"; exit 0; fi
-[ $found = formatted ] || found=empty   # what is there is half a format of ours
+[ $found != partial ] || found=empty   # what is there is half a format of ours
 report false "kafka-storage.sh ended with $code: $said"
 exit 1
 """
@@ -73,7 +89,7 @@ if [ $found = formatted ] && [ "$cluster" = "$KQ_CLUSTER_ID" ] && [ "$node" = "$
 else
   here="controller $KQ_NODE_ID of cluster $KQ_CLUSTER_ID with directory id $KQ_DIRECTORY_ID was expected"
   if [ $found = formatted ]; then here="$here, found controller $node of cluster $cluster with directory id $directory"
-  else here="$here, found the disk $found"
+  else here="$here, found the disk $found${why:+: $why}"
   fi
   report false "$here"
   exit 1
@@ -90,7 +106,7 @@ if [ $found = formatted ] && [ "$cluster" = "$KQ_CLUSTER_ID" ] && [ "$node" = "$
   { [ -z "$KQ_DIRECTORY_ID" ] || [ "$directory" = "$KQ_DIRECTORY_ID" ]; }; then
   report true "$here is taken over"; exit 0
 fi
-[ $found = formatted ] || here="a disk that is $found"
+[ $found = formatted ] || here="a disk that is $found${why:+ ($why)}"
 report false "controller $KQ_NODE_ID of cluster $KQ_CLUSTER_ID was to be taken over, and $here was found"
 exit 1
 """

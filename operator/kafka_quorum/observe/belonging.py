@@ -1,0 +1,65 @@
+"""Which objects with our labels are ours: by the names that the operator makes, and by who controls them. Pure.
+
+A label is anyone's to set. What merely carries ours is named in the status, and neither used, changed nor deleted.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from kafka_quorum.kube.protocol import Json
+from kafka_quorum.model import names
+from kafka_quorum.model.observed import PodRole, Stranger
+
+CONFIG_ROLE: Final = "config"
+_FORMATTER: Final = "-format"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """The claims, pods and config maps that are ours."""
+
+    claims: list[Json]
+    pods: list[Json]
+    configs: list[Json]
+
+    def without(self, listed: Iterable[Json]) -> tuple[Stranger, ...]:
+        """Those of the listed objects that are not."""
+        own = {item["metadata"]["uid"] for item in (*self.claims, *self.pods, *self.configs)}
+        strangers = (_stranger(item) for item in listed if item["metadata"]["uid"] not in own)
+        return tuple(sorted(strangers, key=str))
+
+
+def _stranger(item: Json) -> Stranger:
+    metadata = item["metadata"]
+    identified = bool((metadata.get("annotations") or {}).get(names.CLUSTER_ID))
+    return Stranger(kind=item.get("kind", ""), name=metadata["name"], identified=identified)
+
+
+def is_controlled(item: Json) -> bool:
+    """Whether something other than a KafkaQuorum is the controller of an object."""
+    owners = item["metadata"].get("ownerReferences") or []
+    return any(owner.get("controller") and owner.get("kind") != "KafkaQuorum" for owner in owners)
+
+
+def is_claim(item: Json, quorum: str) -> bool:
+    """Whether a claim has a name that this quorum's claims have."""
+    parts = names.claim_parts(item["metadata"]["name"])
+    return parts is not None and parts[0] == quorum and not is_controlled(item)
+
+
+def is_pod(item: Json, quorum: str) -> bool:
+    """Whether a pod has the name that its role and node id make."""
+    metadata = item["metadata"]
+    labels = metadata.get("labels") or {}
+    formats = labels.get(names.LABEL_ROLE) == PodRole.FORMATTER.value
+    name = metadata["name"]
+    if formats != name.endswith(_FORMATTER) or is_controlled(item):
+        return False
+    parts = names.claim_parts(name.removesuffix(_FORMATTER))
+    return parts is not None and (parts[0], str(parts[1])) == (quorum, labels.get(names.LABEL_NODE))
+
+
+def is_config(item: Json, quorum: str) -> bool:
+    """Whether a config map has the name of a revision's server properties."""
+    return names.is_config_name(quorum, item["metadata"]["name"]) and not is_controlled(item)

@@ -1,0 +1,33 @@
+"""Controllers that the record has lost, and that the status or a claim still has: the record was edited, or restored.
+
+The record retires every directory id that it gives up. So one that a copy names, and that the record neither has nor
+retires, was forgotten: its disk holds this quorum's data, and must not be taken for a new controller's.
+"""
+
+from collections.abc import Iterator
+
+from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
+from kafka_quorum.model.names import RETIRED
+from kafka_quorum.model.observed import Observed
+
+_WAY_OUT = "restore the ConfigMap of the identity from a backup. The disk holds this quorum's data: do not empty it"
+
+
+def forgotten(observed: Observed, record: IdentityRecord) -> Iterator[str]:
+    """A sentence for each of them. Before the barrier no disk holds anything, and none is missed."""
+    if record.phase is not BootstrapPhase.STARTED:
+        return
+    known = {node.directory_id for node in record.nodes} | record.retired
+    for entry in observed.status.controllers:
+        node = record.node(entry.node_id)
+        told = node is not None and node.directory_id is not None  # then they differ, which is said elsewhere
+        if entry.directory_id and entry.directory_id not in known and not told:
+            what = f"status.controllers has controller {entry.node_id} with directory id {entry.directory_id}"
+            yield f"{what}, which the record has lost: {_WAY_OUT}"
+    for claim in observed.claims:
+        node = record.node(claim.node_id)
+        told = node is not None and node.directory_id is not None and claim.generation == node.generation
+        ours = claim.cluster_id == record.cluster_id and claim.phase != RETIRED and not claim.lost
+        if ours and claim.directory_id and claim.directory_id not in known and not told:
+            what = f"claim {claim.name} has controller {claim.node_id} with directory id {claim.directory_id}"
+            yield f"{what}, which the record has lost: {_WAY_OUT}"

@@ -1,0 +1,83 @@
+"""Disks that are lost behind the barrier: retired for ever on evidence, waited for without, and always told of."""
+
+from kafka_quorum.model.actions import RecordChange, WriteRecord
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity, with_disk_lost
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.names import claim_name
+from kafka_quorum.model.observed import Observed, PodRole
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.plan.disk_safety import found_empty, is_blank, may_retire_disk
+from kafka_quorum.plan.part import Part, merged
+
+
+def lost(desired: Desired, observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
+    """Behind the barrier: a claim that is gone, a volume without data. The directory id is retired, with evidence.
+
+    The disk of a controller that is on its way out is not replaced, only told of: its voter is removed in any case.
+    """
+    if record.phase is not BootstrapPhase.STARTED:
+        return Part()
+    suspects = [node for node in record.nodes if node.formatted and _looks_lost(desired, observed, node)]
+    failed = _bootstrap_failed(record, [node for node in suspects if _is_lost(desired, observed, node)])
+    if failed is not None:
+        return Part(waits=(failed,))
+    retired = (_retire(desired, observed, record, node) for node in suspects if node.node_id in wanted)
+    leaving = (_leaves(desired, observed, node) for node in record.nodes if node.node_id not in wanted)
+    return merged((*retired, *leaving))
+
+
+def _leaves(desired: Desired, observed: Observed, node: NodeIdentity) -> Part:
+    """The lost disk of a controller that nobody wants: without it there may never be a leader to remove its voter."""
+    if isinstance(observed.quorum, Known) and node.key not in observed.quorum.value.voters:
+        return Part()
+    if not node.formatted or not _is_lost(desired, observed, node):
+        return Part()
+    text = f"controller {node.node_id} lost its disk, which is not replaced: its voter {node.key} is removed"
+    return Part(waits=(Wait(severity=Severity.DEGRADED, reason="DiskNotReplaced", message=text, node_id=node.node_id),))
+
+
+def _is_lost(desired: Desired, observed: Observed, node: NodeIdentity) -> bool:
+    """Whether there is evidence: of an emptied disk, two runs of a script some seconds apart."""
+    claim = observed.claim(claim_name(desired.name, node))
+    return claim is None or claim.lost or is_blank(observed, node)
+
+
+def _looks_lost(desired: Desired, observed: Observed, node: NodeIdentity) -> bool:
+    """Whether a single look says so: it is told, and looked at again."""
+    claim = observed.claim(claim_name(desired.name, node))
+    if claim is None or claim.lost:
+        return True
+    return any(found_empty(pod, node) for pod in observed.pods_of(node.node_id, PodRole.KAFKA))
+
+
+def _bootstrap_failed(record: IdentityRecord, suspects: list[NodeIdentity]) -> Wait | None:
+    """A majority of the first voters lost before a leader was ever seen: no honest way leads on from there."""
+    if record.had_leader or not record.initial:
+        return None
+    suspect_keys = {node.key for node in suspects}
+    retired = {directory for node in record.nodes for directory in node.lost}
+    gone = [key for key in record.initial if key in suspect_keys or key.directory_id in retired]
+    if len(record.initial) - len(gone) > len(record.initial) // 2:
+        return None
+    names = ", ".join(str(key) for key in gone)
+    message = (
+        f"a majority of the initial controllers lost its disk before a leader was seen ({names}). Nothing is retried. "
+        "If no broker ever joined: delete the resource, its claims and its identity ConfigMap, and apply it again"
+    )
+    return Wait(severity=Severity.DEGRADED, reason="BootstrapFailed", message=message)
+
+
+def _retire(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
+    claim = observed.claim(claim_name(desired.name, node))
+    verdict = may_retire_disk(desired, observed, record, node, claim)
+    if not verdict.allowed:
+        wait = Wait(severity=Severity.DEGRADED, reason="LostDisk", message=verdict.reason, node_id=node.node_id)
+        return Part(waits=(wait,), verdicts=(verdict,))
+    new_claim = claim is None or claim.lost
+    how = "its claim is gone" if claim is None else "its volume is gone" if claim.lost else "its volume is empty"
+    message = f"controller {node.node_id} lost its disk ({how}): directory id {node.directory_id} is retired"
+    retired = with_disk_lost(record, node.node_id, new_claim=new_claim)
+    write = WriteRecord(record=retired, change=RecordChange.DISK_LOST, message=message)
+    return Part(exclusive=write, verdicts=(verdict,))
