@@ -9,8 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+from kafka_quorum.act.admission import PodAdmission
+from kafka_quorum.act.building import Context
 from kafka_quorum.act.events import Events
-from kafka_quorum.act.execute import Context, Executor
+from kafka_quorum.act.execute import Executor
 from kafka_quorum.act.narrate import notices
 from kafka_quorum.api.validation import accepted_before, validate
 from kafka_quorum.errors import KubeConflict, KubeNotFound, NotActing
@@ -114,6 +116,7 @@ class Reconciler:
         self._settings = settings
         self._may_act = may_act
         self._executor = Executor(kube, controllers, clock, ids, settings, may_act)
+        self._admission = PodAdmission(kube, clock, settings)
         self._memories: dict[QuorumKey, Memory] = {}
         self._snapshots: dict[QuorumKey, Snapshot] = {}
         self._changes: dict[QuorumKey, int] = {}
@@ -130,6 +133,7 @@ class Reconciler:
         for store in (self._memories, self._snapshots, self._changes, self._verdicts):
             store.pop(key, None)
         self._events.forget(key.namespace, key.name)
+        self._admission.forget(key.namespace, key.name)
         if self._witness is not None:
             self._witness.forget(key.namespace, key.name)
 
@@ -179,11 +183,15 @@ class Reconciler:
         observed = await self._observe(key, taken, desired)
         now_s = self._clock.now().timestamp()
         planned = plan(desired, observed, now_s=now_s, repair_only=bool(judged.faults))
-        if planned.actions and not may_act:
+        context = Context(desired=desired, record=taken.record, resource=taken.resource)
+        if planned.questions and may_act:
+            observed = replace(observed, admissions=await self._admission.ask(planned.questions, observed, context))
+            planned = plan(desired, observed, now_s=now_s, repair_only=bool(judged.faults))
+        if (planned.actions or planned.questions) and not may_act:
             return None
         self._tell(key, planned)
-        context = Context(desired=desired, record=taken.record, resource=taken.resource)
         outcomes = await self._executor.execute(planned, context)
+        self._admission.learn(outcomes, context)
         done = Pass(desired=desired, observed=observed, plan=planned, outcomes=outcomes, faults=judged.faults)
         written = await self._write_status(taken, done)
         if planned.actions:
@@ -206,7 +214,8 @@ class Reconciler:
     async def _observe(self, key: QuorumKey, taken: Snapshot, desired: Desired) -> Observed:
         """Look at the quorum, and at the nodes of what does not fetch."""
         looked = await self._look(key, taken, desired)
-        seen = gather.observed(taken, looked)
+        remembered = self._admission.remembered(key.namespace, key.name)
+        seen = replace(gather.observed(taken, looked), admissions=remembered)
         answers = await gather.kube_nodes(self._kube, nodes.suspects(seen))
         checks = await self._checks(desired, seen, looked)
         seen = replace(seen, kube_nodes=answers, checks=checks.answers)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
+from tests.simulation.admission_scenarios import REFUSED
 from tests.simulation.faults import Loss
 from tests.simulation.invariants import Checker
 from tests.simulation.release_scenarios import RELEASES
@@ -317,4 +318,4 @@ FURTHER: Final = (
     ),
 )
 
-ALL: Final = (*EXHAUSTIVE, *MEMBERSHIP, *FURTHER, *RELEASES, *TIMES)
+ALL: Final = (*EXHAUSTIVE, *MEMBERSHIP, *FURTHER, *RELEASES, *TIMES, *REFUSED)
