@@ -176,7 +176,7 @@ class Reconciler:
         """
         if "deletionTimestamp" in taken.resource["metadata"]:  # its dependents go first: none is made again
             return self._idle()
-        judged = _judge(taken)
+        judged = _judge(taken, self._settings.pod_exceptions)
         if judged.desired is None:
             return await self._refuse(taken, judged.faults)
         desired = judged.desired
@@ -318,11 +318,11 @@ class _Judged:
     faults: tuple[FieldFault, ...]
 
 
-def _judge(taken: Snapshot) -> _Judged:
+def _judge(taken: Snapshot, allowed: frozenset[str]) -> _Judged:
     ours = (None, taken.resource["metadata"]["uid"])  # what an earlier resource of this name owns binds nobody
     record = taken.record if taken.record_owner_uid in ours else None
     claimed = max((claim.requested_bytes for claim in taken.claims if claim.owner_uid in ours), default=None)
-    valid = validate(taken.resource, record=record, claimed_bytes=claimed)
+    valid = validate(taken.resource, record=record, claimed_bytes=claimed, allowed=allowed)
     if isinstance(valid, Desired):
         return _Judged(desired=valid, faults=())
     applied = taken.spec_of(record.applied_revision if record else None)

@@ -25,6 +25,7 @@ from kafka_quorum.plan import admission, disks, ghosts, leaving, levels, members
 from kafka_quorum.plan.identity import assess
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.pods import marks, pods
+from kafka_quorum.plan.unbound import unbound
 
 _SOON_S = 0.4
 """When something is under way: two no-op records come every second, so each look sees the log move."""
@@ -60,7 +61,7 @@ def _of_record(
     reformat = not repair_only and revisions.format_pending(desired, observed, record)
     upkeep = merged(
         (
-            Part(waits=held),
+            Part(waits=(*held, *unbound(desired, observed, record))),
             changes,
             membership.first_leader(observed, record),
             levels.seen(observed, record),
