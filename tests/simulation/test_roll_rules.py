@@ -299,7 +299,7 @@ def test_a_stopped_controller_whose_successor_is_refused_is_noticed(
     scene = Scene()
     (node_id, _) = scene.followers
     scene.world.kube.admission.refuse("Priority", lambda _: "no such class")
-    scene.world.clock.advance(seconds)
+    scene.world.kube.admission.changed_s -= seconds
     for _ in range(stops):
         scene.evicts(node_id)
     with pytest.raises(KubeRefused, match="no such class"):
