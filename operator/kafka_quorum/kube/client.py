@@ -26,6 +26,7 @@ from kafka_quorum.errors import (
 )
 from kafka_quorum.kube.protocol import PODS, Json, ResourceType
 from kafka_quorum.model.names import FIELD_MANAGER
+from kafka_quorum.text import MESSAGE_MAX_CHARS, clean
 
 _REQUEST_TIMEOUT_S: Final = 15.0
 _APPLY: Final = "application/apply-patch+yaml"
@@ -192,7 +193,7 @@ class _Said:
 
 def _error(what: str, status: int, said: _Said) -> KubeError:
     error = _error_of(what, status, said)
-    error.said = said.message
+    error.said = clean(said.message, max_chars=MESSAGE_MAX_CHARS)
     return error
 
 
