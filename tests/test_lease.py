@@ -45,9 +45,9 @@ class LeaseStore:
         self._answer()
         return None if self.item is None else {**self.item, "spec": dict(self.item["spec"])}
 
-    async def create(self, _: ResourceType, namespace: str, body: Json) -> Json:
+    async def create(self, _: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         """Store the first one."""
-        assert namespace == "ns"
+        assert (namespace, dry_run) == ("ns", False)
         self._answer()
         self.before_write()
         if self.item is not None:

@@ -122,11 +122,6 @@ def test_the_longest_name_is_accepted(namespace: str) -> None:
     [
         ({"bootstrap": {"mode": "Standalone"}}, "spec.bootstrap.mode", rules.MODE_CHANGED.message),
         ({"controllers": {"storage": {"size": "9Gi"}}}, "spec.controllers.storage.size", rules.SIZE_SHRUNK.message),
-        (
-            {"controllers": {"storage": {"storageClassName": "other"}}},
-            "spec.controllers.storage.storageClassName",
-            rules.STORAGE_CLASS_CHANGED.message,
-        ),
         ({"clusterID": CLUSTER_ID}, "spec.clusterID", rules.CLUSTER_ID_CHANGED.message),
         ({"controllers": {"replicas": 0}}, "spec.controllers.replicas", rules.REPLICAS_RANGE.message),
     ],
@@ -144,6 +139,17 @@ def test_storage_may_grow(quorum: str, namespace: str) -> None:
     """The same size in another notation is no shrinking, and a larger one is admitted."""
     succeed(*patch(namespace, quorum, {"controllers": {"storage": {"size": "10240Mi"}}}))
     succeed(*patch(namespace, quorum, {"controllers": {"storage": {"size": "11Gi"}}}))
+
+
+def test_the_storage_class_is_fixed_once_the_quorum_has_started(quorum: str, namespace: str) -> None:
+    """A class that does not exist can be corrected while nothing has run, and no class changes afterwards."""
+    change = {"controllers": {"storage": {"storageClassName": "other"}}}
+    succeed(*patch(namespace, quorum, change))
+    status = json.dumps({"status": {"bootstrap": {"phase": "Started"}}})
+    succeed("-n", namespace, "patch", "kq", quorum, "--type=merge", "--subresource=status", "-p", status)
+    answer = refused(*patch(namespace, quorum, {"controllers": {"storage": {"storageClassName": "third"}}}))
+    assert "spec.controllers.storage.storageClassName" in answer
+    assert rules.STORAGE_CLASS_CHANGED.message in answer
 
 
 def test_a_cluster_id_may_be_set_late_to_the_one_in_use_only(quorum: str, namespace: str) -> None:

@@ -74,7 +74,7 @@ def test_a_roll_to_a_pod_that_the_api_server_refuses(name: str, ready: Quorum) -
     assert_one_quorum(ready, initial=ALL, voters=ALL)
 
 
-@pytest.mark.parametrize("name", ["memory", "root"])
+@pytest.mark.parametrize("name", ["memory", "root", "priority-class"])
 def test_a_pod_that_is_lost_while_the_spec_is_refused_comes_back(name: str, ready: Quorum) -> None:
     """It is made from what ran last; after the correction all of them are as they were."""
     before = ready.running()
@@ -99,7 +99,7 @@ def test_the_only_controller_is_not_stopped_for_a_refused_pod(quorum: Quorum) ->
     quorum.wait_ready()
     before = quorum.running()
     try:
-        quorum.patch(REFUSED["memory"])
+        quorum.patch(REFUSED["priority-class"])
     except CommandFailed as error:
         print(f"refused at the door: {error}")
     else:

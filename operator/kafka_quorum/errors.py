@@ -43,6 +43,8 @@ class KubeError(OperatorError):
 
     fault = Fault.THEIRS
     outcome_unknown = False
+    said = ""
+    """The API server's own sentence, where it sent one."""
 
 
 class KubeConflict(KubeError):

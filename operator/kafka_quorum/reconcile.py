@@ -9,8 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+from kafka_quorum.act.admission import PodAdmission
+from kafka_quorum.act.building import Context
 from kafka_quorum.act.events import Events
-from kafka_quorum.act.execute import Context, Executor
+from kafka_quorum.act.execute import Executor
 from kafka_quorum.act.narrate import notices
 from kafka_quorum.api.validation import accepted_before, validate
 from kafka_quorum.errors import KubeConflict, KubeNotFound, NotActing
@@ -112,6 +114,7 @@ class Reconciler:
         self._settings = settings
         self._may_act = may_act
         self._executor = Executor(kube, controllers, clock, ids, settings, may_act)
+        self._admission = PodAdmission(kube, clock, settings)
         self._memories: dict[QuorumKey, Memory] = {}
         self._snapshots: dict[QuorumKey, Snapshot] = {}
         self._changes: dict[QuorumKey, int] = {}
@@ -128,6 +131,7 @@ class Reconciler:
         for store in (self._memories, self._snapshots, self._changes, self._verdicts):
             store.pop(key, None)
         self._events.forget(key.namespace, key.name)
+        self._admission.forget(key.namespace, key.name)
         if self._witness is not None:
             self._witness.forget(key.namespace, key.name)
 
@@ -170,18 +174,22 @@ class Reconciler:
         """
         if "deletionTimestamp" in taken.resource["metadata"]:  # its dependents go first: none is made again
             return self._idle()
-        judged = _judge(taken)
+        judged = _judge(taken, self._settings.pod_exceptions)
         if judged.desired is None:
             return await self._refuse(taken, judged.faults)
         desired = judged.desired
         observed = await self._observe(key, taken, desired)
         now_s = self._clock.now().timestamp()
         planned = plan(desired, observed, now_s=now_s, repair_only=bool(judged.faults))
-        if planned.actions and not may_act:
+        context = Context(desired=desired, record=taken.record, resource=taken.resource)
+        if planned.questions and may_act:
+            observed = replace(observed, admissions=await self._admission.ask(planned.questions, observed, context))
+            planned = plan(desired, observed, now_s=now_s, repair_only=bool(judged.faults))
+        if (planned.actions or planned.questions) and not may_act:
             return None
         self._tell(key, planned)
-        context = Context(desired=desired, record=taken.record, resource=taken.resource)
         outcomes = await self._executor.execute(planned, context)
+        self._admission.learn(outcomes, context)
         done = Pass(desired=desired, observed=observed, plan=planned, outcomes=outcomes, faults=judged.faults)
         written = await self._write_status(taken, done)
         if planned.actions:
@@ -204,7 +212,8 @@ class Reconciler:
     async def _observe(self, key: QuorumKey, taken: Snapshot, desired: Desired) -> Observed:
         """Look at the quorum, and at the nodes of what does not fetch."""
         looked = await self._look(key, taken, desired)
-        seen = gather.observed(taken, looked)
+        remembered = self._admission.remembered(key.namespace, key.name)
+        seen = replace(gather.observed(taken, looked), admissions=remembered)
         claims = await gather.placed(self._kube, seen.claims, nodes.unplaced(seen))
         seen = replace(seen, claims=claims)
         answers = await gather.kube_nodes(self._kube, nodes.suspects(seen))
@@ -309,11 +318,11 @@ class _Judged:
     faults: tuple[FieldFault, ...]
 
 
-def _judge(taken: Snapshot) -> _Judged:
+def _judge(taken: Snapshot, allowed: frozenset[str]) -> _Judged:
     ours = (None, taken.resource["metadata"]["uid"])  # what an earlier resource of this name owns binds nobody
     record = taken.record if taken.record_owner_uid in ours else None
     claimed = max((claim.requested_bytes for claim in taken.claims if claim.owner_uid in ours), default=None)
-    valid = validate(taken.resource, record=record, claimed_bytes=claimed)
+    valid = validate(taken.resource, record=record, claimed_bytes=claimed, allowed=allowed)
     if isinstance(valid, Desired):
         return _Judged(desired=valid, faults=())
     applied = taken.spec_of(record.applied_revision if record else None)

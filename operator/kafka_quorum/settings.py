@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
+_POD_EXCEPTIONS = frozenset({"root", "secretVariables", "serviceAccounts", "unconfined"})
+
 
 class SettingsError(ValueError):
     """An environment variable that cannot be used; the text names it and what it should hold."""
@@ -91,6 +93,8 @@ class Settings:
     lease_namespace: str = "default"
     lease_name: str = "kafka-quorum-operator"
     probe_port: int = 8080
+    pod_exceptions: frozenset[str] = frozenset()
+    """What creators of KafkaQuorums may do through pods beyond the policy (`api.podpolicy`)."""
     observations: ObservationSettings = field(default_factory=ObservationSettings)
 
 
@@ -124,8 +128,18 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         lease_namespace=environment.get("KQ_LEASE_NAMESPACE") or defaults.lease_namespace,
         lease_name=environment.get("KQ_LEASE_NAME") or defaults.lease_name,
         probe_port=int(_positive(environment, "KQ_PROBE_PORT", defaults.probe_port)),
+        pod_exceptions=_exceptions(environment),
         observations=_observations(environment),
     )
+
+
+def _exceptions(environment: Mapping[str, str]) -> frozenset[str]:
+    text = environment.get("KQ_POD_POLICY_ALLOW", "")
+    names = frozenset(name.strip() for name in text.split(",") if name.strip())
+    if unknown := sorted(names - _POD_EXCEPTIONS):
+        known = ", ".join(sorted(_POD_EXCEPTIONS))
+        raise SettingsError(f"KQ_POD_POLICY_ALLOW lists {', '.join(unknown)}: it may list {known}")
+    return names
 
 
 def _observations(environment: Mapping[str, str]) -> ObservationSettings:

@@ -10,7 +10,8 @@ from tests.kube.recording import Call, RecordingKube
 from tests.model.values import IDS, bound, claim, desired, node, revision, running
 from tests.wire.answering import AnsweringControllers
 
-from kafka_quorum.act.execute import Context, Executor
+from kafka_quorum.act.building import Context
+from kafka_quorum.act.execute import Executor
 from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model import actions as act
 from kafka_quorum.model.actions import NEVER, Action, RecordChange, is_guarded, stamped

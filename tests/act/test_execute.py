@@ -29,7 +29,8 @@ from tests.model.values import (
 )
 from tests.wire.answering import AnsweringControllers
 
-from kafka_quorum.act.execute import Context, Executor
+from kafka_quorum.act.building import Context
+from kafka_quorum.act.execute import Executor
 from kafka_quorum.errors import (
     Fault,
     KafkaError,

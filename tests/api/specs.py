@@ -359,6 +359,124 @@ def _template_metadata() -> list[Refused]:
     ]
 
 
+def _impossible() -> list[Refused]:
+    """What a pod could be created with in the API server's eyes, or not even that, and no controller would run."""
+    spec, jvm = "spec.controllers.template.spec", "spec.controllers.jvm"
+    rows: list[tuple[str, Json, str, str]] = [
+        ("nodeSelector.disk", _pod(nodeSelector={"disk": 1}), f"{spec}.nodeSelector.disk", "put it in quotes"),
+        ("securityContext text", _pod(securityContext="root"), f"{spec}.securityContext", "an object"),
+        ("securityContext list", _pod(securityContext=[]), f"{spec}.securityContext", "an object"),
+        ("runAsUser text", _pod(securityContext={"runAsUser": "1"}), f"{spec}.securityContext.runAsUser", "number"),
+        ("tolerations all", _pod(tolerations="all"), f"{spec}.tolerations", "a list"),
+        ("toleration", _pod(tolerations=["all"]), f"{spec}.tolerations[0]", "an object"),
+        ("operator", _pod(tolerations=[{"operator": "Any"}]), f"{spec}.tolerations[0].operator", "one of"),
+        ("affinity", _pod(affinity="none"), f"{spec}.affinity", "an object"),
+        (
+            "affinity term",
+            _pod(affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}),
+            f"{spec}.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey",
+            "required",
+        ),
+        ("priority class", _pod(priorityClassName="High Prio"), f"{spec}.priorityClassName", "lower-case"),
+        ("runtime class", _pod(runtimeClassName=7), f"{spec}.runtimeClassName", "put it in quotes"),
+        ("pull secrets", _pod(imagePullSecrets=["a"]), f"{spec}.imagePullSecrets[0]", "an object"),
+        ("host alias", _pod(hostAliases=[{"hostnames": []}]), f"{spec}.hostAliases[0].ip", "required"),
+        ("dns", _pod(dnsConfig={"nameservers": "1.1.1.1"}), f"{spec}.dnsConfig.nameservers", "a list"),
+        ("spread", _pod(topologySpreadConstraints={}), f"{spec}.topologySpreadConstraints", "a list"),
+        (
+            "storage class",
+            _controllers(storage={"storageClassName": "A B"}),
+            "spec.controllers.storage.storageClassName",
+            "lower-case",
+        ),
+        ("a tiny size", _controllers(storage={"size": "1Ki"}), "spec.controllers.storage.size", "no metadata log"),
+        (
+            "a heap above the limit",
+            _kafka_container(resources={"limits": {"memory": "512Mi"}}),
+            f"{jvm}.heap",
+            "raise the limit",
+        ),
+        (
+            "a request above the limit",
+            _kafka_container(resources={"requests": {"memory": "3Gi"}, "limits": {"memory": "2Gi"}}),
+            f"{spec}.containers[0].resources.requests.memory",
+            "above the limit",
+        ),
+        (
+            "env number",
+            _kafka_container(env=[{"name": "A", "value": 1}]),
+            f"{spec}.containers[0].env[0].value",
+            "quotes",
+        ),
+        ("env name", _kafka_container(env=[{"name": "A B"}]), f"{spec}.containers[0].env[0].name", "letters"),
+        (
+            "env options",
+            _kafka_container(env=[{"name": "KAFKA_JVM_PERFORMANCE_OPTS", "value": "-server -jar"}]),
+            f"{spec}.containers[0].env[0].value",
+            "something else than Kafka",
+        ),
+        *(
+            (f"option {text}", _controllers(jvm={"options": [text]}), f"{jvm}.options[0]", words)
+            for text, words in (
+                ("-XX:MaxHeapSize=1g", "jvm.heap"),
+                ("-XX:VMOptionsFile=/tmp/x", "from a file"),
+                ("-version", "and end"),
+                ("-jar", "something else than Kafka"),
+                ("--module=x/y", "something else than Kafka"),
+            )
+        ),
+    ]
+    return [
+        Refused(name=name, patch=patch, field=field, words=words, by_server=False) for name, patch, field, words in rows
+    ]
+
+
+def _forbidden() -> list[Refused]:
+    """What the operator's rights would give to a creator of KafkaQuorums who need not have them."""
+    spec, meta = "spec.controllers.template.spec", "spec.controllers.template.metadata"
+    secret = {"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}
+    config = {"name": "A", "valueFrom": {"configMapKeyRef": {"name": "s", "key": "k"}}}
+    security = f"{spec}.securityContext"
+    env = f"{spec}.containers[0].env[0].valueFrom"
+    rows: list[tuple[str, Json, str, str]] = [
+        ("account", _pod(serviceAccountName="admin"), f"{spec}.serviceAccountName", "podPolicy.allow"),
+        ("root", _pod(securityContext={"runAsNonRoot": False}), f"{security}.runAsNonRoot", "root"),
+        ("user 0", _pod(securityContext={"runAsUser": 0}), f"{security}.runAsUser", "root"),
+        (
+            "unconfined",
+            _pod(securityContext={"seccompProfile": {"type": "Unconfined"}}),
+            f"{security}.seccompProfile.type",
+            "RuntimeDefault or Localhost",
+        ),
+        (
+            "no profile",
+            _pod(securityContext={"seccompProfile": None}),
+            f"{security}.seccompProfile.type",
+            "RuntimeDefault",
+        ),
+        ("sysctls", _pod(securityContext={"sysctls": [{"name": "a", "value": "1"}]}), f"{security}.sysctls", "node"),
+        ("a secret", _kafka_container(env=[secret]), f"{env}.secretKeyRef", "secretVariables"),
+        ("a config map", _kafka_container(env=[config]), f"{env}.configMapKeyRef", "secretVariables"),
+        ("valueFrom", _kafka_container(env=[{"name": "A", "valueFrom": "x"}]), env, "one field"),
+        *(
+            (key, _controllers(template={"metadata": {"labels": {key: "x"}}}), f"{meta}.labels", "adopt")
+            for key in ("pod-template-hash", "job-name", "batch.kubernetes.io/job-name", "apps.kubernetes.io/pod-index")
+        ),
+        (
+            "an annotation that unconfines",
+            _controllers(template={"metadata": {"annotations": {f"{_APPARMOR}kafka": "unconfined"}}}),
+            f"{meta}.annotations",
+            "confinement",
+        ),
+    ]
+    return [
+        Refused(name=name, patch=patch, field=field, words=words, by_server=False) for name, patch, field, words in rows
+    ]
+
+
+_APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
+
+
 def _templates() -> list[Refused]:
     field = "spec.controllers.template.spec"
     owned: dict[str, object] = {"integer": 1, "boolean": True, "string": "x", "array": []}
@@ -463,6 +581,8 @@ REFUSED: tuple[Refused, ...] = (
     *_resources_of_pods(),
     *_template_metadata(),
     *_templates(),
+    *_impossible(),
+    *_forbidden(),
     *_features(),
 )
 

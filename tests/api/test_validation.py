@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.api.specs import ACCEPTED, CLUSTER_ID, NAMES, OTHER_CLUSTER_ID, REFUSED, Refused, merged, resource
 
-from kafka_quorum.api.validation import validate
+from kafka_quorum.api.validation import accepted_before, validate
 from kafka_quorum.model.desired import BootstrapMode, Desired, Downgrade, FeatureLevel, FieldFault, VolumeFate
 from kafka_quorum.model.identity import Format, IdentityRecord, mint
 from kafka_quorum.model.ids import ClusterID
@@ -186,3 +186,55 @@ def test_static_and_downgrade_are_read() -> None:
     safe = validate(resource({"kafka": {"version": "4.4.0", "features": {"downgrade": "Safe"}}}))
     assert isinstance(safe, Desired)
     assert (safe.bootstrap, safe.downgrade) == (BootstrapMode.INITIAL_CONTROLLERS, Downgrade.SAFE)
+
+
+@pytest.mark.parametrize(
+    ("exception", "fields"),
+    [
+        ("serviceAccounts", {"serviceAccountName": "kafka"}),
+        ("root", {"securityContext": {"runAsNonRoot": False, "runAsUser": 0}}),
+        ("unconfined", {"securityContext": {"seccompProfile": {"type": "Unconfined"}}}),
+        (
+            "secretVariables",
+            {
+                "containers": [
+                    {
+                        "name": "kafka",
+                        "env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}],
+                    }
+                ]
+            },
+        ),
+    ],
+)
+def test_an_exception_of_the_operator_admits_it(exception: str, fields: dict[str, Any]) -> None:
+    """What the policy refuses is valid where the operator is installed with that exception, and with no other."""
+    candidate = resource({"controllers": {"template": {"spec": fields}}})
+    assert _desired(candidate, allowed=frozenset({exception})).name == "events"
+    others = frozenset({"serviceAccounts", "root", "unconfined", "secretVariables"}) - {exception}
+    assert _faults(candidate, allowed=others)
+    assert accepted_before(candidate) is not None, "what runs already stays what it is"
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "kafka",
+        "apache/kafka:4.4.0",
+        "registry.example:5000/team/kafka_x/a--b:v1.2-3",
+        f"apache/kafka@sha256:{'0' * 64}",
+        f"REGISTRY/kafka:1@sha256:{'a' * 64}",
+    ],
+)
+def test_image_references(image: str) -> None:
+    """Registry, path, tag and digest, as container runtimes read them."""
+    assert _desired(resource({"kafka": {"image": image}})).runtime.image == image
+
+
+@pytest.mark.parametrize(
+    "image", ["Apache/Kafka/X:", "a//b", "kafka:", "kafka@sha256:12", ":4.4.0", "a b", "-kafka", "kafka:4:5/x"]
+)
+def test_what_is_no_image_reference(image: str) -> None:
+    """The kubelet would refuse it, one pod at a time."""
+    (fault,) = _faults(resource({"kafka": {"image": image}}))
+    assert fault.field == "spec.kafka.image"

@@ -321,3 +321,51 @@ def test_the_documents_name_every_value() -> None:
 def test_the_documented_sed_sets_the_image() -> None:
     """The line that docs/install.md replaces is in the plain manifests, once."""
     assert render.TARGET.read_text().count('image: "kafka-quorum-operator:') == 1
+
+
+def test_exceptions_from_the_pod_policy_reach_the_operator() -> None:
+    """None by default; what is listed is one variable, and what does not exist is refused by name."""
+    options = ("--set", "podPolicy.allow={serviceAccounts,root}")
+    (container,) = only(rendered(*options), "Deployment")["spec"]["template"]["spec"]["containers"]
+    values = {entry["name"]: entry.get("value") for entry in container["env"]}
+    assert values["KQ_POD_POLICY_ALLOW"] == "serviceAccounts,root"
+    (plain,) = only(rendered(), "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert "KQ_POD_POLICY_ALLOW" not in {entry["name"] for entry in plain["env"]}
+    assert "allow" in refusal("--set", "podPolicy.allow={everything}")
+
+
+def test_a_network_policy_for_controllers() -> None:
+    """In each namespace, controllers, the operator and the named peers reach the pods; namespaces must be named."""
+    name = "kafka-quorum-operator-controllers"
+    peer = {"podSelector": {"matchLabels": {"app": "broker"}}}
+    options = ("--set", "controllerNetworkPolicy.enabled=true", "--set", "controllerNetworkPolicy.namespaces={a,b}")
+    found = [
+        item
+        for item in rendered(*options, "--set-json", f"controllerNetworkPolicy.from={json.dumps([peer])}")
+        if item["kind"] == "NetworkPolicy"
+    ]
+    assert [(item["metadata"]["name"], item["metadata"]["namespace"]) for item in found] == [(name, "a"), (name, "b")]
+    (rule,) = found[0]["spec"]["ingress"]
+    own, operator, other = rule["from"]
+    assert own["podSelector"] == found[0]["spec"]["podSelector"]
+    assert operator["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": render.NAMESPACE}
+    assert other == peer
+    assert "controllerNetworkPolicy.namespaces is missing" in refusal("--set", "controllerNetworkPolicy.enabled=true")
+    assert name not in {item["metadata"]["name"] for item in rendered()}
+
+
+def test_an_admission_policy_for_the_operators_account() -> None:
+    """Off by default; with it, every kind of object that the operator may write is judged, for its account alone."""
+    items = rendered("--set", "admissionPolicy.enabled=true")
+    policy = only(items, "ValidatingAdmissionPolicy")["spec"]
+    judged = {resource for rule in policy["matchConstraints"]["resourceRules"] for resource in rule["resources"]}
+    written = {
+        resource.rpartition("/")[2] if "/status" not in resource else "pods/status"
+        for resource, may in QUORUM_RULES.items()
+        if may & {"create", "update", "patch", "delete"}
+    }
+    assert judged >= written - {"events", "eviction", "status", "kafkaquorums"} - {"kafkaquorums/status"}
+    account = f"system:serviceaccount:{render.NAMESPACE}:kafka-quorum-operator"
+    assert account in policy["matchConditions"][0]["expression"]
+    assert only(items, "ValidatingAdmissionPolicyBinding")["spec"]["validationActions"] == ["Deny"]
+    assert not {item["kind"] for item in rendered()} & {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}

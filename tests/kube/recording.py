@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_quorum.errors import KubeAlreadyExists
 from kafka_quorum.kube.protocol import PODS, Json, ResourceType
 
 
@@ -50,7 +51,7 @@ class RecordingKube:
 
     def writes(self) -> list[Call]:
         """The requests that change something."""
-        return [call for call in self.calls if call.verb not in ("get", "list")]
+        return [call for call in self.calls if call.verb not in ("get", "list", "dry-run")]
 
     def _called(self, call: Call) -> Json:
         self.calls.append(call)
@@ -82,9 +83,15 @@ class RecordingKube:
             if plural == resource.plural and labels.items() <= item["metadata"].get("labels", {}).items()
         ]
 
-    async def create(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Note a creation."""
+    async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
+        """Note a creation; a dry run of what is there finds the name taken, as the API server does."""
         assert namespace == body["metadata"]["namespace"]
+        if dry_run:
+            name = body["metadata"]["name"]
+            self._called(Call(verb="dry-run", plural=resource.plural, name=name, body=body))
+            if (resource.plural, name) in self.objects:
+                raise KubeAlreadyExists(f"{resource.plural} {name!r} already exists")
+            return body
         return self._stored(Call(verb="create", plural=resource.plural, name=body["metadata"]["name"], body=body))
 
     async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:

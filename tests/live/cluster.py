@@ -74,9 +74,9 @@ class LiveKube:
         """Every object of the type with all of these labels."""
         return await self._ask(lambda: self._kube.list(resource, namespace, labels))
 
-    async def create(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Create."""
-        return await self._ask(lambda: self._kube.create(resource, namespace, body))
+    async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
+        """Create, or ask what a creation would be answered."""
+        return await self._ask(lambda: self._kube.create(resource, namespace, body, dry_run=dry_run))
 
     async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Replace at a resource version."""

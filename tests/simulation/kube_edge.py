@@ -47,10 +47,15 @@ class KubeEdge(Edge):
             fickle=kube.written_lately(resource, namespace, ""),
         )
 
-    async def create(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Create."""
+    async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
+        """Create, or ask what a creation would be answered."""
         asked = self.world.steps
         await self.life.turn()
+        if dry_run:
+            kube = self.world.kube
+            return self._kube(
+                "dry-run", resource, _name(body), lambda: kube.create(resource, namespace, body, dry_run=True)
+            )
 
         def act() -> Json:
             created = self.world.kube.create(resource, namespace, body)

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
+from tests.simulation.admission import PodAdmission, immutable
 from tests.simulation.clock import VirtualClock
 
 from kafka_quorum.errors import KubeAlreadyExists, KubeConflict, KubeNotFound, KubeRefused
-from kafka_quorum.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, QUORUMS, REVISIONS, Json, ResourceType
+from kafka_quorum.kube.protocol import BUDGETS, CLAIMS, PODS, QUORUMS, Json, ResourceType
 
 Key = tuple[str, str, str]
 """Plural, namespace and name."""
@@ -64,6 +65,7 @@ class KubeModel:
         """Set while a request of the operator is carried out."""
         self.writes: list[Written] = []
         self.watchers: list[Callable[[Written], None]] = []
+        self.admission = PodAdmission(clock)
 
     # What the operator may ask
 
@@ -75,8 +77,8 @@ class KubeModel:
         """Every object of the type with all of these labels, by name."""
         return _selected(self._objects, resource, namespace, labels)
 
-    def create(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Create, with a uid, a version and the defaults that the server sets."""
+    def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
+        """Create, with a uid, a version and the defaults that the server sets; as a dry run, store nothing."""
         body = copied(body)
         metadata = body.setdefault("metadata", {})
         if not metadata.get("name") and metadata.get("generateName"):
@@ -85,8 +87,11 @@ class KubeModel:
         if not name:
             raise KubeRefused(f"{resource.kind}: name or generateName is required")
         key = (resource.plural, namespace, name)
+        self.admission.admit(resource, {**body, "metadata": {**metadata, "namespace": namespace}}, dry_run=dry_run)
         if key in self._objects:
             raise KubeAlreadyExists(f"{resource.plural} {name!r} already exists")
+        if dry_run:
+            return body
         if metadata.get("namespace", namespace) != namespace:
             raise KubeRefused(f"{resource.plural} {name!r}: the namespace of the object is not that of the request")
         self._uids += 1
@@ -263,7 +268,7 @@ class KubeModel:
                 if field in metadata:
                     new_metadata[field] = metadata[field]
             new |= {"apiVersion": resource.api_version, "kind": resource.kind}
-            _immutable(resource, old, new)
+            immutable(resource, old, new)
             if new.get("spec") != old.get("spec"):
                 new_metadata["generation"] = metadata["generation"] + 1
         return self._store((resource.plural, metadata["namespace"], metadata["name"]), new)
@@ -377,21 +382,3 @@ def _defaults(resource: ResourceType, body: Json) -> None:
         body["metadata"]["finalizers"] = ["kubernetes.io/pvc-protection"]
     elif resource.plural in _KINDS_BY_PLURAL:
         body.setdefault("spec", {})
-
-
-def _immutable(resource: ResourceType, old: Json, new: Json) -> None:
-    name = old["metadata"]["name"]
-    if resource.plural == CONFIG_MAPS.plural and old.get("immutable"):
-        if old.get("data") != new.get("data") or not new.get("immutable"):
-            raise KubeRefused(f"configmaps {name!r}: field is immutable when `immutable` is set")
-    elif resource.plural == REVISIONS.plural and old.get("data") != new.get("data"):
-        raise KubeRefused(f"controllerrevisions {name!r}: data: field is immutable")
-    elif resource.plural == PODS.plural and old.get("spec") != new.get("spec"):
-        raise KubeRefused(f"pods {name!r}: pod updates may not change fields other than a container's image")
-    elif resource.plural == CLAIMS.plural and _fixed(old, old) != _fixed(new, old):
-        raise KubeRefused(f"persistentvolumeclaims {name!r}: spec is immutable except resources.requests")
-
-
-def _fixed(claim: Json, before: Json) -> Json:
-    free = {"resources", *(() if before.get("spec", {}).get("volumeName") else ("volumeName",))}
-    return {field: value for field, value in claim.get("spec", {}).items() if field not in free}

@@ -531,4 +531,27 @@ MUTANTS: Final = (
             '    if False:\n        return no(rule, f"{disk}',
         ),
     ),
+    # What the API server refuses
+    _mutant(
+        "stopped-without-a-dry-run",
+        "5",
+        ("refused-pod-set-back-3", "refused-pod-set-back-1"),
+        ("plan/rolls.py", "    if held is not None:", "    if held is not None and not node.node_id:"),
+    ),
+    _mutant(
+        "without-a-pod-it-keeps-its-revision",
+        "live",
+        ("refused-after-the-dry-run-1", "every-pod-refused-in-a-roll"),
+        (
+            "plan/admission.py",
+            "            case Known(value=answer) if answer.allowed:\n                return _move(",
+            "            case Known(value=answer) if False:\n                return _move(",
+        ),
+    ),
+    _mutant(
+        "applied-before-a-pod-has-run",
+        "live",
+        ("refused-after-the-dry-run-1",),
+        ("plan/revisions.py", " and _has_run(observed, name):", ":"),
+    ),
 )

@@ -28,6 +28,9 @@ class Away:
 
 
 NEEDLESS: Final = "5, needless"
+SUCCESSOR: Final = "5, a successor"
+_ASKED_S: Final = 4.0
+"""How old the API server's consent to the new pod may be when the old one is stopped."""
 
 
 class RollRules:
@@ -39,6 +42,11 @@ class RollRules:
         self._away: dict[ReplicaKey, Away] = {}
         self._restarted: dict[tuple[str, str, str], tuple[str, int]] = {}
         """By namespace, quorum and node id: the inputs of the pod that was stopped, and the generation then."""
+        self._stopped_s: dict[tuple[str, str, str], float] = {}
+        """When the operator stopped it."""
+        self._refused: set[tuple[str, str, str]] = set()
+        """The controllers of which a pod was refused since one was created."""
+        world.kube.admission.listeners.append(self.refused)
 
     def look(self) -> None:
         """Who is a caught-up voter again, or is no voter any more, is away no longer."""
@@ -93,12 +101,27 @@ class RollRules:
             self._fail("5", f"the active controller's pod {event.name} is stopped before {', '.join(left)}")
 
     def created(self, event: Created) -> None:
-        """A Kafka pod is made: after a restart it is made of other things, or the restart was for nothing."""
+        """A Kafka pod is made: after a restart it is made of other things, or the restart was for nothing.
+
+        Unless the API server refused the other things meanwhile.
+        """
         metadata = event.body["metadata"]
         at = (metadata["namespace"], metadata["labels"][LABEL_QUORUM], metadata["labels"][LABEL_NODE])
+        self._stopped_s.pop(at, None)
         before, inputs = self._restarted.pop(at, None), (metadata.get("annotations") or {}).get(INPUTS_HASH, "")
-        if before is not None and not event.late and before == (inputs, self._generation(at[1])):
+        refused = at in self._refused
+        self._refused.discard(at)
+        if before is not None and not event.late and not refused and before == (inputs, self._generation(at[1])):
             self._fail(NEEDLESS, f"pod {metadata['name']} was stopped, and is made of the very same again")
+
+    def refused(self, body: Json) -> None:
+        """A Kafka pod is refused: where it would have been before the restart already, it was not asked about."""
+        metadata = body["metadata"]
+        at = (metadata["namespace"], metadata["labels"][LABEL_QUORUM], metadata["labels"][LABEL_NODE])
+        stopped_s = self._stopped_s.pop(at, None)
+        self._refused.add(at)
+        if stopped_s is not None and stopped_s - self._world.kube.admission.changed_s > _ASKED_S:
+            self._fail(SUCCESSOR, f"pod {metadata['name']} was stopped, and the API server refuses its successor")
 
     def _too_few(self, event: PodDeleted, glance: Glance, key: ReplicaKey) -> bool:
         """Whether those that stay carry the quorum; of one or two nobody can, and it takes leave to go on."""
@@ -135,6 +158,7 @@ class RollRules:
         node_id = event.process.meta.node_id if event.process else 0
         at = (event.namespace, event.quorum, str(node_id))
         self._restarted[at] = (event.inputs, self._generation(event.quorum))
+        self._stopped_s[at] = self._world.clock.elapsed_s
 
     def _generation(self, quorum: str) -> int:
         body: Json = resource_of(self._world, quorum)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
+from tests.simulation.admission_scenarios import REFUSED
 from tests.simulation.faults import HIDDEN_DISKS, Loss
 from tests.simulation.invariants import Checker
 from tests.simulation.look_scenarios import LOOKS
@@ -385,4 +386,4 @@ FURTHER: Final = (
     ),
 )
 
-ALL: Final = (*EXHAUSTIVE, *MEMBERSHIP, *FURTHER, *RELEASES, *TIMES, *LOOKS)
+ALL: Final = (*EXHAUSTIVE, *MEMBERSHIP, *FURTHER, *RELEASES, *TIMES, *LOOKS, *REFUSED)

@@ -24,6 +24,7 @@ from tests.simulation.quorums import CLUSTER, disk, key
 from tests.simulation.releases import level_of, levels_of, supported
 from tests.simulation.world import World
 
+from kafka_quorum.errors import KubeRefused
 from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS, Json
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.names import INPUTS_HASH
@@ -285,6 +286,24 @@ def test_a_restart_for_nothing_is_noticed(after: str, generation: int, broken: s
     if generation > 1:
         scene.world.kube.patch(QUORUMS, "kafka", "demo", {"spec": {"paused": False}})
     scene.world.tell(created(scene, node_id, inputs=after))
+    assert scene.broken() == broken
+
+
+@pytest.mark.parametrize(
+    ("seconds", "stops", "broken"), [(10.0, 1, {"5, a successor"}), (0.0, 1, set()), (10.0, 0, set())]
+)
+def test_a_stopped_controller_whose_successor_is_refused_is_noticed(
+    seconds: float, stops: int, broken: set[str]
+) -> None:
+    """The API server would have refused it before the restart already; not where it changed its mind in between."""
+    scene = Scene()
+    (node_id, _) = scene.followers
+    scene.world.kube.admission.refuse("Priority", lambda _: "no such class")
+    scene.world.kube.admission.changed_s -= seconds
+    for _ in range(stops):
+        scene.evicts(node_id)
+    with pytest.raises(KubeRefused, match="no such class"):
+        scene.world.kube.create(PODS, "kafka", created(scene, node_id).body)
     assert scene.broken() == broken
 
 

@@ -6,8 +6,9 @@ resource version, deletions name uid and resource version, and an act on the quo
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 
+from kafka_quorum.act.building import Context, built, node_of, pod_of, record_of
 from kafka_quorum.act.narrate import narrate
 from kafka_quorum.errors import (
     Fault,
@@ -33,27 +34,18 @@ from kafka_quorum.kube.protocol import (
 )
 from kafka_quorum.model import actions, identity, names
 from kafka_quorum.model.actions import Action
-from kafka_quorum.model.desired import BootstrapMode, Desired
-from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
-from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, usable_uuid, uuid_from_bytes
+from kafka_quorum.model.desired import BootstrapMode
+from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey, usable_uuid, uuid_from_bytes
 from kafka_quorum.model.observed import LOWER_FEATURE, RAISE_FEATURE, PodRole, Terminated
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.quorum import RegisterController, UpdateFeature
-from kafka_quorum.resources import objects, pods, stored
+from kafka_quorum.resources import objects, stored
 from kafka_quorum.resources.meta import owner
 from kafka_quorum.settings import Clock, IdSource, Settings
 from kafka_quorum.wire.protocol import Controllers
 
 _STEP_TIMEOUT_MS = 5_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """What every action of one pass refers to. `resource` is the KafkaQuorum as it was read."""
-
-    desired: Desired
-    record: IdentityRecord | None
-    resource: Json
 
 
 class StaleLook(KafkaError):
@@ -97,7 +89,9 @@ class Executor:
         except KubeNotFound as error:
             return Outcome(action=action, done=False, unknown=False, message=f"{note}: it is gone ({error})")
         except KubeError as error:
-            return Outcome(action=action, done=False, unknown=error.outcome_unknown, message=f"{reason}: {error}")
+            refused = _refusal(action, error)
+            message = f"{reason}: {error}"
+            return Outcome(action=action, done=False, unknown=error.outcome_unknown, message=message, refused=refused)
         except KafkaError as error:
             return Outcome(action=action, done=False, unknown=error.outcome_unknown, message=f"{reason}: {error}")
         return Outcome(action=action, done=True, unknown=False, message=note)
@@ -112,7 +106,7 @@ class Executor:
             case actions.AddRaftVoter() | actions.RemoveRaftVoter():
                 await self._change_voters(action)
             case actions.StepFeature() | actions.CureGhost():
-                await self._change_features(action, _record(context))
+                await self._change_features(action, record_of(context))
             case actions.DeletePod() | actions.RestartPod():
                 await self._stop(action, context)
             case actions.MarkPod() | actions.CreatePod() | actions.CreateFormatter():
@@ -248,22 +242,8 @@ class Executor:
                 self._check_age(action)  # the first request may have taken its time
                 body = status | {"metadata": guard}
                 await self._kube.patch(PODS, desired.namespace, pod.name, body, subresource="status", strategic=True)
-            case actions.CreateFormatter(node_id=node_id, revision=revision, config_name=config):
-                record, node = _node(context, node_id)
-                body = pods.formatter(
-                    desired,
-                    record,
-                    node,
-                    revision,
-                    config=config,
-                    avoid_nodes=action.avoid_nodes,
-                    pull_policy=self._settings.image_pull_policy,
-                )
-                await self._kube.create(PODS, desired.namespace, body)
-            case actions.CreatePod(node_id=node_id, revision=revision, config_name=config):
-                record, node = _node(context, node_id)
-                policy = self._settings.image_pull_policy
-                body = pods.kafka(desired, record, node, revision, config=config, pull_policy=policy)
+            case actions.CreatePod() | actions.CreateFormatter():
+                body = pod_of(action, context, self._settings.image_pull_policy)
                 await self._kube.create(PODS, desired.namespace, body)
 
     async def _apply(self, resource: ResourceType, body: Json, action: Action) -> None:
@@ -304,12 +284,11 @@ class Executor:
                 runtime = action.runtime
                 image = runtime.image or self._settings.image_template.format(version=runtime.release)
                 spec = context.resource["spec"]
-                body = stored.revision_object(
-                    desired, name, number, runtime=runtime, image=image, inputs_hash=hash_, spec=spec
-                )
-                await self._kube.create(REVISIONS, namespace, body)
+                build = partial(stored.revision_object, desired, name, number, runtime=runtime, image=image)
+                await self._kube.create(REVISIONS, namespace, built(partial(build, inputs_hash=hash_, spec=spec)))
             case actions.CreateConfig(name=name, revision=revision, node_ids=node_ids):
-                await self._kube.create(CONFIG_MAPS, namespace, objects.config(desired, name, revision, node_ids))
+                body = built(partial(objects.config, desired, name, revision, node_ids))
+                await self._kube.create(CONFIG_MAPS, namespace, body)
             case actions.AdoptConfig(name=name, resource_version=version):
                 adopted = {"resourceVersion": version, "ownerReferences": owner(desired)}
                 await self._kube.patch(CONFIG_MAPS, namespace, name, {"metadata": adopted})
@@ -318,13 +297,13 @@ class Executor:
                 if present is not None:
                     await self._kube.delete(CONFIG_MAPS, namespace, name, uid=present["metadata"]["uid"])
             case actions.CreateClaim(node_id=node_id):
-                record, node = _node(context, node_id)
+                record, node = node_of(context, node_id)
                 await self._kube.create(CLAIMS, namespace, objects.claim(desired, record, node))
             case actions.DeleteClaim(claim=claim):
                 version = claim.resource_version
                 await self._kube.delete(CLAIMS, namespace, claim.name, uid=claim.uid, resource_version=version)
             case actions.AnnotateClaim(claim=claim, directory_id=directory_id, grow_to=grow_to, retired=retired):
-                record = _record(context)
+                record = record_of(context)
                 metadata = {
                     "uid": claim.uid,
                     "annotations": objects.claim_annotations(record, directory_id, retired=retired),
@@ -337,15 +316,7 @@ class Executor:
                 await self._kube.patch(CLAIMS, namespace, claim.name, body)
 
 
-def _record(context: Context) -> IdentityRecord:
-    if context.record is None:
-        raise ValueError("the planner asked for an object of a quorum without a record")
-    return context.record
-
-
-def _node(context: Context, node_id: NodeID) -> tuple[IdentityRecord, NodeIdentity]:
-    record = _record(context)
-    node = record.node(node_id)
-    if node is None:
-        raise ValueError(f"the planner asked for controller {node_id}, which the record does not know")
-    return record, node
+def _refusal(action: Action, error: KubeError) -> str:
+    """Why a pod was refused, in the API server's words or ours; empty if the error is no refusal of a pod."""
+    pod = isinstance(action, actions.CreatePod | actions.CreateFormatter)
+    return error.said or str(error) if pod and isinstance(error, KubeRefused) else ""

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 
 from kafka_quorum.api import properties, rules, template
 from kafka_quorum.api.features import missing_dependency, resolve_level
+from kafka_quorum.api.jvm import refused
+from kafka_quorum.api.podfields import is_object_name
 from kafka_quorum.api.quantity import bytes_of
 from kafka_quorum.api.release import OLDEST, parse_release
 from kafka_quorum.api.spec import (
@@ -26,14 +28,17 @@ from kafka_quorum.model.ids import usable_uuid, uuid_to_bytes
 CONTROLLERS = "spec.controllers"
 
 
-def spec_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
-    """Everything wrong with a spec as it stands, without looking at what was there before."""
+def spec_faults(spec: KafkaQuorumSpec, allowed: frozenset[str] = frozenset()) -> Iterator[FieldFault]:
+    """Everything wrong with a spec as it stands, without looking at what was there before.
+
+    `allowed` are exceptions from the policy for pods (`podpolicy`).
+    """
     if spec.cluster_id and not _usable_cluster_id(spec.cluster_id):
         yield _fault("spec.clusterID", rules.CLUSTER_ID_FORM)
     if spec.bootstrap.mode == "Adopt":
         yield from _adopt_faults(spec)
     yield from _kafka_faults(spec.kafka)
-    yield from _controllers_faults(spec.controllers)
+    yield from _controllers_faults(spec.controllers, allowed)
 
 
 def _adopt_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
@@ -68,7 +73,7 @@ def _kafka_faults(kafka: KafkaSpec) -> Iterator[FieldFault]:
         yield _fault("spec.kafka.version", rules.VERSION_TOO_OLD)
     else:
         yield from _feature_faults(kafka.features, release)
-    if re.search(r"\s", kafka.image):
+    if re.fullmatch(rules.IMAGE_SHAPE, kafka.image) is None:
         yield _fault("spec.kafka.image", rules.IMAGE_FORM)
     if kafka.features.soak_seconds < 0:
         yield _sentence("spec.kafka.features.soakSeconds", "must be zero or more seconds")
@@ -106,7 +111,7 @@ def _config_faults(field: str, config: Mapping[str, str]) -> Iterator[FieldFault
             yield _sentence(place, f"{value!r} is no number of milliseconds above zero: write for example 2000")
 
 
-def _controllers_faults(controllers: ControllersSpec) -> Iterator[FieldFault]:
+def _controllers_faults(controllers: ControllersSpec, allowed: frozenset[str]) -> Iterator[FieldFault]:
     if not 1 <= controllers.replicas <= rules.REPLICA_LIMIT:
         yield _fault(f"{CONTROLLERS}.replicas", rules.REPLICAS_RANGE)
     yield from _node_id_faults(controllers)
@@ -115,7 +120,8 @@ def _controllers_faults(controllers: ControllersSpec) -> Iterator[FieldFault]:
     yield from _storage_faults(controllers.storage)
     yield from _jvm_faults(controllers.jvm)
     yield from _template_faults(controllers.template.metadata.labels, controllers.template.metadata.annotations)
-    yield from template.spec_faults(f"{CONTROLLERS}.template.spec", controllers.template.spec)
+    yield from template.spec_faults(f"{CONTROLLERS}.template.spec", controllers.template.spec, allowed)
+    yield from _memory_faults(controllers)
     if controllers.replacement.lost_node_after_seconds < rules.SHORTEST_NODE_LOSS_S:
         yield _sentence(
             f"{CONTROLLERS}.replacement.lostNodeAfterSeconds",
@@ -148,8 +154,32 @@ def _listener_faults(listeners: list[ListenerSpec]) -> Iterator[FieldFault]:
 
 
 def _storage_faults(storage: StorageSpec) -> Iterator[FieldFault]:
-    if not bytes_of(storage.size):
+    size_bytes = bytes_of(storage.size)
+    if not size_bytes:
         yield _fault(f"{CONTROLLERS}.storage.size", rules.SIZE_FORM)
+    elif size_bytes < (bytes_of(rules.SMALLEST_SIZE) or 0):
+        yield _sentence(
+            f"{CONTROLLERS}.storage.size",
+            f"{storage.size} holds no metadata log: set {rules.SMALLEST_SIZE} or more, and 10Gi in production",
+        )
+    if storage.storage_class_name and not is_object_name(storage.storage_class_name):
+        yield _sentence(
+            f"{CONTROLLERS}.storage.storageClassName",
+            "a storage class has a name of lower-case letters, digits, '-' and '.': correct it",
+        )
+
+
+def _memory_faults(controllers: ControllersSpec) -> Iterator[FieldFault]:
+    """A heap that its container cannot hold: the kernel would end Kafka as soon as it is used."""
+    heap_bytes = bytes_of(controllers.jvm.heap)
+    limit_bytes = template.memory_limit_bytes(controllers.template.spec)
+    if heap_bytes is not None and limit_bytes is not None and heap_bytes >= limit_bytes:
+        place = f"{CONTROLLERS}.template.spec.containers[0].resources.limits.memory"
+        yield _sentence(
+            f"{CONTROLLERS}.jvm.heap",
+            f"the heap of {controllers.jvm.heap} does not fit in {place} ({limit_bytes} bytes), and Java needs memory "
+            "beside the heap: lower the heap, or raise the limit",
+        )
 
 
 def _jvm_faults(jvm: JvmSpec) -> Iterator[FieldFault]:
@@ -157,10 +187,13 @@ def _jvm_faults(jvm: JvmSpec) -> Iterator[FieldFault]:
     shaped = re.fullmatch(rules.HEAP_SHAPE, jvm.heap) is not None
     if not shaped or heap_bytes is None or smallest is None or heap_bytes < smallest:
         yield _fault(f"{CONTROLLERS}.jvm.heap", rules.HEAP_FORM)
-    if any(re.fullmatch(r"-\S+", option) is None for option in jvm.options):
+    if any(re.fullmatch(r"-[^\s\x00-\x1f\x7f]+", option) is None for option in jvm.options):
         yield _fault(f"{CONTROLLERS}.jvm.options", rules.OPTION_FORM)
     if any(option.startswith(("-Xmx", "-Xms")) for option in jvm.options):
         yield _fault(f"{CONTROLLERS}.jvm.options", rules.OPTION_HEAP)
+    for index, option in enumerate(jvm.options):
+        if (why := refused(option)) is not None:
+            yield _sentence(f"{CONTROLLERS}.jvm.options[{index}]", f"{option}: {why}")
 
 
 def _template_faults(labels: Mapping[str, str], annotations: Mapping[str, str]) -> Iterator[FieldFault]:

@@ -100,7 +100,13 @@ def _schema() -> Json:
             "status": structural(KafkaQuorumStatus.model_json_schema(mode="validation")),
         },
         "x-kubernetes-validations": [
-            rule.as_json() for rule in (rules.NAME_TOO_LONG, rules.NAME_NO_LABEL, rules.CLUSTER_ID_CHANGED)
+            rule.as_json()
+            for rule in (
+                rules.NAME_TOO_LONG,
+                rules.NAME_NO_LABEL,
+                rules.CLUSTER_ID_CHANGED,
+                rules.STORAGE_CLASS_CHANGED,
+            )
         ],
     }
 

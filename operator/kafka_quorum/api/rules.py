@@ -16,6 +16,10 @@ NODE_ID_LIMIT = 2**31 - 1
 PORTS = (1024, 65535)
 SHORTEST_NODE_LOSS_S = 10
 SMALLEST_HEAP = "64Mi"
+SMALLEST_SIZE = "16Mi"
+_IMAGE_HOST = r"([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?(:[0-9]{1,5})?/)?"
+_IMAGE_PATH = r"[a-z0-9]+(([.]|_{1,2}|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_{1,2}|-+)[a-z0-9]+)*)*"
+IMAGE_SHAPE = rf"({_IMAGE_HOST}{_IMAGE_PATH}(:[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?(@[a-z0-9]+:[0-9a-f]{{32,128}})?)?"
 HEAP_SHAPE = "[1-9][0-9]{0,9}(k|M|G|Ki|Mi|Gi)"
 NAME_FORM = "[a-z]([-a-z0-9]*[a-z0-9])?"
 LISTENER_FORM = "[A-Z][A-Z0-9_]*"
@@ -98,7 +102,8 @@ VERSION_TOO_OLD = Rule(
 )
 IMAGE_FORM = Rule(
     expression=r"self.matches('^\\S*$')",
-    message="image must be an image reference without spaces; leave it empty for the operator's own choice",
+    message="image must be an image reference without spaces, as REGISTRY/NAME:TAG; leave it empty for the operator's "
+    "own choice",
 )
 CONFIG_OWNED = Rule(
     expression=(
@@ -179,8 +184,15 @@ SIZE_SHRUNK = Rule(
     message=("size cannot shrink: volumes only grow; put the old size back (smaller disks need a new KafkaQuorum)"),
 )
 STORAGE_CLASS_CHANGED = Rule(
-    expression="self == oldSelf",
-    message="storageClassName cannot change: a volume keeps its class; put the old value back",
+    expression=(
+        "self.spec.controllers.storage.storageClassName == oldSelf.spec.controllers.storage.storageClassName || "
+        "!has(self.status) || !has(self.status.bootstrap) || !has(self.status.bootstrap.phase) || "
+        "self.status.bootstrap.phase != 'Started'"
+    ),
+    message=(
+        "storageClassName cannot change once the quorum has started: a volume keeps its class; put the old value back"
+    ),
+    field=".spec.controllers.storage.storageClassName",
 )
 HEAP_FORM = Rule(
     expression=(

@@ -145,8 +145,8 @@ class StorageSpec(Model):
     storage_class_name: str = Field(
         default="",
         max_length=253,
-        description="The storage class; empty for the cluster's default one. It cannot be changed.",
-        json_schema_extra=schema(rules.STORAGE_CLASS_CHANGED),
+        description="The storage class; empty for the cluster's default one. It cannot be changed once the quorum has "
+        "started. Until then a change is for claims that are created later: delete those that wait for the old class.",
     )
     retention_policy: RetentionPolicySpec = section(
         RetentionPolicySpec, "What becomes of volumes that are no longer used."

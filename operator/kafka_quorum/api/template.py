@@ -5,11 +5,13 @@ settings of the node are the user's. Pod fields that are in neither list are ref
 that nobody thought about must not slip into a pod that runs a voter.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kafka_quorum.api import metadata
-from kafka_quorum.api.quantity import parse_quantity
+from kafka_quorum.api import jvm, metadata, podpolicy
+from kafka_quorum.api.podfields import type_faults
+from kafka_quorum.api.quantity import bytes_of, parse_quantity
 from kafka_quorum.model.desired import FieldFault
 
 CONTAINER = "kafka"
@@ -79,7 +81,17 @@ def metadata_faults(field: str, labels: Mapping[str, str], annotations: Mapping[
                 message=f"{key}={value} is no Kubernetes label: up to 63 letters, digits, '-', '_' and '.', begun and "
                 "ended by a letter or digit; correct or remove it",
             )
+        if podpolicy.foreign_label(key) and not owned_label(key):
+            yield FieldFault(
+                field=f"{field}.labels",
+                message=f"{key} belongs to Kubernetes or to another controller, which could adopt the pod: remove it",
+            )
     for key in annotations:
+        if podpolicy.unconfining(key):
+            yield FieldFault(
+                field=f"{field}.annotations",
+                message=f"{key} takes the pod out of its confinement: remove it",
+            )
         if not metadata.qualified_name(key.lower()):
             yield FieldFault(
                 field=f"{field}.annotations",
@@ -87,8 +99,10 @@ def metadata_faults(field: str, labels: Mapping[str, str], annotations: Mapping[
             )
 
 
-def spec_faults(field: str, spec: Mapping[str, Any]) -> Iterator[FieldFault]:
-    """What is wrong with the template's pod spec."""
+def spec_faults(field: str, spec: Mapping[str, Any], allowed: frozenset[str] = frozenset()) -> Iterator[FieldFault]:
+    """What is wrong with the template's pod spec; `allowed` are exceptions from `podpolicy`."""
+    yield from type_faults(field, spec)
+    yield from podpolicy.policy_faults(field, spec, allowed)
     for name in sorted(spec):
         if name in OWNED_POD_FIELDS:
             yield FieldFault(field=f"{field}.{name}", message=OWNED_MESSAGE)
@@ -108,10 +122,12 @@ def spec_faults(field: str, spec: Mapping[str, Any]) -> Iterator[FieldFault]:
     if not isinstance(containers, list) or not all(isinstance(container, Mapping) for container in containers):
         yield FieldFault(field=f"{field}.containers", message="must be a list with one entry, named kafka")
         return
-    yield from _containers_faults(f"{field}.containers", containers)
+    yield from _containers_faults(f"{field}.containers", containers, allowed)
 
 
-def _containers_faults(field: str, containers: list[Mapping[str, Any]]) -> Iterator[FieldFault]:
+def _containers_faults(
+    field: str, containers: list[Mapping[str, Any]], allowed: frozenset[str]
+) -> Iterator[FieldFault]:
     if len(containers) > 1 or any(container.get("name") != CONTAINER for container in containers):
         yield FieldFault(
             field=field,
@@ -125,13 +141,14 @@ def _containers_faults(field: str, containers: list[Mapping[str, Any]]) -> Itera
                 message="only resources and env of the kafka container can be set: remove it",
             )
         yield from _resources_faults(f"{field}[0].resources", container.get("resources", {}))
-        yield from _env_faults(f"{field}[0].env", container.get("env", []))
+        yield from _env_faults(f"{field}[0].env", container.get("env", []), allowed)
 
 
 def _resources_faults(field: str, resources: object) -> Iterator[FieldFault]:
     if not isinstance(resources, Mapping) or set(resources) - {"requests", "limits"}:
         yield FieldFault(field=field, message="must have requests and limits, and nothing else")
         return
+    yield from _order_faults(field, resources)
     for part, amounts in resources.items():
         if not isinstance(amounts, Mapping):
             yield FieldFault(field=f"{field}.{part}", message="must be a map such as {cpu: 500m, memory: 1Gi}")
@@ -144,20 +161,65 @@ def _resources_faults(field: str, resources: object) -> Iterator[FieldFault]:
                 )
 
 
-def _env_faults(field: str, env: object) -> Iterator[FieldFault]:
+def _order_faults(field: str, resources: Mapping[str, Any]) -> Iterator[FieldFault]:
+    """Requests above their limits: the API server would refuse the pod."""
+    requests, limits = resources.get("requests"), resources.get("limits")
+    if not isinstance(requests, Mapping) or not isinstance(limits, Mapping):
+        return
+    for name, amount in requests.items():
+        asked, limit = parse_quantity(str(amount)), parse_quantity(str(limits.get(name)))
+        if asked is not None and limit is not None and asked > limit:
+            yield FieldFault(
+                field=f"{field}.requests.{name}",
+                message=f"the request is above the limit of {limits[name]}: lower it, or raise the limit",
+            )
+
+
+def memory_limit_bytes(spec: Mapping[str, Any]) -> int | None:
+    """The memory limit of the kafka container; None where the template sets none that can be read."""
+    containers = spec.get("containers")
+    for container in containers if isinstance(containers, list) else ():
+        value = container
+        for name in ("resources", "limits", "memory"):
+            value = value.get(name) if isinstance(value, Mapping) else None
+        if value is not None:
+            return bytes_of(str(value))
+    return None
+
+
+def _env_faults(field: str, env: object, allowed: frozenset[str]) -> Iterator[FieldFault]:
     if not isinstance(env, list) or not all(
         isinstance(variable, Mapping) and isinstance(variable.get("name"), str) for variable in env
     ):
         yield FieldFault(field=field, message="must be a list of variables, each with a name")
         return
-    for variable in env:
-        name = variable["name"]
+    for index, variable in enumerate(env):
+        name, place = variable["name"], f"{field}[{index}]"
+        yield from podpolicy.variable_faults(place, variable, allowed)
+        yield from _variable_faults(place, variable)
         if _owned_variable(name):
             yield FieldFault(
                 field=field,
                 message=f"{name} belongs to the operator (Kafka's images turn KAFKA_* into server properties): use "
                 f"controllers.config, jvm.heap or jvm.options, or one of {', '.join(ALLOWED_KAFKA_VARIABLES)}",
             )
+
+
+def _variable_faults(field: str, variable: Mapping[str, Any]) -> Iterator[FieldFault]:
+    """What is wrong with a variable's name and its text."""
+    if re.fullmatch(r"[-._a-zA-Z][-._a-zA-Z0-9]*", variable["name"]) is None:
+        yield FieldFault(field=f"{field}.name", message="a name has letters, digits, '_', '-' and '.' only")
+    if set(variable) - {"name", "value", "valueFrom"}:
+        yield FieldFault(field=field, message="a variable has a name and a value, or a name and valueFrom")
+    value = variable.get("value")
+    if value is not None and not isinstance(value, str):
+        yield FieldFault(field=f"{field}.value", message='it must be a text: put it in quotes, as in "1"')
+    elif value is not None and "\0" in value:
+        yield FieldFault(field=f"{field}.value", message="it has a NUL character: remove it")
+    elif value is not None and variable["name"] == "KAFKA_JVM_PERFORMANCE_OPTS":
+        for option in value.split():
+            if (why := jvm.refused(option)) is not None:
+                yield FieldFault(field=f"{field}.value", message=f"{option}: {why}")
 
 
 def _owned_variable(name: str) -> bool:

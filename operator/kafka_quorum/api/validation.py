@@ -35,12 +35,17 @@ from kafka_quorum.model.ids import ClusterID, NodeID
 
 
 def validate(
-    resource: Mapping[str, Any], *, record: IdentityRecord | None = None, claimed_bytes: int | None = None
+    resource: Mapping[str, Any],
+    *,
+    record: IdentityRecord | None = None,
+    claimed_bytes: int | None = None,
+    allowed: frozenset[str] = frozenset(),
 ) -> Desired | tuple[FieldFault, ...]:
     """What the resource asks for, or its faults, sorted by field and never empty.
 
     `record` is the quorum's recorded identity, None where there is none yet; `claimed_bytes` the largest size that one
     of its volume claims asks for, None where there are no claims: what must not change is held against them.
+    `allowed` are the exceptions from the policy for pods that the operator is installed with.
     """
     spec = _parsed(resource)
     if not isinstance(spec, KafkaQuorumSpec):
@@ -48,7 +53,7 @@ def validate(
     name = str(_part(resource, "metadata").get("name", ""))
     faults = {
         *checks.name_faults(name),
-        *checks.spec_faults(spec),
+        *checks.spec_faults(spec, allowed),
         *_changed_faults(spec, _part(resource, "status"), record, claimed_bytes),
     }
     return tuple(sorted(faults)) if faults else _desired(_part(resource, "metadata"), spec)

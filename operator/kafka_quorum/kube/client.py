@@ -26,6 +26,7 @@ from kafka_quorum.errors import (
 )
 from kafka_quorum.kube.protocol import PODS, Json, ResourceType
 from kafka_quorum.model.names import FIELD_MANAGER
+from kafka_quorum.text import MESSAGE_MAX_CHARS, clean
 
 _REQUEST_TIMEOUT_S: Final = 15.0
 _APPLY: Final = "application/apply-patch+yaml"
@@ -74,9 +75,9 @@ class KubeClient:
             item.setdefault("kind", resource.kind)
         return items
 
-    async def create(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Create; `KubeAlreadyExists` if the name is taken."""
-        query = {"fieldManager": FIELD_MANAGER}
+    async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
+        """Create, or ask what a creation would be answered; `KubeAlreadyExists` if the name is taken."""
+        query = {"fieldManager": FIELD_MANAGER} | ({"dryRun": "All"} if dry_run else {})
         return await self._request("POST", _path(resource, namespace), body=body, query=query)
 
     async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
@@ -191,6 +192,12 @@ class _Said:
 
 
 def _error(what: str, status: int, said: _Said) -> KubeError:
+    error = _error_of(what, status, said)
+    error.said = clean(said.message, max_chars=MESSAGE_MAX_CHARS)
+    return error
+
+
+def _error_of(what: str, status: int, said: _Said) -> KubeError:
     words = f"{what}: {said.message or f'HTTP status {status}'}"
     if status == _NOT_FOUND:
         return KubeNotFound(words)

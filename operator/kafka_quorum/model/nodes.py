@@ -79,6 +79,12 @@ def revision_of(observed: Observed, record: IdentityRecord, node: NodeIdentity) 
     return observed.revision(node.revision) or observed.revision(record.applied_revision)
 
 
+def is_outdated(observed: Observed, record: IdentityRecord, node: NodeIdentity, made_from: str) -> bool:
+    """Whether a pod was made from another revision than the one that this node's pod is made from now."""
+    revision = revision_of(observed, record, node)
+    return revision is not None and made_from != revision.name
+
+
 def node_of(observed: Observed, node: NodeIdentity) -> str:
     """The Kubernetes node of a controller: its pod's, or the only one that can reach its volume; else empty.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from kafka_quorum.model.admission import Admission, Admissions, PodQuestion
 from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
@@ -318,6 +319,8 @@ class Observed:
     """Objects with our labels that are not ours: named, and left alone."""
     checks: tuple[tuple[FeatureStep, Knowable[StepCheck]], ...] = ()
     """What the leader said, in this look, of the steps that could be next."""
+    admissions: Admissions = ()
+    """What the API server answered about pods that are to be created."""
     taken_at_s: float = 0.0
     """When the last controller answered, where no leader was found: monotonic seconds of the operator's clock."""
 
@@ -325,6 +328,10 @@ class Observed:
     def looked_at_s(self) -> float:
         """The time of the look that this is: when the leader answered, or when none was found."""
         return self.taken_at_s if isinstance(self.quorum, Unknown) else self.quorum.value.taken_at_s
+
+    def admission(self, question: PodQuestion) -> Knowable[Admission] | None:
+        """What is known of this pod; None if nothing was asked, and nothing was refused."""
+        return dict(self.admissions).get(question)
 
     def kube_node(self, name: str) -> Knowable[KubeNode]:
         """What is known of this Kubernetes node."""

@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Final
 
 from kafka_quorum.model.actions import Action
+from kafka_quorum.model.admission import PodQuestion
 from kafka_quorum.model.ids import NodeID
 
 EARLIER_RESOURCE: Final = "EarlierResourceEnds"
@@ -57,13 +58,18 @@ class FeaturePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The result of planning: pure data. `requeue_s` is when to look again if nothing happens before."""
+    """The result of planning: pure data. `requeue_s` is when to look again if nothing happens before.
+
+    `questions` are pods that the API server has to accept before the plan can go further: with its answers in
+    `Observed.admissions`, the plan is made again.
+    """
 
     actions: tuple[Action, ...]
     waits: tuple[Wait, ...]
     verdicts: tuple[Verdict, ...]
     requeue_s: float
     features: tuple[FeaturePlan, ...] = ()
+    questions: tuple[PodQuestion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,3 +82,5 @@ class Outcome:
     message: str
     held: bool = False
     """It was not done now, and nothing is wrong: a disruption budget, or an old look, stood against it."""
+    refused: str = ""
+    """Why the API server, or the operator itself, refused the pod that was to be created; empty if neither did."""

@@ -26,9 +26,10 @@ from kafka_quorum.model.identity import (
 )
 from kafka_quorum.model.ids import DirectoryID, NodeID
 from kafka_quorum.model.names import RETIRED, claim_name, config_name, format_config_name
-from kafka_quorum.model.nodes import initial_nodes, is_down
-from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, Revision, Running, Terminated, Waiting
+from kafka_quorum.model.nodes import initial_nodes, is_down, is_outdated, revision_of
+from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, Running, Terminated, Waiting
 from kafka_quorum.model.plan import Severity, Verdict, Wait
+from kafka_quorum.plan.admission import before_create
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.podstate import waiting_pod
 from kafka_quorum.plan.safety import (
@@ -138,7 +139,6 @@ def formatting(
     desired: Desired,
     observed: Observed,
     record: IdentityRecord,
-    revision: Revision | None,
     *,
     now_s: float,
     create: bool,
@@ -160,12 +160,12 @@ def formatting(
     tended = (
         given_up_formatter(observed, record, pod)
         or _tend_formatter(
-            observed, node, pod, now_s, outdated=not create or (revision is not None and pod.revision != revision.name)
+            observed, node, pod, now_s, outdated=not create or is_outdated(observed, record, node, pod.revision)
         )
         for node in record.nodes
         for pod in observed.pods_of(node.node_id, PodRole.FORMATTER)
     )
-    created = (_format(desired, observed, record, node, revision) for node in record.nodes if create)
+    created = (_format(desired, observed, record, node) for node in record.nodes if create)
     return merged((barrier, *tended, *created))
 
 
@@ -194,13 +194,8 @@ def _barrier(desired: Desired, observed: Observed, record: IdentityRecord) -> Pa
     return Part(exclusive=write, verdicts=(verdict,))
 
 
-def _format(
-    desired: Desired,
-    observed: Observed,
-    record: IdentityRecord,
-    node: NodeIdentity,
-    revision: Revision | None,
-) -> Part:
+def _format(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
+    revision = revision_of(observed, record, node)
     if node.formatted or revision is None or observed.pods_of(node.node_id, PodRole.FORMATTER):
         return Part()
     initial = node.mode is not FormatMode.NO_INITIAL_CONTROLLERS
@@ -212,6 +207,8 @@ def _format(
         message = f"the identity of controller {node.node_id} is being written to status and claim"
         return Part(verdicts=(verdict,), waits=(_progress(node, "Formatting", message),))
     naming = format_config_name if initial else config_name
+    if (refused := before_create(observed, node, revision.name, formatter=True)) is not None:
+        return replace(refused, verdicts=(verdict,))
     siblings = {c.selected_node for c in observed.claims if c.node_id != node.node_id and c.selected_node}
     action = CreateFormatter(
         node_id=node.node_id,

@@ -26,6 +26,7 @@ from kafka_quorum.model.nodes import is_foreign, revision_of, stale_voters
 from kafka_quorum.model.observed import Observed, Operation, PodRole, QuorumView
 from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.model.quorum import AddVoter, Endpoint, RemoveVoter
+from kafka_quorum.plan.admission import before_stop
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.safety import (
     may_add_voter,
@@ -226,10 +227,17 @@ def _hand_over(scene: _Scene, change: _Change) -> Part:
     verdict = may_hand_over(scene.desired, scene.observed, scene.view, change.target)
     if not verdict.allowed:
         wait = _change_wait(change, verdict.reason)
-        held = wait if scene.desired.allow_interruption else replace(wait, severity=Severity.HELD)
-        return Part(waits=(held,), verdicts=(verdict,))
+        shown = wait if scene.desired.allow_interruption else replace(wait, severity=Severity.HELD)
+        return Part(waits=(shown,), verdicts=(verdict,))
     pods = scene.observed.pods_of(change.target.node_id, PodRole.KAFKA)
     pod = next(pod for pod in pods if pod.running and not pod.deleting)
+    node = scene.record.node(change.target.node_id)
+    revision = revision_of(scene.observed, scene.record, node) if node else None
+    if node is not None and revision is not None:
+        reason = _reason(change.type)
+        held = before_stop(scene.observed, node, revision.name, reason=reason, held="RestartHeld")
+        if held is not None:
+            return replace(held, verdicts=(verdict,))
     message = f"pod {pod.name} restarts, so that it can be removed: {verdict.reason}"
     return Part(exclusive=DeletePod(pod=pod, reason="LeaderHandsOver", message=message), verdicts=(verdict,))
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kafka_quorum.model.actions import Action
+from kafka_quorum.model.admission import PodQuestion
 from kafka_quorum.model.plan import Verdict, Wait
 
 
@@ -15,6 +16,7 @@ class Part:
     actions: tuple[Action, ...] = ()
     waits: tuple[Wait, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
+    questions: tuple[PodQuestion, ...] = ()
 
 
 def merged(parts: Iterable[Part]) -> Part:
@@ -25,4 +27,5 @@ def merged(parts: Iterable[Part]) -> Part:
         actions=tuple(action for part in listed for action in part.actions),
         waits=tuple(wait for part in listed for wait in part.waits),
         verdicts=tuple(verdict for part in listed for verdict in part.verdicts),
+        questions=tuple(dict.fromkeys(question for part in listed for question in part.questions)),
     )

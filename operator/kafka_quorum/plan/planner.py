@@ -19,13 +19,25 @@ from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import IdentityRecord, with_nodes
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.nodes import wanted_node_ids
+from kafka_quorum.model.nodes import target_revision, wanted_node_ids
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan, Severity, Wait
-from kafka_quorum.plan import disks, ghosts, leaving, levels, lost_disks, membership, revisions, rolls, support
+from kafka_quorum.plan import (
+    admission,
+    disks,
+    ghosts,
+    leaving,
+    levels,
+    lost_disks,
+    membership,
+    revisions,
+    rolls,
+    support,
+)
 from kafka_quorum.plan.identity import assess
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.pods import marks, pods
+from kafka_quorum.plan.unbound import unbound
 
 _SOON_S = 0.4
 """When something is under way: two no-op records come every second, so each look sees the log move."""
@@ -51,15 +63,17 @@ def _of_record(
     desired: Desired, observed: Observed, record: IdentityRecord, *, now_s: float, repair_only: bool
 ) -> Part:
     wanted = record.node_ids if repair_only or record.static else wanted_node_ids(desired, record)
+    target = target_revision(desired, observed, record)
     changes = (
-        Part() if repair_only else merged((_nodes(record, wanted), revisions.revisions(desired, observed, record)))
+        admission.moved(observed, record, target)
+        if repair_only
+        else merged((_nodes(record, wanted), revisions.revisions(desired, observed, record)))
     )
     held = () if repair_only else (*revisions.unsupported(desired, observed, record), *_static(desired, record))
-    revision = observed.revision(record.applied_revision)
     reformat = not repair_only and revisions.format_pending(desired, observed, record)
     upkeep = merged(
         (
-            Part(waits=held),
+            Part(waits=(*held, *unbound(desired, observed, record))),
             changes,
             membership.first_leader(observed, record),
             levels.seen(observed, record),
@@ -68,7 +82,7 @@ def _of_record(
             leaving.removed(observed, record, wanted),
             disks.claims(desired, observed, record, wanted),
             support.support(desired, observed, record),
-            disks.formatting(desired, observed, record, revision, now_s=now_s, create=not reformat),
+            disks.formatting(desired, observed, record, now_s=now_s, create=not reformat),
             pods(desired, observed, record, wanted),
             leaving.released(desired, observed, record, delete=not repair_only),
             marks(observed, record),
@@ -110,8 +124,8 @@ def _releases(desired: Desired, observed: Observed, record: IdentityRecord, vote
 
 
 def _one_by_one(parts: tuple[Part, ...]) -> Part:
-    """The first of these that has something to do, with what all of them say."""
-    acting = next((part for part in parts if part.exclusive is not None or part.actions), None)
+    """The first of these that has something to do or to ask, with what all of them say."""
+    acting = next((part for part in parts if part.exclusive is not None or part.actions or part.questions), None)
     return merged(part if part is acting else _silent(part) for part in parts)
 
 
@@ -163,6 +177,7 @@ def _finished(part: Part, observed: Observed, soaks_s: float = 0.0) -> Plan:
         waits=part.waits,
         verdicts=part.verdicts,
         requeue_s=_requeue_s(part.waits, soaks_s, unproven=_unproven(observed)),
+        questions=part.questions,
     )
 
 

@@ -1,5 +1,7 @@
 """The pods that run Kafka: made on the right disk, replaced where Kafka does not run, marked as the voters they are."""
 
+from dataclasses import replace
+
 from kafka_quorum.model.actions import CreatePod, DeletePod, MarkPod
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, NodeIdentity
@@ -18,6 +20,7 @@ from kafka_quorum.model.observed import (
     Waiting,
 )
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.plan.admission import before_create
 from kafka_quorum.plan.disk_safety import found_empty
 from kafka_quorum.plan.disks import is_mirrored, leftover_formatter, unreadable
 from kafka_quorum.plan.part import Part, merged
@@ -88,7 +91,9 @@ def _node(
         wait = Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=node.node_id)
         return Part(verdicts=(verdict,), waits=(wait,))
     config = config_name(desired.name, revision.inputs_hash, record.node_ids)
-    return Part(actions=(CreatePod(node_id=node.node_id, revision=revision, config_name=config),), verdicts=(verdict,))
+    create = CreatePod(node_id=node.node_id, revision=revision, config_name=config)
+    part = before_create(observed, node, revision.name) or Part(actions=(create,))
+    return replace(part, verdicts=(verdict,))
 
 
 def _needed(observed: Observed, node: NodeIdentity, wanted: tuple[NodeID, ...]) -> bool:

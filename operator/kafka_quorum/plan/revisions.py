@@ -12,6 +12,7 @@ from kafka_quorum.model.names import inputs_hash
 from kafka_quorum.model.nodes import older_than, revision_of, target_revision, target_runtime
 from kafka_quorum.model.observed import DiskFound, Observed, Pod, PodRole, Waiting
 from kafka_quorum.model.plan import Severity, Verdict, Wait
+from kafka_quorum.plan import admission
 from kafka_quorum.plan.identity import format_of
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.podstate import is_stuck
@@ -134,8 +135,11 @@ def _outdate(desired: Desired, observed: Observed, record: IdentityRecord, name:
 
 
 def _correct_pods(desired: Desired, observed: Observed, record: IdentityRecord, name: str) -> Part:
-    """Behind the barrier: the revision is made, pods that cannot start get it, and the fleet follows when all have."""
-    if not older_than(observed, record, name):
+    """Behind the barrier: the revision is made, pods that cannot start get it, and the fleet follows when all have.
+
+    The fleet follows only once a pod made from it has run: what the API server refuses never becomes the applied one.
+    """
+    if not older_than(observed, record, name) and _has_run(observed, name):
         cleared = replace(
             record, applied_revision=name, nodes=tuple(replace(node, revision=None) for node in record.nodes)
         )
@@ -151,15 +155,20 @@ def _correct_pods(desired: Desired, observed: Observed, record: IdentityRecord, 
         node.node_id
         for node in record.nodes
         if (node.revision or record.applied_revision) != name
-        and (_cannot_start(observed, record, node) or any(is_stuck(pod) for pod in _pods(observed, node)))
+        and (_cannot_start(observed, record, node) or any(is_stuck(pod) for pod in _made(observed, node)))
     ]
     if not stuck:
-        return Part(verdicts=(verdict,))
+        return replace(admission.moved(observed, record, name), verdicts=(verdict,))
     message = f"controllers {', '.join(map(str, stuck))} cannot start, and are made from revision {name}"
     corrected = with_revision(record, name, stuck)
     return Part(
         exclusive=WriteRecord(record=corrected, change=RecordChange.REVISION, message=message), verdicts=(verdict,)
     )
+
+
+def _has_run(observed: Observed, name: str) -> bool:
+    """Whether a pod made from this revision runs: until one has, controllers may have to go back to the applied one."""
+    return any(pod.role is PodRole.KAFKA and pod.running and pod.revision == name for pod in observed.pods)
 
 
 def _cannot_start(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> bool:
@@ -168,6 +177,11 @@ def _cannot_start(observed: Observed, record: IdentityRecord, node: NodeIdentity
     static = revision is not None and bool(revision.runtime.static_voters)
     new = node.formatted and node.mode is FormatMode.NO_INITIAL_CONTROLLERS
     return static and new and not record.static and not _pods(observed, node)
+
+
+def _made(observed: Observed, node: NodeIdentity) -> tuple[Pod, ...]:
+    """The pods that are made for this node as it is: the formatter of its disk, or Kafka's."""
+    return observed.pods_of(node.node_id, PodRole.KAFKA if node.formatted else PodRole.FORMATTER)
 
 
 def _pods(observed: Observed, node: NodeIdentity) -> tuple[Pod, ...]:

@@ -7,6 +7,7 @@ stopped, and its successor is made from the record.
 """
 
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 from kafka_quorum.api.features import level_text, supported_by
 from kafka_quorum.api.release import parse_release
@@ -19,6 +20,7 @@ from kafka_quorum.model.nodes import older_than, target_revision
 from kafka_quorum.model.observed import Observed, Pod, PodRole
 from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.model.quorum import FeatureRange, NodeVersions
+from kafka_quorum.plan import admission
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.podstate import is_stuck
 from kafka_quorum.plan.rolling_safety import may_restart, may_run_image
@@ -49,7 +51,7 @@ def roll(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
                 refused.append((node, refusal))
             case None:
                 continue
-    return Part(waits=(_waits(turns, refused),), verdicts=tuple(verdict for _, verdict in refused))
+    return Part(waits=_waits(observed, record, turns, refused), verdicts=tuple(verdict for _, verdict in refused))
 
 
 def _one(
@@ -102,7 +104,10 @@ def _lags(observed: Observed, node: NodeIdentity) -> bool:
 def _go(
     observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod, target: str, verdict: Verdict, which: str
 ) -> Part:
-    """The record first; the pod when the record says what is made in its place."""
+    """The record first; the pod when the record says what is made in its place. The API server accepts it before."""
+    held = admission.before_stop(observed, node, target, reason=ROLLING, held=ROLL_HELD)
+    if held is not None:
+        return replace(held, verdicts=(verdict,))
     if _made_from(record, node) != target:
         return _move(record, node, target, f"{which}: {verdict.reason}", (verdict,))
     voters = observed.quorum.value.voters if isinstance(observed.quorum, Known) else frozenset()
@@ -157,13 +162,20 @@ def _unheard(observed: Observed, record: IdentityRecord, target: str) -> Wait | 
     return None
 
 
-def _waits(turns: tuple[NodeIdentity, ...], refused: list[tuple[NodeIdentity, Verdict]]) -> Wait:
+def _waits(
+    observed: Observed,
+    record: IdentityRecord,
+    turns: tuple[NodeIdentity, ...],
+    refused: list[tuple[NodeIdentity, Verdict]],
+) -> tuple[Wait, ...]:
     if refused:
         node, verdict = refused[0]
-        return _wait(Severity.PROGRESS, ROLLING, verdict.reason, node.node_id)
+        return (_wait(Severity.PROGRESS, ROLLING, verdict.reason, node.node_id),)
     starting = turns[0]  # none of them runs
+    if admission.is_refused(observed, record, starting):
+        return ()  # `pods` says why it has no pod
     text = f"waits until controller {starting.node_id} runs"
-    return _wait(Severity.PROGRESS, ROLLING, text, starting.node_id)
+    return (_wait(Severity.PROGRESS, ROLLING, text, starting.node_id),)
 
 
 def _wait(severity: Severity, reason: str, message: str, node_id: NodeID) -> Wait:

@@ -72,7 +72,7 @@ def kafka(
         "name": names.VERIFY_CONTAINER,
         "command": ["sh", "-c", scripts.VERIFY],
         "env": [entry for entry in base["env"] if entry["name"].startswith("KQ_")],
-        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
+        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}},
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
     container = base | {
@@ -196,7 +196,7 @@ def _spec(desired: Desired, node: NodeIdentity, revision: Revision, config: str)
         "volumes": [
             {"name": "data", "persistentVolumeClaim": {"claimName": names.claim_name(desired.name, node)}},
             {"name": "config", "configMap": {"name": config}},
-            {"name": "tmp", "emptyDir": {}},
+            {"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}},
         ],
     }
     security: Json = {
@@ -236,9 +236,15 @@ def _avoid(spec: Json, avoid_nodes: tuple[str, ...]) -> None:
 
 
 def _resources(revision: Revision) -> Json:
-    """A controller needs little; what it needs it must have: the heap and a quarter of a gigabyte beside it."""
-    memory = _bytes(revision.runtime.heap) // _MEBIBYTE + 256
-    return {"requests": {"cpu": "100m", "memory": f"{memory}Mi"}}
+    """A controller needs little; what it needs it must have: the heap and a quarter of a gigabyte beside it.
+
+    Java's direct buffers may take as much as the heap: the limit has room for them.
+    """
+    heap = _bytes(revision.runtime.heap) // _MEBIBYTE
+    return {
+        "requests": {"cpu": "100m", "memory": f"{heap + 256}Mi"},
+        "limits": {"memory": f"{2 * heap + 512}Mi"},
+    }
 
 
 def _java_size(quantity: str) -> str:

@@ -1,0 +1,152 @@
+"""Ask the API server whether it would accept a pod, and remember what it refused.
+
+An answer that allows something is used in the pass that got it and forgotten. A refusal is remembered, so that it is
+shown, and asked about again after a pause that doubles. What is remembered may be lost: then a creation is tried again.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from kafka_quorum.act.building import Context, node_of, pod_of
+from kafka_quorum.errors import KubeAlreadyExists, KubeConflict, KubeError, KubeRefused
+from kafka_quorum.kube.protocol import PODS, Json, KubeApi
+from kafka_quorum.model import admission, names
+from kafka_quorum.model.actions import CreateFormatter, CreatePod
+from kafka_quorum.model.admission import Admission, Admissions, PodQuestion
+from kafka_quorum.model.identity import FormatMode
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.observed import Observed, PodRole, Revision
+from kafka_quorum.model.plan import Outcome
+from kafka_quorum.resources.quota import fits_instead
+from kafka_quorum.settings import Clock, Settings
+
+_FIRST_PAUSE_S: Final = 2.0
+_LAST_PAUSE_S: Final = 30.0
+_DISTRUST_S: Final = 300.0
+"""For how long no running controller is stopped for a revision of which a pod was refused when it was created."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Refusal:
+    """`times` in a row, last at `at_s`; a creation was refused at `created_at_s`, if one was (monotonic seconds)."""
+
+    words: str
+    at_s: float
+    times: int
+    created_at_s: float | None = None
+
+
+class PodAdmission:
+    """The questions of every quorum, and the refusals that are remembered of them."""
+
+    def __init__(self, kube: KubeApi, clock: Clock, settings: Settings) -> None:
+        """Keep the edges."""
+        self._kube = kube
+        self._clock = clock
+        self._settings = settings
+        self._refusals: dict[tuple[str, str], dict[PodQuestion, _Refusal]] = {}
+
+    def forget(self, namespace: str, name: str) -> None:
+        """The resource is gone."""
+        self._refusals.pop((namespace, name), None)
+
+    def remembered(self, namespace: str, name: str) -> Admissions:
+        """The refusals of this quorum's pods."""
+        now_s = self._clock.monotonic()
+        return tuple(
+            (question, Known(value=_as_admission(refusal, now_s)))
+            for question, refusal in self._refusals.get((namespace, name), {}).items()
+        )
+
+    async def ask(self, questions: tuple[PodQuestion, ...], observed: Observed, context: Context) -> Admissions:
+        """What was known, and the answers to these questions, got now."""
+        desired = context.desired
+        answers = await asyncio.gather(*(self._ask(question, observed, context) for question in questions))
+        refusals = self._refusals.setdefault((desired.namespace, desired.name), {})
+        for question, answer in zip(questions, answers, strict=True):
+            if isinstance(answer, Known) and not answer.value.allowed:
+                before = refusals.get(question)
+                created_at_s = before.created_at_s if before else None
+                refusals[question] = self._refusal(before, answer.value.words, created_at_s)
+        known = self.remembered(desired.namespace, desired.name)
+        return admission.merged(known, zip(questions, answers, strict=True))
+
+    def learn(self, outcomes: tuple[Outcome, ...], context: Context) -> None:
+        """Remember the pods that were refused when they were created, and forget the refusals of those that were not.
+
+        Refusals of revisions and controllers that are no longer there are forgotten too.
+        """
+        desired, record = context.desired, context.record
+        refusals = self._refusals.setdefault((desired.namespace, desired.name), {})
+        for outcome in outcomes:
+            if not isinstance(outcome.action, CreatePod | CreateFormatter):
+                continue
+            question = PodQuestion(
+                node_id=outcome.action.node_id,
+                revision=outcome.action.revision.name,
+                formatter=isinstance(outcome.action, CreateFormatter),
+            )
+            if outcome.done:
+                refusals.pop(question, None)
+            elif outcome.refused:
+                now_s = self._clock.monotonic()
+                refusals[question] = self._refusal(refusals.get(question), outcome.refused, now_s)
+        present = record.node_ids if record else ()
+        for question in [each for each in refusals if each.node_id not in present]:
+            del refusals[question]
+
+    def _refusal(self, before: _Refusal | None, words: str, created_at_s: float | None) -> _Refusal:
+        times = before.times + 1 if before else 0
+        return _Refusal(words=words, at_s=self._clock.monotonic(), times=times, created_at_s=created_at_s)
+
+    async def _ask(self, question: PodQuestion, observed: Observed, context: Context) -> Knowable[Admission]:
+        revision = observed.revision(question.revision)
+        if revision is None:
+            return Unknown(reason=f"ControllerRevision {question.revision} is missing")
+        try:
+            body = self._body(question, revision, context)
+            await self._kube.create(PODS, context.desired.namespace, body, dry_run=True)
+        except (KubeAlreadyExists, KubeConflict):
+            pass  # everything but the name was accepted, and the pod of that name is the one that is to go
+        except KubeRefused as error:
+            words = error.said or str(error)
+            if self._has_room(words, question, revision, observed, context):
+                return Known(value=Admission(allowed=True))
+            return Known(value=Admission(allowed=False, words=words))
+        except KubeError as error:
+            return Unknown(reason=str(error))
+        return Known(value=Admission(allowed=True))
+
+    def _body(self, question: PodQuestion, revision: Revision, context: Context) -> Json:
+        record, node = node_of(context, question.node_id)
+        initial = question.formatter and node.mode is not FormatMode.NO_INITIAL_CONTROLLERS
+        naming = names.format_config_name if initial else names.config_name
+        config = naming(context.desired.name, revision.inputs_hash, record.node_ids)
+        kind = CreateFormatter if question.formatter else CreatePod
+        more = {"avoid_nodes": ()} if question.formatter else {}
+        action = kind(node_id=node.node_id, revision=revision, config_name=config, **more)
+        return pod_of(action, context, self._settings.image_pull_policy)
+
+    def _has_room(
+        self, words: str, question: PodQuestion, revision: Revision, observed: Observed, context: Context
+    ) -> bool:
+        """Whether a quota refuses the new pod only beside the old one, which is gone before the new one is created."""
+        _, node = node_of(context, question.node_id)
+        old = next(iter(observed.pods_of(node.node_id, PodRole.KAFKA)), None)
+        present = observed.revision(old.revision) if old else None
+        if question.formatter or present is None:
+            return False
+        before = self._body(question, present, context)
+        return fits_instead(words, before, self._body(question, revision, context))
+
+
+def _as_admission(refusal: _Refusal, now_s: float) -> Admission:
+    pause_s = min(_FIRST_PAUSE_S * 2**refusal.times, _LAST_PAUSE_S)
+    created_at_s = refusal.created_at_s
+    return Admission(
+        allowed=False,
+        words=refusal.words,
+        current=now_s - refusal.at_s < pause_s,
+        created=created_at_s is not None and now_s - created_at_s < _DISTRUST_S,
+    )

@@ -1,0 +1,69 @@
+"""The pods of a plan, built: what the executor creates, and what a dry run asks about, is one and the same.
+
+A spec that was stored before a check existed can break a builder. That is a refusal, not a fault of the pass.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kafka_quorum.errors import KubeRefused
+from kafka_quorum.kube.protocol import Json
+from kafka_quorum.model.actions import CreateFormatter, CreatePod
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.resources import pods
+
+
+class Unbuildable(KubeRefused):
+    """No object can be built from this spec: nothing was sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What every action of one pass refers to. `resource` is the KafkaQuorum as it was read."""
+
+    desired: Desired
+    record: IdentityRecord | None
+    resource: Json
+
+
+def pod_of(action: CreatePod | CreateFormatter, context: Context, pull_policy: str) -> Json:
+    """The pod that this action creates. Raises `Unbuildable`."""
+    record, node = node_of(context, action.node_id)
+    match action:
+        case CreatePod(revision=revision, config_name=config):
+            return built(
+                lambda: pods.kafka(context.desired, record, node, revision, config=config, pull_policy=pull_policy)
+            )
+        case CreateFormatter(revision=revision, config_name=config, avoid_nodes=avoid):
+            return built(
+                lambda: pods.formatter(
+                    context.desired, record, node, revision, config=config, avoid_nodes=avoid, pull_policy=pull_policy
+                )
+            )
+
+
+def record_of(context: Context) -> IdentityRecord:
+    """The record that an action of an existing quorum refers to."""
+    if context.record is None:
+        raise ValueError("the planner asked for an object of a quorum without a record")
+    return context.record
+
+
+def node_of(context: Context, node_id: NodeID) -> tuple[IdentityRecord, NodeIdentity]:
+    """The record, and the node that an action refers to."""
+    record = record_of(context)
+    node = record.node(node_id)
+    if node is None:
+        raise ValueError(f"the planner asked for controller {node_id}, which the record does not know")
+    return record, node
+
+
+def built(build: Callable[[], Json]) -> Json:
+    """What `build` returns. Raises `Unbuildable` where it cannot."""
+    try:
+        return build()
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        raise Unbuildable(f"the operator cannot build this object from the spec ({said})") from error

@@ -1,0 +1,194 @@
+"""The types of the pod fields that `controllers.template.spec` admits, as Kubernetes has them.
+
+A value of another type would be refused by the API server only when a pod is created, in the words of its JSON decoder,
+or it would break the builder of the pod. Fields that are not named here pass: a dry run of the pod judges them.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from kafka_quorum.model.desired import FieldFault
+
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_MAX_NAME_CHARACTERS: Final = 253
+
+
+def is_object_name(text: str) -> bool:
+    """Whether an object of Kubernetes can have this name."""
+    return len(text) <= _MAX_NAME_CHARACTERS and _NAME.fullmatch(text) is not None
+
+
+def _object_name(text: str) -> str:
+    if not is_object_name(text):
+        raise PydanticCustomError("name", "write a name of lower-case letters, digits, '-' and '.'")
+    return text
+
+
+Name: TypeAlias = Annotated[str, AfterValidator(_object_name)]
+Open: TypeAlias = dict[str, Any]
+Texts: TypeAlias = dict[str, str]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+
+
+class _Expression(_Part):
+    key: str
+    operator: str
+    values: list[str] | None = None
+
+
+class _Selector(_Part):
+    matchLabels: Texts | None = None  # noqa: N815 - Kubernetes' own name
+    matchExpressions: list[_Expression] | None = None  # noqa: N815 - as above
+
+
+class _NodeTerm(_Part):
+    matchExpressions: list[_Expression] | None = None  # noqa: N815 - as above
+    matchFields: list[_Expression] | None = None  # noqa: N815 - as above
+
+
+class _NodeTerms(_Part):
+    nodeSelectorTerms: list[_NodeTerm]  # noqa: N815 - as above
+
+
+class _PreferredNode(_Part):
+    weight: int
+    preference: _NodeTerm
+
+
+class _NodeAffinity(_Part):
+    requiredDuringSchedulingIgnoredDuringExecution: _NodeTerms | None = None  # noqa: N815 - as above
+    preferredDuringSchedulingIgnoredDuringExecution: list[_PreferredNode] | None = None  # noqa: N815 - as above
+
+
+class _PodTerm(_Part):
+    topologyKey: str  # noqa: N815 - as above
+    labelSelector: _Selector | None = None  # noqa: N815 - as above
+    namespaces: list[str] | None = None
+
+
+class _PreferredPod(_Part):
+    weight: int
+    podAffinityTerm: _PodTerm  # noqa: N815 - as above
+
+
+class _PodAffinity(_Part):
+    requiredDuringSchedulingIgnoredDuringExecution: list[_PodTerm] | None = None  # noqa: N815 - as above
+    preferredDuringSchedulingIgnoredDuringExecution: list[_PreferredPod] | None = None  # noqa: N815 - as above
+
+
+class _Affinity(_Part):
+    nodeAffinity: _NodeAffinity | None = None  # noqa: N815 - as above
+    podAffinity: _PodAffinity | None = None  # noqa: N815 - as above
+    podAntiAffinity: _PodAffinity | None = None  # noqa: N815 - as above
+
+
+class _DnsOption(_Part):
+    name: str
+    value: str | None = None
+
+
+class _Dns(_Part):
+    nameservers: list[str] | None = None
+    searches: list[str] | None = None
+    options: list[_DnsOption] | None = None
+
+
+class _HostAlias(_Part):
+    ip: str
+    hostnames: list[str] | None = None
+
+
+class _Reference(_Part):
+    name: Name
+
+
+class _Seccomp(_Part):
+    type: str
+    localhostProfile: str | None = None  # noqa: N815 - as above
+
+
+class _Sysctl(_Part):
+    name: str
+    value: str
+
+
+class _Security(_Part):
+    runAsUser: int | None = None  # noqa: N815 - as above
+    runAsGroup: int | None = None  # noqa: N815 - as above
+    runAsNonRoot: bool | None = None  # noqa: N815 - as above
+    fsGroup: int | None = None  # noqa: N815 - as above
+    fsGroupChangePolicy: Literal["OnRootMismatch", "Always"] | None = None  # noqa: N815 - as above
+    supplementalGroups: list[int] | None = None  # noqa: N815 - as above
+    seccompProfile: _Seccomp | None = None  # noqa: N815 - as above
+    seLinuxOptions: Texts | None = None  # noqa: N815 - as above
+    appArmorProfile: Open | None = None  # noqa: N815 - as above
+    windowsOptions: Open | None = None  # noqa: N815 - as above
+    sysctls: list[_Sysctl] | None = None
+
+
+class _Toleration(_Part):
+    key: str | None = None
+    operator: Literal["Exists", "Equal", "Lt", "Gt"] | None = None
+    value: str | None = None
+    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
+    tolerationSeconds: int | None = None  # noqa: N815 - as above
+
+
+class _Spread(_Part):
+    maxSkew: int  # noqa: N815 - as above
+    topologyKey: str  # noqa: N815 - as above
+    whenUnsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"]  # noqa: N815 - as above
+    labelSelector: _Selector | None = None  # noqa: N815 - as above
+    minDomains: int | None = None  # noqa: N815 - as above
+    matchLabelKeys: list[str] | None = None  # noqa: N815 - as above
+
+
+class PodFields(_Part):
+    """The admitted fields of a pod's spec; `containers` and the grace period have checks of their own."""
+
+    affinity: _Affinity | None = None
+    dnsConfig: _Dns | None = None  # noqa: N815 - as above
+    hostAliases: list[_HostAlias] | None = None  # noqa: N815 - as above
+    imagePullSecrets: list[_Reference] | None = None  # noqa: N815 - as above
+    nodeSelector: Texts | None = None  # noqa: N815 - as above
+    priorityClassName: Name | None = None  # noqa: N815 - as above
+    runtimeClassName: Name | None = None  # noqa: N815 - as above
+    schedulerName: Name | None = None  # noqa: N815 - as above
+    securityContext: _Security | None = None  # noqa: N815 - as above
+    serviceAccountName: Name | None = None  # noqa: N815 - as above
+    tolerations: list[_Toleration] | None = None
+    topologySpreadConstraints: list[_Spread] | None = None  # noqa: N815 - as above
+
+
+_KINDS: Final = {
+    "string_type": 'it must be a text: put it in quotes, as in "1"',
+    "int_type": "it must be a whole number, without quotes",
+    "bool_type": "it must be true or false, without quotes",
+    "list_type": "it must be a list",
+    "dict_type": "it must be an object with fields",
+    "model_type": "it must be an object with fields",
+}
+
+
+def type_faults(field: str, spec: Mapping[str, Any]) -> Iterator[FieldFault]:
+    """Every value in the template's pod spec that has another type, or another form, than Kubernetes gives it."""
+    try:
+        PodFields.model_validate(dict(spec))
+    except ValidationError as error:
+        yield from (_fault(field, detail) for detail in error.errors(include_url=False))
+
+
+def _fault(field: str, detail: ErrorDetails) -> FieldFault:
+    place = field + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in detail["loc"])
+    if detail["type"] == "missing":
+        return FieldFault(field=place, message="this field is required: set it")
+    if detail["type"] == "literal_error":
+        return FieldFault(field=place, message=f"it must be one of {detail['ctx']['expected']}")
+    return FieldFault(field=place, message=_KINDS.get(detail["type"], detail["msg"]))

@@ -1,0 +1,145 @@
+"""What follows from the API server's answers about pods: what may be stopped, and from which revision a pod is created.
+
+A running controller is stopped for another revision only after its new pod was accepted. A controller without a pod,
+whose pod is refused, moves to the newest revision that is accepted: the spec's first, else the applied one.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from kafka_quorum.model.actions import RecordChange, WriteRecord
+from kafka_quorum.model.admission import Admission, PodQuestion
+from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity, with_revision
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.observed import Observed, PodRole
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.plan.part import Part, merged
+from kafka_quorum.plan.rolling_safety import may_run_image
+
+POD_REFUSED: Final = "PodRefused"
+
+
+def before_stop(observed: Observed, node: NodeIdentity, revision: str, *, reason: str, held: str) -> Part | None:
+    """What keeps a running controller from being stopped to run from `revision`; None if its new pod is accepted.
+
+    `reason` is that of the wait for an answer, `held` that of the wait after a refusal. A revision of which a pod was
+    refused after a dry run had been accepted is not trusted for some minutes: the controllers would stop in turns.
+    """
+    question = PodQuestion(node_id=node.node_id, revision=revision)
+    first = f"Did not restart controller {node.node_id}"
+    if (failed := _refused_lately(observed, revision)) is not None:
+        text = f"{first}: a pod from revision {revision} was refused a short time ago ({failed.words}). {_WAY_OUT}"
+        return Part(waits=(_wait(Severity.HELD, held, text, node.node_id),))
+    match observed.admission(question):
+        case None:
+            text = f"Waiting to restart controller {node.node_id}: the API server has to accept its new pod first"
+            return Part(waits=(_wait(Severity.PROGRESS, reason, text, node.node_id),), questions=(question,))
+        case Unknown(reason=why):
+            text = f"Waiting to restart controller {node.node_id}: the API server did not check its new pod ({why})"
+            return Part(waits=(_wait(Severity.PROGRESS, reason, text, node.node_id),))
+        case Known(value=answer) if answer.allowed:
+            return None
+        case Known(value=answer):
+            text = f"{first}: the API server refuses its new pod from revision {revision}: {answer.words}. {_WAY_OUT}"
+            asked = () if answer.current else (question,)
+            return Part(waits=(_wait(Severity.HELD, held, text, node.node_id),), questions=asked)
+
+
+def before_create(observed: Observed, node: NodeIdentity, revision: str, *, formatter: bool = False) -> Part | None:
+    """What keeps a pod from being created: the refusal of an earlier attempt, until a dry run is accepted."""
+    question = PodQuestion(node_id=node.node_id, revision=revision, formatter=formatter)
+    what = "formatter" if formatter else "pod"
+    match observed.admission(question):
+        case None:
+            return None
+        case Unknown(reason=why):
+            text = f"Waiting to create the {what} of controller {node.node_id}: the API server did not check it ({why})"
+            return Part(waits=(_wait(Severity.DEGRADED, POD_REFUSED, text, node.node_id),))
+        case Known(value=answer) if answer.allowed:
+            return None
+        case Known(value=answer):
+            subject = f"the {what} of controller {node.node_id} from revision {revision}"
+            text = f"Did not create {subject}: {answer.words}. {_WAY_OUT}"
+            asked = () if answer.current else (question,)
+            return Part(waits=(_wait(Severity.DEGRADED, POD_REFUSED, text, node.node_id),), questions=asked)
+
+
+def is_refused(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> bool:
+    """Whether a controller has no pod because the API server refused it."""
+    return _refused_pod(observed, record, node) is not None
+
+
+def moved(observed: Observed, record: IdentityRecord, target: str) -> Part:
+    """Controllers without a pod, whose pod is refused, move to a revision that is accepted: one look, one move.
+
+    `target` is the spec's revision. The controller's own revision is asked about again before the applied one.
+    """
+    if record.phase is not BootstrapPhase.STARTED:
+        return Part()
+    return merged(_moved(observed, record, node, target) for node in record.nodes)
+
+
+def _moved(observed: Observed, record: IdentityRecord, node: NodeIdentity, target: str) -> Part:
+    refused = _refused_pod(observed, record, node)
+    if refused is None:
+        return Part()
+    pod, own = refused
+    questions: list[PodQuestion] = []
+    for name in dict.fromkeys((target, record.applied_revision)):
+        revision = observed.revision(name)
+        if name in (None, pod.revision) or revision is None or (name != target and not own.current):
+            continue
+        if not may_run_image(record, observed, revision.runtime.release).allowed:
+            continue
+        question = replace(pod, revision=revision.name)
+        match observed.admission(question):
+            case Known(value=answer) if answer.allowed:
+                return _move(record, node, pod.revision, revision.name)
+            case Known(value=answer) if answer.current:
+                continue
+            case Unknown():
+                break  # a newer revision may be accepted
+            case _:
+                questions.append(question)
+                break
+    return Part(questions=tuple(questions))
+
+
+def _move(record: IdentityRecord, node: NodeIdentity, refused: str, name: str) -> Part:
+    message = f"controller {node.node_id} moves to revision {name}: its pod from revision {refused} is refused"
+    corrected = with_revision(record, name, (node.node_id,))
+    return Part(exclusive=WriteRecord(record=corrected, change=RecordChange.REVISION, message=message))
+
+
+def _refused_pod(
+    observed: Observed, record: IdentityRecord, node: NodeIdentity
+) -> tuple[PodQuestion, Admission] | None:
+    """The pod that a controller lacks because it is refused, and the refusal; None if it has one, or none is."""
+    role = PodRole.KAFKA if node.formatted else PodRole.FORMATTER
+    revision = node.revision or record.applied_revision
+    if revision is None or observed.pods_of(node.node_id, role):
+        return None
+    question = PodQuestion(node_id=node.node_id, revision=revision, formatter=not node.formatted)
+    answer = observed.admission(question)
+    if not isinstance(answer, Known) or answer.value.allowed:
+        return None
+    return question, answer.value
+
+
+def _refused_lately(observed: Observed, revision: str) -> Admission | None:
+    return next(_created_in_vain(observed, revision), None)
+
+
+def _created_in_vain(observed: Observed, revision: str) -> Iterator[Admission]:
+    for question, answer in observed.admissions:
+        if question.revision == revision and isinstance(answer, Known) and answer.value.created:
+            yield answer.value
+
+
+_WAY_OUT: Final = "Correct the spec, or remove the cause"
+
+
+def _wait(severity: Severity, reason: str, message: str, node_id: NodeID) -> Wait:
+    return Wait(severity=severity, reason=reason, message=message, node_id=node_id)

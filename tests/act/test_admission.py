@@ -1,0 +1,127 @@
+"""What the API server is asked about pods, what its answers mean, and for how long a refusal is remembered."""
+
+from dataclasses import replace
+
+import pytest
+from tests.act.test_execute import RESOURCE
+from tests.kube.recording import RecordingKube
+from tests.model.values import IDS, NAME, NAMESPACE, desired, node, pod, revision, running, runtime, speaking
+
+from kafka_quorum.act.admission import PodAdmission
+from kafka_quorum.act.building import Context
+from kafka_quorum.errors import KubeError, KubeRefused, KubeUnavailable
+from kafka_quorum.kube.protocol import PODS
+from kafka_quorum.model.actions import CreatePod
+from kafka_quorum.model.admission import Admission, PodQuestion
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.plan import Outcome
+from kafka_quorum.settings import Settings, SystemClock
+
+NEW = revision(runtime(heap="1Gi"), number=2)
+QUESTION = PodQuestion(node_id=IDS[1], revision=NEW.name)
+SEEN = speaking(running(), revisions=(revision(), NEW))
+CONTEXT = Context(desired=desired(), record=running(), resource=RESOURCE)
+NO = KubeRefused("no such class")
+QUOTA = KubeRefused("exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3")
+
+
+class Clock(SystemClock):
+    """A clock that is set."""
+
+    now_s = 100.0
+
+    def monotonic(self) -> float:
+        """What it was set to."""
+        return self.now_s
+
+
+def gate(kube: RecordingKube, clock: Clock | None = None) -> PodAdmission:
+    """What is tested."""
+    return PodAdmission(kube, clock or Clock(), Settings())
+
+
+async def answer(
+    kube: RecordingKube, question: PodQuestion = QUESTION, context: Context = CONTEXT
+) -> Knowable[Admission]:
+    """The answer to one question."""
+    return dict(await gate(kube).ask((question,), SEEN, context))[question]
+
+
+def failing(error: KubeError) -> RecordingKube:
+    """An API server that answers dry runs so."""
+    kube = RecordingKube()
+    kube.errors["dry-run", "pods"] = error
+    return kube
+
+
+async def test_the_very_pod_is_asked_about() -> None:
+    """The dry run is of the pod that would be created, under its own name, and stores nothing."""
+    kube = RecordingKube()
+    assert await answer(kube) == Known(value=Admission(allowed=True))
+    (call,) = kube.calls
+    assert (call.verb, call.name) == ("dry-run", pod(running(), node(running(), 3001)).name)
+    assert call.body is not None
+    assert any("1024m" in row["value"] for row in call.body["spec"]["containers"][0]["env"])
+    assert kube.objects == {}
+
+
+async def test_a_name_that_is_taken_is_consent() -> None:
+    """The pod that is to go has the name; everything before the name was accepted."""
+    kube = RecordingKube()
+    name = pod(running(), node(running(), 3001)).name
+    kube.put(PODS, {"metadata": {"name": name}})
+    assert await answer(kube) == Known(value=Admission(allowed=True))
+
+
+@pytest.mark.parametrize(("error", "allowed"), [(NO, False), (QUOTA, True)])
+async def test_a_refusal(error: KubeRefused, allowed: bool) -> None:  # noqa: FBT001 - a parameter
+    """The API server's words are kept; a quota that has room for one pod after the other is none."""
+    said = await answer(failing(error))
+    assert isinstance(said, Known)
+    assert said.value == Admission(allowed=allowed, words="" if allowed else str(error))
+
+
+async def test_no_answer_is_unknown() -> None:
+    """A failed request says nothing, in either direction."""
+    assert isinstance(await answer(failing(KubeUnavailable("no answer"))), Unknown)
+
+
+async def test_a_pod_that_cannot_be_built_is_refused() -> None:
+    """A template that breaks the builder is a refusal with its cause, and no request is sent."""
+    broken = revision(runtime(template_spec='{"securityContext": "root"}'), number=3)
+    seen = replace(SEEN, revisions=(broken,))
+    kube, question = RecordingKube(), replace(QUESTION, revision=broken.name)
+    said = dict(await gate(kube).ask((question,), seen, CONTEXT))[question]
+    assert isinstance(said, Known)
+    assert not said.value.allowed
+    assert "cannot build" in said.value.words
+    assert kube.calls == []
+
+
+async def test_a_refusal_is_remembered_for_longer_each_time() -> None:
+    """It is current for two seconds, then four, at most thirty; a consent is not remembered."""
+    clock, kube = Clock(), failing(NO)
+    asking = gate(kube, clock)
+    for seconds in (2, 4, 8, 16, 30, 30):
+        await asking.ask((QUESTION,), SEEN, CONTEXT)
+        clock.now_s += seconds - 0.1
+        assert dict(asking.remembered(NAMESPACE, NAME))[QUESTION].value.current  # type: ignore[union-attr]
+        clock.now_s += 0.2
+        assert not dict(asking.remembered(NAMESPACE, NAME))[QUESTION].value.current  # type: ignore[union-attr]
+    asking.forget(NAMESPACE, NAME)
+    assert asking.remembered(NAMESPACE, NAME) == ()
+
+
+async def test_a_refused_creation_is_remembered() -> None:
+    """It is marked as such for five minutes; one that is done is forgotten."""
+    clock = Clock()
+    asking, action = gate(RecordingKube(), clock), CreatePod(node_id=IDS[1], revision=NEW, config_name="c")
+    failed = Outcome(action=action, done=False, unknown=False, message="m", refused="no such class")
+    asking.learn((failed,), CONTEXT)
+    assert dict(asking.remembered(NAMESPACE, NAME))[QUESTION] == Known(
+        value=Admission(allowed=False, words="no such class", created=True)
+    )
+    clock.now_s += 301
+    assert not dict(asking.remembered(NAMESPACE, NAME))[QUESTION].value.created  # type: ignore[union-attr]
+    asking.learn((replace(failed, done=True, refused=""),), CONTEXT)
+    assert asking.remembered(NAMESPACE, NAME) == ()

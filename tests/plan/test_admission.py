@@ -1,0 +1,205 @@
+"""What a plan does with the API server's answers: no controller is stopped, and none is stranded, by a refused pod."""
+
+from dataclasses import replace
+
+import pytest
+from tests.model.values import (
+    IDS,
+    NOW_S,
+    bound,
+    desired,
+    node,
+    revision,
+    running,
+    runtime,
+    speaking,
+    with_pod,
+    without_pod,
+)
+from tests.plan.reading import every, only, planned, wait
+
+from kafka_quorum.model.actions import CreateFormatter, CreatePod, RecordChange, RestartPod, WriteRecord
+from kafka_quorum.model.admission import Admission, PodQuestion
+from kafka_quorum.model.identity import IdentityRecord, with_revision
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.plan import Plan, Severity
+from kafka_quorum.plan.planner import plan
+
+LARGER = runtime(heap="1Gi")
+NEW = revision(LARGER, number=2)
+OLD = revision()
+SPEC = desired(runtime=LARGER)
+YES = Admission(allowed=True)
+NO = Admission(allowed=False, words="no PriorityClass with name missing was found")
+OLD_NO = replace(NO, current=False)
+
+
+def question(name: str, node_id: int = 3001, *, formatter: bool = False) -> PodQuestion:
+    """The pod of a controller, 3001 by default, from this revision."""
+    return PodQuestion(node_id=NodeID(node_id), revision=name, formatter=formatter)
+
+
+def look(record: IdentityRecord | None = None, **answers: Admission | Unknown | None) -> Observed:
+    """Both revisions are there; `new` and `old` are the answers about 3001."""
+    names = {"new": NEW.name, "old": OLD.name}
+    known: tuple[tuple[PodQuestion, Knowable[Admission]], ...] = tuple(
+        (question(names[key]), answer if isinstance(answer, Unknown) else Known(value=answer))
+        for key, answer in answers.items()
+        if answer is not None
+    )
+    return speaking(record or running(), revisions=(OLD, NEW), admissions=known)
+
+
+def asked(seen: Observed, wanted: object = SPEC, **how: bool) -> Plan:
+    """The plan before the API server is asked."""
+    return plan(wanted, seen, now_s=NOW_S, **how)  # type: ignore[arg-type]  # a Desired
+
+
+def stranded(*moved: int, **answers: Admission | Unknown | None) -> Observed:
+    """3001 has no pod, and the record says that it is made from the new revision if it is among `moved`."""
+    record = with_revision(running(), NEW.name, map(NodeID, moved))
+    return without_pod(look(record, **answers), 3001)
+
+
+# Before a controller is stopped
+
+
+def test_a_plan_asks_before_it_moves_a_controller() -> None:
+    """Without an answer nothing is moved or stopped, and the plan names the pod that it asks about."""
+    said = asked(look())
+    assert (said.actions, len(said.questions)) == ((), 1)
+    assert said.questions[0].revision == NEW.name
+    assert wait(said, "Rolling").severity is Severity.PROGRESS
+
+
+@pytest.mark.parametrize("moved", [False, True], ids=["before the record", "after the record"])
+def test_a_refused_pod_holds_the_roll(moved: bool) -> None:  # noqa: FBT001 - a parameter
+    """Neither the record nor the pod moves, and the condition has the API server's words."""
+    record = with_revision(running(), NEW.name, [IDS[1]]) if moved else running()
+    seen = with_pod(look(record), 3001, revision=OLD.name)
+    refused = ((question(NEW.name, of), Known(value=NO)) for of in IDS)
+    said = asked(replace(seen, admissions=tuple(refused)))
+    assert not any(isinstance(action, WriteRecord | RestartPod) for action in said.actions)
+    held = wait(said, "RollHeld")
+    assert held.severity is Severity.HELD
+    assert NO.words in held.message
+    assert said.questions == ()
+
+
+def test_an_old_refusal_is_asked_about_again() -> None:
+    """The roll stays held, and the API server is asked again."""
+    refused = tuple((question(NEW.name, of), Known(value=OLD_NO)) for of in IDS)
+    said = asked(replace(look(), admissions=refused))
+    assert (len(said.questions), said.actions) == (1, ())
+    assert wait(said, "RollHeld").severity is Severity.HELD
+
+
+def test_no_answer_is_no_consent() -> None:
+    """An API server that did not answer has accepted nothing."""
+    silent = tuple((question(NEW.name, of), Unknown(reason="no answer")) for of in IDS)
+    said = asked(replace(look(), admissions=silent))
+    assert (said.actions, said.questions) == ((), ())
+    assert "no answer" in wait(said, "Rolling").message
+
+
+def test_a_revision_that_failed_is_not_trusted() -> None:
+    """A dry run that is accepted does not outweigh a creation that was refused a short time ago."""
+    answers = (
+        *((question(NEW.name, of), Known(value=YES)) for of in (3000, 3002)),
+        (question(NEW.name), Known(value=replace(NO, created=True))),
+    )
+    said = asked(replace(look(), admissions=answers))
+    assert said.actions == ()
+    assert "short time ago" in wait(said, "RollHeld").message
+
+
+# A controller without a pod
+
+
+@pytest.mark.parametrize("applied", [OLD.name, NEW.name], ids=["in the midst", "stranded by an earlier version"])
+def test_a_refused_controller_follows_the_spec_back(applied: str) -> None:
+    """The spec is set back: the controller whose pod is refused moves to the spec's revision, which is accepted."""
+    seen = stranded(3001, new=NO, old=YES)
+    assert seen.record is not None
+    record = replace(seen.record, applied_revision=applied)
+    if applied == NEW.name:
+        record = replace(record, nodes=tuple(replace(of, revision=None) for of in record.nodes))
+    write = only(asked(replace(seen, record=record), desired()), WriteRecord)
+    assert write.change is RecordChange.REVISION
+    moved = node(write.record, 3001)
+    assert (moved.revision or write.record.applied_revision) == OLD.name
+
+
+def test_a_refused_controller_goes_back_to_the_applied_revision() -> None:
+    """The spec is still refused: what has run before runs again."""
+    write = only(asked(stranded(3001, new=NO, old=YES)), WriteRecord)
+    assert node(write.record, 3001).revision == OLD.name
+
+
+def test_the_spec_is_asked_about_before_the_applied_revision() -> None:
+    """Of two revisions that could take its place the spec's is the first."""
+    corrected = revision(runtime(heap="2Gi"), number=3)
+    seen = stranded(3001, new=NO, old=YES)
+    seen = replace(seen, revisions=(*seen.revisions, corrected))
+    said = asked(seen, desired(runtime=corrected.runtime))
+    assert question(corrected.name) in said.questions
+    assert every(said, WriteRecord) == []
+    accepted = (*seen.admissions, (question(corrected.name), Known(value=YES)))
+    write = only(asked(replace(seen, admissions=accepted), desired(runtime=corrected.runtime)), WriteRecord)
+    assert node(write.record, 3001).revision == corrected.name
+
+
+def test_an_accepted_pod_is_created_from_its_own_revision() -> None:
+    """Its cause is removed: no controller moves for a refusal that is over."""
+    seen = stranded(3001, new=YES, old=YES)
+    assert [each.revision.name for each in every(planned(seen, SPEC), CreatePod)] == [NEW.name]
+
+
+def test_a_refused_pod_is_named_and_not_created() -> None:
+    """While every revision is refused, the status names the cause, and no creation is tried."""
+    said = asked(stranded(3001, new=NO, old=NO))
+    assert every(said, CreatePod) == []
+    shown = wait(said, "PodRefused")
+    assert (shown.severity, shown.node_id) == (Severity.DEGRADED, 3001)
+    assert NO.words in shown.message
+
+
+def test_an_invalid_spec_leaves_the_way_back() -> None:
+    """With a spec that is not valid a refused controller still goes back to what has run."""
+    write = only(asked(stranded(3001, new=NO, old=YES), desired(), repair_only=True), WriteRecord)
+    assert node(write.record, 3001).revision == OLD.name
+
+
+def test_a_healthy_controller_without_a_pod_keeps_its_revision() -> None:
+    """A pod that was lost and never refused is created again from what it ran from, in the midst of a roll too."""
+    (create,) = every(planned(without_pod(look(), 3001), SPEC), CreatePod)
+    assert create.revision.name == OLD.name
+
+
+# The applied revision
+
+
+def test_a_revision_is_applied_once_a_pod_has_run() -> None:
+    """Every controller is on the new revision by the record, and none has run from it: it is not the applied one."""
+    record = with_revision(running(1), NEW.name, IDS[:1])
+    seen = without_pod(speaking(record, revisions=(OLD, NEW)), 3000)
+    one = replace(SPEC, replicas=1)
+    assert every(planned(seen, one), WriteRecord) == []
+    ran = with_pod(speaking(record, revisions=(OLD, NEW)), 3000, revision=NEW.name)
+    assert only(planned(ran, one), WriteRecord).record.applied_revision == NEW.name
+
+
+# Formatters
+
+
+def test_a_refused_formatter_is_named() -> None:
+    """Before the barrier the refusal is shown with the API server's words, and nothing is created meanwhile."""
+    seen = speaking(bound(), revisions=(OLD,), pods=())
+    questions = tuple((question(OLD.name, of, formatter=True), Known(value=NO)) for of in IDS)
+    said = asked(replace(seen, admissions=questions), desired())
+    assert every(said, CreateFormatter) == []
+    shown = [one for one in said.waits if one.reason == "PodRefused"]
+    assert [one.node_id for one in shown] == list(IDS)
+    assert all(NO.words in one.message for one in shown)
