@@ -72,10 +72,10 @@ class Edge:
             await self._kube.close()
         await asyncio.to_thread(self._observations.close, _LAST_LINES_S)
 
-    def wake(self, key: QuorumKey, *, create: bool) -> None:
+    def wake(self, key: QuorumKey, *, create: bool, resource_version: str = "") -> None:
         """Pass on what a watch said."""
         if self._loops is not None:
-            self._loops.wake(key, create=create)
+            self._loops.wake(key, create=create, resource_version=resource_version)
 
     def quorums(self) -> int:
         """How many quorums have a loop."""
@@ -100,8 +100,9 @@ def registry(edge: Edge) -> kopf.OperatorRegistry:
         await edge.stop()
 
     @kopf.on.event(GROUP, "v1alpha1", "kafkaquorums", registry=handlers)
-    async def quorum(namespace: str | None, name: str | None, **_: object) -> None:
-        edge.wake(QuorumKey(namespace=namespace or "", name=name or ""), create=True)
+    async def quorum(namespace: str | None, name: str | None, meta: kopf.Meta, **_: object) -> None:
+        key = QuorumKey(namespace=namespace or "", name=name or "")
+        edge.wake(key, create=True, resource_version=str(meta.get("resourceVersion", "")))
 
     async def part(namespace: str | None, labels: kopf.Labels, **_: object) -> None:
         edge.wake(QuorumKey(namespace=namespace or "", name=labels[LABEL_QUORUM]), create=False)

@@ -31,6 +31,7 @@ from tests.simulation.world import World
 from kafka_quorum.errors import OperatorError
 from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.names import LABEL_QUORUM
+from kafka_quorum.turns import Turns
 
 CALM_STEPS: Final = 1500
 """Within so many steps after the last fault the quorum is whole."""
@@ -137,8 +138,9 @@ class Storm:
         hand.life = Life(gate=gate)
         kube, kafka = KubeEdge(self._wire, hand.life), KafkaEdge(self._wire, hand.life)
         hand.operator = self._make(kube, kafka, hand.clock, self._ids)
+        hand.round = Turns(hand.operator, KEY)
         hand.task, hand.waiting, hand.woken = None, [], True
-        hand.due_s, hand.asleep_until_s = self.world.clock.elapsed_s + 1.0, 0.0
+        hand.due_s, hand.deaf_until_s, hand.asleep_until_s = self.world.clock.elapsed_s + 1.0, 0.0, 0.0
 
     # The course of it
 
@@ -173,7 +175,8 @@ class Storm:
         awake = [hand for hand in self._hands if hand.asleep_until_s <= now_s]
         for hand in awake:
             hand.waiting += hand.slowness.due(now_s)
-            if hand.task is None and (hand.woken or now_s >= hand.due_s):
+            heard = hand.woken and now_s >= hand.deaf_until_s
+            if hand.task is None and (heard or now_s >= hand.due_s):
                 self._begin(hand)
         ready = [hand for hand in awake if hand.task is not None and (hand.waiting or not hand.slowness.waits)]
         if not ready or self.draw.random() < 0.1:
@@ -196,12 +199,13 @@ class Storm:
 
     def _begin(self, hand: Hand) -> None:
         assert hand.operator is not None
+        assert hand.round is not None
         self._passes += 1
         self._wire.fresh_pass = True
         if hand.woken:
             hand.operator.changed(KEY)
         hand.woken = False
-        hand.task = self._loop.create_task(hand.operator.run_pass(KEY))
+        hand.task = self._loop.create_task(hand.round.take(lambda: hand.woken))
 
     async def _end(self, hand: Hand) -> None:
         """What a pass came to, if it is over."""
@@ -214,18 +218,18 @@ class Storm:
             return
         hand.task = None
         self.checker.look()
-        error = task.exception()
-        if isinstance(error, OperatorError):
-            await self._release(hand)
-            hand.due_s = now_s + 1.0
-        elif error is not None:
+        assert hand.round is not None
+        error, result = hand.round.error, hand.round.result
+        if error is not None and not isinstance(error, OperatorError):
             self.checker.fail("no fault of the operator", f"a pass ended in {error!r}")
-        else:
-            result = task.result()
+        elif error is not None:
+            await self._release(hand)
+        elif result is not None:
             self.checker.planned(result.plan)
             if count(result, self._actions, self._verdicts):
                 self._quiet_steps = 0
-            hand.due_s = now_s if result.again else now_s + result.requeue_s
+        rest = task.result()
+        hand.due_s, hand.deaf_until_s = now_s + rest.seconds, now_s + rest.deaf_s
 
     async def _kill(self, hand: Hand) -> None:
         """The process is gone: whatever of it still waits ends there."""

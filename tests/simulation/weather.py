@@ -15,7 +15,7 @@ from tests.simulation.faults import Call, Strike
 from tests.simulation.invariants import Violation
 from tests.simulation.slow import Slowness
 
-from kafka_quorum.reconcile import PassResult
+from kafka_quorum.turns import Rest, Turns
 
 _CHANGES: Final = (
     "AddRaftVoter",
@@ -68,9 +68,11 @@ class Hand:
     slowness: Slowness
     life: Life = field(default_factory=Life)
     operator: Operator | None = None
-    task: asyncio.Task[PassResult] | None = None
+    round: Turns | None = None
+    task: asyncio.Task[Rest] | None = None
     waiting: list[asyncio.Future[None]] = field(default_factory=list)
     due_s: float = 0.0
+    deaf_until_s: float = 0.0
     woken: bool = True
     asleep_until_s: float = 0.0
 
