@@ -573,3 +573,34 @@ async def test_an_action_without_effect_backs_off_and_is_told_once() -> None:
     assert pauses == [0, 0, 0, 0.5, 1, 2, 4, 8, 16, 30, 30, 30]
     created = [call.body for call in bench.kube.writes() if (call.verb, call.plural) == ("create", "events")]
     assert [body["reason"] for body in created if body] == ["ServiceApplied", "NoEffect"]
+
+
+async def test_an_unreadable_claim_neither_ends_the_pass_nor_is_missing() -> None:
+    """The status names it, its disk is not given up, and another controller's lost pod is made again."""
+    bench = await at_rest()
+    for name in ("alpha-3001-g1", "alpha-3002-g1"):
+        del bench.kube.objects[PODS.plural, name]
+    claim = json.loads(json.dumps(bench.kube.objects[CLAIMS.plural, "alpha-3001-g1"]))
+    claim["spec"]["resources"]["requests"]["storage"] = "many"
+    bench.kube.put(CLAIMS, claim)
+    bench.reconciler.changed(KEY)
+    result = await bench.run()
+    assert result.plan is not None
+    assert bench.condition("Degraded") == ("True", "Unreadable")
+    assert [call.name for call in bench.acts() if (call.verb, call.plural) == ("create", "pods")] == ["alpha-3002-g1"]
+    assert directory(3001) not in lost_of(bench.kube.objects[CONFIG_MAPS.plural, "alpha-identity"], 3001)
+
+
+async def test_a_size_in_thousandths_of_a_byte_is_read() -> None:
+    """What the API server makes of 1.1Gi ends no pass: the spec is refused by field, and the quorum is kept."""
+    bench = await at_rest()
+    for node_id in IDS:
+        claim = json.loads(json.dumps(bench.kube.objects[CLAIMS.plural, f"alpha-{node_id}-g1"]))
+        claim["spec"]["resources"]["requests"]["storage"] = "1181116006400m"
+        bench.kube.put(CLAIMS, claim)
+    spec = json.loads(json.dumps(SPEC))
+    spec["controllers"]["storage"] = {"size": "1.1Gi"}
+    bench.resource(spec)
+    bench.reconciler.changed(KEY)
+    await bench.run()
+    assert bench.condition("SpecAccepted") == ("False", "InvalidSpec")

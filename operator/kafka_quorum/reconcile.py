@@ -22,7 +22,7 @@ from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.observe import gather, nodes
 from kafka_quorum.observe.gather import Look, Snapshot
 from kafka_quorum.observe.soak import soaked
-from kafka_quorum.plan import levels
+from kafka_quorum.plan import levels, unreadable
 from kafka_quorum.plan.planner import plan
 from kafka_quorum.repeats import FREE, Repeated, Repeats
 from kafka_quorum.report import Reporter
@@ -199,7 +199,7 @@ class Reconciler:
         observed = await self._observe(key, taken, desired)
         silent = isinstance(observed.quorum, Unknown) and self._clock.monotonic() - began_s >= _SILENT_S
         now_s = self._clock.now().timestamp()
-        planned = plan(desired, observed, now_s=now_s, repair_only=bool(judged.faults))
+        planned = unreadable.without(plan(desired, observed, now_s=now_s, repair_only=bool(judged.faults)), observed)
         if planned.actions and not may_act:
             return None
         self._reporter.tell(key, planned)

@@ -24,7 +24,6 @@ from kafka_quorum.observe.objects import (
     claim_from,
     owner_uid,
     pod_from,
-    quantity_bytes,
     status_from,
     support_from,
 )
@@ -294,11 +293,18 @@ def test_bare_claim() -> None:
         ("5Ti", 5 * 1024**4),
         ("100k", 100_000),
         ("1e9", 10**9),
+        ("1181116006400m", 1181116007),  # what the API server makes of 1.1Gi
+        ("9223372036854775807", 2**63 - 1),  # and of 1000Ei
+        (".5Gi", GIBIBYTE // 2),
+        ("2e3", 2000),
+        ("1500000u", 2),
     ],
 )
-def test_quantity(text: str, size: int) -> None:
-    """Quantities as the API server lets them through."""
-    assert quantity_bytes(text) == size
+def test_sizes_of_claims(text: str, size: int) -> None:
+    """Quantities as the API server lets them through, in whole bytes."""
+    item = claim()
+    item["spec"]["resources"]["requests"]["storage"] = text
+    assert claim_from(item).requested_bytes == size
 
 
 # Everything else

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from kafka_quorum.api import properties, rules, template
 from kafka_quorum.api.features import missing_dependency, resolve_level
-from kafka_quorum.api.quantity import bytes_of
+from kafka_quorum.api.quantity import bytes_of, whole_bytes
 from kafka_quorum.api.release import OLDEST, parse_release
 from kafka_quorum.api.spec import (
     ControllersSpec,
@@ -150,6 +150,8 @@ def _listener_faults(listeners: list[ListenerSpec]) -> Iterator[FieldFault]:
 def _storage_faults(storage: StorageSpec) -> Iterator[FieldFault]:
     if not bytes_of(storage.size):
         yield _fault(f"{CONTROLLERS}.storage.size", rules.SIZE_FORM)
+    elif whole_bytes(storage.size) is None:
+        yield _fault(f"{CONTROLLERS}.storage.size", rules.SIZE_WHOLE)
 
 
 def _jvm_faults(jvm: JvmSpec) -> Iterator[FieldFault]:

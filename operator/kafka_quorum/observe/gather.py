@@ -37,6 +37,7 @@ from kafka_quorum.model.observed import (
     Revision,
     SupportObject,
 )
+from kafka_quorum.model.observed import Unreadable as UnreadableObject
 from kafka_quorum.model.quorum import (
     ClusterAnswer,
     Endpoint,
@@ -47,6 +48,7 @@ from kafka_quorum.model.quorum import (
 )
 from kafka_quorum.observe import quorum
 from kafka_quorum.observe.objects import claim_from, kube_node_from, owner_uid, pod_from, status_from, support_from
+from kafka_quorum.observe.readable import parsed, unreadable_from
 from kafka_quorum.resources.stored import Unreadable, record_from, revision_from
 from kafka_quorum.settings import Clock
 from kafka_quorum.wire.protocol import Controllers
@@ -82,6 +84,7 @@ class Snapshot:
     revisions: tuple[Revision, ...]
     specs: tuple[tuple[str, Json], ...]
     taken_at_s: float
+    unreadable: tuple[UnreadableObject, ...] = ()
 
     def spec_of(self, revision: str | None) -> Json | None:
         """The valid spec that a revision came from."""
@@ -119,18 +122,23 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     record, fault = _record(stored)
     claims = await _confirmed(kube, namespace, name, record, claims)
     configs = [item for item in config_maps if item["metadata"]["labels"].get(names.LABEL_ROLE) == "config"]
-    readable = [parsed for item in revisions if (parsed := _revision(item)) is not None]
+    known_claims, bad_claims = parsed("PersistentVolumeClaim", claims, claim_from)
+    known_pods, bad_pods = parsed("Pod", pods, pod_from)
+    readable, bad_revisions = parsed("ControllerRevision", revisions, revision_from)
+    in_use = {pod.revision for pod in known_pods} | ({record.applied_revision} if record else set())
     return Snapshot(
         resource=resource,
         record=record,
         record_owner_uid=owner_uid(stored) if stored else None,
         record_fault=fault,
-        claims=tuple(sorted((claim_from(item) for item in claims), key=lambda claim: claim.name)),
-        pods=tuple(sorted(filter(None, map(pod_from, pods)), key=lambda pod: pod.name)),
+        claims=tuple(sorted(known_claims, key=lambda claim: claim.name)),
+        pods=tuple(sorted(known_pods, key=lambda pod: pod.name)),
         support=support_from((*services, *budgets, *configs, *revisions)),
         revisions=tuple(revision for revision, _ in readable),
         specs=tuple((revision.name, spec) for revision, spec in readable),
         taken_at_s=taken_at_s,
+        # A revision that nothing is made from may be of a later operator: it is in nobody's way.
+        unreadable=(*bad_claims, *bad_pods, *(item for item in bad_revisions if item.name in in_use)),
     )
 
 
@@ -154,13 +162,8 @@ def _record(stored: Json | None) -> tuple[IdentityRecord | None, str]:
         return record_from(stored), ""
     except Unreadable as error:
         return None, str(error)
-
-
-def _revision(item: Json) -> tuple[Revision, Json] | None:
-    try:
-        return revision_from(item)
-    except Unreadable:
-        return None  # a pod that needs it says RevisionMissing
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it is there: Unknown, never absent
+        return None, unreadable_from("ConfigMap", stored, error).why
 
 
 async def look(
@@ -350,4 +353,5 @@ def observed(taken: Snapshot, looked: Look) -> Observed:
         not_leading=looked.not_leading,
         registered=looked.registered,
         taken_at_s=looked.taken_at_s,
+        unreadable=taken.unreadable,
     )
