@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 from kafka_quorum.act.events import Events
 from kafka_quorum.act.execute import Context, Executor
+from kafka_quorum.act.leased import leased_controllers, leased_kube
 from kafka_quorum.judge import fetch_timeout_ms, judge
 from kafka_quorum.kube.protocol import KubeApi
 from kafka_quorum.model.desired import Desired
@@ -114,9 +115,10 @@ class Reconciler:
         self._clock = clock
         self._settings = settings
         self._may_act = may_act
-        self._executor = Executor(kube, controllers, clock, ids, settings, may_act)
-        self._events = Events(kube, clock, ids, settings)
-        self._reporter = Reporter(kube, clock, self._events, may_act)
+        acting, ruling = leased_kube(kube, may_act), leased_controllers(controllers, may_act)
+        self._executor = Executor(acting, ruling, clock, ids, settings, may_act)
+        self._events = Events(acting, clock, ids, settings)
+        self._reporter = Reporter(acting, clock, self._events, may_act)
         # Waiters get their turn in order. It is held while objects are read, never while Kafka is waited for: a quorum
         # that does not answer takes no turn from another. Acts need none, because a look grows old while they wait.
         self._reading = asyncio.Semaphore(_READING)

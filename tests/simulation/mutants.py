@@ -20,6 +20,7 @@ from typing import Final
 
 from tests.simulation.driver import Run
 from tests.simulation.explore import any_replay, runs_of
+from tests.simulation.lease_mutations import LEASE_MUTANTS
 from tests.simulation.mutations import MUTANTS, Mutant
 from tests.simulation.time_mutations import TIME_MUTANTS
 from tests.simulation.weather import Weathered
@@ -46,7 +47,8 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.judge:
         return _judge(arguments.judge)
-    chosen = [one for one in (*MUTANTS, *TIME_MUTANTS) if not arguments.mutant or one.name in arguments.mutant]
+    every = (*MUTANTS, *TIME_MUTANTS, *LEASE_MUTANTS)
+    chosen = [one for one in every if not arguments.mutant or one.name in arguments.mutant]
     if (fault := _sound(chosen)) is not None:
         sys.stdout.write(f"the unchanged source fails: {fault}\n")
         return 1
