@@ -1,4 +1,4 @@
-"""Mutants of the lease: two operators act at once, and storms over both notice it; `mutations` has the others."""
+"""Mutants of who acts and how often: the lease, the back-off, CannotLook; `mutations` has the others."""
 
 from typing import Final
 
@@ -14,6 +14,20 @@ def _mutant(name: str, *edits: tuple[str, str, str]) -> Mutant:
 
 
 LEASE_MUTANTS: Final = (
+    Mutant(
+        name="no-back-off",
+        rule="live",
+        edits=(Edit(file="turns.py", old="        if result.repeated is not None:", new="        if False:"),),
+        shares=("undone-again-and-again",),
+    ),
+    Mutant(
+        name="a-healthy-status-stands",
+        rule="live",
+        edits=(
+            Edit(file="turns.py", old="        if self.pace.failures >= CANNOT_LOOK_AFTER:", new="        if False:"),
+        ),
+        shares=("rights-removed",),
+    ),
     _mutant(
         "acts-without-the-lease",
         ("act/leased.py", "            if not self._may_act():", "            if False:"),

@@ -48,6 +48,8 @@ class World:
         self.machines = Machines(self.kube, self.clock)
         self.kubelet = Kubelet(self.kube, self.kraft, self.clock, self.volumes, self.tell, self.machines)
         self.steps = 0
+        self.refused: set[str] = set()
+        """Types that the operator has no right to list."""
         self.listeners: list[Callable[[Happened], None]] = []
         self.lookers: list[Callable[[], None]] = []
         """Called after every step, whoever makes it: also while a slow call of the operator waits."""
