@@ -1,13 +1,16 @@
 """The lease: one holder acts, the other takes over late enough, and what lapses is not held."""
 
+import asyncio
+import copy
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from tests import virtual_time
 
 from kafka_quorum.errors import KubeAlreadyExists, KubeConflict, KubeUnavailable
 from kafka_quorum.kube.protocol import Json, ResourceType
-from kafka_quorum.lease import DURATION_S, MARGIN_S, Lease
+from kafka_quorum.lease import DURATION_S, MARGIN_S, RENEW_EVERY_S, Lease
 from kafka_quorum.settings import Settings
 
 HELD_S = DURATION_S - MARGIN_S
@@ -37,13 +40,14 @@ class LeaseStore:
         self.item: Json | None = None
         self.version = 0
         self.down = False
+        self.fault: Exception | None = None
         self.before_write = self.nothing
 
     async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
         """The lease, as it is stored."""
         assert (resource.plural, namespace, name) == ("leases", "ns", "op")
         self._answer()
-        return None if self.item is None else {**self.item, "spec": dict(self.item["spec"])}
+        return copy.deepcopy(self.item)
 
     async def create(self, _: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         """Store the first one."""
@@ -82,6 +86,8 @@ class LeaseStore:
     def _answer(self) -> None:
         if self.down:
             raise KubeUnavailable("no answer")
+        if self.fault is not None:
+            raise self.fault
 
 
 def lease_of(store: LeaseStore, clock: SharedClock, holder: str) -> Lease:
@@ -205,3 +211,104 @@ async def test_of_two_at_the_same_moment_one_gets_it(first_write: bool) -> None:
     store.before_write = another_is_faster
     await late.step()
     assert (late.held(), store.holder) == (False, "a")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        None,
+        "text",
+        {"holderIdentity": None, "leaseDurationSeconds": None, "leaseTransitions": None},
+        {"holderIdentity": "", "leaseTransitions": "many", "leaseDurationSeconds": "long"},
+    ],
+)
+async def test_a_lease_that_was_emptied_is_acquired(spec: object) -> None:
+    """A lease without a holder, whatever else it holds, is free."""
+    store = LeaseStore()
+    store.store({"metadata": {"name": "op", "namespace": "ns"}, "spec": spec})
+    lease = lease_of(store, SharedClock(), "a")
+    await lease.step()
+    assert (lease.held(), store.holder) == (True, "a")
+
+
+@pytest.mark.parametrize("duration", [2**31 - 1, 0, -5, None, "x"])
+async def test_an_edited_duration_is_not_waited_for_without_end(duration: object) -> None:
+    """Another's lease is taken over within two minutes after its last change, whatever duration stands in it."""
+    store, clock = LeaseStore(), SharedClock()
+    spec = {"holderIdentity": "gone", "leaseDurationSeconds": duration}
+    store.store({"metadata": {"name": "op", "namespace": "ns"}, "spec": spec})
+    lease = lease_of(store, clock, "a")
+    await lease.step()
+    assert not lease.held()
+    clock.seconds += 121
+    await lease.step()
+    assert lease.held()
+
+
+async def kept(store: LeaseStore, clock: SharedClock, rounds: int) -> tuple[Lease, list[float], list[int]]:
+    """So many attempts, the pauses after them, and at which the lease was acquired."""
+    lease, acquired, pauses = lease_of(store, clock, "a"), [], []
+    for number in range(rounds):
+        pauses.append(await lease.round(lambda number=number: acquired.append(number)))  # type: ignore[misc]
+        clock.seconds += pauses[-1]
+    return lease, pauses, acquired
+
+
+@pytest.mark.parametrize("fault", [KeyError("spec"), TypeError(), ValueError("x"), RuntimeError("loop"), OSError(5)])
+async def test_no_error_ends_the_attempts(fault: Exception) -> None:
+    """After an error that nobody expected the next attempt follows, and succeeds when it can."""
+    store, clock = LeaseStore(), SharedClock()
+    store.fault = fault
+    lease, pauses, acquired = await kept(store, clock, 3)
+    assert (lease.held(), acquired, pauses) == (False, [], [2.0, 2.0, 2.0])
+    assert lease.attempt_age_s == 2.0
+    store.fault = None
+    assert await lease.round(lambda: acquired.append(9)) == 5.0
+    assert (lease.held(), acquired, lease.attempt_age_s) == (True, [9], 0.0)
+
+
+async def test_an_attempt_that_hangs_shows_in_its_age() -> None:
+    """The age of the last attempt grows while none ends: the probe reads it."""
+    store, clock = LeaseStore(), SharedClock()
+    lease = lease_of(store, clock, "a")
+    await lease.step()
+    clock.seconds += 77
+    assert lease.attempt_age_s == 77
+
+
+@pytest.mark.parametrize("fault", [KubeUnavailable("no answer"), KeyError("spec"), OSError(5)])
+async def test_a_release_that_fails_ends_nothing(fault: Exception) -> None:
+    """A stop goes on although the lease cannot be released; it acts no more all the same."""
+    store = LeaseStore()
+    lease = lease_of(store, SharedClock(), "a")
+    await lease.step()
+    store.fault = fault
+    await lease.release()
+    assert not lease.held()
+
+
+async def test_a_lease_that_lapsed_is_released_too() -> None:
+    """A holder that could not renew in time, and stops, leaves nobody waiting."""
+    store, clock = LeaseStore(), SharedClock()
+    lease = lease_of(store, clock, "a")
+    await lease.step()
+    clock.seconds += DURATION_S
+    assert not lease.held()
+    await lease.release()
+    assert store.holder == ""
+
+
+def test_a_renewal_that_hangs_is_given_up() -> None:
+    """An API server that never answers costs one attempt its deadline, not the task."""
+
+    class Hanging(LeaseStore):
+        async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
+            await asyncio.sleep(3600)
+            return await LeaseStore.get(self, resource, namespace, name)
+
+    async def step() -> float:
+        lease = lease_of(Hanging(), SharedClock(), "a")
+        await lease.step()
+        return asyncio.get_running_loop().time()
+
+    assert virtual_time.run(step()) <= 1000.0 + RENEW_EVERY_S + 0.1

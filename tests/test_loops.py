@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import cast
 
 import pytest
 
@@ -11,7 +10,8 @@ from kafka_quorum.errors import KubeUnavailable
 from kafka_quorum.loops import Loops
 from kafka_quorum.model.actions import ApplyService
 from kafka_quorum.model.plan import Outcome
-from kafka_quorum.reconcile import PassResult, QuorumKey, Reconciler
+from kafka_quorum.reconcile import PassResult, QuorumKey
+from kafka_quorum.turns import Rest
 
 KEY = QuorumKey(namespace="ns", name="q")
 DEADLINE_S = 10.0
@@ -30,13 +30,19 @@ class Passes:
         self._answer = answer
         self.made = 0
         self.changes = 0
+        self.said: list[str] = []
         self.forgotten: list[QuorumKey] = []
         self.forgot = asyncio.Event()
         self._moved = asyncio.Condition()
 
-    def changed(self, _: QuorumKey) -> None:
-        """Count what watches say."""
+    def changed(self, _: QuorumKey, resource_version: str = "") -> bool:
+        """Count what watches say; a version "echo" is the one that we wrote."""
         self.changes += 1
+        return resource_version != "echo"
+
+    async def cannot_look(self, _: QuorumKey, why: str) -> None:
+        """Note what is said of errors."""
+        self.said.append(why)
 
     def forget(self, key: QuorumKey) -> None:
         """Note what is forgotten."""
@@ -58,7 +64,7 @@ class Passes:
 
 def loops_of(passes: Passes) -> Loops:
     """Loops over these passes."""
-    return Loops(cast("Reconciler", passes))
+    return Loops(passes)
 
 
 async def test_only_the_resource_itself_starts_a_loop() -> None:
@@ -180,9 +186,9 @@ async def test_failures_back_off(way: str, monkeypatch: pytest.MonkeyPatch) -> N
     """The pause after a failure doubles, up to half a minute; a pass that went well starts it over."""
     pauses: list[float] = []
 
-    async def noted(_: asyncio.Event, seconds: float, *, deaf_s: float = 0.0) -> None:
-        assert deaf_s <= seconds
-        pauses.append(seconds)
+    async def noted(_: asyncio.Event, rest: Rest) -> None:
+        assert rest.deaf_s <= rest.seconds
+        pauses.append(rest.seconds)
 
     async def answer(number: int) -> PassResult:
         if number == 9:
@@ -206,8 +212,8 @@ async def test_an_open_change_is_tried_again_soon(monkeypatch: pytest.MonkeyPatc
     """While a change of the voters is open, the pause after a failure stays at a second."""
     pauses: list[float] = []
 
-    async def noted(_: asyncio.Event, seconds: float, *, deaf_s: float = 0.0) -> None:
-        pauses.append(seconds + 0 * deaf_s)
+    async def noted(_: asyncio.Event, rest: Rest) -> None:
+        pauses.append(rest.seconds)
 
     async def answer(number: int) -> PassResult:
         if number == 6:
@@ -263,9 +269,9 @@ async def test_a_pass_with_nothing_to_do_sets_its_own_pause(monkeypatch: pytest.
     """Without a wake-up the next pass comes when the plan said."""
     pauses: list[float] = []
 
-    async def noted(_: asyncio.Event, seconds: float, *, deaf_s: float = 0.0) -> None:
-        assert deaf_s <= seconds
-        pauses.append(seconds)
+    async def noted(_: asyncio.Event, rest: Rest) -> None:
+        assert rest.deaf_s <= rest.seconds
+        pauses.append(rest.seconds)
 
     async def answer(number: int) -> PassResult:
         if number == 3:
@@ -279,34 +285,6 @@ async def test_a_pass_with_nothing_to_do_sets_its_own_pause(monkeypatch: pytest.
     await passes.reach(3)
     await loops.stop()
     assert pauses == [1.0, 2.0]
-
-
-async def test_passes_share_their_slots() -> None:
-    """So many passes run at once as there are slots, and the others follow."""
-    begun, go_on = asyncio.Semaphore(0), asyncio.Event()
-    at_once = 0
-    most = 0
-
-    async def answer(_: int) -> PassResult:
-        nonlocal at_once, most
-        at_once += 1
-        most = max(most, at_once)
-        begun.release()
-        await go_on.wait()
-        at_once -= 1
-        return result()
-
-    passes = Passes(answer)
-    loops = Loops(cast("Reconciler", passes), parallel=2)
-    for name in "abcd":
-        loops.wake(QuorumKey(namespace="ns", name=name), create=True)
-    async with asyncio.timeout(DEADLINE_S):
-        await begun.acquire()
-        await begun.acquire()
-    go_on.set()
-    await passes.reach(4)
-    await loops.stop()
-    assert most == 2
 
 
 async def test_stop_ends_a_pass_that_hangs() -> None:
@@ -337,3 +315,87 @@ async def test_every_wake_up_says_that_objects_changed() -> None:
     loops.wake(KEY, create=False)
     assert passes.changes == 2
     await loops.stop()
+
+
+async def test_the_echo_of_our_own_write_wakes_nothing() -> None:
+    """A pass that wrote the status is not followed by another one because of that."""
+
+    async def answer(_: int) -> PassResult:
+        return result()
+
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    loops.wake(KEY, create=True)
+    await passes.reach(1)
+    for _ in range(20):
+        loops.wake(KEY, create=True, resource_version="echo")
+        await asyncio.sleep(0)
+    assert passes.made == 1
+    loops.wake(KEY, create=True, resource_version="7")
+    await passes.reach(2)
+    await loops.stop()
+
+
+async def test_an_error_of_the_loop_itself_does_not_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault beside the pass, which nothing expects, is logged, and the quorum is looked at again."""
+    faults = iter([RuntimeError("a fault of the loop")])
+
+    async def faulty(_: asyncio.Event, __: Rest) -> None:
+        if (fault := next(faults, None)) is not None:
+            raise fault
+        await asyncio.sleep(0)
+
+    async def answer(_: int) -> PassResult:
+        return result()
+
+    monkeypatch.setattr(module, "_pause", faulty)
+    monkeypatch.setattr(module, "_RESTART_S", 0.0)
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    loops.wake(KEY, create=True)
+    await passes.reach(3)
+    assert tuple(loops.keys()) == (KEY,)
+    await loops.stop()
+
+
+async def test_a_stop_with_grace_lets_a_pass_end() -> None:
+    """A clean stop waits for the pass that runs, and begins no other one."""
+    running, go_on, ended = asyncio.Event(), asyncio.Event(), False
+
+    async def answer(_: int) -> PassResult:
+        nonlocal ended
+        running.set()
+        await go_on.wait()
+        ended = True
+        return result(again=True)
+
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    loops.wake(KEY, create=True)
+    await asyncio.wait_for(running.wait(), DEADLINE_S)
+    stopping = asyncio.create_task(loops.stop(grace_s=DEADLINE_S))
+    await asyncio.sleep(0)
+    loops.wake(KEY, create=True)
+    go_on.set()
+    await asyncio.wait_for(stopping, DEADLINE_S)
+    assert (ended, passes.made) == (True, 1)
+
+
+async def test_a_pass_that_runs_is_seen_from_outside() -> None:
+    """The probe can tell for how long the oldest pass has been running."""
+    running, go_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(_: int) -> PassResult:
+        running.set()
+        await go_on.wait()
+        return result()
+
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    assert loops.longest_pass_s() == 0.0
+    loops.wake(KEY, create=True)
+    await asyncio.wait_for(running.wait(), DEADLINE_S)
+    await asyncio.sleep(0.01)
+    assert loops.longest_pass_s() > 0.0
+    go_on.set()
+    await loops.stop(grace_s=DEADLINE_S)

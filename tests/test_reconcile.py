@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from tests.observe.test_gather import api_server, healthy, refused_with
 from tests.wire.answering import AnsweringControllers
 
 from kafka_quorum.errors import KubeConflict, KubeHeld, KubeUnavailable
-from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS, Json
+from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS, SERVICES, Json
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer
@@ -32,8 +32,8 @@ class TickingClock:
         self.seconds = 100.0
 
     def now(self) -> datetime:
-        """The same moment always: conditions keep their times."""
-        return datetime(2026, 1, 1, tzinfo=UTC)
+        """Wall time, which goes along."""
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)
 
     def monotonic(self) -> float:
         """Where the test has put it."""
@@ -502,3 +502,107 @@ async def test_held_restart_is_no_event() -> None:
     reasons = [call.body["reason"] for call in bench.kube.writes() if call.plural == "events" and call.body]
     assert "ActionFailed" not in reasons
     assert bench.condition("Degraded")[0] == "False"
+
+
+# What the status says where passes fail, or nothing happens
+
+
+async def test_a_status_that_cannot_be_kept_up_is_taken_back() -> None:
+    """A healthy status does not stand when passes end in errors: Ready is Unknown, and an event says why, once."""
+    bench = await at_rest()
+    for _ in range(3):
+        await bench.reconciler.cannot_look(KEY, "list pods: forbidden")
+    assert bench.condition("Ready") == ("Unknown", "CannotLook")
+    assert bench.condition("Available") == ("Unknown", "CannotLook")
+    assert bench.condition("Degraded") == ("True", "CannotLook")
+    told = [call for call in bench.kube.writes() if call.plural == "events" and call.body]
+    assert [(call.verb, call.body["reason"], call.body["type"]) for call in told if call.body] == [
+        ("create", "CannotLook", "Warning")
+    ]
+    assert len(bench.kube.writes()) == 2
+    await bench.run()
+    assert bench.condition("Ready") == ("True", "AllVotersCaughtUp")
+    assert bench.condition("Degraded") == ("False", "Healthy")
+
+
+async def test_an_operator_without_the_lease_takes_nothing_back() -> None:
+    """The status is the lease holder's."""
+    bench = await at_rest()
+    bench.reconciler._may_act = lambda: False
+    await bench.reconciler.cannot_look(KEY, "list pods: forbidden")
+    assert bench.kube.calls == []
+
+
+async def test_the_last_look_is_stamped_once_a_minute() -> None:
+    """At rest the only write is the stamp, at most once a minute."""
+    bench = await at_rest()
+    began, stamps = bench.clock.seconds, []
+    while bench.clock.seconds < began + 600:
+        bench.clock.seconds += 10
+        await bench.run()
+        stamps.append(bench.kube.objects[QUORUMS.plural, NAME]["status"]["lastLook"])
+    writes = bench.kube.writes()
+    assert {(call.plural, tuple((call.body or {})["status"])) for call in writes} == {("kafkaquorums", ("lastLook",))}
+    assert 7 <= len(writes) <= 10
+    assert len(set(stamps)) == len(writes) + 1
+
+
+async def test_the_stamp_wakes_nothing() -> None:
+    """The operator's own write of the status is no news: remembered objects stay in use."""
+    bench = await at_rest()
+    bench.clock.seconds += 100
+    await bench.run()
+    version = bench.kube.objects[QUORUMS.plural, NAME]["metadata"]["resourceVersion"]
+    assert not bench.reconciler.changed(KEY, version)
+    bench.kube.calls.clear()
+    await bench.run()
+    assert bench.kube.calls == []
+    assert bench.reconciler.changed(KEY, "another")
+
+
+async def test_an_action_without_effect_backs_off_and_is_told_once() -> None:
+    """A service that another program changes back is applied with growing pauses, and two events say so in all."""
+    bench = await at_rest()
+    service = json.loads(json.dumps(bench.kube.objects[SERVICES.plural, "alpha-controllers"]))
+    service["spec"]["ports"][0]["port"] = 1
+    pauses = []
+    for _ in range(12):
+        bench.kube.put(SERVICES, json.loads(json.dumps(service)))
+        bench.reconciler.changed(KEY)
+        result = await bench.run()
+        pauses.append(0.0 if result.repeated is None else result.repeated.pause_s)
+        bench.clock.seconds += pauses[-1] + 0.1
+    assert pauses == [0, 0, 0, 0.5, 1, 2, 4, 8, 16, 30, 30, 30]
+    created = [call.body for call in bench.kube.writes() if (call.verb, call.plural) == ("create", "events")]
+    assert [body["reason"] for body in created if body] == ["ServiceApplied", "NoEffect"]
+
+
+async def test_an_unreadable_claim_neither_ends_the_pass_nor_is_missing() -> None:
+    """The status names it, its disk is not given up, and another controller's lost pod is made again."""
+    bench = await at_rest()
+    for name in ("alpha-3001-g1", "alpha-3002-g1"):
+        del bench.kube.objects[PODS.plural, name]
+    claim = json.loads(json.dumps(bench.kube.objects[CLAIMS.plural, "alpha-3001-g1"]))
+    claim["spec"]["resources"]["requests"]["storage"] = "many"
+    bench.kube.put(CLAIMS, claim)
+    bench.reconciler.changed(KEY)
+    result = await bench.run()
+    assert result.plan is not None
+    assert bench.condition("Degraded") == ("True", "Unreadable")
+    assert [call.name for call in bench.acts() if (call.verb, call.plural) == ("create", "pods")] == ["alpha-3002-g1"]
+    assert directory(3001) not in lost_of(bench.kube.objects[CONFIG_MAPS.plural, "alpha-identity"], 3001)
+
+
+async def test_a_size_in_thousandths_of_a_byte_is_read() -> None:
+    """What the API server makes of 1.1Gi ends no pass: the spec is refused by field, and the quorum is kept."""
+    bench = await at_rest()
+    for node_id in IDS:
+        claim = json.loads(json.dumps(bench.kube.objects[CLAIMS.plural, f"alpha-{node_id}-g1"]))
+        claim["spec"]["resources"]["requests"]["storage"] = "1181116006400m"
+        bench.kube.put(CLAIMS, claim)
+    spec = json.loads(json.dumps(SPEC))
+    spec["controllers"]["storage"] = {"size": "1.1Gi"}
+    bench.resource(spec)
+    bench.reconciler.changed(KEY)
+    await bench.run()
+    assert bench.condition("SpecAccepted") == ("False", "InvalidSpec")

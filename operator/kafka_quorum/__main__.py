@@ -21,7 +21,7 @@ def configure_logs(settings: Settings) -> None:
 
 
 def main() -> int:
-    """Run until SIGTERM; 2 if the settings cannot be used."""
+    """Run until SIGTERM; 2 if the settings cannot be used, 1 if a task ended that must not."""
     try:
         settings = from_environment()
         observations = recorder(settings, SystemClock())
@@ -32,10 +32,10 @@ def main() -> int:
     if importlib.util.find_spec("uvloop") is not None:
         import uvloop  # noqa: PLC0415 - an extra that may be missing
 
-        uvloop.run(run(settings, observations))
+        clean = uvloop.run(run(settings, observations))
     else:
-        asyncio.run(run(settings, observations))
-    return 0
+        clean = asyncio.run(run(settings, observations))
+    return 0 if clean else 1
 
 
 if __name__ == "__main__":

@@ -1,26 +1,39 @@
 """Kopf at the edge, and only here: watches that wake the loops. Kopf writes nothing on our resources.
 
-`on.event` handlers are neither retried nor persisted by Kopf, so they do nothing but wake (measured in `docs/`).
+`on.event` handlers are neither retried nor persisted by Kopf, so they do nothing but wake (measured in `docs/`). A
+watch of Kopf's that is refused once never begins again; so quorums are searched for besides (`sweep`), and what belongs
+to them is watched by tasks of our own, which begin again after every error.
 """
 
 import asyncio
 import contextlib
 import logging
-from typing import Any
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final
 
 import kopf
 
 from kafka_quorum.kube.client import KubeClient, connect
+from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, SERVICES, Json
+from kafka_quorum.kube.watch import Watch
 from kafka_quorum.lease import Lease
 from kafka_quorum.loops import Loops
 from kafka_quorum.model.names import GROUP, LABEL_QUORUM
 from kafka_quorum.observations.recorder import Recorder
+from kafka_quorum.probe import Beat, Health, serve
 from kafka_quorum.reconcile import QuorumKey, Reconciler
 from kafka_quorum.settings import Settings, SystemClock, SystemIds
+from kafka_quorum.supervise import supervised
+from kafka_quorum.sweep import Sweep
 from kafka_quorum.wire.admin import KafkaControllers
 
-_OURS = {LABEL_QUORUM: kopf.PRESENT}
-_LAST_LINES_S = 8.0
+_WATCHED: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES)
+"""What a quorum needs and cannot do without for two minutes: its deletion wakes the quorum at once."""
+_BEAT_S: Final = 1.0
+_GRACE_S: Final = 8.0
+"""How long a clean stop lets passes end: a request has 15 s, and the pod has 30 s to end."""
+_LAST_LINES_S: Final = 8.0
 """How long an ending operator waits for its last observations to be stored."""
 logger = logging.getLogger(__name__)
 
@@ -31,55 +44,118 @@ class Edge:
     def __init__(self, settings: Settings, observations: Recorder) -> None:
         """Nothing is opened before Kopf starts."""
         self.settings = settings
+        self.failed = asyncio.Event()
+        """Set when a task has ended that must not: the process ends, and Kubernetes starts it again."""
         self._observations = observations
+        self._clock = SystemClock()
         self._kube: KubeClient | None = None
         self._controllers: KafkaControllers | None = None
         self._loops: Loops | None = None
         self._lease: Lease | None = None
-        self._keeping: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._closers: list[Callable[[], Awaitable[None]]] = []
+        self._beat = Beat(last_s=self._clock.monotonic())
+        self._sweep: Sweep | None = None
 
     async def start(self) -> None:
         """Open the edges."""
         self._kube = await connect()
         self._controllers = KafkaControllers()
-        self._lease = Lease(self._kube, SystemClock(), self.settings)
+        self._lease = Lease(self._kube, self._clock, self.settings)
         reconciler = Reconciler(
             kube=self._kube,
             controllers=self._controllers,
-            clock=SystemClock(),
+            clock=self._clock,
             ids=SystemIds(),
             settings=self.settings,
             may_act=self._lease.held,
             witness=self._observations,
         )
         self._loops = Loops(reconciler)
-        self._keeping = asyncio.create_task(self._lease.keep(self._loops.wake_all), name="lease")
+        self._closers.append((await serve(self.settings.probe_port, self.health)).close)
+        self._begin("heartbeat", self._beats)
+        self._begin("lease", partial(self._lease.keep, self._loops.wake_all))
+        self._sweep = Sweep(self._kube, self._clock, self.settings.namespaces, self._loops.keys, self._found)
+        self._begin("sweep", self._sweep.keep)
+        for namespace in self.settings.namespaces or ("",):
+            for resource in _WATCHED:
+                watch = Watch(self._kube, resource, namespace, LABEL_QUORUM)
+                self._begin(f"watch of {resource.plural} {namespace}".rstrip(), partial(watch.follow, self._part))
         logger.info("watching %s", ", ".join(self.settings.namespaces) or "all namespaces")
 
+    def _begin(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        task = asyncio.create_task(supervised(name, work), name=name)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled():
+            logger.critical("The task %r is over, which it must not be: this process ends", task.get_name())
+            self.failed.set()
+
     async def stop(self) -> None:
-        """Stop the loops, give up the lease, then close the edges."""
+        """Stop the loops, release the lease, close the edges. After a step that fails, the next one follows."""
+        for step in (self._end_loops, self._end_tasks, self._release, self._close):
+            try:
+                await step()
+            except Exception:
+                logger.exception("a fault of this operator disturbed its stop")
+        await asyncio.to_thread(self._observations.close, _LAST_LINES_S)
+
+    async def _end_loops(self) -> None:
         if self._loops is not None:
-            await self._loops.stop()
-        if self._keeping is not None:
-            self._keeping.cancel()
+            await self._loops.stop(grace_s=_GRACE_S)
+
+    async def _end_tasks(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        for task in self._tasks:
             with contextlib.suppress(asyncio.CancelledError):
-                await self._keeping
+                await task
+
+    async def _release(self) -> None:
         if self._lease is not None:
             await self._lease.release()
+
+    async def _close(self) -> None:
+        for close in self._closers:
+            await close()
         if self._controllers is not None:
             await self._controllers.close()
         if self._kube is not None:
             await self._kube.close()
-        await asyncio.to_thread(self._observations.close, _LAST_LINES_S)
 
-    def wake(self, key: QuorumKey, *, create: bool) -> None:
+    def wake(self, key: QuorumKey, *, create: bool, resource_version: str = "") -> None:
         """Pass on what a watch said."""
         if self._loops is not None:
-            self._loops.wake(key, create=create)
+            self._loops.wake(key, create=create, resource_version=resource_version)
 
-    def quorums(self) -> int:
-        """How many quorums have a loop."""
-        return 0 if self._loops is None else len(tuple(self._loops.keys()))
+    def _found(self, key: QuorumKey) -> None:
+        self.wake(key, create=True)
+
+    def _part(self, metadata: Json) -> None:
+        """Something that belongs to a quorum is there, or changed, or is gone."""
+        name = (metadata.get("labels") or {}).get(LABEL_QUORUM)
+        if isinstance(name, str) and name:
+            self.wake(QuorumKey(namespace=str(metadata.get("namespace", "")), name=name), create=False)
+
+    async def _beats(self) -> None:
+        while True:
+            await asyncio.sleep(_BEAT_S)
+            self._beat.beat(self._clock.monotonic(), _BEAT_S)
+
+    def health(self) -> Health:
+        """What goes on, for the probe. Ready and alive are the same: a standby is both."""
+        now_s = self._clock.monotonic()
+        return Health(
+            acting=self._lease is not None and self._lease.held(),
+            quorums=0 if self._loops is None else len(tuple(self._loops.keys())),
+            lease_attempt_age_s=0.0 if self._lease is None else self._lease.attempt_age_s,
+            longest_pass_s=0.0 if self._loops is None else self._loops.longest_pass_s(),
+            sweep_age_s=0.0 if self._sweep is None else self._sweep.age_s,
+            beat_age_s=now_s - self._beat.last_s,
+            worst_lag_s=self._beat.lag_s,
+        )
 
 
 def registry(edge: Edge) -> kopf.OperatorRegistry:
@@ -100,20 +176,9 @@ def registry(edge: Edge) -> kopf.OperatorRegistry:
         await edge.stop()
 
     @kopf.on.event(GROUP, "v1alpha1", "kafkaquorums", registry=handlers)
-    async def quorum(namespace: str | None, name: str | None, **_: object) -> None:
-        edge.wake(QuorumKey(namespace=namespace or "", name=name or ""), create=True)
-
-    async def part(namespace: str | None, labels: kopf.Labels, **_: object) -> None:
-        edge.wake(QuorumKey(namespace=namespace or "", name=labels[LABEL_QUORUM]), create=False)
-
-    # Kopf filters labels on its own side, so each watch brings every such object of the cluster here. Only what changes
-    # while a quorum is at work is watched; a lost service or config map is found by the resync, and by passes that act.
-    for plural in ("pods", "persistentvolumeclaims"):
-        kopf.on.event("", "v1", plural, labels=_OURS, id=f"wake-{plural}", registry=handlers)(part)
-
-    @kopf.on.probe(id="quorums", registry=handlers)
-    async def quorums(**_: object) -> int:
-        return edge.quorums()
+    async def quorum(namespace: str | None, name: str | None, meta: kopf.Meta, **_: object) -> None:
+        key = QuorumKey(namespace=namespace or "", name=name or "")
+        edge.wake(key, create=True, resource_version=str(meta.get("resourceVersion", "")))
 
     return handlers
 
@@ -128,8 +193,8 @@ def configure(settings: kopf.OperatorSettings) -> None:
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)
 
 
-async def run(settings: Settings, observations: Recorder) -> None:
-    """Run until the process is told to stop."""
+async def run(settings: Settings, observations: Recorder) -> bool:
+    """Run until the process is told to stop; False if it ends because a task ended that must not."""
     edge = Edge(settings, observations)
     await kopf.operator(
         registry=registry(edge),
@@ -138,6 +203,7 @@ async def run(settings: Settings, observations: Recorder) -> None:
         identity=settings.holder,  # type: ignore[arg-type]  # a str, by a name that Kopf does not export
         namespaces=settings.namespaces,
         clusterwide=not settings.namespaces,
-        liveness_endpoint=f"http://0.0.0.0:{settings.probe_port}/healthz",
+        stop_flag=edge.failed,
     )
     await asyncio.sleep(0)
+    return not edge.failed.is_set()

@@ -7,7 +7,6 @@ it, for a process can sleep between a look at its clock and an act.
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable
 from datetime import UTC
@@ -20,7 +19,10 @@ from kafka_quorum.settings import Clock, Settings
 DURATION_S: Final = 15.0
 RENEW_EVERY_S: Final = 5.0
 MARGIN_S: Final = 5.0
-_RETRY_S: Final = 2.0
+RETRY_S: Final = 2.0
+_DURATION_MAX_S: Final = 120.0
+"""No operator asks for more: a lease that says so was edited, and is not waited for without end."""
+_RELEASE_S: Final = 5.0
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +40,12 @@ class Lease:
         """The other holder and the resource version of its lease."""
         self._seen_at_s = 0.0
         self._said = ""
+        self._attempted_at_s = clock.monotonic()
+
+    @property
+    def attempt_age_s(self) -> float:
+        """How long ago the last attempt to acquire or renew it ended, whatever came of it, in seconds."""
+        return self._clock.monotonic() - self._attempted_at_s
 
     def held(self) -> bool:
         """Whether this process may act now."""
@@ -46,33 +54,49 @@ class Lease:
     async def keep(self, acquired: Callable[[], None]) -> None:
         """Acquire and renew for ever; `acquired` is called whenever the lease was not held and is now."""
         while True:
-            before = self.held()
-            await self.step()
-            if self.held() and not before:
-                acquired()
-            await asyncio.sleep(RENEW_EVERY_S if self.held() else _RETRY_S)
+            pause_s = await self.round(acquired)
+            await asyncio.sleep(pause_s)
+
+    async def round(self, acquired: Callable[[], None]) -> float:
+        """One attempt, and in how many seconds the next one follows."""
+        before = self.held()
+        await self.step()
+        if self.held() and not before:
+            acquired()
+        return RENEW_EVERY_S if self.held() else RETRY_S
 
     async def step(self) -> None:
-        """One attempt to acquire or renew. A failed one is logged once; what is held lapses by itself."""
+        """One attempt to acquire or renew. A failed one is logged once; what is held lapses by itself.
+
+        No error ends the attempts: one that nobody expected is a fault of this operator, and the next attempt follows.
+        """
         try:
             async with asyncio.timeout(RENEW_EVERY_S):
                 await self._try()
         except (KubeConflict, KubeAlreadyExists):
-            return  # somebody else was faster: the next attempt sees it
+            return  # another operator was faster: the next attempt sees it
         except (KubeError, TimeoutError) as error:
             why = str(error) or f"no answer within {RENEW_EVERY_S:g} s"
             self._say(logging.WARNING, f"the lease cannot be renewed, and nothing is done without it: {why}")
+        except Exception:
+            logger.exception("a fault of this operator ended an attempt to renew the lease; another follows")
+        finally:
+            self._attempted_at_s = self._clock.monotonic()
 
     async def release(self) -> None:
-        """Give it up, so that the next operator need not wait. Nothing depends on it."""
-        if not self.held():
-            return
+        """Give it up, so that the next operator need not wait. Nothing depends on it, and no error escapes."""
         self._held_until_s = 0.0
-        with contextlib.suppress(KubeError):
-            present = await self._get()
-            if present is not None and _holder(present) == self._settings.holder:
-                present["spec"]["holderIdentity"] = ""
-                await self._kube.replace(LEASES, self._settings.lease_namespace, present)
+        try:
+            async with asyncio.timeout(_RELEASE_S):
+                present = await self._get()
+                if present is not None and _holder(present) == self._settings.holder:
+                    released = {**present, "spec": {**_spec(present), "holderIdentity": ""}}
+                    await self._kube.replace(LEASES, self._settings.lease_namespace, released)
+                    logger.info("this operator has released the lease")
+        except (KubeError, TimeoutError) as error:
+            logger.warning("the lease is not released, and lapses by itself: %s", str(error) or "no answer")
+        except Exception:
+            logger.exception("a fault of this operator kept it from releasing the lease")
 
     async def _try(self) -> None:
         sent_s = self._clock.monotonic()
@@ -95,12 +119,13 @@ class Lease:
         seen = (_holder(present), str(present["metadata"]["resourceVersion"]))
         if seen != self._seen:
             self._seen, self._seen_at_s = seen, now_s
-        return now_s - self._seen_at_s > float(present["spec"].get("leaseDurationSeconds") or DURATION_S)
+        return now_s - self._seen_at_s > _duration_s(present)
 
     def _renewed(self, present: Json) -> Json:
-        spec = present["spec"]
+        spec = _spec(present)
         taken = _holder(present) != self._settings.holder
-        transitions = int(spec.get("leaseTransitions") or 0) + (1 if taken else 0)
+        before = spec.get("leaseTransitions")
+        transitions = (before if isinstance(before, int) and before > 0 else 0) + (1 if taken else 0)
         body = self._body(transitions=transitions)
         if not taken:
             body["spec"]["acquireTime"] = spec.get("acquireTime") or body["spec"]["acquireTime"]
@@ -132,5 +157,16 @@ class Lease:
             logger.log(level, "%s", text)
 
 
+def _spec(item: Json) -> Json:
+    """A lease's spec; one that anybody emptied is empty."""
+    spec = item.get("spec")
+    return spec if isinstance(spec, dict) else {}
+
+
 def _holder(item: Json) -> str:
-    return str(item.get("spec", {}).get("holderIdentity") or "")
+    return str(_spec(item).get("holderIdentity") or "")
+
+
+def _duration_s(item: Json) -> float:
+    value = _spec(item).get("leaseDurationSeconds")
+    return min(float(value), _DURATION_MAX_S) if isinstance(value, int) and value > 0 else DURATION_S

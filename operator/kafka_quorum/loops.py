@@ -1,54 +1,68 @@
 """One task per quorum, woken by watches and by its own tick, with its own back-off. Nothing here knows Kopf.
 
 An event only says "look again": the wake-up is cleared before reading, so that none is lost. Deletions that a watch
-missed are found by the pass itself, and by a sweep that drops tasks without a resource.
+missed are found by the pass itself. A task that ends by an error is a fault of this operator; another one takes its
+place. While a pass waits for Kafka it holds nothing that another quorum waits for.
 """
 
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from kafka_quorum.errors import OperatorError
-from kafka_quorum.reconcile import PassResult, QuorumKey, Reconciler
+from kafka_quorum.reconcile import QuorumKey
+from kafka_quorum.turns import Passes, Rest, Turns
 
-_BACKOFF_FIRST_S = 0.5
-_BACKOFF_LAST_S = 30.0
-_BACKOFF_OPEN_S = 1.0
-"""While a voter change is open: the quorum may be one voter short until it is done."""
-_AT_ONCE_MAX = 50
-"""So many passes in a row without a pause; then a breath, whatever there is to do."""
-_BREATH_S = 1.0
+_RESTART_S = 5.0
 
 logger = logging.getLogger(__name__)
+
+
+class Reconciles(Passes, Protocol):
+    """What the loops need of the reconciler."""
+
+    def changed(self, key: QuorumKey, resource_version: str = "") -> bool:
+        """A watch has spoken; False if it is only the echo of our own write."""
+
+    def forget(self, key: QuorumKey) -> None:
+        """The resource is gone."""
 
 
 @dataclass(slots=True)
 class _Loop:
     task: "asyncio.Task[None]"
     wake: asyncio.Event = field(default_factory=asyncio.Event)
+    begun_s: float | None = None
+    """When the pass that runs began (monotonic seconds); None between passes."""
 
 
 class Loops:
-    """The tasks of all quorums. At most `parallel` passes run at once."""
+    """The tasks of all quorums."""
 
-    def __init__(self, reconciler: Reconciler, parallel: int = 16) -> None:
+    def __init__(self, reconciler: Reconciles) -> None:
         """Take what runs the passes."""
         self._reconciler = reconciler
-        self._slots = asyncio.Semaphore(parallel)
         self._loops: dict[QuorumKey, _Loop] = {}
-        self.last_pass_s: float = 0.0
+        self._stopping = False
 
-    def wake(self, key: QuorumKey, *, create: bool) -> None:
-        """Something about this quorum changed. `create`: it is the resource itself, so a loop must run for it."""
-        self._reconciler.changed(key)
+    def wake(self, key: QuorumKey, *, create: bool, resource_version: str = "") -> None:
+        """Something about this quorum changed. `create`: it is the resource itself, so a loop must run for it.
+
+        `resource_version` is the resource's own: with it, the echo of our own write wakes nothing.
+        """
+        if self._stopping:
+            return
+        news = self._reconciler.changed(key, resource_version)
         loop = self._loops.get(key)
         if loop is not None:
-            loop.wake.set()
+            if news:
+                loop.wake.set()
         elif create:
             event = asyncio.Event()
-            task = asyncio.create_task(self._run(key, event), name=f"quorum {key}")
+            task = asyncio.create_task(self._supervised(key, event), name=f"quorum {key}")
             self._loops[key] = _Loop(task=task, wake=event)
 
     def wake_all(self) -> None:
@@ -61,60 +75,65 @@ class Loops:
         """The quorums that have a loop."""
         return tuple(self._loops)
 
-    async def stop(self) -> None:
-        """Cancel every task, and wait until it has ended."""
+    def longest_pass_s(self) -> float:
+        """For how long the oldest pass has been running, in seconds; 0 if none is."""
+        now_s = time.monotonic()
+        return max((now_s - loop.begun_s for loop in self._loops.values() if loop.begun_s is not None), default=0.0)
+
+    async def stop(self, grace_s: float = 0.0) -> None:
+        """Let passes end for `grace_s`, begin no other, cancel what is left, and wait until every task has ended."""
+        self._stopping = True
         loops = list(self._loops.values())
         self._loops.clear()
+        for loop in loops:
+            if loop.begun_s is None or grace_s <= 0:
+                loop.task.cancel()
+        if loops and grace_s > 0:
+            await asyncio.wait([loop.task for loop in loops], timeout=grace_s)
         for loop in loops:
             loop.task.cancel()
         for loop in loops:
             with contextlib.suppress(asyncio.CancelledError):
                 await loop.task
 
-    async def _run(self, key: QuorumKey, wake: asyncio.Event) -> None:
-        backoff_s, at_once = _BACKOFF_FIRST_S, 0
+    async def _supervised(self, key: QuorumKey, wake: asyncio.Event) -> None:
+        """The loop of one quorum. An error that escapes it is logged, and the loop goes on."""
         while True:
+            try:
+                await self._run(key, wake)
+            except Exception:
+                logger.exception("%s: a fault of this operator ended its loop; it starts again", key)
+                await asyncio.sleep(_RESTART_S)
+            else:
+                return
+
+    async def _run(self, key: QuorumKey, wake: asyncio.Event) -> None:
+        turns = Turns(self._reconciler, key)
+        while not self._stopping:
             wake.clear()
-            result = await self._one(key)
-            if result is None:
-                await _pause(wake, backoff_s)
-                backoff_s = min(backoff_s * 2, _BACKOFF_LAST_S)
-                continue
-            if result.gone:
+            self._mark(key, time.monotonic())
+            try:
+                rest = await turns.take(wake.is_set)
+            finally:
+                self._mark(key, None)
+            if turns.result is not None and turns.result.gone:
                 self._reconciler.forget(key)
                 if not wake.is_set():  # else it may be there again, applied while this pass asked for it
                     self._loops.pop(key, None)
                     return
-            if result.failed:
-                await _pause(wake, backoff_s, deaf_s=_BACKOFF_FIRST_S)
-                backoff_s = min(backoff_s * 2, _BACKOFF_OPEN_S if result.urgent else _BACKOFF_LAST_S)
                 continue
-            backoff_s = _BACKOFF_FIRST_S
-            at_once = at_once + 1 if result.again else 0
-            if at_once >= _AT_ONCE_MAX:
-                at_once = 0
-                await asyncio.sleep(_BREATH_S)
-            elif not result.again:
-                await _pause(wake, result.requeue_s)
+            if rest.seconds > 0:
+                await _pause(wake, rest)
 
-    async def _one(self, key: QuorumKey) -> PassResult | None:
-        """One pass; None if it could not be made. Exceptions end here: every one is ours to retry."""
-        async with self._slots:
-            try:
-                result = await self._reconciler.run_pass(key)
-            except OperatorError as error:
-                logger.warning("%s: this pass ended early, another follows: %s", key, error)
-                return None
-            except Exception:
-                logger.exception("%s: a fault of this operator ended the pass; another follows", key)
-                return None
-        self.last_pass_s = asyncio.get_running_loop().time()
-        return result
+    def _mark(self, key: QuorumKey, begun_s: float | None) -> None:
+        loop = self._loops.get(key)
+        if loop is not None:
+            loop.begun_s = begun_s
 
 
-async def _pause(wake: asyncio.Event, seconds: float, *, deaf_s: float = 0.0) -> None:
-    """Wait so long, or until somebody wakes us; for the first `deaf_s` nobody does, for our own writes would."""
-    await asyncio.sleep(deaf_s)
+async def _pause(wake: asyncio.Event, rest: Rest) -> None:
+    """Wait so long, or until a watch wakes us."""
+    await asyncio.sleep(rest.deaf_s)
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(seconds - deaf_s):  # `wait_for` of 3.11 can lose a cancel
+        async with asyncio.timeout(rest.seconds - rest.deaf_s):  # `wait_for` of 3.11 can lose a cancel
             await wake.wait()

@@ -4,7 +4,7 @@ A look at the quorum may use the Kubernetes objects of an earlier pass while no 
 to act is made again from objects that were listed for it. After an act the caller looks again at once.
 """
 
-import logging
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -13,33 +13,34 @@ from kafka_quorum.act.admission import PodAdmission
 from kafka_quorum.act.building import Context
 from kafka_quorum.act.events import Events
 from kafka_quorum.act.execute import Executor
-from kafka_quorum.act.narrate import notices
-from kafka_quorum.api.validation import accepted_before, validate
-from kafka_quorum.errors import KubeConflict, KubeNotFound, NotActing
-from kafka_quorum.kube.protocol import QUORUMS, Json, KubeApi
-from kafka_quorum.model import actions
-from kafka_quorum.model.desired import Desired, FieldFault
+from kafka_quorum.act.leased import leased_controllers, leased_kube
+from kafka_quorum.judge import Judged, judge
+from kafka_quorum.kube.protocol import KubeApi
+from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import Announced, Memory, StepCheck
 from kafka_quorum.model.observed import Observed
-from kafka_quorum.model.plan import Outcome, Plan, Verdict
+from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.observe import disks, gather, nodes
 from kafka_quorum.observe.gather import Look, Snapshot
 from kafka_quorum.observe.soak import soaked
-from kafka_quorum.plan import levels
+from kafka_quorum.plan import levels, unreadable
 from kafka_quorum.plan.planner import plan
+from kafka_quorum.repeats import FREE, Repeated, Repeats
+from kafka_quorum.report import Reporter
 from kafka_quorum.settings import Clock, IdSource, Settings
-from kafka_quorum.status import spec_accepted
-from kafka_quorum.status.build import build, patch_of
 from kafka_quorum.status.finding import Pass
-from kafka_quorum.status.merge import merged
 from kafka_quorum.wire.protocol import Controllers
 
-_FAILED_REQUEUE_S = 1.0
-_ANNOUNCED_FOR_S = 60.0
-
-logger = logging.getLogger(__name__)
+_FAILED_REQUEUE_S: Final = 1.0
+_ANNOUNCED_FOR_S: Final = 60.0
+_SILENT_S: Final = 1.0
+"""A look that found no leader, and took so long for it, waited for answers that did not come."""
+_NO_EFFECT_AT: Final = 3
+"""At this many repetitions of an action that changes nothing an event says so."""
+_READING: Final = 16
+"""The objects of so many quorums are read at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,8 @@ class QuorumKey:
 class PassResult:
     """What a pass came to. `gone`: there is no such resource any more. `again`: look again at once.
 
-    `urgent`: a change of the voters is open, so that no failure is waited out for long.
+    `urgent`: a change of the voters is open, so that no failure is waited out for long. `silent`: the controllers were
+    asked, and those that could lead did not answer in time. `repeated`: an action that was done again and again.
     """
 
     plan: Plan | None
@@ -67,6 +69,8 @@ class PassResult:
     again: bool
     gone: bool
     urgent: bool = False
+    silent: bool = False
+    repeated: Repeated | None = None
 
     @property
     def failed(self) -> bool:
@@ -113,27 +117,45 @@ class Reconciler:
         self._clock = clock
         self._settings = settings
         self._may_act = may_act
-        self._executor = Executor(kube, controllers, clock, ids, settings, may_act)
+        acting, ruling = leased_kube(kube, may_act), leased_controllers(controllers, may_act)
+        self._executor = Executor(acting, ruling, clock, ids, settings, may_act)
+        self._events = Events(acting, clock, ids, settings)
+        self._reporter = Reporter(acting, clock, self._events, may_act)
+        # Waiters get their turn in order. It is held while objects are read, never while Kafka is waited for: a quorum
+        # that does not answer takes no turn from another. Acts need none, because a look grows old while they wait.
+        self._reading = asyncio.Semaphore(_READING)
         self._admission = PodAdmission(kube, clock, settings)
         self._memories: dict[QuorumKey, Memory] = {}
         self._snapshots: dict[QuorumKey, Snapshot] = {}
         self._changes: dict[QuorumKey, int] = {}
-        self._verdicts: dict[QuorumKey, tuple[Verdict, ...]] = {}
-        self._events = Events(kube, clock, ids, settings)
+        self._repeats: dict[QuorumKey, Repeats] = {}
 
-    def changed(self, key: QuorumKey) -> None:
-        """A watch has spoken: objects remembered, or being read at this moment, are not trusted any more."""
+    def changed(self, key: QuorumKey, resource_version: str = "") -> bool:
+        """A watch has spoken: objects remembered, or being read at this moment, are not trusted any more.
+
+        With the resource version of the resource itself, False says that it is only the echo of our own last write.
+        """
+        if self._reporter.is_echo(key, resource_version):
+            return False
         self._changes[key] = self._changes.get(key, 0) + 1
         self._snapshots.pop(key, None)
+        return True
 
     def forget(self, key: QuorumKey) -> None:
         """The resource is gone: remember nothing of it."""
-        for store in (self._memories, self._snapshots, self._changes, self._verdicts):
+        for store in (self._memories, self._snapshots, self._changes, self._repeats):
             store.pop(key, None)
+        self._reporter.forget(key)
         self._events.forget(key.namespace, key.name)
         self._admission.forget(key.namespace, key.name)
         if self._witness is not None:
             self._witness.forget(key.namespace, key.name)
+
+    async def cannot_look(self, key: QuorumKey, why: str) -> None:
+        """Passes end in errors: the status must not claim what is not known any more. Raises `KubeError`."""
+        self._snapshots.pop(key, None)
+        if self._may_act():
+            await self._reporter.cannot_look(key, key.namespace, key.name, why)
 
     async def run_pass(self, key: QuorumKey) -> PassResult:
         """One pass. Raises `KubeError` if the Kubernetes objects cannot be read: unknown is not empty.
@@ -165,7 +187,8 @@ class Reconciler:
 
     async def _snapshot(self, key: QuorumKey) -> Snapshot | None:
         self._snapshots.pop(key, None)
-        return await gather.snapshot(self._kube, key.namespace, key.name, self._clock)
+        async with self._reading:
+            return await gather.snapshot(self._kube, key.namespace, key.name, self._clock)
 
     async def _pass(self, key: QuorumKey, taken: Snapshot, changes: int, *, may_act: bool) -> PassResult | None:
         """The data flow. None: there is something to do, and these objects are not fresh enough for it.
@@ -174,36 +197,49 @@ class Reconciler:
         """
         if "deletionTimestamp" in taken.resource["metadata"]:  # its dependents go first: none is made again
             return self._idle()
-        judged = _judge(taken, self._settings.pod_exceptions)
+        judged = judge(taken, self._settings.pod_exceptions)
         if judged.desired is None:
-            return await self._refuse(taken, judged.faults)
-        desired = judged.desired
+            await self._reporter.refuse(key, taken, judged.faults, quorums=len(self._changes))
+            return self._idle()
+        desired, began_s = judged.desired, self._clock.monotonic()
         observed = await self._observe(key, taken, desired)
+        silent = isinstance(observed.quorum, Unknown) and self._clock.monotonic() - began_s >= _SILENT_S
         now_s = self._clock.now().timestamp()
-        planned = plan(desired, observed, now_s=now_s, repair_only=bool(judged.faults))
+        planned = _planned(desired, observed, judged, now_s)
         context = Context(desired=desired, record=taken.record, resource=taken.resource)
         if planned.questions and may_act:
             observed = replace(observed, admissions=await self._admission.ask(planned.questions, observed, context))
-            planned = plan(desired, observed, now_s=now_s, repair_only=bool(judged.faults))
+            planned = _planned(desired, observed, judged, now_s)
         if (planned.actions or planned.questions) and not may_act:
             return None
-        self._tell(key, planned)
+        self._reporter.tell(key, planned)
         outcomes = await self._executor.execute(planned, context)
         self._admission.learn(outcomes, context)
         done = Pass(desired=desired, observed=observed, plan=planned, outcomes=outcomes, faults=judged.faults)
-        written = await self._write_status(taken, done)
+        return replace(await self._ended(key, taken, changes, done), silent=silent)
+
+    async def _ended(self, key: QuorumKey, taken: Snapshot, changes: int, done: Pass) -> PassResult:
+        """Report a pass, remember its objects where nothing is left to do, and say what follows."""
+        planned, outcomes = done.plan, done.outcomes
+        written = await self._reporter.write_status(key, taken, done, quorums=len(self._changes))
+        repeated = None
         if planned.actions:
-            await self._narrate(key, taken.resource, outcomes)
+            await self._reporter.narrate(key, taken.resource, outcomes)
+            repeated = self._repeats.setdefault(key, Repeats()).note(outcomes, self._clock.monotonic())
+            if repeated is not None and repeated.times == FREE + _NO_EFFECT_AT:
+                await self._reporter.no_effect(key, taken.resource, repeated.words, repeated.times)
         elif written and changes == self._changes.get(key, 0) and _at_rest(done):
             self._snapshots[key] = replace(taken, resource=written)
         failed = any(not outcome.done for outcome in outcomes)
+        status = done.observed.status
         return PassResult(
             plan=planned,
             outcomes=outcomes,
             requeue_s=_FAILED_REQUEUE_S if failed else min(planned.requeue_s, self._settings.tick_s),
             again=bool(planned.actions) and not failed,
             gone=False,
-            urgent=observed.status.operation is not None or observed.status.feature_operation is not None,
+            urgent=status.operation is not None or status.feature_operation is not None,
+            repeated=repeated,
         )
 
     def _idle(self) -> PassResult:
@@ -249,119 +285,10 @@ class Reconciler:
             clock=self._clock,
         )
 
-    async def _write_status(self, taken: Snapshot, done: Pass) -> Json:
-        """One patch, if anything changed; the answer is the resource as it is now."""
-        present = await self._present(taken, done)
-        old: Json = present.get("status") or {}
-        generation = int(taken.resource["metadata"].get("generation", 0))
-        new = build(done, old, generation=generation, now=self._now())
-        return await self._patch_status(present, patch_of(old, new))
 
-    async def _present(self, taken: Snapshot, done: Pass) -> Json:
-        """The resource as it is after the acts of this pass: a write of the operation has changed it."""
-        kinds = (actions.BeginOperation, actions.BeginFeatureStep, actions.FinishOperation)
-        if not any(isinstance(action, kinds) for action in done.plan.actions):
-            return taken.resource
-        metadata = taken.resource["metadata"]
-        return await self._kube.get(QUORUMS, metadata["namespace"], metadata["name"]) or taken.resource
-
-    async def _patch_status(self, resource: Json, changed: Json) -> Json:
-        if not changed:
-            return resource
-        if not self._may_act():
-            raise NotActing("the lease has lapsed: the status is its next holder's")
-        metadata = resource["metadata"]
-        body: Json = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": changed}
-        try:
-            return await self._kube.patch(QUORUMS, metadata["namespace"], metadata["name"], body, subresource="status")
-        except (KubeConflict, KubeNotFound):
-            return {}  # somebody wrote meanwhile: the next pass starts from there
-
-    async def _refuse(self, taken: Snapshot, faults: tuple[FieldFault, ...]) -> PassResult:
-        """A resource that never was valid: say so, field by field, and touch nothing."""
-        old: Json = taken.resource.get("status") or {}
-        generation = int(taken.resource["metadata"].get("generation", 0))
-        finding = spec_accepted.finding(faults)
-        conditions = merged(old.get("conditions") or (), (finding,), generation=generation, now=self._now())
-        new = old | {"observedGeneration": generation, "conditions": conditions}
-        await self._patch_status(taken.resource, patch_of(old, new))
-        return self._idle()
-
-    def _tell(self, key: QuorumKey, planned: Plan) -> None:
-        """Log what the guards say when they say something new."""
-        if planned.verdicts == self._verdicts.get(key):
-            return
-        before = set(self._verdicts.get(key, ()))
-        self._verdicts[key] = planned.verdicts
-        for verdict in planned.verdicts:
-            if verdict not in before:
-                answer = "allows" if verdict.allowed else "holds"
-                logger.info("%s: guard %s %s: %s", key, verdict.rule, answer, verdict.reason)
-
-    async def _narrate(self, key: QuorumKey, resource: Json, outcomes: tuple[Outcome, ...]) -> None:
-        """Log every outcome, and write the events of all of them."""
-        for outcome in outcomes:
-            logger.log(
-                logging.INFO if outcome.done or outcome.held else logging.WARNING, "%s: %s", key, outcome.message
-            )
-        await self._events.write(resource, notices(outcomes))
-
-    def _now(self) -> str:
-        return self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Judged:
-    """What is acted on: the valid spec, or with `faults` the last valid one, or nothing."""
-
-    desired: Desired | None
-    faults: tuple[FieldFault, ...]
-
-
-def _judge(taken: Snapshot, allowed: frozenset[str]) -> _Judged:
-    ours = (None, taken.resource["metadata"]["uid"])  # what an earlier resource of this name owns binds nobody
-    record = taken.record if taken.record_owner_uid in ours else None
-    claimed = max((claim.requested_bytes for claim in taken.claims if claim.owner_uid in ours), default=None)
-    valid = validate(taken.resource, record=record, claimed_bytes=claimed, allowed=allowed)
-    if isinstance(valid, Desired):
-        return _Judged(desired=valid, faults=())
-    applied = taken.spec_of(record.applied_revision if record else None)
-    if applied is None:
-        return _Judged(desired=None, faults=valid)
-    present = taken.resource.get("spec") or {}
-    earlier = accepted_before({**taken.resource, "spec": _with_policies(applied, present)})
-    if earlier is None:  # the fault is in the policies: nothing is given up or deleted until they are understood
-        earlier = accepted_before({**taken.resource, "spec": _with_policies(applied, _CAUTIOUS | _paused(present))})
-    return _Judged(desired=earlier, faults=valid)
-
-
-_CAUTIOUS: Final[Json] = {
-    "controllers": {
-        "replacement": {"lostDisk": "Manual", "lostNode": "Manual"},
-        "storage": {"retentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"}},
-    }
-}
-
-
-def _paused(spec: Json) -> Json:
-    return {"paused": spec.get("paused") is True}
-
-
-def _with_policies(applied: Json, present: Json) -> Json:
-    """The spec that was valid last, under what is said now of pausing, replacing and keeping: those bind at once."""
-    earlier, now = applied.get("controllers") or {}, _object(present, "controllers")
-    storage = {**(earlier.get("storage") or {}), **_only(_object(now, "storage"), "retentionPolicy")}
-    controllers = {**earlier, **_only(now, "replacement"), "storage": storage}
-    return {**applied, **_paused(present), "controllers": controllers}
-
-
-def _object(parent: Json, name: str) -> Json:
-    value = parent.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def _only(parent: Json, name: str) -> Json:
-    return {name: parent[name]} if name in parent else {}
+def _planned(desired: Desired, observed: Observed, judged: Judged, now_s: float) -> Plan:
+    planned = plan(desired, observed, now_s=now_s, repair_only=bool(judged.faults))
+    return unreadable.without(planned, observed)
 
 
 def _at_rest(done: Pass) -> bool:

@@ -304,6 +304,15 @@ def _resources_of_pods() -> list[Refused]:
         ),
         *(
             Refused(
+                name=f"size {text!r}",
+                patch=_controllers(storage={"size": text}),
+                field="spec.controllers.storage.size",
+                words=rules.SIZE_WHOLE.message,
+            )
+            for text in ("1.1Gi", "500m", "1181116006400m", "1000Ei", "8Ei", "1e99")
+        ),
+        *(
+            Refused(
                 name=f"heap {text!r}",
                 patch=_controllers(jvm={"heap": text}),
                 field="spec.controllers.jvm.heap",

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from kafka_quorum.api.quantity import bytes_of, parse_quantity
+from kafka_quorum.api.quantity import LARGEST_BYTES, bytes_of, parse_quantity, whole_bytes
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,18 @@ def test_what_is_no_quantity_has_no_value(text: str) -> None:
 def test_bytes_are_rounded_up() -> None:
     """Half a byte is asked for as a whole one, as Kubernetes does it."""
     assert bytes_of("500m") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("1.5Gi", 3 * 2**29), ("1000m", 1), ("9223372036854775807", LARGEST_BYTES), ("7Ei", 7 * 2**60)],
+)
+def test_whole_sizes(text: str, size: int) -> None:
+    """A whole number of bytes may be written in any way."""
+    assert whole_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["1.1Gi", "1181116006400m", "500m", "8Ei", "1000Ei", "9223372036854775808", "ten"])
+def test_sizes_that_would_be_stored_as_others(text: str) -> None:
+    """The API server keeps fractions of bytes in thousandths, and caps what is too large."""
+    assert whole_bytes(text) is None

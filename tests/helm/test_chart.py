@@ -20,8 +20,8 @@ QUORUM_RULES: dict[str, set[str]] = {
     "/pods/eviction": {"create"},
     "/pods/status": {"patch"},
     "/persistentvolumeclaims": {"get", "list", "watch", "create", "patch", "delete"},
-    "/configmaps": {"get", "list", "create", "update", "patch", "delete"},
-    "/services": {"get", "list", "create", "patch"},
+    "/configmaps": {"get", "list", "watch", "create", "update", "patch", "delete"},
+    "/services": {"get", "list", "watch", "create", "patch"},
     "policy/poddisruptionbudgets": {"get", "list", "create", "patch"},
     "apps/controllerrevisions": {"list", "create"},
     "/events": {"create", "patch"},
@@ -172,7 +172,7 @@ def test_the_pod_meets_the_restricted_standard() -> None:
 
 def test_one_operator_at_a_time() -> None:
     """The old pod is gone before the new one starts; with replicas that stand by, one is replaced at a time."""
-    spec = only(rendered(), "Deployment")["spec"]
+    spec = only(rendered("--set", "replicas=1"), "Deployment")["spec"]
     assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
     pair = only(rendered("--set", "replicas=2"), "Deployment")["spec"]
     assert pair["replicas"] == 2
@@ -297,6 +297,29 @@ def test_the_pod_is_placed_as_the_values_say() -> None:
     arguments = [text for key, value in options.items() for text in ("--set-json", f"{key}={json.dumps(value)}")]
     pod = only(rendered(*arguments), "Deployment")["spec"]["template"]["spec"]
     assert {key: pod[key] for key in options} == options
+
+
+def test_two_operators_run_apart() -> None:
+    """By default one operator stands by, on another node where there is one, and a drain takes one at a time."""
+    items = rendered()
+    deployment = only(items, "Deployment")["spec"]
+    assert deployment["replicas"] == 2
+    assert deployment["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+    pod = deployment["template"]
+    terms = pod["spec"]["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert [term["podAffinityTerm"]["topologyKey"] for term in terms] == [
+        "kubernetes.io/hostname",
+        "topology.kubernetes.io/zone",
+    ]
+    budget = only(items, "PodDisruptionBudget")["spec"]
+    assert budget["maxUnavailable"] == 1
+    for selector in (budget["selector"], *(term["podAffinityTerm"]["labelSelector"] for term in terms)):
+        assert selector["matchLabels"].items() <= pod["metadata"]["labels"].items()
+
+
+def test_one_operator_has_no_budget() -> None:
+    """A budget of one operator would hold every drain of its node for nothing, or not at all."""
+    assert "PodDisruptionBudget" not in {item["kind"] for item in rendered("--set", "replicas=1")}
 
 
 def test_the_plain_manifests_are_the_charts() -> None:

@@ -24,7 +24,6 @@ from kafka_quorum.observe.objects import (
     claim_from,
     owner_uid,
     pod_from,
-    quantity_bytes,
     status_from,
     support_from,
 )
@@ -301,11 +300,18 @@ def test_claim_without_its_labels(labels: Json | None) -> None:
         ("5Ti", 5 * 1024**4),
         ("100k", 100_000),
         ("1e9", 10**9),
+        ("1181116006400m", 1181116007),  # what the API server makes of 1.1Gi
+        ("9223372036854775807", 2**63 - 1),  # and of 1000Ei
+        (".5Gi", GIBIBYTE // 2),
+        ("2e3", 2000),
+        ("1500000u", 2),
     ],
 )
-def test_quantity(text: str, size: int) -> None:
-    """Quantities as the API server lets them through."""
-    assert quantity_bytes(text) == size
+def test_sizes_of_claims(text: str, size: int) -> None:
+    """Quantities as the API server lets them through, in whole bytes."""
+    item = claim()
+    item["spec"]["resources"]["requests"]["storage"] = text
+    assert claim_from(item).requested_bytes == size
 
 
 # Everything else
@@ -324,11 +330,20 @@ def test_support() -> None:
     """Services and budgets carry their facts, the rest only its name and owner."""
     items = [
         {"kind": "Service", "metadata": metadata("alpha-controllers"), "spec": {"clusterIP": "None"}},
-        {"kind": "ConfigMap", "metadata": metadata("alpha-config-0123456789", ownerReferences=owned()), "data": {"a": "b"}},
+        {
+            "kind": "ConfigMap",
+            "metadata": metadata("alpha-config-0123456789", ownerReferences=owned()),
+            "data": {"a": "b"},
+        },
     ]
     service, config = support_from(items)
     assert "None" in service.facts
-    assert (config.kind, config.name, config.owner_uid, config.facts) == ("ConfigMap", "alpha-config-0123456789", UID, "")
+    assert (config.kind, config.name, config.owner_uid, config.facts) == (
+        "ConfigMap",
+        "alpha-config-0123456789",
+        UID,
+        "",
+    )
 
 
 STATUS: Json = {

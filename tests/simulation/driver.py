@@ -29,6 +29,7 @@ from kafka_quorum.kube.protocol import KubeApi
 from kafka_quorum.model.names import LABEL_QUORUM
 from kafka_quorum.reconcile import PassResult, QuorumKey, Reconciler
 from kafka_quorum.settings import Clock, IdSource, Settings
+from kafka_quorum.turns import Passes, Rest, Turns
 from kafka_quorum.wire.protocol import Controllers
 
 KEY: Final = QuorumKey(namespace=NAMESPACE, name=NAME)
@@ -37,35 +38,27 @@ BOUND_STEPS: Final = 700
 READY_FOR_STEPS: Final = 6
 NOTICED_STEPS: Final = 24
 """Longer than the operator's own tick and a kubelet's silence: a machine that is lost is told by no watch."""
-QUIET_STEPS: Final = 60
+QUIET_STEPS: Final = 80
 """Longer than the operator's own tick, its waits before it tries again, and the kubelet's back-off."""
 _RESTART_S: Final = 1.0
-_BACK_OFF_S: Final = 1.0
 
 
-class Operator(Protocol):
+class Operator(Passes, Protocol):
     """What runs passes."""
 
-    def changed(self, key: QuorumKey) -> None:
+    def changed(self, key: QuorumKey) -> bool:
         """A watch has spoken."""
-
-    async def run_pass(self, key: QuorumKey) -> PassResult:
-        """One pass."""
 
 
 Make = Callable[[KubeApi, Controllers, Clock, IdSource], Operator]
 
 
-def real(kube: KubeApi, controllers: Controllers, clock: Clock, ids: IdSource) -> Operator:
-    """The operator's own reconcile code."""
-    return Reconciler(
-        kube=kube,
-        controllers=controllers,
-        clock=clock,
-        ids=ids,
-        settings=Settings(holder="simulation"),
-        witness=kube.world.witness if isinstance(kube, KubeEdge) else None,
-    )
+def real(
+    kube: KubeApi, controllers: Controllers, clock: Clock, ids: IdSource, *, may_act: Callable[[], bool] = lambda: True
+) -> Operator:
+    """The operator's own reconcile code. `may_act` says whether it holds the lease."""
+    settings = Settings(holder="simulation")
+    return Reconciler(kube=kube, controllers=controllers, clock=clock, ids=ids, settings=settings, may_act=may_act)
 
 
 def count(result: PassResult, actions: Counter[str], verdicts: Counter[str]) -> bool:
@@ -135,9 +128,10 @@ class Driver:
         self.checker.misled = lambda: self._wire.misled
         self._turns = list(scenario.turns)
         self._life, self._operator = self._begin()
+        self._round = Turns(self._operator, KEY)
         self._loop = VirtualLoop(self.world.clock)
         self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end unheard
-        self._due_s, self._woken = 0.0, True
+        self._due_s, self._deaf_until_s, self._woken = 0.0, 0.0, True
         self._passes, self._ready_steps, self._quiet_steps = 0, 0, 0
         self._accident: Accident | None = fault if isinstance(fault, Accident) else None
         self._accident_hit = False
@@ -196,7 +190,8 @@ class Driver:
             self._turns.pop(0).act(self.world, self.checker)
             self._quiet_steps = self._ready_steps = 0
         self.world.step()
-        if self._woken or self.world.clock.elapsed_s >= self._due_s:
+        now_s = self.world.clock.elapsed_s
+        if (self._woken and now_s >= self._deaf_until_s) or now_s >= self._due_s:
             self._pass()
             self.checker.look()
         whole = is_ready(self.world) and condition(self.world, "Degraded").get("status") == "False"
@@ -211,24 +206,26 @@ class Driver:
         self._woken = False
         now_s = self.world.clock.elapsed_s
         try:
-            result = self._loop.run_until_complete(self._operator.run_pass(KEY))
+            rest: Rest = self._loop.run_until_complete(self._round.take(lambda: self._woken))
         except CrashedError:
             self._drain()
             self._life, self._operator = self._begin()
-            self._due_s, self._woken = now_s + _RESTART_S, False
+            self._round = Turns(self._operator, KEY)
+            self._due_s, self._deaf_until_s, self._woken = now_s + _RESTART_S, 0.0, False
             self._quiet_steps = self._ready_steps = 0
             return
-        except OperatorError:
-            self._drain()
-            self._due_s = now_s + _BACK_OFF_S
-            return
-        except Exception as error:  # noqa: BLE001 - whatever escapes a pass is a fault of the operator, with its replay
+        error, result = self._round.error, self._round.result
+        if error is not None and not isinstance(error, OperatorError):
             self.checker.fail("no fault of the operator", f"a pass ended in {error!r}")
             return
-        self.checker.planned(result.plan)
-        if count(result, self._actions, self._verdicts):
-            self._quiet_steps = 0
-        self._due_s = now_s if result.again else self.world.clock.elapsed_s + result.requeue_s
+        if error is not None:
+            self._drain()
+        elif result is not None:
+            self.checker.planned(result.plan)
+            if count(result, self._actions, self._verdicts):
+                self._quiet_steps = 0
+        now_s = self.world.clock.elapsed_s
+        self._due_s, self._deaf_until_s = now_s + rest.seconds, now_s + rest.deaf_s
 
     def _drain(self) -> None:
         """Let what the pass left behind run into the dead edges."""

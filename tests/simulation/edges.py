@@ -61,6 +61,8 @@ class Life:
     gate: Callable[[], Awaitable[None]] | None = None
     unreached: set[str] = field(default_factory=set)
     """`kube`, `kafka` or both, where it is cut off."""
+    sent: Callable[[Call], None] | None = None
+    """Hears of each call at the moment at which it takes effect, or fails to."""
 
     async def turn(self) -> None:
         """Wait until it is this incarnation's turn."""
@@ -71,6 +73,12 @@ class Life:
         """End whatever a dead operator still tries."""
         if self.crashed:
             raise CrashedError
+
+    def begin(self, call: Call) -> None:
+        """A call of this incarnation takes effect, or fails to."""
+        self.check()
+        if self.sent is not None:
+            self.sent(call)
 
     def crash(self) -> CrashedError:
         """The end."""
@@ -100,7 +108,7 @@ class Edge:
         stalled: Callable[[], T] | None = None,
     ) -> T:
         """Make the call, or let happen to it what is injected there."""
-        self.life.check()
+        self.life.begin(call)
         if self.side in self.life.unreached:
             self.wire.strike(call)
             raise failure()

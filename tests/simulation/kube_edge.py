@@ -8,8 +8,9 @@ from tests.simulation.budgets import evict
 from tests.simulation.edges import Edge
 from tests.simulation.faults import Call
 from tests.simulation.happened import ClaimDeleted, Created, Happened, PodDeleted, StopSent
+from tests.simulation.kube_model import Items
 
-from kafka_quorum.errors import KubeUnavailable
+from kafka_quorum.errors import KubeRefused, KubeUnavailable
 from kafka_quorum.kube.protocol import CLAIMS, PODS, Json, ResourceType
 from kafka_quorum.model.names import INPUTS_HASH
 
@@ -42,10 +43,15 @@ class KubeEdge(Edge):
             "list",
             resource,
             "",
-            lambda: kube.list(resource, namespace, labels),
+            lambda: self._listed(resource, namespace, labels),
             stale=lambda: kube.stale_list(resource, namespace, labels),
             fickle=kube.written_lately(resource, namespace, ""),
         )
+
+    def _listed(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> Items:
+        if resource.plural in self.world.refused:
+            raise KubeRefused(f"{resource.plural} is forbidden: the account has no right to list it")
+        return self.world.kube.list(resource, namespace, labels)
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         """Create, or ask what a creation would be answered."""

@@ -204,7 +204,8 @@ class MembershipRules:
         if not self._healthy(leader, target) or not self._has_pod(leader, target):
             return False
         others = [key for key in leader.rows if key not in (target, leader.key) and self._healthy(leader, key)]
-        return bool(others) or self._wanted(leader) <= len(leader.voters) + 1
+        # A spec that wants more by now was another one when the operator looked.
+        return bool(others) or self._wanted(leader) <= len(leader.voters) + 1 or self._changed_meanwhile(leader)
 
     def _has_pod(self, leader: Process, key: ReplicaKey) -> bool:
         for pod in self._world.kube.all(PODS):

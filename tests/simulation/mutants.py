@@ -25,7 +25,7 @@ from tests.simulation.mutations import MUTANTS, Mutant
 from tests.simulation.time_mutations import TIME_MUTANTS
 from tests.simulation.weather import Weathered
 
-ALL: Final = (*MUTANTS, *TIME_MUTANTS, *LOOK_MUTANTS)
+ALL: Final = (*MUTANTS, *TIME_MUTANTS, *LOOK_MUTANTS, *LEASE_MUTANTS)
 ROOT: Final = Path(__file__).resolve().parents[2]
 _LIMIT_S: Final = 1800
 _CRASHED: Final = "no fault of the operator"

@@ -44,6 +44,7 @@ from tests.simulation.scenes import (
     volumes_go_anywhere,
     without_owner,
 )
+from tests.simulation.standing_scenarios import STANDING
 from tests.simulation.time_scenarios import TIMES
 from tests.simulation.world import World
 
@@ -386,4 +387,4 @@ FURTHER: Final = (
     ),
 )
 
-ALL: Final = (*EXHAUSTIVE, *MEMBERSHIP, *FURTHER, *RELEASES, *TIMES, *LOOKS, *REFUSED)
+ALL: Final = (*EXHAUSTIVE, *MEMBERSHIP, *FURTHER, *RELEASES, *TIMES, *LOOKS, *REFUSED, *STANDING)

@@ -9,6 +9,7 @@ the target changes. The same seed is the same storm.
 import asyncio
 import random
 from collections import Counter
+from functools import partial
 from typing import Final
 
 from tests.simulation.accidents import can_lose, happen, heal
@@ -16,7 +17,7 @@ from tests.simulation.clock import SeededIds, VirtualLoop
 from tests.simulation.driver import KEY, NODE_IDS, NOTICED_STEPS, QUIET_STEPS, Make, count, real
 from tests.simulation.edges import CrashedError, Life
 from tests.simulation.endings import is_doomed, judge
-from tests.simulation.faults import FINAL_LOSSES, HIDDEN_DISKS, Accident, Loss
+from tests.simulation.faults import FINAL_LOSSES, HIDDEN_DISKS, Accident, Call, Loss
 from tests.simulation.invariants import Checker
 from tests.simulation.kafka_edge import KafkaEdge
 from tests.simulation.kube_edge import KubeEdge
@@ -25,12 +26,14 @@ from tests.simulation.place import NAME, NAMESPACE
 from tests.simulation.scenes import Scenario, applies, condition, is_ready, spec_of
 from tests.simulation.slow import Slowness
 from tests.simulation.startup import drawn, steady
+from tests.simulation.tenure import LeaseWire, tenure_of
 from tests.simulation.weather import Hand, OwnClock, StormWire, Weather, Weathered
 from tests.simulation.world import World
 
 from kafka_quorum.errors import OperatorError
 from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.names import LABEL_QUORUM
+from kafka_quorum.turns import Turns
 
 CALM_STEPS: Final = 1500
 """Within so many steps after the last fault the quorum is whole."""
@@ -65,13 +68,15 @@ class Storm:
         self._loop = VirtualLoop(self.world.clock)
         self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end unheard
         self._ids = SeededIds(seed + 1000)  # never the sequence of the kubelet
+        self.faults: Counter[str] = Counter()
+        self._incarnations = 0
+        self._leases = LeaseWire(self.world, seed)
         self._hands = [self._hand() for _ in range(self._weather.operators)]
         self._events, self._passes = 0, 0
         self._ready_steps, self._quiet_steps = 0, 0
         self._excused_until_s = 0.0
         self._actions: Counter[str] = Counter()
         self._verdicts: Counter[str] = Counter()
-        self.faults: Counter[str] = Counter()
         self._raging = True
         self.world.kube.watchers.append(self._watch)
 
@@ -83,6 +88,7 @@ class Storm:
             self._loop.close()
         scenario = Scenario(name="storm", spec=self._spec)
         self.faults.update(self._wire.strikes)
+        self.faults.update(self._leases.strikes)
         self.faults["slow-call"] += sum(hand.slowness.count for hand in self._hands)
         return Weathered(
             seed=self._seed,
@@ -131,16 +137,23 @@ class Storm:
         """A new incarnation: nothing is remembered."""
 
         async def gate() -> None:
-            turn = self._loop.create_future()
-            if not hand.slowness.holds(turn, self.world.clock.elapsed_s):
+            turn, since_s, held = self._loop.create_future(), self.world.clock.elapsed_s, hand.holds
+            if not hand.slowness.holds(turn, since_s):
                 hand.waiting.append(turn)
             await turn
+            hand.stalled, hand.held = hand.slept_s >= since_s, held
 
-        hand.life = Life(gate=gate)
+        self._incarnations += 1
+        hand.life = Life(gate=gate, sent=partial(self._sent, hand))
         kube, kafka = KubeEdge(self._wire, hand.life), KafkaEdge(self._wire, hand.life)
-        hand.operator = self._make(kube, kafka, hand.clock, self._ids)
+        hand.clock.zero_s, hand.clock.rate = 1000.0 * self._incarnations, 1.0 + 0.004 * (self._incarnations % 3 - 1)
+        holder = f"operator-{self._incarnations}"
+        hand.tenure = tenure_of(self._leases, hand.life, hand.clock, holder, self.world.clock.elapsed_s)
+        make = partial(real, may_act=hand.tenure.lease.held) if self._make is real else self._make
+        hand.operator = make(kube, kafka, hand.clock, self._ids)
+        hand.round = Turns(hand.operator, KEY)
         hand.task, hand.waiting, hand.woken = None, [], True
-        hand.due_s, hand.asleep_until_s = self.world.clock.elapsed_s + 1.0, 0.0
+        hand.due_s, hand.deaf_until_s, hand.asleep_until_s = self.world.clock.elapsed_s + 1.0, 0.0, 0.0
 
     # The course of it
 
@@ -159,7 +172,7 @@ class Storm:
         """The storm is over: nothing goes wrong from now on."""
         self._raging = False
         self._ready_steps = self._quiet_steps = 0
-        self._wire.chance = 0.0
+        self._wire.chance = self._leases.chance = 0.0
         heal(self.world)
         self.world.kubelet.pace = steady
         for hand in self._hands:
@@ -174,8 +187,10 @@ class Storm:
         now_s = self.world.clock.elapsed_s
         awake = [hand for hand in self._hands if hand.asleep_until_s <= now_s]
         for hand in awake:
+            await self._renew(hand, now_s)
             hand.waiting += hand.slowness.due(now_s)
-            if hand.task is None and (hand.woken or now_s >= hand.due_s):
+            heard = hand.woken and now_s >= hand.deaf_until_s
+            if hand.task is None and (heard or now_s >= hand.due_s):
                 self._begin(hand)
         ready = [hand for hand in awake if hand.task is not None and (hand.waiting or not hand.slowness.waits)]
         if not ready or self.draw.random() < 0.1:
@@ -192,18 +207,40 @@ class Storm:
             self._excused_until_s = max(self._excused_until_s, now_s + _LATEST_S + _EXCUSED_S)
         await self._end(hand)
 
+    async def _renew(self, hand: Hand, now_s: float) -> None:
+        """The operator's lease task: it is a task of its own, and waits for no pass."""
+        assert hand.tenure is not None
+        assert hand.operator is not None
+        if await hand.tenure.go(now_s):
+            hand.operator.changed(KEY)
+            hand.woken = True
+        if sum(other.holds for other in self._hands) > 1:
+            self.checker.fail("lease", "two operators hold the lease at the same moment")
+
+    def _sent(self, hand: Hand, call: Call) -> None:
+        """A call takes effect. What was decided before the operator slept, or lost its lease, is the world's fault."""
+        stalled, hand.stalled = hand.stalled, False
+        if not call.writes:
+            return
+        if not hand.held and self._make is real:
+            self.checker.fail("lease", f"{call} is sent by an operator that does not hold the lease")
+        if stalled or not hand.holds:
+            self.faults["lease-defeated"] += not hand.holds
+            self._excused_until_s = max(self._excused_until_s, self.world.clock.elapsed_s + _EXCUSED_S)
+
     async def _hop(self) -> None:
         for _ in range(_HOPS):
             await asyncio.sleep(0)
 
     def _begin(self, hand: Hand) -> None:
         assert hand.operator is not None
+        assert hand.round is not None
         self._passes += 1
         self._wire.fresh_pass = True
         if hand.woken:
             hand.operator.changed(KEY)
         hand.woken = False
-        hand.task = self._loop.create_task(hand.operator.run_pass(KEY))
+        hand.task = self._loop.create_task(hand.round.take(lambda: hand.woken))
 
     async def _end(self, hand: Hand) -> None:
         """What a pass came to, if it is over."""
@@ -216,18 +253,18 @@ class Storm:
             return
         hand.task = None
         self.checker.look()
-        error = task.exception()
-        if isinstance(error, OperatorError):
-            await self._release(hand)
-            hand.due_s = now_s + 1.0
-        elif error is not None:
+        assert hand.round is not None
+        error, result = hand.round.error, hand.round.result
+        if error is not None and not isinstance(error, OperatorError):
             self.checker.fail("no fault of the operator", f"a pass ended in {error!r}")
-        else:
-            result = task.result()
+        elif error is not None:
+            await self._release(hand)
+        elif result is not None:
             self.checker.planned(result.plan)
             if count(result, self._actions, self._verdicts):
                 self._quiet_steps = 0
-            hand.due_s = now_s if result.again else now_s + result.requeue_s
+        rest = task.result()
+        hand.due_s, hand.deaf_until_s = now_s + rest.seconds, now_s + rest.deaf_s
 
     async def _kill(self, hand: Hand) -> None:
         """The process is gone: whatever of it still waits ends there."""
@@ -274,8 +311,11 @@ class Storm:
         return whole or self._quiet_steps >= self.quiet_steps
 
     def _excused(self) -> bool:
-        """Whether rules by knowledge may be broken: by two operators, by requests that come late, by one that slept."""
-        return len(self._hands) > 1 or self.world.clock.elapsed_s < self._excused_until_s
+        """Whether rules by knowledge may be broken: by requests that come late, or that were decided before a sleep.
+
+        Two operators are no excuse: the lease keeps them from acting at once.
+        """
+        return self.world.clock.elapsed_s < self._excused_until_s
 
     # What strikes
 
@@ -293,7 +333,7 @@ class Storm:
         if draw.random() < weather.suspend:
             self.faults["suspended"] += 1
             hand.asleep_until_s = now_s + draw.choice((2.0, 10.0, 60.0, 180.0))
-            self._excused_until_s = max(self._excused_until_s, hand.asleep_until_s + _EXCUSED_S)
+            hand.slept_s = now_s
         if draw.random() < weather.cut:
             self.faults["operator-cut"] += 1
             hand.life.unreached ^= {draw.choice(("kube", "kafka"))}

@@ -22,8 +22,13 @@ from kafka_quorum.wire.protocol import Controllers
 class _Idle:
     """An operator whose planner does nothing."""
 
-    def changed(self, key: QuorumKey) -> None:
+    def changed(self, key: QuorumKey) -> bool:
         """It does not care."""
+        return bool(key.name)
+
+    async def cannot_look(self, key: QuorumKey, why: str) -> None:
+        """It never fails to look."""
+        raise AssertionError(key, why)
 
     async def run_pass(self, key: QuorumKey) -> PassResult:
         """Look, and leave it at that."""

@@ -14,8 +14,9 @@ from tests.simulation.endings import Ending
 from tests.simulation.faults import Call, Strike
 from tests.simulation.invariants import Violation
 from tests.simulation.slow import Slowness
+from tests.simulation.tenure import Tenure
 
-from kafka_quorum.reconcile import PassResult
+from kafka_quorum.turns import Rest, Turns
 
 _CHANGES: Final = (
     "AddRaftVoter",
@@ -28,20 +29,21 @@ _LATE: Final = (Strike.LATE_EFFECT, Strike.LONG_AFTER, Strike.DOUBLED)
 
 
 class OwnClock:
-    """An operator's clock: its wall time may be off, its monotonic time is the world's."""
+    """An operator's clock: its wall time may be off, and its monotonic time is that of its machine."""
 
     def __init__(self, clock: VirtualClock) -> None:
         """Right at first."""
         self._clock = clock
         self.off_s = 0.0
+        self.zero_s, self.rate = 0.0, 1.0
 
     def now(self) -> datetime:
         """Wall time as this machine has it."""
         return self._clock.now() + timedelta(seconds=self.off_s)
 
     def monotonic(self) -> float:
-        """Monotonic seconds."""
-        return self._clock.monotonic()
+        """Monotonic seconds of this machine: with a zero of its own, and not quite as fast as the world's."""
+        return self.zero_s + self._clock.monotonic() * self.rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +70,25 @@ class Hand:
     slowness: Slowness
     life: Life = field(default_factory=Life)
     operator: Operator | None = None
-    task: asyncio.Task[PassResult] | None = None
+    round: Turns | None = None
+    task: asyncio.Task[Rest] | None = None
     waiting: list[asyncio.Future[None]] = field(default_factory=list)
     due_s: float = 0.0
+    deaf_until_s: float = 0.0
     woken: bool = True
     asleep_until_s: float = 0.0
+    slept_s: float = -1.0
+    """When it was last suspended."""
+    stalled: bool = False
+    """Whether the call that goes on now was waiting while it was suspended."""
+    held: bool = True
+    """Whether it held the lease when the call that goes on now was sent."""
+    tenure: Tenure | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether it holds the lease, as far as it knows."""
+        return self.tenure is not None and self.tenure.lease.held()
 
 
 class StormWire(Wire):

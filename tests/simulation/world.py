@@ -50,6 +50,8 @@ class World:
         self.full = False
         """Whether no machine has room for another pod that could go anywhere."""
         self.steps = 0
+        self.refused: set[str] = set()
+        """Types that the operator has no right to list."""
         self.listeners: list[Callable[[Happened], None]] = []
         self.lookers: list[Callable[[], None]] = []
         """Called after every step, whoever makes it: also while a slow call of the operator waits."""

@@ -78,6 +78,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   verbs:
     - get # the record of the identity
     - list # the record, and server properties that no pod uses any more
+    - watch # a record that is deleted wakes its quorum; only metadata is read
     - create # the record, and the server properties of each revision
     - update # the record, by compare-and-swap
     - patch # owner and labels of the record
@@ -87,6 +88,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   verbs:
     - get # whether one of this name belongs to somebody else
     - list # compare with what it should be
+    - watch # a service that is deleted wakes its quorum; only metadata is read
     - create # the controllers' host names
     - patch # correct it
 - apiGroups: [policy]

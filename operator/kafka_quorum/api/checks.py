@@ -11,7 +11,7 @@ from kafka_quorum.api import properties, rules, template
 from kafka_quorum.api.features import missing_dependency, resolve_level
 from kafka_quorum.api.jvm import refused
 from kafka_quorum.api.podfields import is_object_name
-from kafka_quorum.api.quantity import bytes_of
+from kafka_quorum.api.quantity import bytes_of, whole_bytes
 from kafka_quorum.api.release import OLDEST, parse_release
 from kafka_quorum.api.spec import (
     ControllersSpec,
@@ -157,6 +157,8 @@ def _storage_faults(storage: StorageSpec) -> Iterator[FieldFault]:
     size_bytes = bytes_of(storage.size)
     if not size_bytes:
         yield _fault(f"{CONTROLLERS}.storage.size", rules.SIZE_FORM)
+    elif whole_bytes(storage.size) is None:
+        yield _fault(f"{CONTROLLERS}.storage.size", rules.SIZE_WHOLE)
     elif size_bytes < (bytes_of(rules.SMALLEST_SIZE) or 0):
         yield _sentence(
             f"{CONTROLLERS}.storage.size",

@@ -76,6 +76,7 @@ def _columns() -> list[Json]:
         _column("Metadata", ".status.metadataVersion", "The finalized metadata.version."),
         _column("Doing", f"{doing}.reason", "What the operator is doing, or waits for."),
         _column("Age", ".metadata.creationTimestamp", "Since when the resource exists.", kind="date"),
+        _column("Looked", ".status.lastLook", "When the operator last looked at it.", kind="date", wide=True),
         _column("Leader", ".status.quorum.leaderID", "The active controller.", kind="integer", wide=True),
         _column("Cluster ID", ".status.clusterID", "Kafka's cluster id.", wide=True),
         _column("Message", f"{ready}.message", "What is waited for, and what would unblock it.", wide=True),

@@ -30,6 +30,16 @@ def parse_quantity(text: str) -> Fraction | None:
     return number * Fraction(10) ** int(suffix[1:])
 
 
+LARGEST_BYTES = 2**63 - 1
+"""The API server stores larger sizes as this one."""
+
+
+def whole_bytes(text: str) -> int | None:
+    """A size that the API server stores as it is written: a whole number of bytes, not too many; else None."""
+    value = parse_quantity(text)
+    return int(value) if value is not None and value.denominator == 1 and value <= LARGEST_BYTES else None
+
+
 def bytes_of(text: str) -> int | None:
     """A size in bytes, rounded up as Kubernetes does; None where the text is no quantity."""
     value = parse_quantity(text)

@@ -179,6 +179,10 @@ SIZE_FORM = Rule(
     expression="isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",
     message="size must be a Kubernetes quantity above zero, for example 10Gi",
 )
+SIZE_WHOLE = Rule(
+    expression="!isQuantity(self) || quantity(self).isInteger()",
+    message="size must be a whole number of bytes, at most 8Ei less one byte: write 1127Mi or 2Gi instead of 1.1Gi",
+)
 SIZE_SHRUNK = Rule(
     expression="!isQuantity(self) || !isQuantity(oldSelf) || quantity(self).compareTo(quantity(oldSelf)) >= 0",
     message=("size cannot shrink: volumes only grow; put the old size back (smaller disks need a new KafkaQuorum)"),

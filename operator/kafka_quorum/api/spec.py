@@ -140,7 +140,7 @@ class StorageSpec(Model):
         default="10Gi",
         max_length=40,
         description="The size of each controller's volume. It may grow, never shrink.",
-        json_schema_extra=schema(rules.SIZE_FORM, rules.SIZE_SHRUNK),
+        json_schema_extra=schema(rules.SIZE_FORM, rules.SIZE_WHOLE, rules.SIZE_SHRUNK),
     )
     storage_class_name: str = Field(
         default="",

@@ -157,6 +157,12 @@ class KafkaQuorumStatus(Model):
     observed_generation: int | None = Field(
         default=None, description="The metadata.generation that the operator last acted on."
     )
+    last_look: str | None = Field(
+        default=None,
+        description="When the operator last looked at this quorum. It is renewed every 60 to 75 seconds; with more "
+        "than 600 quorums, every n/10 seconds for n quorums. A stamp of five minutes ago means that no operator looks.",
+        json_schema_extra={"format": "date-time"},
+    )
     replicas: int | None = Field(
         default=None,
         description="How many controllers there are, for /scale.",

@@ -6,7 +6,7 @@ is retried here: whoever asked looks again first.
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -34,6 +34,9 @@ _MERGE: Final = "application/merge-patch+json"
 _STRATEGIC: Final = "application/strategic-merge-patch+json"
 _BUDGET: Final = "DisruptionBudget"
 """The cause that an eviction names when it is a budget that says no, and not an API server with too much to do."""
+_METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_FINE: Final = 200
 _NOT_FOUND, _CONFLICT, _TOO_MANY, _TIMEOUT, _SERVER_ERROR = 404, 409, 429, 408, 500
 
 
@@ -74,6 +77,11 @@ class KubeClient:
             item.setdefault("apiVersion", resource.api_version)
             item.setdefault("kind", resource.kind)
         return items
+
+    async def list_metadata(self, resource: ResourceType, namespace: str) -> tuple[Json, ...]:
+        """The metadata of every object; without a namespace, of all namespaces."""
+        answer = await self._request("GET", _path(resource, namespace), accept=_METADATA_LIST)
+        return tuple(item["metadata"] for item in answer["items"])
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         """Create, or ask what a creation would be answered; `KubeAlreadyExists` if the name is taken."""
@@ -141,6 +149,39 @@ class KubeClient:
         await self._request("POST", path, body=body, query={"dryRun": "All"})
         await self._request("POST", path, body=body)
 
+    async def watch(
+        self, resource: ResourceType, namespace: str, *, label: str, version: str, server_s: int
+    ) -> AsyncGenerator[bytes, None]:
+        """The bytes of a watch of objects with this label, their metadata only, until the server ends it.
+
+        `namespace` is empty for all; `version` is where an earlier watch ended, empty to begin with what is there. The
+        server ends it after `server_s` seconds. Raises `KubeError`.
+        """
+        query = {
+            "watch": "true",
+            "labelSelector": label,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(server_s),
+        }
+        query |= {"resourceVersion": version} if version else {}
+        path = _path(resource, namespace)
+        what, headers = f"WATCH {path}", {"Accept": _METADATA}
+        try:
+            async with asyncio.timeout(_REQUEST_TIMEOUT_S):
+                await self._api.update_params_for_auth(headers, [], ["BearerToken"], path, "GET", None)
+                url = f"{self._api.configuration.host}{path}?{urlencode(query)}"
+                longest_s = server_s + _REQUEST_TIMEOUT_S
+                answer = await self._api.call_api("GET", url, header_params=headers, _request_timeout=longest_s)
+                if answer.status != _FINE:
+                    raise _error(what, answer.status, _said(await answer.read()))
+            try:
+                async for chunk in answer.response.content.iter_any():
+                    yield chunk
+            finally:
+                answer.response.close()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _unanswered(what, error) from error
+
     async def _request(
         self,
         method: str,
@@ -149,8 +190,9 @@ class KubeClient:
         body: Json | None = None,
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
+        accept: str = "application/json",
     ) -> Json:
-        headers = {"Accept": "application/json", "Content-Type": content_type}
+        headers = {"Accept": accept, "Content-Type": content_type}
         what = f"{method} {path}"
         try:
             async with asyncio.timeout(_REQUEST_TIMEOUT_S):
@@ -159,16 +201,20 @@ class KubeClient:
                 response = await self._api.call_api(method, url, header_params=headers, body=body)
                 data: bytes = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            said = str(error) or type(error).__name__
-            raise KubeUnavailable(f"{what}: no answer from the API server ({said})") from error
+            raise _unanswered(what, error) from error
         if response.status < 300:  # noqa: PLR2004 - HTTP: success
             return _answer(what, data)
         raise _error(what, response.status, _said(data))
 
 
+def _unanswered(what: str, error: Exception) -> KubeUnavailable:
+    return KubeUnavailable(f"{what}: no answer from the API server ({str(error) or type(error).__name__})")
+
+
 def _path(resource: ResourceType, namespace: str, name: str = "") -> str:
+    """The path of an object, or of a type; without a namespace, of a namespaced type in all of them."""
     prefix = "/apis" if "/" in resource.api_version else "/api"
-    space = f"/namespaces/{namespace}" if resource.namespaced else ""
+    space = f"/namespaces/{namespace}" if resource.namespaced and namespace else ""
     path = f"{prefix}/{resource.api_version}{space}/{resource.plural}"
     return f"{path}/{name}" if name else path
 

@@ -41,7 +41,10 @@ class KubeApi(Protocol):
         """One object; None only if the server said that there is none. `namespace` is empty for a cluster's own."""
 
     async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
-        """Every object with all of these labels, read from the store and not from a cache."""
+        """Every object with all of these labels, read from the store and not from a cache.
+
+        Without a namespace, those of all namespaces.
+        """
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         """Create; `KubeAlreadyExists` if the name is taken.

@@ -290,6 +290,16 @@ class QuorumView:
         return next((key for key in sorted(self.voters, key=str) if key.node_id == node_id), None)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """An object that is there and cannot be understood. It is never absent; `node_id` is None if nobody knows whose."""
+
+    kind: str
+    name: str
+    node_id: NodeID | None
+    why: str
+
+
 _NOT_ASKED = Unknown(reason="the leader was not asked")
 
 
@@ -321,6 +331,8 @@ class Observed:
     """What the leader said, in this look, of the steps that could be next."""
     admissions: Admissions = ()
     """What the API server answered about pods that are to be created."""
+    unreadable: tuple[Unreadable, ...] = ()
+    """Claims, pods and revisions that are there and cannot be understood: they are in none of the other fields."""
     taken_at_s: float = 0.0
     """When the last controller answered, where no leader was found: monotonic seconds of the operator's clock."""
 

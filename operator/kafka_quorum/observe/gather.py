@@ -39,6 +39,7 @@ from kafka_quorum.model.observed import (
     Stranger,
     SupportObject,
 )
+from kafka_quorum.model.observed import Unreadable as UnreadableObject
 from kafka_quorum.model.quorum import (
     ClusterAnswer,
     Endpoint,
@@ -51,6 +52,7 @@ from kafka_quorum.observe import quorum
 from kafka_quorum.observe.belonging import CONFIG_ROLE, Own, is_claim, is_config, is_pod
 from kafka_quorum.observe.instances import fetch_timeouts, instances_of
 from kafka_quorum.observe.objects import claim_from, kube_node_from, owner_uid, pod_from, status_from, support_from
+from kafka_quorum.observe.readable import parsed, unreadable_from
 from kafka_quorum.observe.volumes import ANYWHERE, place_of
 from kafka_quorum.resources.stored import Unreadable, record_from, revision_from
 from kafka_quorum.settings import Clock
@@ -88,6 +90,7 @@ class Snapshot:
     strangers: tuple[Stranger, ...]
     specs: tuple[tuple[str, Json], ...]
     taken_at_s: float
+    unreadable: tuple[UnreadableObject, ...] = ()
 
     def spec_of(self, revision: str | None) -> Json | None:
         """The valid spec that a revision came from."""
@@ -130,19 +133,24 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         pods=[item for item in pods if is_pod(item, name)],
         configs=[item for item in configs if is_config(item, name)],
     )
-    readable = [parsed for item in revisions if (parsed := _revision(item)) is not None]
+    known_claims, bad_claims = parsed("PersistentVolumeClaim", own.claims, claim_from)
+    known_pods, bad_pods = parsed("Pod", own.pods, pod_from)
+    readable, bad_revisions = parsed("ControllerRevision", revisions, revision_from)
+    in_use = {pod.revision for pod in known_pods} | ({record.applied_revision} if record else set())
     return Snapshot(
         resource=resource,
         record=record,
         record_owner_uid=owner_uid(stored) if stored else None,
         record_fault=fault,
-        claims=tuple(sorted(map(claim_from, own.claims), key=lambda claim: claim.name)),
-        pods=tuple(sorted(filter(None, map(pod_from, own.pods)), key=lambda pod: pod.name)),
+        claims=tuple(sorted(known_claims, key=lambda claim: claim.name)),
+        pods=tuple(sorted(known_pods, key=lambda pod: pod.name)),
         support=support_from((*services, *budgets, *own.configs, *revisions)),
         strangers=own.without((*pods, *claims, *configs)),
         revisions=tuple(revision for revision, _ in readable),
         specs=tuple((revision.name, spec) for revision, spec in readable),
         taken_at_s=taken_at_s,
+        # A revision that nothing is made from may be of a later operator: it is in nobody's way.
+        unreadable=(*bad_claims, *bad_pods, *(item for item in bad_revisions if item.name in in_use)),
     )
 
 
@@ -166,13 +174,8 @@ def _record(stored: Json | None) -> tuple[IdentityRecord | None, str]:
         return record_from(stored), ""
     except Unreadable as error:
         return None, str(error)
-
-
-def _revision(item: Json) -> tuple[Revision, Json] | None:
-    try:
-        return revision_from(item)
-    except Unreadable:
-        return None  # a pod that needs it says RevisionMissing
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it is there: Unknown, never absent
+        return None, unreadable_from("ConfigMap", stored, error).why
 
 
 async def look(
@@ -387,4 +390,5 @@ def observed(taken: Snapshot, looked: Look) -> Observed:
         not_leading=looked.not_leading,
         registered=looked.registered,
         taken_at_s=looked.taken_at_s,
+        unreadable=taken.unreadable,
     )

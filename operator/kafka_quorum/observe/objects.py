@@ -5,6 +5,7 @@ from datetime import datetime
 from ipaddress import ip_address
 from typing import Any, Final
 
+from kafka_quorum.api.quantity import bytes_of
 from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model import names
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode
@@ -34,10 +35,6 @@ from kafka_quorum.parsing import INT32_MAX, Malformed, json_object, number
 from kafka_quorum.resources.objects import facts_of
 from kafka_quorum.text import MESSAGE_MAX_CHARS, clean, cleaned, name
 
-_SUFFIXES: Final = {
-    **{suffix: 1024 ** (power + 1) for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))},
-    **{suffix: 1000 ** (power + 1) for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"))},
-}
 _REPORT_MAX_CHARS: Final = 4096
 """As long as a termination message can be."""
 _FINISHED: Final = ("Succeeded", "Failed")
@@ -108,10 +105,18 @@ def claim_from(item: Json) -> Claim:
         cluster_id=_id(annotations.get(names.CLUSTER_ID)),
         directory_id=_id(annotations.get(names.DIRECTORY_ID)),
         phase=_id(annotations.get(names.PHASE)),
-        requested_bytes=quantity_bytes(size),
+        requested_bytes=_size_bytes(size),
         volume=name(spec.get("volumeName") or ""),
         selected_node=name(annotations.get("volume.kubernetes.io/selected-node", "")),
     )
+
+
+def _size_bytes(text: str) -> int:
+    """A size that the API server accepted; ValueError if this operator cannot read it all the same."""
+    size_bytes = bytes_of(text)
+    if size_bytes is None:
+        raise ValueError(f"its size {text[:60]!r} is no quantity that this operator can read")
+    return size_bytes
 
 
 def support_from(items: Iterable[Json]) -> tuple[SupportObject, ...]:
@@ -148,14 +153,6 @@ def owner_uid(item: Json) -> str | None:
     """The uid of the resource that controls an object, or None for an object without an owner."""
     owners = item["metadata"].get("ownerReferences") or []
     return next((owner["uid"] for owner in owners if owner.get("kind") == "KafkaQuorum"), None)
-
-
-def quantity_bytes(text: str) -> int:
-    """A Kubernetes quantity of storage in bytes; the API server has checked it."""
-    for suffix, factor in _SUFFIXES.items():
-        if text.endswith(suffix):
-            return int(float(text.removesuffix(suffix)) * factor)
-    return int(float(text))
 
 
 def _controllers(rows: Any) -> tuple[RecordedController, ...]:  # noqa: ANN401 - whatever JSON the status holds

@@ -4,6 +4,8 @@ Before the barrier a lost disk is formatted again with the same pre-made directo
 directory id is retired, and every format is without initial controllers.
 """
 
+from dataclasses import replace
+
 from kafka_quorum.model.actions import (
     AnnotateClaim,
     CreateClaim,

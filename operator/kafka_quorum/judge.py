@@ -1,0 +1,66 @@
+"""Which spec a pass acts on: the present one, or the last valid one where the present one has faults. Pure.
+
+An invalid spec blocks changes, never repair. What it says of pausing, replacing and keeping binds at once all the same.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kafka_quorum.api.validation import accepted_before, validate
+from kafka_quorum.kube.protocol import Json
+from kafka_quorum.model.desired import Desired, FieldFault
+from kafka_quorum.observe.gather import Snapshot
+
+_CAUTIOUS: Final[Json] = {
+    "controllers": {
+        "replacement": {"lostDisk": "Manual", "lostNode": "Manual"},
+        "storage": {"retentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"}},
+    }
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What is acted on: the valid spec, or with `faults` the last valid one, or nothing."""
+
+    desired: Desired | None
+    faults: tuple[FieldFault, ...]
+
+
+def judge(taken: Snapshot, allowed: frozenset[str]) -> Judged:
+    """Validate a resource against what is recorded and claimed; `allowed` are exceptions for pods."""
+    ours = (None, taken.resource["metadata"]["uid"])  # what an earlier resource of this name owns binds nobody
+    record = taken.record if taken.record_owner_uid in ours else None
+    claimed = max((claim.requested_bytes for claim in taken.claims if claim.owner_uid in ours), default=None)
+    valid = validate(taken.resource, record=record, claimed_bytes=claimed, allowed=allowed)
+    if isinstance(valid, Desired):
+        return Judged(desired=valid, faults=())
+    applied = taken.spec_of(record.applied_revision if record else None)
+    if applied is None:
+        return Judged(desired=None, faults=valid)
+    present = taken.resource.get("spec") or {}
+    earlier = accepted_before({**taken.resource, "spec": _with_policies(applied, present)})
+    if earlier is None:  # the fault is in the policies: nothing is given up or deleted until they are understood
+        earlier = accepted_before({**taken.resource, "spec": _with_policies(applied, _CAUTIOUS | _paused(present))})
+    return Judged(desired=earlier, faults=valid)
+
+
+def _paused(spec: Json) -> Json:
+    return {"paused": spec.get("paused") is True}
+
+
+def _with_policies(applied: Json, present: Json) -> Json:
+    """The spec that was valid last, under what is said now of pausing, replacing and keeping: those bind at once."""
+    earlier, now = applied.get("controllers") or {}, _object(present, "controllers")
+    storage = {**(earlier.get("storage") or {}), **_only(_object(now, "storage"), "retentionPolicy")}
+    controllers = {**earlier, **_only(now, "replacement"), "storage": storage}
+    return {**applied, **_paused(present), "controllers": controllers}
+
+
+def _object(parent: Json, name: str) -> Json:
+    value = parent.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _only(parent: Json, name: str) -> Json:
+    return {name: parent[name]} if name in parent else {}

@@ -1,0 +1,48 @@
+"""Parse many objects so that one that cannot be understood ends nothing: it is Unknown, by name. Pure."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from kafka_quorum.kube.protocol import Json
+from kafka_quorum.model import names
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.observed import Unreadable
+from kafka_quorum.text import NAME_MAX_CHARS, WORDS_MAX_CHARS, clean
+
+T = TypeVar("T")
+
+
+def parsed(
+    kind: str, items: Iterable[Json], parse: Callable[[Json], T | None]
+) -> tuple[tuple[T, ...], tuple[Unreadable, ...]]:
+    """What `parse` makes of these objects without its Nones, and the objects that it cannot understand.
+
+    The API server has checked every type, so that any error here means: not written as this operator expects it.
+    """
+    found: list[T] = []
+    unreadable: list[Unreadable] = []
+    for item in items:
+        try:
+            value = parse(item)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one object is Unknown for that object only
+            unreadable.append(unreadable_from(kind, item, error))
+        else:
+            if value is not None:
+                found.append(value)
+    return tuple(found), tuple(unreadable)
+
+
+def unreadable_from(kind: str, item: Json, error: Exception) -> Unreadable:
+    """An object that cannot be understood: what is known of it all the same, and why."""
+    metadata = item.get("metadata") or {}
+    name = clean(str(metadata.get("name", "")), max_chars=NAME_MAX_CHARS)
+    words = str(error) if isinstance(error, ValueError) and str(error) else f"{type(error).__name__} {error}"
+    return Unreadable(kind=kind, name=name, node_id=_node_of(metadata), why=clean(words, max_chars=WORDS_MAX_CHARS))
+
+
+def _node_of(metadata: Json) -> NodeID | None:
+    """The controller of an object: by the name that we gave it, which nobody can change; else by its label."""
+    by_name = re.search(r"-([0-9]{4,10})-g[0-9]{1,10}(?:-format)?$", str(metadata.get("name", "")))
+    text = by_name[1] if by_name else str((metadata.get("labels") or {}).get(names.LABEL_NODE, ""))
+    return NodeID(int(text)) if re.fullmatch(r"[0-9]{1,10}", text) else None

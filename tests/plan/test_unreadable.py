@@ -1,0 +1,84 @@
+"""While an object cannot be read, its controller and the whole quorum are left alone; other controllers are kept."""
+
+from dataclasses import replace
+
+import pytest
+from tests.model.values import at_rest, claim_uid, desired, directory, key, nothing, running, without_claim, without_pod
+
+from kafka_quorum.model import actions
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.observed import Observed, Unreadable
+from kafka_quorum.model.plan import Plan, Severity
+from kafka_quorum.plan.planner import plan
+from kafka_quorum.plan.unreadable import REASON, without
+
+CLAIM = Unreadable(kind="PersistentVolumeClaim", name="alpha-3001-g1", node_id=NodeID(3001), why="its size is odd")
+
+
+def planned(observed: Observed) -> Plan:
+    """The plan, without what may not be done."""
+    return without(plan(desired(), observed, now_s=0.0), observed)
+
+
+def losing(observed: Observed, node_id: int) -> Observed:
+    """The claim of this controller cannot be read, and its pod is gone."""
+    return replace(without_claim(without_pod(observed, node_id), node_id), unreadable=(CLAIM,))
+
+
+def test_nothing_changes_where_everything_can_be_read() -> None:
+    """The plan is the planner's."""
+    observed = without_pod(at_rest(), 3001)
+    assert planned(observed) == plan(desired(), observed, now_s=0.0)
+
+
+def test_an_unreadable_claim_is_not_a_missing_one() -> None:
+    """A claim that is missing has its disk retired; one that cannot be read does not, and is named with its reason."""
+    missing = without_claim(without_pod(at_rest(), 3001), 3001)
+    assert "LostDisk" in {wait.reason for wait in plan(desired(), missing, now_s=0.0).waits}
+    found = planned(losing(at_rest(), 3001))
+    assert found.actions == ()
+    (wait, *others) = found.waits
+    assert (wait.severity, wait.reason, wait.node_id) == (Severity.DEGRADED, REASON, 3001)
+    assert CLAIM.name in wait.message
+    assert CLAIM.why in wait.message
+    assert not any(other.node_id == 3001 for other in others)
+
+
+def test_other_controllers_are_kept() -> None:
+    """The pod of a controller of which everything can be read is made as ever."""
+    observed = replace(without_pod(at_rest(), 3000), unreadable=(CLAIM,))
+    made = [action for action in planned(observed).actions if isinstance(action, actions.CreatePod)]
+    assert [action.node_id for action in made] == [3000]
+
+
+def test_an_object_of_nobody_holds_everything() -> None:
+    """Where it is not known whose object it is, no controller is touched."""
+    observed = replace(without_pod(at_rest(), 3000), unreadable=(replace(CLAIM, node_id=None),))
+    assert planned(observed).actions == ()
+
+
+def test_nothing_new_is_begun() -> None:
+    """An object that cannot be read is a trace: no identity is made beside it."""
+    observed = replace(nothing(), unreadable=(CLAIM,))
+    assert plan(desired(), nothing(), now_s=0.0).actions != ()
+    assert planned(observed).actions == ()
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        actions.DeleteClaim(claim=at_rest().claims[0], message="m"),
+        actions.RestartPod(pod=at_rest().pods[0], evict=True, message="m", judged_at_s=0.0),
+        actions.WriteRecord(record=running(), change=actions.RecordChange.NODES_ADDED, message="m"),
+        actions.BeginOperation(type="AddVoter", target=key(3002)),
+        actions.DeleteConfig(name="c"),
+        actions.AnnotateClaim(claim=at_rest().claims[0], directory_id=directory(3000), grow_to=None, retired=True),
+    ],
+    ids=lambda action: type(action).__name__,
+)
+def test_what_decides_on_more_than_one_controller_waits(action: actions.Action) -> None:
+    """Voters, restarts, the record and deletions of what may be in use wait, whomever they concern."""
+    observed = replace(at_rest(), unreadable=(CLAIM,))
+    given = Plan(actions=(action,), waits=(), verdicts=(), requeue_s=10.0)
+    assert without(given, observed).actions == ()
+    assert claim_uid(3000) == at_rest().claims[0].uid

@@ -1,0 +1,49 @@
+"""CannotLook: after it nothing in the status claims what only a look can know."""
+
+from typing import Any
+
+from kafka_quorum.status.cannot_look import REASON, blinded
+
+OLD: dict[str, Any] = {
+    "lastLook": "2026-01-01T00:00:00Z",
+    "clusterID": "x",
+    "quorum": {"voters": 3, "healthyVoters": 3, "leaderID": 3000, "failureTolerance": 1, "summary": "3/3"},
+    "conditions": [
+        {"type": "Ready", "status": "True", "reason": "AllVotersCaughtUp", "lastTransitionTime": "t0"},
+        {"type": "Available", "status": "True", "reason": "MajorityCaughtUp", "lastTransitionTime": "t0"},
+        {"type": "Degraded", "status": "False", "reason": "Healthy", "lastTransitionTime": "t0"},
+        {"type": "SpecAccepted", "status": "True", "reason": "Valid", "lastTransitionTime": "t0"},
+    ],
+}
+
+
+def conditions(status: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Status and reason by type."""
+    return {row["type"]: (row["status"], row["reason"]) for row in status["conditions"]}
+
+
+def test_a_healthy_status_does_not_stand() -> None:
+    """Ready and Available become Unknown, Degraded True; what the spec decides stays, and the identity with it."""
+    new = blinded(OLD, "rights are missing", generation=4, now="t1")
+    assert conditions(new) == {
+        "Ready": ("Unknown", REASON),
+        "Available": ("Unknown", REASON),
+        "Degraded": ("True", REASON),
+        "SpecAccepted": ("True", "Valid"),
+        "Progressing": ("Unknown", REASON),
+        "FeaturesSettled": ("Unknown", REASON),
+    }
+    assert new["quorum"] == {"voters": 3, "summary": "?/3"}
+    assert (new["clusterID"], new["lastLook"]) == ("x", "2026-01-01T00:00:00Z")
+    assert "rights are missing" in next(row for row in new["conditions"] if row["type"] == "Ready")["message"]
+
+
+def test_it_is_said_of_a_resource_without_a_status() -> None:
+    """A resource that was never looked at says that it cannot be."""
+    assert conditions(blinded({}, "why", generation=1, now="t"))["Ready"] == ("Unknown", REASON)
+
+
+def test_saying_it_again_changes_nothing() -> None:
+    """The same error again leaves the status as it is: no write follows."""
+    once = blinded(OLD, "why", generation=4, now="t1")
+    assert blinded(once, "why", generation=4, now="t2") == once

@@ -1,0 +1,86 @@
+"""The sweep finds what no watch has reported."""
+
+from datetime import UTC, datetime
+
+from kafka_quorum.errors import KubeUnavailable
+from kafka_quorum.kube.protocol import Json, ResourceType
+from kafka_quorum.reconcile import QuorumKey
+from kafka_quorum.sweep import Sweep
+
+
+class Clock:
+    """A clock that the test moves."""
+
+    seconds = 10.0
+
+    def now(self) -> datetime:
+        """Some moment."""
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    def monotonic(self) -> float:
+        """Where the test has put it."""
+        return self.seconds
+
+
+class Listing:
+    """Quorums by namespace."""
+
+    def __init__(self, **generations: int) -> None:
+        """`a` is the quorum `a` in namespace `a`."""
+        self.generations = generations
+        self.fault: Exception | None = None
+        self.asked: list[str] = []
+
+    async def list_metadata(self, resource: ResourceType, namespace: str) -> tuple[Json, ...]:
+        """Their metadata."""
+        assert resource.plural == "kafkaquorums"
+        self.asked.append(namespace)
+        if self.fault is not None:
+            raise self.fault
+        return tuple(
+            {"name": name, "namespace": name, "uid": "u", "generation": generation}
+            for name, generation in self.generations.items()
+            if namespace in ("", name)
+        )
+
+
+def key(name: str) -> QuorumKey:
+    """The quorum of that name."""
+    return QuorumKey(namespace=name, name=name)
+
+
+async def test_quorums_without_a_loop_are_woken() -> None:
+    """A quorum that a dead watch never reported gets its loop; one that has a loop is left alone."""
+    woken: list[QuorumKey] = []
+    sweep = Sweep(Listing(a=1, b=1), Clock(), (), lambda: [key("a")], woken.append)
+    await sweep.once()
+    assert woken == [key("b")]
+    await sweep.once()
+    assert woken == [key("b"), key("b")]
+
+
+async def test_a_changed_spec_wakes() -> None:
+    """Another generation than at the last sweep wakes a quorum that has a loop, once."""
+    woken: list[QuorumKey] = []
+    listing = Listing(a=1)
+    sweep = Sweep(listing, Clock(), (), lambda: [key("a")], woken.append)
+    await sweep.once()
+    listing.generations["a"] = 2
+    await sweep.once()
+    await sweep.once()
+    assert woken == [key("a")]
+
+
+async def test_a_search_that_fails_is_an_attempt() -> None:
+    """An error is logged, changes nothing, and its time counts: the probe asks whether searches go on."""
+    listing, clock, woken = Listing(a=1), Clock(), list[QuorumKey]()
+    sweep = Sweep(listing, clock, ("a", "b"), list, woken.append)
+    listing.fault = KubeUnavailable("no answer")
+    clock.seconds += 50
+    assert sweep.age_s == 50
+    await sweep.once()
+    assert (sweep.age_s, woken) == (0, [])
+    listing.fault = None
+    await sweep.once()
+    assert woken == [key("a")]
+    assert listing.asked[-2:] == ["a", "b"]
