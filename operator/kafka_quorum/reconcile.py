@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from kafka_quorum.act.events import Events
 from kafka_quorum.act.execute import Context, Executor
 from kafka_quorum.act.narrate import notices
+from kafka_quorum.api.scaling import autoscaler_of
 from kafka_quorum.api.validation import accepted_before, validate
 from kafka_quorum.errors import KubeConflict, KubeNotFound, NotActing
 from kafka_quorum.kube.protocol import QUORUMS, Json, KubeApi
@@ -29,10 +30,10 @@ from kafka_quorum.observe.soak import soaked
 from kafka_quorum.plan import levels
 from kafka_quorum.plan.planner import plan
 from kafka_quorum.settings import Clock, IdSource, Settings
-from kafka_quorum.status import spec_accepted
 from kafka_quorum.status.build import build, patch_of
 from kafka_quorum.status.finding import Pass
-from kafka_quorum.status.merge import merged
+from kafka_quorum.status.news import news
+from kafka_quorum.status.refused import refused
 from kafka_quorum.wire.protocol import Controllers
 
 _FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms"
@@ -184,7 +185,15 @@ class Reconciler:
         self._tell(key, planned)
         context = Context(desired=desired, record=taken.record, resource=taken.resource)
         outcomes = await self._executor.execute(planned, context)
-        done = Pass(desired=desired, observed=observed, plan=planned, outcomes=outcomes, faults=judged.faults)
+        done = Pass(
+            desired=desired,
+            observed=observed,
+            plan=planned,
+            outcomes=outcomes,
+            faults=judged.faults,
+            now_s=now_s,
+            autoscaler=autoscaler_of(taken.resource["metadata"]),
+        )
         written = await self._write_status(taken, done)
         if planned.actions:
             await self._narrate(key, taken.resource, outcomes)
@@ -245,8 +254,15 @@ class Reconciler:
         present = await self._present(taken, done)
         old: Json = present.get("status") or {}
         generation = int(taken.resource["metadata"].get("generation", 0))
-        new = build(done, old, generation=generation, now=self._now())
-        return await self._patch_status(present, patch_of(old, new))
+        return await self._report(present, old, build(done, old, generation=generation, now=self._now()))
+
+    async def _report(self, present: Json, old: Json, new: Json) -> Json:
+        """Write the status, and what of it is news as events: not before it is written, so that it is told once."""
+        changed = patch_of(old, new)
+        written = await self._patch_status(present, changed)
+        if written and changed:
+            await self._events.write(present, news(old, new))
+        return written
 
     async def _present(self, taken: Snapshot, done: Pass) -> Json:
         """The resource as it is after the acts of this pass: a write of the operation has changed it."""
@@ -272,10 +288,9 @@ class Reconciler:
         """A resource that never was valid: say so, field by field, and touch nothing."""
         old: Json = taken.resource.get("status") or {}
         generation = int(taken.resource["metadata"].get("generation", 0))
-        finding = spec_accepted.finding(faults)
-        conditions = merged(old.get("conditions") or (), (finding,), generation=generation, now=self._now())
-        new = old | {"observedGeneration": generation, "conditions": conditions}
-        await self._patch_status(taken.resource, patch_of(old, new))
+        name = taken.resource["metadata"]["name"]
+        new = refused(old, faults, name=name, generation=generation, now=self._now())
+        await self._report(taken.resource, old, new)
         return self._idle()
 
     def _tell(self, key: QuorumKey, planned: Plan) -> None:
