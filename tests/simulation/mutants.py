@@ -21,10 +21,12 @@ from typing import Final
 from tests.simulation.driver import Run
 from tests.simulation.explore import any_replay, runs_of
 from tests.simulation.mutations import MUTANTS, Mutant
+from tests.simulation.status_mutations import STATUS_MUTANTS
 from tests.simulation.time_mutations import TIME_MUTANTS
 from tests.simulation.weather import Weathered
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+EVERY: Final = (*MUTANTS, *STATUS_MUTANTS, *TIME_MUTANTS)
 _LIMIT_S: Final = 1800
 _CRASHED: Final = "no fault of the operator"
 
@@ -46,7 +48,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.judge:
         return _judge(arguments.judge)
-    chosen = [one for one in (*MUTANTS, *TIME_MUTANTS) if not arguments.mutant or one.name in arguments.mutant]
+    chosen = [one for one in EVERY if not arguments.mutant or one.name in arguments.mutant]
     if (fault := _sound(chosen)) is not None:
         sys.stdout.write(f"the unchanged source fails: {fault}\n")
         return 1

@@ -32,6 +32,7 @@ from tests.simulation.scenes import (
     spec_of,
     tells,
 )
+from tests.simulation.status_scenarios import STATUS_SCENARIOS
 from tests.simulation.time_scenarios import TIMES
 from tests.simulation.world import World
 
@@ -317,4 +318,4 @@ FURTHER: Final = (
     ),
 )
 
-ALL: Final = (*EXHAUSTIVE, *MEMBERSHIP, *FURTHER, *RELEASES, *TIMES)
+ALL: Final = (*EXHAUSTIVE, *MEMBERSHIP, *FURTHER, *RELEASES, *TIMES, *STATUS_SCENARIOS)
