@@ -194,7 +194,8 @@ def _version(observed: Observed, revision: str) -> str | None:
 def _quorum(done: Pass, old: Json, now: str) -> Json:
     """The quorum as its leader describes it; without a leader what the last one described, and since when."""
     observed = done.observed
-    if not isinstance(observed.quorum, Known):
+    # Without a record no answer is known to be of this quorum's cluster.
+    if observed.record is None or not isinstance(observed.quorum, Known):
         return unanswered(old, now) or {"quorum": {"summary": f"0/{_expected(done)}"}}
     view = observed.quorum.value
     healthy, voters = len(view.voters & view.caught_up), len(view.voters)

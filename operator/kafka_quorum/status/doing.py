@@ -40,8 +40,8 @@ def of_conditions(findings: Iterable[Finding]) -> Doing:
     if degraded.truth is not Truth.TRUE:
         shown = by_type["Ready"] if progressing.reason == "Done" else progressing
         return Doing(reason=progressing.reason, message=shown.message)
-    told = {degraded.message, f"trying again: {degraded.message}"}
-    if progressing.truth is Truth.TRUE and progressing.message not in told:
+    same = progressing.reason in {degraded.reason, "NoLeader"} or degraded.message in progressing.message
+    if progressing.truth is Truth.TRUE and not same:
         return Doing(reason=degraded.reason, message=f"{degraded.message}. Meanwhile: {progressing.message}")
     return Doing(reason=degraded.reason, message=degraded.message)
 
