@@ -69,7 +69,11 @@ def _between(by_type: dict[str, Json]) -> Iterator[str]:
             said["SpecAccepted"][0] == "False" and said["Ready"][1] != "InvalidSpec",
             "the spec is refused, unsaid by Ready",
         ),
-        (said["Available"][0] != "True" and said["FeaturesSettled"][0] == "True", "settled, but not Available"),
+        (
+            (said["Available"][0] == "Unknown" or said["Available"][1] == NOTHING_YET)
+            and said["FeaturesSettled"][0] == "True",
+            "settled, but not Available",
+        ),
         (
             said["Available"] == ("False", "MajorityLags") and said["Degraded"][0] == "False" and not moves,
             "no majority, but neither Degraded nor Progressing",
