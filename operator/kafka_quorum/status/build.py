@@ -86,7 +86,7 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
 
 
 def readable(old: Json) -> Json:
-    """The present status without fields of another type, which an older CRD, or none, lets anybody write."""
+    """A status without fields of another type, which an older CRD, or none, lets anybody write."""
     kept: Json = {name: value for name, value in old.items() if isinstance(value, _TYPES.get(name, object))}
     rows = {name: [row for row in kept[name] if isinstance(row, dict)] for name in _ROWS if name in kept}
     return kept | rows
@@ -296,7 +296,7 @@ def _supported(answers: Iterable[NodeVersions]) -> dict[str, list[FeatureRange]]
 
 def _waits(done: Pass, old: Iterable[Json], now: str) -> list[Json]:
     """Each wait once for all controllers that it holds, with the time since which its reason has held one of them."""
-    since = {(row.get("reason"), node): row.get("since", now) for row in old for node in _nodes_of(row)}
+    since = {(row.get("reason"), node): row.get("since", now) for row in old for node in nodes_of(row)}
     groups: dict[tuple[str, str], dict[int | None, str]] = {}
     for wait in done.plan.waits:
         groups.setdefault((wait.reason, wait.severity.name.capitalize()), {}).setdefault(wait.node_id, wait.message)
@@ -316,7 +316,7 @@ def _waits(done: Pass, old: Iterable[Json], now: str) -> list[Json]:
     return rows
 
 
-def _nodes_of(row: Json) -> list[int | None]:
+def nodes_of(row: Json) -> list[int | None]:
     """The controllers that a row of the waits is about; None stands for the quorum."""
     several = row.get("nodeIDs")
     return several if isinstance(several, list) and several else [row.get("nodeID")]

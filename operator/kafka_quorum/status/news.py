@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
 from kafka_quorum.model.notice import Notice
+from kafka_quorum.status.build import nodes_of, readable
 from kafka_quorum.status.together import subject_of
 
 Json: TypeAlias = dict[str, Any]
@@ -17,7 +18,8 @@ _TOLD: Final = frozenset({"Degraded", "Held"})
 
 
 def news(old: Json, new: Json) -> tuple[Notice, ...]:
-    """The notices, in the order of the status. Both are whole statuses; `old` may be empty."""
+    """The notices, in the order of the status. Both are whole statuses; `old` may be empty, or not ours."""
+    old = readable(old)
     return (*_waits(old, new), *_conditions(old, new))
 
 
@@ -37,8 +39,8 @@ def _subject(row: Json) -> str:
     return subject_of(row.get("nodeID"), message)
 
 
-def _subjects(row: Json) -> list[tuple[str, int | None]]:
-    return [(str(row.get("reason")), node) for node in row.get("nodeIDs") or (row.get("nodeID"),)]
+def _subjects(row: Json) -> list[tuple[str, str]]:
+    return [(str(row.get("reason")), str(node)) for node in nodes_of(row)]
 
 
 def _conditions(old: Json, new: Json) -> Iterator[Notice]:

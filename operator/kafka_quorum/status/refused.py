@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 from kafka_quorum.model.desired import FieldFault
-from kafka_quorum.status.build import kept_identity, selector, unanswered
+from kafka_quorum.status.build import kept_identity, readable, selector, unanswered
 from kafka_quorum.status.doing import of_conditions
 from kafka_quorum.status.finding import Finding, Truth
 from kafka_quorum.status.merge import merged, shortened
@@ -18,6 +18,7 @@ _KEPT: Final = ("operation", "features", "metadataVersion", "soak", "restartedAt
 
 def refused(old: Json, faults: Iterable[FieldFault], *, name: str, generation: int, now: str) -> Json:
     """The whole status. `old` is the present one: its copy of the identity lives on, and nothing else looks current."""
+    old = readable(old)
     accepted = finding(faults)
     findings = _findings(accepted, existed="clusterID" in old)
     first = of_conditions(findings)
