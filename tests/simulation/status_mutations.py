@@ -50,8 +50,8 @@ STATUS_MUTANTS: Final = (
         ("record-unreadable",),
         (
             "resources/stored.py",
-            "holds no identity record that can be read: restore",
-            "holds no identity record ({error!r}): restore",
+            "that can be read ({error}): restore it",
+            "that can be read ({error!r}): restore it",
         ),
     ),
     _mutant(
@@ -65,22 +65,22 @@ STATUS_MUTANTS: Final = (
     ),
     _mutant(
         "the-problem-comes-last",
-        ("spec-never-valid", "spec-invalid-while-a-disk-is-lost"),
+        ("spec-invalid-while-a-disk-is-lost",),
         ("status/doing.py", "    if accepted.truth is Truth.FALSE:", "    if False:"),
         ("status/doing.py", "    if degraded.truth is not Truth.TRUE:", "    if True:"),
     ),
     _mutant(
-        "a-refused-spec-is-half-a-status",
+        "a-refused-spec-is-done",
         ("spec-never-valid",),
         (
             "status/refused.py",
-            '        accepted,\n        Finding(type="OddVoterCount"',
-            '        Finding(type="OddVoterCount"',
+            'type="Progressing", truth=Truth.FALSE, reason=reason',
+            'type="Progressing", truth=Truth.FALSE, reason="Done"',
         ),
     ),
     _mutant(
         "done-whatever-is-missing",
-        ("restarted-by-annotation", "lost-node", "standalone-3"),
+        ("standalone-3",),
         ("status/progressing.py", "    if unready.truth is not Truth.TRUE:", "    if False:"),
         (
             "status/doing.py",

@@ -15,7 +15,9 @@ _ALWAYS_KNOWN: Final = frozenset({"SpecAccepted"})
 BESIDE_READY: Final = frozenset({"Paused", "FeatureBlocked", "DowngradeRefused", "Soaking", "SteppingFeature"})
 """Waits that a Ready quorum may have."""
 NOTHING_YET: Final = "NotStarted"
-_CODE: Final = re.compile(r"\b\w+(Error|Exception)\(|<class |frozenset\(|Unknown\(reason|\bNone\b|Traceback|\[\]|\{\}")
+_CODE: Final = re.compile(
+    r"\b[A-Z]\w+\(['\"]|\b\w+(Error|Exception)\(|<class |frozenset\(|Unknown\(reason|\bNone\b|Traceback|\[\]|\{\}"
+)
 _MESSAGE_MAX: Final = 2000
 
 
