@@ -19,7 +19,7 @@ def rows(written: Path) -> list[tuple[str, str]]:
 
 def test_the_table_tells_the_story(quorum: Quorum, tmp_path: Path) -> None:
     """The column DOING goes from Formatting over Starting to Done, and READY is True at the end and not before."""
-    columns = "custom-columns=D:.status.conditions[?(@.type=='Progressing')].reason,"
+    columns = "custom-columns=D:.status.doing,"
     columns += "R:.status.conditions[?(@.type=='Ready')].status"
     watch = ("kubectl", "-n", quorum.namespace, "get", "kq", "-w", "--no-headers", "-o", columns)
     written = tmp_path / "table"

@@ -14,6 +14,7 @@ from kafka_quorum.act.building import Context
 from kafka_quorum.act.events import Events
 from kafka_quorum.act.execute import Executor
 from kafka_quorum.act.leased import leased_controllers, leased_kube
+from kafka_quorum.api.scaling import autoscaler_of
 from kafka_quorum.judge import Judged, judge
 from kafka_quorum.kube.protocol import KubeApi
 from kafka_quorum.model.desired import Desired
@@ -215,7 +216,15 @@ class Reconciler:
         self._reporter.tell(key, planned)
         outcomes = await self._executor.execute(planned, context)
         self._admission.learn(outcomes, context)
-        done = Pass(desired=desired, observed=observed, plan=planned, outcomes=outcomes, faults=judged.faults)
+        done = Pass(
+            desired=desired,
+            observed=observed,
+            plan=planned,
+            outcomes=outcomes,
+            faults=judged.faults,
+            now_s=now_s,
+            autoscaler=autoscaler_of(taken.resource["metadata"]),
+        )
         return replace(await self._ended(key, taken, changes, done), silent=silent)
 
     async def _ended(self, key: QuorumKey, taken: Snapshot, changes: int, done: Pass) -> PassResult:

@@ -17,13 +17,13 @@ from kafka_quorum.model.notice import Notice
 from kafka_quorum.model.plan import Outcome, Plan, Verdict
 from kafka_quorum.observe.gather import Snapshot
 from kafka_quorum.settings import Clock
-from kafka_quorum.status import spec_accepted
 from kafka_quorum.status.build import build, patch_of
 from kafka_quorum.status.cannot_look import REASON as CANNOT_LOOK
 from kafka_quorum.status.cannot_look import blinded
 from kafka_quorum.status.finding import Pass
 from kafka_quorum.status.last_look import interval_s, is_due
-from kafka_quorum.status.merge import merged
+from kafka_quorum.status.news import news
+from kafka_quorum.status.refused import refused
 
 LAST_LOOK: Final = "lastLook"
 NO_EFFECT: Final = "NoEffect"
@@ -69,9 +69,7 @@ class Reporter:
         """A resource that never was valid: say so, field by field, and touch nothing."""
         old: Json = taken.resource.get("status") or {}
         generation = int(taken.resource["metadata"].get("generation", 0))
-        finding = spec_accepted.finding(faults)
-        conditions = merged(old.get("conditions") or (), (finding,), generation=generation, now=self._now())
-        new = old | {"observedGeneration": generation, "conditions": conditions}
+        new = refused(old, faults, name=taken.resource["metadata"]["name"], generation=generation, now=self._now())
         await self._looked(key, taken.resource, new, quorums=quorums)
 
     async def cannot_look(self, key: object, namespace: str, name: str, why: str) -> None:
@@ -99,7 +97,11 @@ class Reporter:
         after_s = interval_s(quorums, str(present["metadata"].get("uid", "")))
         if patch_of(old, kept) or is_due(stamp, now=self._clock.now(), after_s=after_s):
             kept = new | {LAST_LOOK: self._now()}
-        return await self._patch(key, present, patch_of(old, kept))
+        changed = patch_of(old, kept)
+        written = await self._patch(key, present, changed)
+        if written and changed:
+            await self._events.write(present, news(old, kept))
+        return written
 
     async def _present(self, taken: Snapshot, done: Pass) -> Json:
         """The resource as it is after the acts of this pass: a write of the operation has changed it."""

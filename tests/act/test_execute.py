@@ -428,21 +428,22 @@ async def test_apply(action: Action, resource: Any, name: str) -> None:  # noqa:
     ("error", "unknown", "said"),
     [
         (KubeConflict("at another version"), False, "another version"),
-        (KubeAlreadyExists("taken"), False, "there already"),
-        (KubeNotFound("no such pod"), False, "is gone"),
+        (KubeAlreadyExists("taken"), True, "there already"),
+        (KubeNotFound("no such pod"), False, "no such pod"),
         (KubeRefused("quota exceeded"), False, "quota exceeded"),
         (KubeUnavailable("timed out"), True, "timed out"),
     ],
     ids=["conflict", "exists", "not found", "refused", "no answer"],
 )
 async def test_error_of_kubernetes(error: KubeError, said: str, *, unknown: bool) -> None:
-    """Every error of the API server is an outcome; only a missing answer leaves it unknown."""
+    """Every error of the API server is an outcome. A write that came between is no failure: the next look decides."""
     kube = RecordingKube(errors={("create", "pods"): error})
     action = act.CreatePod(node_id=IDS[1], revision=revision(), config_name="cfg")
     calls, (outcome,) = await carried_out(action, kube=kube)
     assert len(calls) == 1
     assert (outcome.action, outcome.done, outcome.unknown) == (action, False, unknown)
     assert said in outcome.message
+    assert outcome.held is isinstance(error, KubeConflict | KubeNotFound)
 
 
 async def test_one_failure_stops_no_other() -> None:

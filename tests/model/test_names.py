@@ -22,6 +22,7 @@ CHANGES: dict[str, Any] = {
     "template_metadata": '{"labels":{}}',
     "template_spec": '{"affinity":{}}',
     "static_voters": IDS,
+    "restarted_at": "2026-01-31T12:00:00Z",
 }
 
 

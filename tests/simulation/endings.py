@@ -4,6 +4,7 @@
 then may the quorum end `Degraded`, with a lost replica named; before its first leader, as `BootstrapFailed`.
 """
 
+import re
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -158,10 +159,12 @@ def _why_not_named(world: World, degraded: Json, lost: list[DiskLost]) -> str:
         "controller {} lost its disk",
         "the disk of controller {} is lost",
         "of controller {} is down",
-        "pod demo-{}-",
+        "pod demo-{}",
     )
     for node_id in {one.key.node_id for one in lost if one.key is not None}:
-        if node_id in stale or any(text.format(node_id) in message for text in told):
+        several = re.search(rf"controllers [\d, ]*\b{node_id}\b[\d, ]*: ", message) is not None
+        names = (node_id, "<id>") if several else (node_id,)
+        if node_id in stale or any(text.format(name) in message for text in told for name in names):
             return ""
     return f"nothing that is lost is named: {_story(world)}"
 

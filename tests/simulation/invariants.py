@@ -34,6 +34,7 @@ from tests.simulation.kube_model import Written, loaded
 from tests.simulation.membership_rules import FORMATTER, MembershipRules, retired_in
 from tests.simulation.roll_rules import NEEDLESS, RollRules
 from tests.simulation.world import World
+from tests.status.contradictions import contradictions
 
 from kafka_quorum.kube.protocol import PODS as _PODS
 from kafka_quorum.kube.protocol import Json
@@ -304,8 +305,20 @@ class Checker:
         if "--release-version" in container.get("command", ()):
             self.fail("9", f"pod {name} formats with --release-version")
 
+    def _said(self, written: Written) -> None:
+        """A status is held against itself; it may be of a spec that was changed meanwhile, but not of a later one."""
+        before, body = loaded(written.before) or {}, loaded(written.after)
+        if body is None or body.get("status", {}).get("conditions") == before.get("status", {}).get("conditions"):
+            return  # the intent of a change, which is written alone
+        for text in contradictions(body["status"]):
+            self.fail("conditions", text)
+        if body["status"]["observedGeneration"] > body["metadata"]["generation"]:
+            self.fail("conditions", "the status is of a later generation than the spec")
+
     def _written(self, written: Written) -> None:
         plural, namespace, name = written.key
+        if plural == "kafkaquorums" and written.by_operator:
+            self._said(written)
         if plural != "configmaps" or not name.endswith(_RECORD_SUFFIX) or written.after is None:
             return
         if not written.by_operator:

@@ -20,12 +20,14 @@ from typing import Final
 
 from tests.simulation.driver import Run
 from tests.simulation.explore import any_replay, runs_of
+from tests.simulation.lease_mutations import LEASE_MUTANTS
 from tests.simulation.look_mutations import LOOK_MUTANTS
 from tests.simulation.mutations import MUTANTS, Mutant
+from tests.simulation.status_mutations import STATUS_MUTANTS
 from tests.simulation.time_mutations import TIME_MUTANTS
 from tests.simulation.weather import Weathered
 
-ALL: Final = (*MUTANTS, *TIME_MUTANTS, *LOOK_MUTANTS, *LEASE_MUTANTS)
+ALL: Final = (*MUTANTS, *TIME_MUTANTS, *LOOK_MUTANTS, *LEASE_MUTANTS, *STATUS_MUTANTS)
 ROOT: Final = Path(__file__).resolve().parents[2]
 _LIMIT_S: Final = 1800
 _CRASHED: Final = "no fault of the operator"

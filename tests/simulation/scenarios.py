@@ -45,6 +45,7 @@ from tests.simulation.scenes import (
     without_owner,
 )
 from tests.simulation.standing_scenarios import STANDING
+from tests.simulation.status_scenarios import STATUS_SCENARIOS
 from tests.simulation.time_scenarios import TIMES
 from tests.simulation.world import World
 
@@ -387,4 +388,14 @@ FURTHER: Final = (
     ),
 )
 
-ALL: Final = (*EXHAUSTIVE, *MEMBERSHIP, *FURTHER, *RELEASES, *TIMES, *LOOKS, *REFUSED, *STANDING)
+ALL: Final = (
+    *EXHAUSTIVE,
+    *MEMBERSHIP,
+    *FURTHER,
+    *RELEASES,
+    *TIMES,
+    *LOOKS,
+    *REFUSED,
+    *STANDING,
+    *STATUS_SCENARIOS,
+)

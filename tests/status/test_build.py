@@ -106,7 +106,8 @@ def test_without_a_leader_the_last_word_stands_and_nobody_is_healthy() -> None:
     status = build(done(at_rest(quorum=SILENT)), old, generation=1, now=NOW)
     assert status["quorum"]["summary"] == "?/3"
     assert status["quorum"]["currentVoters"] == old["quorum"]["currentVoters"]
-    assert not {"leaderID", "healthyVoters"} & set(status["quorum"])
+    assert not {"leaderID", "leaderEpoch", "healthyVoters", "failureTolerance"} & set(status["quorum"])
+    assert status["quorum"]["unknownSince"] == NOW
     assert all(row["role"] == "Unknown" for row in status["controllers"])
 
 
@@ -121,7 +122,8 @@ def test_an_open_operation_lives_on() -> None:
 def test_before_there_is_a_record_there_is_no_identity() -> None:
     """Nothing is said of what does not exist."""
     status = build(done(nothing()), {}, generation=1, now=NOW)
-    assert not {"clusterID", "bootstrap", "controllers", "quorum"} & set(status)
+    assert not {"clusterID", "bootstrap", "controllers"} & set(status)
+    assert status["quorum"] == {"summary": "0/3"}
 
 
 LEAF = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2)
@@ -178,7 +180,8 @@ def test_a_conflict_is_not_overwritten() -> None:
 def test_nothing_of_an_earlier_resource_is_taken_over() -> None:
     """While an earlier resource's objects are on their way out, none of their identity gets into the new status."""
     status = build(done(at_rest(record_owner_uid="earlier")), {}, generation=1, now=NOW)
-    assert not {"clusterID", "bootstrap", "controllers", "quorum", "appliedRevision"} & set(status)
+    assert not {"clusterID", "bootstrap", "controllers", "appliedRevision"} & set(status)
+    assert status["quorum"] == {"summary": "0/3"}
     assert status["replicas"] == 0
     conditions = {row["type"]: (row["status"], row["reason"]) for row in status["conditions"]}
     assert conditions["Ready"][0] == conditions["Available"][0] == "False"

@@ -63,7 +63,7 @@ def test_held_and_blocked() -> None:
     no = StepCheck(allowed=False, words="Broker 2 only supports versions 1-21")
     steps = (FeatureStep(name=METADATA, level=33), FeatureStep(name="share.version", level=2))
     look = speaking(said=OF_4_1, checks=tuple((step, Known(value=no)) for step in steps))
-    assert told(look).message.endswith("; not yet, for Broker 2 only supports versions 1-21")
+    assert told(look).message.endswith("; not possible yet: Broker 2 only supports versions 1-21")
 
 
 def test_raising() -> None:

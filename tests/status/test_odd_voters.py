@@ -1,15 +1,22 @@
-"""An even number of voters is allowed, and its cost is told."""
+"""OddVoterCount counts the voters that are committed, whatever the spec asks for."""
 
 import pytest
-from tests.model.values import at_rest, desired
+from tests.model.values import SILENT, at_rest, desired, key, view
 from tests.status.passes import done
 
-from kafka_quorum.status.finding import Truth
+from kafka_quorum.model.known import Known
+from kafka_quorum.status.finding import Finding, Truth
 from kafka_quorum.status.odd_voters import odd_voter_count
 
 
+def counted(voters: int, wanted: int | None = None) -> Finding:
+    """The condition of a quorum of so many voters, of which so many are wanted."""
+    seen = view([key(3000 + number) for number in range(voters)])
+    return odd_voter_count(done(at_rest(quorum=Known(value=seen)), desired(replicas=wanted or voters)))
+
+
 @pytest.mark.parametrize(
-    ("replicas", "truth", "said"),
+    ("voters", "truth", "said"),
     [
         (1, Truth.TRUE, "1 voter tolerates the loss of 0"),
         (2, Truth.FALSE, "2 voters tolerate the loss of 0, as 1 do"),
@@ -18,9 +25,26 @@ from kafka_quorum.status.odd_voters import odd_voter_count
         (5, Truth.TRUE, "5 voters tolerate the loss of 2"),
     ],
 )
-def test_odd_is_fine_and_even_costs(replicas: int, truth: Truth, said: str) -> None:
+def test_odd_is_fine_and_even_costs(voters: int, truth: Truth, said: str) -> None:
     """The message counts the losses that can be borne, and names the way out."""
-    finding = odd_voter_count(done(at_rest(), desired(replicas=replicas)))
+    finding = counted(voters)
     assert finding.truth is truth
     assert finding.message.startswith(said)
-    assert (truth is Truth.TRUE) or f"to {replicas - 1} or {replicas + 1}" in finding.message
+    assert truth is Truth.TRUE or finding.message.endswith(
+        f"set spec.controllers.replicas to {voters - 1} or {voters + 1}"
+    )
+
+
+def test_what_is_wanted_is_not_what_is() -> None:
+    """While four voters become five, four are counted, and five are named."""
+    finding = counted(4, wanted=5)
+    assert (finding.truth, finding.reason) == (Truth.FALSE, "Even")
+    assert finding.message.endswith("; the spec asks for 5")
+
+
+def test_nothing_is_counted_without_a_committed_set() -> None:
+    """Without a leader, or before a voter set is committed, the number of voters is not known."""
+    assert odd_voter_count(done(at_rest(quorum=SILENT))).truth is Truth.UNKNOWN
+    seen = view([key(3000)], committed=False)
+    finding = odd_voter_count(done(at_rest(quorum=Known(value=seen))))
+    assert (finding.truth is Truth.UNKNOWN) is not bool(seen.committed_voters)

@@ -89,7 +89,7 @@ def test_faults_of_the_spec_are_not_ready() -> None:
     [
         (desired(runtime=runtime(heap="1Gi")), "Rolling", "not made from the present spec yet: 3000, 3001, 3002"),
         (desired(runtime=OTHER_PORT), "NotSupportedYet", "spec.controllers.listeners of running controllers"),
-        (desired(replicas=1), "VotersToRemove", "controller 3001 goes once voter 3001-"),
+        (desired(replicas=1), "VotersToRemove", "controllers 3001, 3002: controller <id> goes once voter <id>"),
     ],
 )
 def test_what_is_not_asked_for_is_not_ready(wanted: Desired, reason: str, words: str) -> None:

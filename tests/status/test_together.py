@@ -29,10 +29,10 @@ def test_different_sentences_stay_apart() -> None:
     assert messages(*said) == [text for _, text in said]
 
 
-def test_replica_keys_and_leading_names_are_left_out() -> None:
-    """Keys are part of a controller's name, and the list of controllers is not followed by another."""
+def test_replica_keys_are_ids_too() -> None:
+    """A controller's replica key names it as its id does."""
     said = [(node, f"controller {node} lost voter {key(node)}") for node in (3000, 3001)]
-    assert messages(*said) == ["controllers 3000, 3001: lost voter <id>"]
+    assert messages(*said) == ["controllers 3000, 3001: controller <id> lost voter <id>"]
 
 
 def test_other_numbers_are_no_ids() -> None:

@@ -14,6 +14,7 @@ from kafka_quorum.errors import (
     Fault,
     KafkaError,
     KubeAlreadyExists,
+    KubeConflict,
     KubeError,
     KubeHeld,
     KubeNotFound,
@@ -84,10 +85,13 @@ class Executor:
             await self._dispatch(action, context)
         except (KubeHeld, StaleLook) as error:
             return Outcome(action=action, done=False, unknown=False, held=True, message=f"{reason}: {error}")
+        except (KubeConflict, KubeNotFound) as error:
+            text = f"{reason}: not done, because the object was changed or removed meanwhile; looking again ({error})"
+            return Outcome(action=action, done=False, unknown=False, held=True, message=text)
         except KubeAlreadyExists as error:
-            return Outcome(action=action, done=False, unknown=False, message=f"{note}: it is there already ({error})")
-        except KubeNotFound as error:
-            return Outcome(action=action, done=False, unknown=False, message=f"{note}: it is gone ({error})")
+            # A creation whose answer was lost, or an object of another owner: the next look finds out which.
+            text = f"{reason}: an object of this name is there already ({error})"
+            return Outcome(action=action, done=False, unknown=True, message=text)
         except KubeError as error:
             refused = _refusal(action, error)
             message = f"{reason}: {error}"

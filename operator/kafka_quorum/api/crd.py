@@ -68,18 +68,18 @@ def _version() -> Json:
 
 
 def _columns() -> list[Json]:
-    ready, doing = '.status.conditions[?(@.type=="Ready")]', '.status.conditions[?(@.type=="Progressing")]'
+    ready = '.status.conditions[?(@.type=="Ready")]'
     return [
         _column("Ready", f"{ready}.status", "Whether every desired controller is a committed, caught-up voter."),
         _column("Voters", ".status.quorum.summary", "Healthy voters of all voters."),
         _column("Release", ".spec.kafka.version", "The Kafka release that is asked for."),
         _column("Metadata", ".status.metadataVersion", "The finalized metadata.version."),
-        _column("Doing", f"{doing}.reason", "What the operator is doing, or waits for."),
+        _column("Doing", ".status.doing", "The problem, if there is one; else what is under way."),
         _column("Age", ".metadata.creationTimestamp", "Since when the resource exists.", kind="date"),
         _column("Looked", ".status.lastLook", "When the operator last looked at it.", kind="date", wide=True),
         _column("Leader", ".status.quorum.leaderID", "The active controller.", kind="integer", wide=True),
         _column("Cluster ID", ".status.clusterID", "Kafka's cluster id.", wide=True),
-        _column("Message", f"{ready}.message", "What is waited for, and what would unblock it.", wide=True),
+        _column("Message", ".status.message", "The sentence that belongs to Doing.", wide=True),
     ]
 
 

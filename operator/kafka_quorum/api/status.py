@@ -79,6 +79,11 @@ class QuorumStatus(Model):
     failure_tolerance: int | None = Field(
         default=None, description="How many further voters may fail before the quorum stops."
     )
+    unknown_since: str | None = Field(
+        default=None,
+        description="Since when no leader answers. What stands here was described by the last leader before that.",
+        json_schema_extra={"format": "date-time"},
+    )
     kraft_version: int | None = Field(default=None, description="The finalized kraft.version.")
     current_voters: list[ReplicaKeyStatus] | None = Field(
         default=None,
@@ -114,6 +119,12 @@ class WaitStatus(Model):
     reason: str = Field(description="A CamelCase word, such as ReplacingVoter.")
     severity: str = Field(description="Progress: time will do. Held: somebody must act. Degraded: something is lost.")
     node_id: int | None = Field(default=None, description="The controller that it concerns, if it is one.")
+    node_ids: list[int] | None = Field(
+        default=None,
+        alias="nodeIDs",
+        description="The controllers that it concerns, if there are several.",
+        json_schema_extra=_ATOMIC,
+    )
     message: str = Field(description="What is waited for, and what would change it.")
     since: str = Field(
         description="Since when it is waited for, whatever became of the message meanwhile.",
@@ -168,10 +179,19 @@ class KafkaQuorumStatus(Model):
         description="How many controllers there are, for /scale.",
         json_schema_extra={"format": "int32"},
     )
+    doing: str | None = Field(
+        default=None,
+        description="One word for what a person should read first: a problem, else what is under way, else Done.",
+    )
+    message: str | None = Field(default=None, description="The sentence that belongs to `doing`.")
     selector: str | None = Field(default=None, description="The label selector of the controllers' pods, for /scale.")
     cluster_id: str | None = Field(default=None, alias="clusterID", description="Kafka's cluster id.")
     applied_revision: str | None = Field(
         default=None, description="The ControllerRevision that lost pods are made again from."
+    )
+    restarted_at: str | None = Field(
+        default=None,
+        description="The value of the annotation kafkaquorum.io/restartedAt that every controller was restarted for.",
     )
     metadata_version: str | None = Field(
         default=None, description="The finalized metadata.version by name and number, such as 4.4-IV2 (33)."

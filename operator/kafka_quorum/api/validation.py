@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from kafka_quorum.api import checks, rules
+from kafka_quorum.api import checks, restarts, rules
 from kafka_quorum.api.features import resolve_level
 from kafka_quorum.api.quantity import bytes_of
 from kafka_quorum.api.release import OLDEST, parse_release
@@ -53,6 +53,7 @@ def validate(
     name = str(_part(resource, "metadata").get("name", ""))
     faults = {
         *checks.name_faults(name),
+        *restarts.faults(_part(resource, "metadata")),
         *checks.spec_faults(spec, allowed),
         *_changed_faults(spec, _part(resource, "status"), record, claimed_bytes),
     }
@@ -142,11 +143,11 @@ def _desired(metadata: Mapping[str, Any], spec: KafkaQuorumSpec) -> Desired:
         features=_features(spec.kafka.features, spec.kafka.version),
         downgrade=Downgrade(spec.kafka.features.downgrade),
         soak_s=spec.kafka.features.soak_seconds,
-        runtime=_runtime(spec),
+        runtime=_runtime(spec, restarts.restarted_at(metadata)),
     )
 
 
-def _runtime(spec: KafkaQuorumSpec) -> Runtime:
+def _runtime(spec: KafkaQuorumSpec, restarted_at: str) -> Runtime:
     controllers = spec.controllers
     listener = controllers.listeners[0]
     return Runtime(
@@ -163,6 +164,7 @@ def _runtime(spec: KafkaQuorumSpec) -> Runtime:
             }
         ),
         template_spec=canonical(controllers.template.spec),
+        restarted_at=restarted_at,
     )
 
 

@@ -104,6 +104,8 @@ class Runtime:
     template_spec: str
     static_voters: tuple[NodeID, ...] = ()
     """Who stands in `controller.quorum.voters`; empty for a dynamic quorum. Set by the planner, never by the spec."""
+    restarted_at: str = ""
+    """The annotation that asks for a restart of every controller; empty if there never was one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,8 @@ MODE: Final = f"{GROUP}/format-mode"
 REVISION: Final = f"{GROUP}/revision"
 CONFIG: Final = f"{GROUP}/config"
 INPUTS_HASH: Final = f"{GROUP}/inputs-hash"
+RESTARTED_AT: Final = f"{GROUP}/restartedAt"
+"""On the resource: a new value restarts every controller, one by one."""
 GATE: Final = f"{GROUP}/caught-up-voter"
 
 _HASH_LENGTH: Final = 10
@@ -50,6 +52,7 @@ def digest(value: object) -> str:
 def inputs_hash(runtime: Runtime) -> str:
     """What decides a restart: the inputs of a Kafka pod, not the pod that this version makes of them."""
     static = [list(runtime.static_voters)] if runtime.static_voters else []
+    restarted = [{"restartedAt": runtime.restarted_at}] if runtime.restarted_at else []
     return digest(
         [
             runtime.release,
@@ -61,6 +64,7 @@ def inputs_hash(runtime: Runtime) -> str:
             runtime.template_metadata,
             runtime.template_spec,
             *static,
+            *restarted,
         ]
     )
 

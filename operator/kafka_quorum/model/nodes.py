@@ -32,12 +32,15 @@ def wanted_node_ids(desired: Desired, record: IdentityRecord | None) -> tuple[No
 def target_runtime(desired: Desired, observed: Observed, record: IdentityRecord) -> Runtime:
     """What every pod shall be made from: the spec, with the static voters that a quorum at kraft.version 0 needs.
 
-    The listener of a quorum that has started stays what it is.
+    The listener of a quorum that has started stays what it is. A restart that was asked for once stays part of it: an
+    annotation that is removed, as tools do that replace a whole object, restarts nothing.
     """
     runtime = desired.runtime
     if record.static:
         runtime = replace(runtime, static_voters=record.node_ids)
     applied = observed.revision(record.applied_revision)
+    if applied is not None and not runtime.restarted_at:
+        runtime = replace(runtime, restarted_at=applied.runtime.restarted_at)
     if record.phase is BootstrapPhase.STARTED and applied is not None:
         runtime = replace(runtime, listener=applied.runtime.listener)
     return runtime

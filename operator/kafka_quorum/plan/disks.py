@@ -27,6 +27,7 @@ from kafka_quorum.model.identity import (
     without_claim,
 )
 from kafka_quorum.model.ids import DirectoryID, NodeID
+from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import RETIRED, claim_name, config_name, format_config_name
 from kafka_quorum.model.nodes import initial_nodes, is_down, is_outdated, revision_of
 from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, Running, Terminated, Waiting
@@ -204,7 +205,7 @@ def _format(desired: Desired, observed: Observed, record: IdentityRecord, node: 
     guard = may_format_initial if initial else may_format_newcomer
     verdict = guard(record, observed, node)
     if not verdict.allowed:
-        return Part(verdicts=(verdict,), waits=(_format_wait(node, verdict),))
+        return Part(verdicts=(verdict,), waits=(_format_wait(observed, node, verdict),))
     if not is_mirrored(desired, observed, record, node):
         message = f"the identity of controller {node.node_id} is being written to status and claim"
         return Part(verdicts=(verdict,), waits=(_progress(node, "Formatting", message),))
@@ -221,11 +222,28 @@ def _format(desired: Desired, observed: Observed, record: IdentityRecord, node: 
     return Part(actions=(action,), verdicts=(verdict,))
 
 
-def _format_wait(node: NodeIdentity, verdict: Verdict) -> Wait:
-    severity = Severity.DEGRADED if node.lost else Severity.PROGRESS
-    reason = "LostDisk" if node.lost else "Formatting"
-    text = f"controller {node.node_id} lost its disk: {verdict.reason}" if node.lost else verdict.reason
+def _format_wait(observed: Observed, node: NodeIdentity, verdict: Verdict) -> Wait:
+    lost = _votes_still(observed, node)
+    severity = Severity.DEGRADED if lost else Severity.PROGRESS
+    reason = "LostDisk" if lost else "Formatting"
+    text = f"controller {node.node_id} lost its disk: {verdict.reason}" if lost else verdict.reason
     return Wait(severity=severity, reason=reason, message=text, node_id=node.node_id)
+
+
+def _votes_still(observed: Observed, node: NodeIdentity) -> bool:
+    """Whether a disk of this controller was lost, and not only retired before its node id was asked for again.
+
+    A removed controller left the voters first, so a retired disk that is still a voter was lost. Without any look that
+    showed a voter set, it counts as lost.
+    """
+    match observed.quorum:
+        case Known(value=view):
+            voters = view.voters | (view.committed_voters or frozenset())
+        case _ if observed.memory.committed_voters is not None:
+            voters = observed.memory.committed_voters
+        case _:
+            return bool(node.lost)
+    return any(key.directory_id in node.lost for key in voters)
 
 
 def _tend_formatter(observed: Observed, node: NodeIdentity, pod: Pod, now_s: float, *, outdated: bool) -> Part:

@@ -141,6 +141,7 @@ def _metadata(
         names.REVISION: revision.name,
         names.CONFIG: config,
         names.INPUTS_HASH: revision.inputs_hash,
+        **({names.RESTARTED_AT: revision.runtime.restarted_at} if revision.runtime.restarted_at else {}),
     }
     return {
         "namespace": desired.namespace,

@@ -55,9 +55,11 @@ def record_from(item: Json) -> IdentityRecord:
         body = json_object((item.get("data") or {})[_KEY])
         version = body.pop("schemaVersion")
     except KeyError as error:
-        raise Unreadable(f"{where} holds no identity record ({error!r}): restore it from a backup") from error
+        raise Unreadable(f"{where} holds no identity record that can be read: restore it from a backup") from error
     except Malformed as error:
-        raise Unreadable(f"{where} holds no identity record: {error}; restore it from a backup") from error
+        raise Unreadable(
+            f"{where} holds no identity record that can be read ({error}): restore it from a backup"
+        ) from error
     if version != _SCHEMA:
         raise Unreadable(f"{where} has schema version {quoted(version)}: run the operator version that wrote it")
     try:

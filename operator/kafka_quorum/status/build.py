@@ -6,22 +6,32 @@ from typing import Any, Final, TypeAlias
 
 from kafka_quorum.api.features import METADATA, metadata_version_name
 from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
-from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import LABEL_QUORUM, LABEL_ROLE, advertised, claim_name
-from kafka_quorum.model.nodes import is_foreign, revision_of, stale_voters
+from kafka_quorum.model.nodes import (
+    initial_node_ids,
+    is_foreign,
+    older_than,
+    revision_of,
+    stale_voters,
+    target_revision,
+    wanted_node_ids,
+)
 from kafka_quorum.model.observed import Observed, PodRole, QuorumView
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity
 from kafka_quorum.model.quorum import FeatureRange, NodeVersions
 from kafka_quorum.status.available import available
 from kafka_quorum.status.degraded import degraded
+from kafka_quorum.status.doing import doing
 from kafka_quorum.status.features_settled import features_settled
 from kafka_quorum.status.finding import Pass
-from kafka_quorum.status.merge import merged
+from kafka_quorum.status.merge import merged, shortened
 from kafka_quorum.status.odd_voters import odd_voter_count
 from kafka_quorum.status.progressing import progressing
 from kafka_quorum.status.ready import ready
 from kafka_quorum.status.spec_accepted import spec_accepted
+from kafka_quorum.status.together import together
 from kafka_quorum.text import cleaned
 
 Json: TypeAlias = dict[str, Any]
@@ -40,25 +50,32 @@ _TYPES: Final[dict[str, type]] = {
 }
 """What the fields that are read back must be."""
 _BOUNDED: Final = ("features", "staleReplicas", "waits")
+_OF_A_CONTROLLER: Final = ("nodeID", "directoryID", "endpoint", "claimName", "claimUID")
+"""The fields of a controller that are its identity."""
+_OF_A_LOOK: Final = ("leaderID", "leaderEpoch", "healthyVoters", "failureTolerance")
+"""The fields of the quorum that are not true any more when no leader answers."""
 
 
 def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     """The status, whole. `old` is the present one: its transition times and its operation live on."""
-    done, old = _own(done), _readable(old)
+    done, old = _own(done), readable(old)
     record = done.observed.record
+    findings = tuple(check(done) for check in CONDITIONS)
+    first = doing(done, findings)
     status: Json = {
         "observedGeneration": generation,
-        "selector": f"{LABEL_QUORUM}={done.desired.name},{LABEL_ROLE}={PodRole.KAFKA.value}",
-        "conditions": merged(
-            old.get("conditions") or (), (check(done) for check in CONDITIONS), generation=generation, now=now
-        ),
+        "selector": selector(done.desired.name),
+        "doing": first.reason,
+        "message": shortened(first.message),
+        "conditions": merged(old.get("conditions") or (), findings, generation=generation, now=now),
     }
     if record is None or done.waits_for(IDENTITY_CONFLICT):
-        status |= {"replicas": 0} | {name: old[name] for name in _IDENTITY if name in old}
+        status |= kept_identity(old)
     else:
         status |= _identity(record)
         status["controllers"] = [_controller(done, record, node) for node in record.nodes]
-    status |= _quorum(done.observed, old)
+        status |= _restarted(done, record, old)
+    status |= _quorum(done, old, now)
     status |= _features(done, old)
     status |= _soak(done, old)
     status["waits"] = _waits(done, old.get("waits") or (), now)
@@ -68,8 +85,8 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     return shown
 
 
-def _readable(old: Json) -> Json:
-    """The present status without fields of another type, which an older CRD, or none, lets anybody write."""
+def readable(old: Json) -> Json:
+    """A status without fields of another type, which an older CRD, or none, lets anybody write."""
     kept: Json = {name: value for name, value in old.items() if isinstance(value, _TYPES.get(name, object))}
     rows = {name: [row for row in kept[name] if isinstance(row, dict)] for name in _ROWS if name in kept}
     return kept | rows
@@ -82,12 +99,38 @@ def _shortened(status: Json) -> Json:
     return status | cut | ({"leftOut": left_out} if left_out else {})
 
 
+def selector(quorum: str) -> str:
+    """The label selector of the controllers' pods."""
+    return f"{LABEL_QUORUM}={quorum},{LABEL_ROLE}={PodRole.KAFKA.value}"
+
+
+def kept_identity(old: Json) -> Json:
+    """The copy of the identity as it is; of its controllers nothing that only a look could confirm."""
+    kept = {"replicas": 0} | {name: old[name] for name in _IDENTITY if name in old}
+    if "controllers" in kept:
+        kept["controllers"] = [
+            {name: row[name] for name in _OF_A_CONTROLLER if name in row} | {"role": "Unknown"}
+            for row in kept["controllers"]
+        ]
+    return kept
+
+
+def _restarted(done: Pass, record: IdentityRecord, old: Json) -> Json:
+    """The restart that every controller has had; the one before it while another is under way."""
+    target = target_revision(done.desired, done.observed, record)
+    found = done.observed.revision(target)
+    if found is None or older_than(done.observed, record, target):
+        return {"restartedAt": old["restartedAt"]} if "restartedAt" in old else {}
+    return {"restartedAt": found.runtime.restarted_at} if found.runtime.restarted_at else {}
+
+
 def _own(done: Pass) -> Pass:
     """The pass without what an earlier resource of this name left: none of its identity may be taken over."""
     if not done.waits_for(EARLIER_RESOURCE):
         return done
     silent = Unknown(reason="the quorum of an earlier resource ends")
-    return replace(done, observed=replace(done.observed, record=None, quorum=silent, versions=()))
+    status = replace(done.observed.status, cluster_id=None)
+    return replace(done, observed=replace(done.observed, record=None, status=status, quorum=silent, versions=()))
 
 
 def _identity(record: IdentityRecord) -> Json:
@@ -148,14 +191,12 @@ def _version(observed: Observed, revision: str) -> str | None:
     return found.runtime.release if found else None
 
 
-def _quorum(observed: Observed, old: Json) -> Json:
-    """The quorum as the leader describes it; without a leader, the last word of it with nobody healthy known."""
-    if not isinstance(observed.quorum, Known):
-        before = old.get("quorum") or {}
-        if not before.get("voters"):
-            return {}
-        last = {name: value for name, value in before.items() if name not in ("leaderID", "healthyVoters")}
-        return {"quorum": {**last, "summary": f"?/{before['voters']}"}}
+def _quorum(done: Pass, old: Json, now: str) -> Json:
+    """The quorum as its leader describes it; without a leader what the last one described, and since when."""
+    observed = done.observed
+    # Without a record no answer is known to be of this quorum's cluster.
+    if observed.record is None or not isinstance(observed.quorum, Known):
+        return unanswered(old, now) or {"quorum": {"summary": f"0/{_expected(done)}"}}
     view = observed.quorum.value
     healthy, voters = len(view.voters & view.shown), len(view.voters)
     kraft = next((feature.level for feature in observed.finalized if feature.name == "kraft.version"), None)
@@ -172,6 +213,25 @@ def _quorum(observed: Observed, old: Json) -> Json:
         "committedVoters": None if view.committed_voters is None else _keys(view.committed_voters),
     }
     return {"quorum": _without_none(row), "staleReplicas": _stale(observed, view)}
+
+
+def unanswered(old: Json, now: str) -> Json:
+    """The last description of the quorum without what changes, and since when it is old; empty if there is none."""
+    before = old.get("quorum") or {}
+    if not before.get("voters"):
+        return {}
+    last = {name: value for name, value in before.items() if name not in _OF_A_LOOK}
+    return {"quorum": {"unknownSince": now, **last, "summary": f"?/{before['voters']}"}}
+
+
+def _expected(done: Pass) -> int:
+    """How many voters there will be first: those of the record, or those that the spec asks for."""
+    record = done.observed.record
+    return len(record.initial) if record is not None else len(initial_node_ids(done.desired, _wanted(done)))
+
+
+def _wanted(done: Pass) -> tuple[NodeID, ...]:
+    return wanted_node_ids(done.desired, None)
 
 
 def _stale(observed: Observed, view: QuorumView) -> list[Json]:
@@ -235,22 +295,31 @@ def _supported(answers: Iterable[NodeVersions]) -> dict[str, list[FeatureRange]]
 
 
 def _waits(done: Pass, old: Iterable[Json], now: str) -> list[Json]:
-    """Each wait with the time since which its reason has held this controller; the message may change meanwhile."""
-    since = {(row.get("reason"), row.get("nodeID")): row.get("since", now) for row in old}
-    rows: dict[tuple[str, int | None], Json] = {}
+    """Each wait once for all controllers that it holds, with the time since which its reason has held one of them."""
+    since = {(row.get("reason"), node): row.get("since", now) for row in old for node in nodes_of(row)}
+    groups: dict[tuple[str, str], dict[int | None, str]] = {}
     for wait in done.plan.waits:
-        subject = (wait.reason, wait.node_id)
-        if subject in rows:
-            continue
-        row = {
-            "reason": wait.reason,
-            "severity": wait.severity.name.capitalize(),
-            "nodeID": wait.node_id,
-            "message": wait.message,
-            "since": since.get(subject, now),
-        }
-        rows[subject] = _without_none(row)
-    return list(rows.values())
+        groups.setdefault((wait.reason, wait.severity.name.capitalize()), {}).setdefault(wait.node_id, wait.message)
+    rows = []
+    for (reason, severity), waits in groups.items():
+        for said in together(waits.items()):
+            nodes: tuple[int | None, ...] = said.node_ids or (None,)
+            row = {
+                "reason": reason,
+                "severity": severity,
+                "nodeID": nodes[0] if len(nodes) == 1 else None,
+                "nodeIDs": list(nodes) if len(nodes) > 1 else None,
+                "message": shortened(said.message),
+                "since": min(since.get((reason, node), now) for node in nodes),
+            }
+            rows.append(_without_none(row))
+    return rows
+
+
+def nodes_of(row: Json) -> list[int | None]:
+    """The controllers that a row of the waits is about; None stands for the quorum."""
+    several = row.get("nodeIDs")
+    return several if isinstance(several, list) and several else [row.get("nodeID")]
 
 
 def _keys(keys: frozenset[ReplicaKey]) -> list[Json]:

@@ -6,16 +6,15 @@ The next pass that ends writes all conditions again. Until then `Ready` and `Ava
 
 from typing import Any, Final, TypeAlias
 
+from kafka_quorum.status.build import unanswered
 from kafka_quorum.status.finding import Finding, Truth
-from kafka_quorum.status.merge import merged
+from kafka_quorum.status.merge import merged, shortened
 
 Json: TypeAlias = dict[str, Any]
 
 REASON: Final = "CannotLook"
-_UNKNOWN: Final = ("Ready", "Available", "Progressing", "FeaturesSettled")
+_UNKNOWN: Final = ("Ready", "Available", "Progressing", "FeaturesSettled", "OddVoterCount")
 """The conditions that only a look can support; those of the spec stay as they are."""
-_OF_A_LOOK: Final = ("leaderID", "healthyVoters", "failureTolerance")
-"""The fields of `status.quorum` that must not stand without a look."""
 
 
 def findings(why: str) -> tuple[Finding, ...]:
@@ -34,9 +33,10 @@ def blinded(old: Json, why: str, *, generation: int, now: str) -> Json:
     stamped = {row["type"]: row for row in merged(rows, findings(why), generation=generation, now=now)}
     order = dict.fromkeys([*(str(row.get("type")) for row in rows), *stamped])
     before = {str(row.get("type")): row for row in rows}
-    status = {**old, "conditions": [stamped.get(name) or before[name] for name in order]}
-    quorum = old.get("quorum")
-    if isinstance(quorum, dict) and quorum.get("voters"):
-        kept = {name: value for name, value in quorum.items() if name not in _OF_A_LOOK}
-        status["quorum"] = {**kept, "summary": f"?/{quorum['voters']}"}
-    return status
+    return {
+        **old,
+        "conditions": [stamped.get(name) or before[name] for name in order],
+        "doing": REASON,
+        "message": shortened(findings(why)[0].message),
+        **unanswered(old, now),
+    }

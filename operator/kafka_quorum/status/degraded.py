@@ -1,26 +1,40 @@
-"""Degraded: something is lost or broken, named, with what would cure it."""
+"""Degraded: something is lost or broken, named, with what would repair it."""
 
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.status.finding import Finding, Pass, Truth, sentence
+from kafka_quorum.status.lag import lag_of
 
 
 def degraded(done: Pass) -> Finding:
-    """Whether something is lost or broken."""
+    """Whether something is lost or broken. Unknown while the operator is paused and there is no leader to ask."""
     waits = tuple(wait for wait in done.plan.waits if wait.severity is Severity.DEGRADED)
     if waits:
         return _finding(Truth.TRUE, waits[0].reason, sentence(waits))
-    failed = done.failed
-    if failed is not None and not failed.unknown and not failed.held:
+    if done.observed.record_fault:
+        return _finding(Truth.TRUE, "IdentityUnreadable", done.observed.record_fault)
+    if (failed := done.refused) is not None:
         return _finding(Truth.TRUE, "ActionFailed", failed.message)
+    return _of_quorum(done)
+
+
+def _of_quorum(done: Pass) -> Finding:
     record = done.observed.record
-    if record is not None and record.had_leader:
-        if not isinstance(done.observed.quorum, Known):
-            return _finding(Truth.TRUE, "NoLeader", f"no leader can be asked: {done.observed.quorum.reason}")
-        view = done.observed.quorum.value
-        lagging = sorted(str(key) for key in view.voters - view.shown)
-        if lagging:
-            return _finding(Truth.TRUE, "VotersLag", f"voters that are down, or lag: {', '.join(lagging)}")
+    if record is None:
+        recorded = done.observed.status.cluster_id is not None
+        if done.desired.paused and recorded:
+            text = "the identity ConfigMap is not there, and nothing is examined while spec.paused is true"
+            return _finding(Truth.UNKNOWN, "Paused", text)
+        return _finding(Truth.FALSE, "Healthy", "nothing is lost or broken: nothing is formatted yet")
+    if not isinstance(done.observed.quorum, Known):
+        if record.had_leader:
+            return _finding(Truth.TRUE, "NoLeader", f"no leader answers: {done.observed.quorum.reason}")
+        return _finding(Truth.FALSE, "Healthy", "nothing is lost or broken: the quorum has not started yet")
+    lag = lag_of(done)
+    if lag.faulty:
+        behind = ", ".join(map(str, lag.faulty))
+        text = f"voters are down, or lag behind: {behind}. Look at their pods and Kubernetes nodes"
+        return _finding(Truth.TRUE, "VotersLag", text)
     return _finding(Truth.FALSE, "Healthy", "nothing is lost or broken")
 
 

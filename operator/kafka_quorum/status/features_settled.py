@@ -3,7 +3,8 @@
 from typing import Final
 
 from kafka_quorum.api.features import level_text
-from kafka_quorum.model.plan import FeaturePlan
+from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, FeaturePlan
 from kafka_quorum.status.finding import Finding, Pass, Truth
 
 _REASONS: Final = {
@@ -14,12 +15,22 @@ _REASONS: Final = {
 }
 """The waits that are about features, by the condition's own words; the gravest first."""
 
+_NOT_COMPARED: Final = ("Paused", EARLIER_RESOURCE, IDENTITY_CONFLICT, "IdentityUnreadable", "IdentityLost")
+"""Waits that end planning before the levels are compared with the spec."""
+
 
 def features_settled(done: Pass) -> Finding:
     """Settled, or held where levels could be raised; else what is waited for, in the words of who blocks it."""
-    if not done.observed.finalized:
+    look = done.observed
+    if look.record is None or isinstance(look.quorum, Unknown) or not look.finalized:
         return _finding(Truth.UNKNOWN, "NoAnswer", "no active controller reports which levels are finalized")
+    for reason in _NOT_COMPARED:
+        for wait in done.plan.waits:
+            if wait.reason == reason:
+                return _finding(Truth.UNKNOWN, reason, f"the feature levels are not compared: {wait.message}")
     wanted = tuple(feature for feature in done.plan.features if feature.wanted)
+    if (operation := done.observed.status.feature_operation) is not None and not wanted:
+        return _finding(Truth.FALSE, "Raising", f"closing the step {operation.step}")
     if not wanted:
         return _settled(done)
     for word, reason in _REASONS.items():
@@ -37,7 +48,7 @@ def _settled(done: Pass) -> Finding:
         return _finding(Truth.TRUE, "Settled", "every feature is at its wanted level")
     against = list(dict.fromkeys(feature.against for feature in done.plan.features if feature.against))
     ask = "set spec.kafka.features.policy to Follow, or name higher levels, to raise them"
-    blocked = f"; not yet, for {'; '.join(against)}" if against else f": {ask}"
+    blocked = f"; not possible yet: {'; '.join(against)}" if against else f": {ask}"
     return _finding(Truth.TRUE, "Held", f"could be raised: {', '.join(could)}{blocked}")
 
 

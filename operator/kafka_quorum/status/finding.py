@@ -1,11 +1,16 @@
 """What a condition's function returns, and what it is given."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from kafka_quorum.model.desired import Desired, FieldFault
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Outcome, Plan, Severity, Wait
+from kafka_quorum.status.together import together
+
+IDENTITY_MISSING: Final = "the identity ConfigMap is missing, and is rebuilt from its copies"
 
 
 class Truth(Enum):
@@ -28,13 +33,19 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """What one pass came to. `desired` is what was acted on: the last valid spec, where this one has `faults`."""
+    """What one pass came to. `desired` is what was acted on: the last valid spec, where this one has `faults`.
+
+    `now_s` is wall-clock seconds since the epoch, compared with the kubelet's stamps only. `autoscaler` says by which
+    autoscaler the number of replicas was set last; it is empty where a person or a tool of theirs set it.
+    """
 
     desired: Desired
     observed: Observed
     plan: Plan
     outcomes: tuple[Outcome, ...]
     faults: tuple[FieldFault, ...]
+    now_s: float = 0.0
+    autoscaler: str = ""
 
     def first(self, severity: Severity) -> Wait | None:
         """The first wait of this severity."""
@@ -46,10 +57,17 @@ class Pass:
 
     @property
     def failed(self) -> Outcome | None:
-        """The first action that failed in a way that a person should hear of."""
-        return next((outcome for outcome in self.outcomes if not outcome.done), None)
+        """The gravest action that was not done: a refusal before one whose answer was lost. One put off is none."""
+        failures = [outcome for outcome in self.outcomes if not outcome.done and not outcome.held]
+        return min(failures, key=lambda outcome: outcome.unknown, default=None)
+
+    @property
+    def refused(self) -> Outcome | None:
+        """The first action that certainly was not done, where that is a failure."""
+        failed = self.failed
+        return None if failed is None or failed.unknown else failed
 
 
-def sentence(waits: tuple[Wait, ...]) -> str:
-    """All messages as one text, each said once."""
-    return "; ".join(dict.fromkeys(wait.message for wait in waits))
+def sentence(waits: Iterable[Wait]) -> str:
+    """All messages as one text: each said once, and once for all controllers that it holds for."""
+    return "; ".join(said.message for said in together((wait.node_id, wait.message) for wait in waits))

@@ -1,18 +1,31 @@
 """OddVoterCount: an even number of voters is allowed, and this says what it costs."""
 
+from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.status.finding import Finding, Pass, Truth
 
 
 def odd_voter_count(done: Pass) -> Finding:
-    """Whether the wanted number of voters is odd."""
+    """Whether the last committed voter set has an odd number of members; Unknown while none is known."""
+    match done.observed.quorum:
+        case Unknown(reason=reason):
+            return _finding(Truth.UNKNOWN, "NoAnswer", f"no leader answers: {reason}")
+        case Known(value=view) if done.observed.record is None or not view.committed_voters:
+            return _finding(Truth.UNKNOWN, "NotCommitted", "no voter set is known to be committed yet")
+        case Known(value=view):
+            voters = len(view.committed_voters or ())
     wanted = done.desired.replicas
-    tolerated = (wanted - 1) // 2
-    if wanted % 2:
-        voters = "1 voter tolerates" if wanted == 1 else f"{wanted} voters tolerate"
-        said = f"{voters} the loss of {tolerated}"
-        return Finding(type="OddVoterCount", truth=Truth.TRUE, reason="Odd", message=said)
+    tolerated = (voters - 1) // 2
+    changes = f"; the spec asks for {wanted}" if wanted != voters else ""
+    if voters % 2:
+        tolerates = "1 voter tolerates" if voters == 1 else f"{voters} voters tolerate"
+        return _finding(Truth.TRUE, "Odd", f"{tolerates} the loss of {tolerated}{changes}")
     said = (
-        f"{wanted} voters tolerate the loss of {tolerated}, as {wanted - 1} do, and must wait for one more of them at "
-        f"every write: set spec.controllers.replicas to {wanted - 1} or {wanted + 1}"
+        f"{voters} voters tolerate the loss of {tolerated}, as {voters - 1} do, and must wait for one more of them at "
+        f"every write"
     )
-    return Finding(type="OddVoterCount", truth=Truth.FALSE, reason="Even", message=said)
+    ask = changes or f": set spec.controllers.replicas to {voters - 1} or {voters + 1}"
+    return _finding(Truth.FALSE, "Even", said + ask)
+
+
+def _finding(truth: Truth, reason: str, message: str) -> Finding:
+    return Finding(type="OddVoterCount", truth=truth, reason=reason, message=message)

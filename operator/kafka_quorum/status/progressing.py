@@ -2,29 +2,42 @@
 
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.status.finding import Finding, Pass, Truth, sentence
+from kafka_quorum.status.lag import lag_of
+from kafka_quorum.status.ready import ready, said_of, work
 
 
 def progressing(done: Pass) -> Finding:
-    """Whether the operator is at work on this quorum, and on what."""
+    """Whether the operator is at work on this quorum, and on what. `Done` only where the quorum is Ready."""
     held, moving = done.first(Severity.HELD), done.first(Severity.PROGRESS)
     if held is not None and held.reason == "Paused":
         return _finding(Truth.FALSE, held.reason, held.message)
     if moving is not None:
-        waits = tuple(wait for wait in done.plan.waits if wait.severity is not Severity.DEGRADED)
+        waits = (wait for wait in done.plan.waits if wait.severity is not Severity.DEGRADED)
         return _finding(Truth.TRUE, moving.reason, sentence(waits))
-    if done.plan.actions:
+    if work(done):
         return _working(done)
-    still = held or done.first(Severity.DEGRADED)
+    return _resting(done)
+
+
+def _resting(done: Pass) -> Finding:
+    """Nothing is done and nothing moves: because of a person, of what is lost, of time alone, or it is all done."""
+    still = done.first(Severity.HELD) or done.first(Severity.DEGRADED)
     if still is not None:
         return _finding(Truth.FALSE, still.reason, still.message)
+    if starting := lag_of(done).starting:
+        text = f"waiting for voters to catch up after their start: {', '.join(map(str, starting))}"
+        return _finding(Truth.TRUE, "Starting", text)
+    unready = ready(done)
+    if unready.truth is not Truth.TRUE:
+        return _finding(Truth.FALSE, unready.reason, unready.message)
     return _finding(Truth.FALSE, "Done", "nothing is left to do")
 
 
 def _working(done: Pass) -> Finding:
     failed = done.failed
-    if failed is not None and not failed.held:
-        return _finding(Truth.TRUE, "ActionFailed", f"will be tried again: {failed.message}")
-    return _finding(Truth.TRUE, "Working", "; ".join(outcome.message for outcome in done.outcomes))
+    if failed is not None:
+        return _finding(Truth.TRUE, "ActionFailed", f"trying again: {failed.message}")
+    return _finding(Truth.TRUE, "Working", said_of(done, work(done)))
 
 
 def _finding(truth: Truth, reason: str, message: str) -> Finding:

@@ -1,25 +1,39 @@
-"""Ready: every desired controller is a committed, caught-up voter at this generation, and no operation is open."""
+"""Ready: every desired controller is a committed, caught-up voter at this generation, and nothing is left to do.
 
+Feature levels are FeaturesSettled's: a step that is taken, soaks or is blocked leaves a quorum Ready.
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+from kafka_quorum.model import actions
+from kafka_quorum.model.actions import Action, RecordChange
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import older_than, stale_voters, target_revision, wanted_node_ids
 from kafka_quorum.model.observed import PodRole, QuorumView
-from kafka_quorum.model.plan import IDENTITY_CONFLICT
-from kafka_quorum.status.finding import Finding, Pass, Truth
+from kafka_quorum.model.plan import Severity
+from kafka_quorum.status.finding import IDENTITY_MISSING, Finding, Pass, Truth, sentence
+
+BESIDE_READY: Final = frozenset({"Paused", "FeatureBlocked", "DowngradeRefused", "Soaking", "SteppingFeature"})
+"""Waits that leave a quorum Ready: of a person who paused it, and of feature levels."""
 
 
 def ready(done: Pass) -> Finding:
     """Whether everything that the resource asks for is there."""
     if done.faults:
-        return _finding(Truth.FALSE, "InvalidSpec", "the spec has faults: see the condition SpecAccepted")
+        listed = "; ".join(f"{fault.field}: {fault.message}" for fault in done.faults)
+        return _finding(Truth.FALSE, "InvalidSpec", listed)
     record = done.observed.record
     if record is None:
-        return _finding(Truth.FALSE, "NotStarted", _why(done, "the quorum is not formatted yet"))
+        return _without_record(done)
     match done.observed.quorum:
+        case Unknown() if not record.had_leader:
+            return _finding(Truth.FALSE, "NotStarted", _why(done, "the quorum has had no leader yet"))
         case Unknown(reason=reason):
-            return _finding(Truth.FALSE, "NoLeader", _why(done, reason))
+            return _finding(Truth.FALSE, "NoLeader", _why(done, f"no leader answers: {reason}"))
         case Known(value=view):
-            lacking = _lacking(done, record, view)
+            lacking = _lacking(done, record, view) or _unfinished(done)
     if lacking is not None:
         reason, otherwise = lacking
         return _finding(Truth.FALSE, reason, _why(done, otherwise))
@@ -27,8 +41,19 @@ def ready(done: Pass) -> Finding:
     return _finding(Truth.TRUE, "AllVotersCaughtUp", f"{wanted} of {wanted} controllers are voters, and caught up")
 
 
+def _without_record(done: Pass) -> Finding:
+    broken = done.first(Severity.DEGRADED)
+    if broken is not None:
+        return _finding(Truth.FALSE, broken.reason, _why(done, broken.message))
+    if done.observed.record_fault:
+        return _finding(Truth.FALSE, "IdentityUnreadable", done.observed.record_fault)
+    if done.observed.status.cluster_id is not None:
+        return _finding(Truth.FALSE, "IdentityMissing", _why(done, IDENTITY_MISSING))
+    return _finding(Truth.FALSE, "NotStarted", _why(done, "the quorum is not formatted yet"))
+
+
 def _lacking(done: Pass, record: IdentityRecord, view: QuorumView) -> tuple[str, str] | None:
-    """What still stands between this quorum and Ready: reason and sentence; None if nothing does."""
+    """What still stands between this quorum and its voters: reason and sentence; None if nothing does."""
     wanted = wanted_node_ids(done.desired, record)
     keys = {node.node_id: node.key for node in record.nodes}
     # Kafka goes on calling a voter caught up for a fetch timeout after it was killed: its pod tells at once.
@@ -44,14 +69,43 @@ def _lacking(done: Pass, record: IdentityRecord, view: QuorumView) -> tuple[str,
         (done.observed.status.operation is not None, "OperationOpen", "a change of the voter set is under way"),
         (bool(older), "Rolling", f"not made from the present spec yet: {', '.join(older)}"),
         (len(view.voters) != len(wanted), "VotersToRemove", "there are more voters than the spec asks for"),
-        (done.waits_for(IDENTITY_CONFLICT), IDENTITY_CONFLICT, "the copies of the identity contradict each other"),
-        (done.waits_for("NotSupportedYet"), "NotSupportedYet", "a change of the spec is not applied"),
     )
     return next(((reason, text) for holds, reason, text in rows if holds), None)
 
 
+def _unfinished(done: Pass) -> tuple[str, str] | None:
+    """What is still waited for, failed, or being done beside the voters; None if nothing but feature levels is."""
+    for wait in done.plan.waits:
+        if wait.reason not in BESIDE_READY:
+            return wait.reason, wait.message
+    if (failed := done.failed) is not None:
+        return "ActionFailed", failed.message
+    working = [action for action in work(done) if not _of_features(done, action)]
+    return ("Working", said_of(done, working)) if working else None
+
+
+def work(done: Pass) -> tuple[Action, ...]:
+    """The actions of a pass that change something; not the note of feature levels that Kafka has already."""
+    return tuple(action for action in done.plan.actions if not _is_note(action))
+
+
+def said_of(done: Pass, among: Collection[Action]) -> str:
+    """The outcomes of these actions as one text."""
+    said = (outcome.message for outcome in done.outcomes if outcome.action in among)
+    return "; ".join(dict.fromkeys(said)) or "the next steps are planned"
+
+
+def _is_note(action: Action) -> bool:
+    return isinstance(action, actions.WriteRecord) and action.change is RecordChange.LEVELS_SEEN
+
+
+def _of_features(done: Pass, action: Action) -> bool:
+    closes = isinstance(action, actions.FinishOperation) and done.observed.status.feature_operation is not None
+    return closes or isinstance(action, actions.BeginFeatureStep | actions.StepFeature)
+
+
 def _why(done: Pass, otherwise: str) -> str:
-    return "; ".join(dict.fromkeys(wait.message for wait in done.plan.waits)) or otherwise
+    return sentence(wait for wait in done.plan.waits if wait.reason not in BESIDE_READY) or otherwise
 
 
 def _finding(truth: Truth, reason: str, message: str) -> Finding:

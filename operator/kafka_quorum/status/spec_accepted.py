@@ -1,14 +1,18 @@
 """SpecAccepted: every fault of the spec, by field. A spec with faults blocks changes, never repair."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from kafka_quorum.model.desired import FieldFault
 from kafka_quorum.status.finding import Finding, Pass, Truth
 
 
 def spec_accepted(done: Pass) -> Finding:
-    """Whether the spec is valid."""
-    return finding(done.faults)
+    """Whether the spec is valid. An autoscaler that sets the replicas is accepted, and named."""
+    found = finding(done.faults)
+    if done.autoscaler and not done.faults:
+        return replace(found, reason="Autoscaled", message=f"the spec is valid, but {done.autoscaler}")
+    return found
 
 
 def finding(faults: Iterable[FieldFault]) -> Finding:

@@ -40,5 +40,4 @@ def _one(subject: str, rows: list[tuple[int | None, str]]) -> Said:
     if len(node_ids) < 2:  # noqa: PLR2004 - one controller speaks for itself
         return Said(node_ids=node_ids, message=rows[0][1], subject=subject)
     names = ", ".join(map(str, node_ids))
-    text = subject.removeprefix("controller <id> ")
-    return Said(node_ids=node_ids, message=f"controllers {names}: {text}", subject=subject)
+    return Said(node_ids=node_ids, message=f"controllers {names}: {subject}", subject=subject)

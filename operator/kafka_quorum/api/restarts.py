@@ -1,0 +1,39 @@
+"""The annotation that asks for a restart of every controller, as `kubectl rollout restart` writes on a Deployment."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from kafka_quorum.model.desired import FieldFault
+from kafka_quorum.model.names import RESTARTED_AT
+
+FIELD: Final = f"metadata.annotations[{RESTARTED_AT}]"
+_LONGEST: Final = 40
+
+
+def restarted_at(metadata: Mapping[str, Any]) -> str:
+    """The annotation's value; empty if it is not there, or no time."""
+    text = _annotation(metadata)
+    return text if _is_time(text) else ""
+
+
+def faults(metadata: Mapping[str, Any]) -> Iterator[FieldFault]:
+    """What is wrong with the annotation: a word like `now` would restart once, and never again."""
+    text = _annotation(metadata)
+    if text and not _is_time(text):
+        ask = "write a time as 2026-01-31T12:00:00Z, the present one to restart now"
+        yield FieldFault(field=FIELD, message=f"{text[:_LONGEST]!r} is no time: {ask}")
+
+
+def _annotation(metadata: Mapping[str, Any]) -> str:
+    annotations = metadata.get("annotations")
+    return str(annotations.get(RESTARTED_AT) or "") if isinstance(annotations, Mapping) else ""
+
+
+def _is_time(text: str) -> bool:
+    if len(text) > _LONGEST or not text.isascii() or "T" not in text:
+        return False
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False

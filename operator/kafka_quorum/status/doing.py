@@ -1,0 +1,50 @@
+"""What a person should read first, in one word and one sentence: the columns DOING and MESSAGE.
+
+A problem comes before progress, and progress before `Done`, which stands only where the quorum is Ready.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from kafka_quorum.model.plan import Severity
+from kafka_quorum.status.finding import Finding, Pass, Truth, sentence
+
+_LATER: Final = frozenset({"RemovingController", "FeatureBlocked", "DowngradeRefused"})
+"""Held, but not before what is being done has ended: until then that is what should be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doing:
+    """A CamelCase word, and the sentence that belongs to it."""
+
+    reason: str
+    message: str
+
+
+def doing(done: Pass, findings: Iterable[Finding]) -> Doing:
+    """The first of: an invalid spec, what is lost or broken, what a person must decide, what is done, `Done`."""
+    held = [wait for wait in done.plan.waits if wait.severity is Severity.HELD and wait.reason not in _LATER]
+    found = of_conditions(findings)
+    if held and found.reason not in {"InvalidSpec", *(_reason_if(findings, "Degraded", Truth.TRUE))}:
+        return Doing(reason=held[0].reason, message=sentence(wait for wait in held if wait.reason == held[0].reason))
+    return found
+
+
+def of_conditions(findings: Iterable[Finding]) -> Doing:
+    """The same from the conditions alone."""
+    by_type = {finding.type: finding for finding in findings}
+    accepted, degraded, progressing = (by_type[name] for name in ("SpecAccepted", "Degraded", "Progressing"))
+    if accepted.truth is Truth.FALSE:
+        return Doing(reason=accepted.reason, message=accepted.message)
+    if degraded.truth is not Truth.TRUE:
+        shown = by_type["Ready"] if progressing.reason == "Done" else progressing
+        return Doing(reason=progressing.reason, message=shown.message)
+    same = progressing.reason in {degraded.reason, "NoLeader"} or degraded.message in progressing.message
+    if progressing.truth is Truth.TRUE and not same:
+        return Doing(reason=degraded.reason, message=f"{degraded.message}. Meanwhile: {progressing.message}")
+    return Doing(reason=degraded.reason, message=degraded.message)
+
+
+def _reason_if(findings: Iterable[Finding], kind: str, truth: Truth) -> tuple[str, ...]:
+    return tuple(finding.reason for finding in findings if finding.type == kind and finding.truth is truth)

@@ -1,0 +1,54 @@
+"""Voters that are not caught up: those that are down or behind, and those that have only just started.
+
+A voter needs some seconds after its start to catch up, and a voter that a roll restarts is down on purpose. Neither is
+a fault, so both are progress; after `STARTING_S` a voter that is still behind is one.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.observed import PodRole, Running
+from kafka_quorum.status.finding import Pass
+
+STARTING_S: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lag:
+    """The voters that are not caught up, sorted. `faulty` are down or behind; `starting` catch up, or are restarted."""
+
+    faulty: tuple[ReplicaKey, ...] = ()
+    starting: tuple[ReplicaKey, ...] = ()
+
+
+def lag_of(done: Pass) -> Lag:
+    """Sort the voters that are not caught up; none without a leader, because then it is not known."""
+    if isinstance(done.observed.quorum, Unknown):
+        return Lag()
+    view = done.observed.quorum.value
+    behind = sorted(view.voters - view.shown, key=str)
+    starting = tuple(key for key in behind if _starts(done, key))
+    return Lag(faulty=tuple(key for key in behind if key not in starting), starting=starting)
+
+
+def _starts(done: Pass, key: ReplicaKey) -> bool:
+    record = done.observed.record
+    node = record.node(key.node_id) if record is not None else None
+    if node is None or node.key != key:
+        return False
+    pods = done.observed.pods_of(key.node_id, PodRole.KAFKA)
+    stamps = [pod.container.started_at for pod in pods if isinstance(pod.container, Running) and not pod.deleting]
+    if stamps:
+        return any(0.0 <= done.now_s - started_s <= STARTING_S for started_s in map(_seconds, stamps))
+    return node.revision is not None  # a roll has moved it to another revision, and restarts it
+
+
+def _seconds(stamp: str) -> float:
+    """RFC 3339 as seconds since the epoch; the beginning of time where it cannot be read."""
+    try:
+        return datetime.fromisoformat(stamp).timestamp()
+    except ValueError:
+        return 0.0

@@ -1,0 +1,43 @@
+"""Who set the number of replicas last, by the API server's own account."""
+
+import pytest
+
+from kafka_quorum.api.scaling import autoscaler_of
+from kafka_quorum.kube.protocol import Json
+
+REPLICAS: Json = {"f:spec": {"f:controllers": {"f:replicas": {}, "f:storage": {}}}}
+
+
+def entry(manager: str, at: str, subresource: str = "", fields: Json | None = None) -> Json:
+    """An entry of metadata.managedFields."""
+    row = {"manager": manager, "operation": "Update", "time": at, "fieldsV1": REPLICAS if fields is None else fields}
+    return {**row, "subresource": subresource} if subresource else row
+
+
+SCALED = entry("kube-controller-manager", "2026-01-02T00:00:00Z", "scale")
+
+
+def test_autoscaler_is_named() -> None:
+    """A HorizontalPodAutoscaler writes through /scale as kube-controller-manager: it is named, with the way out."""
+    said = autoscaler_of({"managedFields": [entry("kubectl-create", "2026-01-01T00:00:00Z", fields={}), SCALED]})
+    assert "was set by kube-controller-manager through /scale at 2026-01-02T00:00:00Z" in said
+    assert "delete the autoscaler" in said
+
+
+@pytest.mark.parametrize(
+    "managed",
+    [
+        None,
+        "no list",
+        [],
+        ["no object"],
+        [entry("kubectl", "2026-01-02T00:00:00Z", "scale")],
+        [entry("kube-controller-manager", "2026-01-02T00:00:00Z", "status")],
+        [entry("kube-controller-manager", "2026-01-02T00:00:00Z", "scale", {"f:metadata": {}})],
+        [SCALED, entry("kubectl", "2026-01-03T00:00:00Z", "scale")],
+        [SCALED, entry("argocd", "2026-01-03T00:00:00Z")],
+    ],
+)
+def test_anybody_else_is_not(managed: object) -> None:
+    """A person's tool, another field, or an account that cannot be read is no autoscaler."""
+    assert autoscaler_of({"managedFields": managed}) == ""

@@ -1,0 +1,71 @@
+"""The judge of statuses notices each contradiction that was ever seen, and none where there is none."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.status.contradictions import contradictions
+from tests.status.passes import done
+
+from kafka_quorum.kube.protocol import Json
+from kafka_quorum.status.build import build
+
+
+def at_rest_status() -> Json:
+    """A quorum at rest."""
+    return build(done(), {}, generation=3, now="2026-01-01T00:00:00Z")
+
+
+def condition(kind: str, truth: str, reason: str, message: str = "a sentence") -> Callable[[Json], None]:
+    """Change one condition."""
+
+    def change(status: Json) -> None:
+        row = next(row for row in status["conditions"] if row["type"] == kind)
+        row |= {"status": truth, "reason": reason, "message": message}
+
+    return change
+
+
+def field(name: str, value: object) -> Callable[[Json], None]:
+    """Change one field."""
+
+    def change(status: Json) -> None:
+        status[name] = value
+
+    return change
+
+
+def test_quorum_at_rest_contradicts_nothing() -> None:
+    """What the operator writes of a quorum at rest is consistent, and of the generation that it judged."""
+    assert contradictions(at_rest_status(), generation=3) == []
+    assert contradictions(at_rest_status(), generation=4)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (condition("Available", "False", "NotStarted"), "Ready, but not Available"),
+        (condition("Degraded", "True", "ActionFailed"), "Ready, but Degraded"),
+        (condition("Degraded", "Unknown", "Paused"), "Ready, but Degraded"),
+        (condition("Ready", "False", "Rolling"), "Done, but not Ready"),
+        (condition("Progressing", "True", "Rolling"), "but Progressing"),
+        (condition("SpecAccepted", "False", "InvalidSpec"), "the spec is refused"),
+        (condition("FeaturesSettled", "True", "Settled", "Unknown(reason='x')"), "speaks Python"),
+        (condition("OddVoterCount", "False", "Even"), "of 3 committed voters"),
+        (condition("Ready", "True", "AllVotersCaughtUp", "two\nlines"), "cannot be shown"),
+        (condition("Ready", "Maybe", "AllVotersCaughtUp"), "Ready is 'Maybe'"),
+        (field("conditions", []), "the conditions are []"),
+        (field("doing", "Rolling"), "Ready, doing Rolling"),
+        (field("doing", ""), "an empty row"),
+        (field("quorum", {"summary": "2/3", "voters": 3, "healthyVoters": 2, "leaderID": 1}), "Ready with 2/3 voters"),
+        (field("quorum", {"summary": "?/3", "voters": 3}), "no leader is named"),
+        (
+            field("waits", [{"reason": "LostDisk", "severity": "Degraded", "message": "x"}]),
+            "not Degraded, but waits for ['LostDisk']",
+        ),
+    ],
+)
+def test_each_contradiction_is_noticed(change: Callable[[Json], None], said: str) -> None:
+    """A status that is consistent but for one change is refused, with words that name the contradiction."""
+    status = at_rest_status()
+    change(status)
+    assert any(said in text for text in contradictions(status)), contradictions(status)

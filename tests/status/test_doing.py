@@ -1,0 +1,156 @@
+"""The columns DOING and MESSAGE: a problem before progress, and `Done` only where the quorum is Ready."""
+
+from dataclasses import replace
+
+import pytest
+from tests.model.values import (
+    NOW_S,
+    SILENT,
+    at_rest,
+    desired,
+    key,
+    node,
+    nothing,
+    pod,
+    running,
+    runtime,
+    view,
+    with_pod,
+)
+from tests.status.contradictions import contradictions
+from tests.status.passes import FAULT, done, failed
+
+from kafka_quorum.api.crd import crd
+from kafka_quorum.kube.protocol import Json
+from kafka_quorum.model.identity import with_revision
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.observed import Running, Waiting
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.status.build import build
+from kafka_quorum.status.finding import Pass
+from kafka_quorum.status.lag import lag_of
+
+NOW = "2026-01-01T00:00:00Z"
+LAGGING = Known(value=view([key(3000), key(3001), key(3002)], behind=[key(3002)]))
+PULLING = Waiting(reason="ImagePullBackOff", message="no such image", last_exit=None)
+
+
+def status_of(of: Pass) -> Json:
+    """The status, which contradicts itself nowhere."""
+    status = build(of, {}, generation=1, now=NOW)
+    assert contradictions(status) == []
+    return status
+
+
+def held(reason: str) -> Pass:
+    """A pass at rest with a wait that a person must end."""
+    passed = done()
+    wait = Wait(severity=Severity.HELD, reason=reason, message=f"{reason}: correct the spec", node_id=None)
+    return replace(passed, plan=replace(passed.plan, waits=(wait,)))
+
+
+@pytest.mark.parametrize(
+    ("of", "word", "says"),
+    [
+        (done(), "Done", "3 of 3 controllers are voters"),
+        (done(faults=(FAULT,)), "InvalidSpec", "spec.kafka.version: '4.x' is no release"),
+        (done(at_rest(quorum=LAGGING), faults=(FAULT,)), "InvalidSpec", "spec.kafka.version"),
+        (failed(done(nothing()), unknown=False), "ActionFailed", "the server said no"),
+        (done(at_rest(quorum=LAGGING)), "VotersLag", f"voters are down, or lag behind: {key(3002)}"),
+        (done(at_rest(quorum=SILENT)), "NoLeader", "no leader answers"),
+        (held("RollHeld"), "RollHeld", "RollHeld: correct the spec"),
+        (held("FeatureBlocked"), "FeatureBlocked", "3 of 3"),
+        (done(at_rest(), desired(paused=True)), "Paused", "spec.paused is true"),
+        (done(nothing()), "Working", "did it"),
+        (done(with_pod(at_rest(), 3001, container=PULLING, gate="False")), "PodStuck", "no such image"),
+    ],
+)
+def test_problem_comes_first(of: Pass, word: str, says: str) -> None:
+    """What a person must know is the word in DOING, and the sentence beside it is about the same."""
+    status = status_of(of)
+    assert status["doing"] == word
+    assert says in status["message"] or word == "FeatureBlocked"
+
+
+def test_problem_says_what_goes_on_meanwhile() -> None:
+    """Where something is broken and is being repaired, both are said, the problem first."""
+    status = status_of(done(at_rest(quorum=LAGGING), desired(replicas=4)))
+    problem, _, meanwhile = status["message"].partition(". Meanwhile: ")
+    assert "lag behind" in problem
+    assert meanwhile
+
+
+def test_done_stands_only_beside_ready() -> None:
+    """Whatever the quorum lacks, DOING names it: a voter without its pod is not Done."""
+    record = running()
+    of = done(at_rest(record, pods=tuple(pod(record, each) for each in record.nodes[1:])))
+    status = status_of(replace(of, plan=replace(of.plan, actions=(), waits=()), outcomes=()))
+    assert (status["doing"], status["conditions"][2]["status"]) == ("ControllersMissing", "False")
+
+
+def test_columns_read_what_the_status_has() -> None:
+    """Each printer column finds its value in the status of a quorum at rest."""
+    body = {
+        "status": status_of(done()),
+        "spec": {"kafka": {"version": "4.4.0"}},
+        "metadata": {"creationTimestamp": NOW},
+    }
+    columns = crd()["spec"]["versions"][0]["additionalPrinterColumns"]
+    shown = {column["name"]: read(body, column["jsonPath"]) for column in columns}
+    assert shown == {
+        "Ready": "True",
+        "Voters": "3/3",
+        "Release": "4.4.0",
+        "Metadata": None,
+        "Doing": "Done",
+        "Age": NOW,
+        "Leader": 3000,
+        "Cluster ID": body["status"]["clusterID"],
+        "Message": "3 of 3 controllers are voters, and caught up",
+    }
+
+
+def read(body: Json, path: str) -> object:
+    """Evaluate the part of JSONPath that printer columns use: names, and a filter by type."""
+    found: object = body
+    for part in path.replace('[?(@.type=="Ready")]', ".@Ready").strip(".").split("."):
+        if part.startswith("@"):
+            assert isinstance(found, list)
+            found = next((row for row in found if row["type"] == part[1:]), None)
+        else:
+            found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
+# Voters that have only just started
+
+
+STAMP = "2026-01-01T00:00:00Z"
+STAMP_S = 1767225600.0
+
+
+@pytest.mark.parametrize(("age_s", "word"), [(1.0, "Starting"), (20.0, "Starting"), (21.0, "VotersLag")])
+def test_voter_that_has_just_started_is_no_fault(age_s: float, word: str) -> None:
+    """A voter catches up for some seconds after its start; one that is still behind then is a fault."""
+    look = with_pod(at_rest(quorum=LAGGING), 3002, container=Running(started_at=STAMP), gate="False")
+    of = replace(done(look), now_s=STAMP_S + age_s)
+    of = replace(of, plan=replace(of.plan, actions=(), waits=()), outcomes=())
+    assert status_of(of)["doing"] == word
+
+
+def test_voter_that_a_roll_restarts_is_no_fault() -> None:
+    """While a roll restarts a voter it is down on purpose; without the roll the same voter is down."""
+    record = running()
+    moved = with_revision(record, "alpha-next", (record.nodes[2].node_id,))
+    pods = tuple(pod(record, each) for each in record.nodes[:2])
+    for before, faulty in ((moved, 0), (record, 1)):
+        lag = lag_of(replace(done(at_rest(before, quorum=LAGGING, pods=pods)), now_s=NOW_S))
+        assert len(lag.faulty) == faulty
+        assert len(lag.starting) == 1 - faulty
+
+
+def test_roll_is_what_is_done() -> None:
+    """A roll shows as such, not as the lag that it causes."""
+    record = with_revision(running(), "alpha-next", (node(running(), 3002).node_id,))
+    of = done(at_rest(record, quorum=LAGGING, pods=tuple(pod(record, each) for each in record.nodes[:2])))
+    assert status_of(replace(of, desired=desired(runtime=runtime(heap="1Gi"))))["doing"] != "VotersLag"

@@ -1,0 +1,48 @@
+"""A resource without a valid spec: every condition, a whole row, and nothing that looks current."""
+
+from tests.model.values import NAME
+from tests.status.contradictions import contradictions
+from tests.status.passes import FAULT, done
+
+from kafka_quorum.api.status import KafkaQuorumStatus
+from kafka_quorum.observe.objects import status_from
+from kafka_quorum.status.build import build, patch_of
+from kafka_quorum.status.news import news
+from kafka_quorum.status.refused import refused
+
+NOW = "2026-01-01T00:00:00Z"
+
+
+def test_resource_that_never_was_valid() -> None:
+    """It is not Ready because of its spec, which DOING and MESSAGE say with the field and what to write."""
+    status = refused({}, (FAULT,), name=NAME, generation=2, now=NOW)
+    assert contradictions(status, generation=2) == []
+    KafkaQuorumStatus.model_validate(status, by_alias=True, by_name=False, extra="forbid")
+    rows = {row["type"]: (row["status"], row["reason"]) for row in status["conditions"]}
+    assert rows["Ready"] == rows["Progressing"] == ("False", "InvalidSpec")
+    assert rows["Available"] == ("False", "NotStarted")
+    assert (status["doing"], status["message"]) == ("InvalidSpec", f"{FAULT.field}: {FAULT.message}")
+    assert (status["replicas"], status["quorum"]["summary"]) == (0, "0/0")
+
+
+def test_what_was_there_is_not_shown_as_current() -> None:
+    """Where a quorum was, its identity stays, its health is unknown, and nobody leads."""
+    old = build(done(), {}, generation=1, now="2025-01-01T00:00:00Z")
+    status = refused(old, (FAULT,), name=NAME, generation=2, now=NOW)
+    assert contradictions(status, generation=2) == []
+    assert status_from({"status": status}) == status_from({"status": old})
+    rows = {row["type"]: row["status"] for row in status["conditions"]}
+    assert rows["Available"] == rows["Degraded"] == "Unknown"
+    assert status["quorum"]["summary"] == "?/3"
+    assert status["quorum"]["unknownSince"] == NOW
+    assert {row["role"] for row in status["controllers"]} == {"Unknown"}
+
+
+def test_it_is_told_once() -> None:
+    """The refusal is one event, again only if the faults are others; writing it again changes nothing."""
+    first = refused({}, (FAULT,), name=NAME, generation=1, now=NOW)
+    (notice,) = news({}, first)
+    assert (notice.reason, notice.warning) == ("InvalidSpec", True)
+    again = refused(first, (FAULT,), name=NAME, generation=1, now="2026-01-02T00:00:00Z")
+    assert news(first, again) == ()
+    assert patch_of(first, again) == {}
