@@ -268,11 +268,15 @@ def test_only_stuck_pods_are_corrected(*, lost: bool) -> None:
     assert write.record.applied_revision == revision().name
 
 
-def test_starting_pods_are_not_corrected() -> None:
-    """A pod that starts by itself is left to it, and nobody restarts meanwhile."""
+def test_starting_pods_get_the_roll_first() -> None:
+    """A pod that does not run yet is no restart: the roll gives it the new revision, and nobody restarts meanwhile."""
     look = with_pod(at_rest(revisions=(revision(), NEWER)), 3001, container=STARTS, gate="False")
-    said = planned(look, fixed())
-    assert said.actions == ()
+    write = only(planned(look, fixed()), WriteRecord)
+    assert write.change is RecordChange.ROLL
+    assert {of.node_id: of.revision for of in write.record.nodes} == {3000: None, 3001: NEWER.name, 3002: None}
+    starting = with_pod(replace(look, record=write.record), 3001, revision=NEWER.name)
+    said = planned(starting, fixed())
+    assert every(said, WriteRecord) == []
     assert wait(said, "Rolling").message == "controller 3002 restarts once 3001 is a caught-up voter again"
 
 

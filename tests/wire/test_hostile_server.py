@@ -197,7 +197,7 @@ async def _pieces(honest: bytes, writer: asyncio.StreamWriter) -> None:
 
 @pytest.mark.parametrize("name", RIGHT)
 async def test_what_a_leader_can_mean_is_a_view(name: str) -> None:
-    """Extreme values that are possible are a view with these three voters, which all are caught up, and no act."""
+    """Extreme values that are possible are a view with these three voters, of which none is seen to lag, and no act."""
     async with scene() as of:
         RIGHT[name](of.controllers[LEADER])
         for _ in range(3):
@@ -205,7 +205,7 @@ async def test_what_a_leader_can_mean_is_a_view(name: str) -> None:
         found = of.seen[-1].quorum
         assert isinstance(found, Known), found
         assert {key.node_id for key in found.value.voters} == set(IDS)
-        assert found.value.voters <= found.value.caught_up
+        assert found.value.voters <= found.value.shown
         nothing_was_done(of)
         status_can_be_shown(of)
 
