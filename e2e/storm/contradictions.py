@@ -97,8 +97,8 @@ def _ready(resource: Json, status: Json, conditions: Json) -> Iterator[str]:
         yield "Ready=True with an open operation"
     if any(row.get("kind") in ("Voter", "ForeignVoter") for row in status.get("staleReplicas") or ()):
         yield "Ready=True with a stale voter"
-    if any(row.get("severity") == "degraded" for row in status.get("waits") or ()):
-        yield "Ready=True with a wait of severity degraded"
+    if any(row.get("severity") == "Degraded" for row in status.get("waits") or ()):
+        yield "Ready=True with a wait of severity Degraded"
 
 
 def _rows(status: Json) -> Iterator[str]:

@@ -77,7 +77,7 @@ def test_conditions_that_contradict_each_other_are_named(body: Json, said: str) 
         (("spec", "controllers", "replicas"), 3, "with 2 voters where the spec asks for 3"),
         (("status", "operation"), {"id": "x"}, "an open operation"),
         (("status", "staleReplicas"), [{"kind": "Voter"}], "a stale voter"),
-        (("status", "waits"), [{"severity": "degraded"}], "a wait of severity degraded"),
+        (("status", "waits"), [{"severity": "Degraded"}], "a wait of severity Degraded"),
         (("status", "controllers", 1, "role"), "Observer", "controller 3001 as Observer"),
         (("status", "controllers", 1, "caughtUp"), False, "caughtUp=False"),
         (("status", "controllers", 1, "role"), "Leader", "two controllers are the leader"),

@@ -115,12 +115,16 @@ class Controller:
         return head + struct.pack(">i", self.leader_id) + rows + struct.pack(">i", -(2**31)) + _NO_TAGS
 
 
-def serve(controller: Controller, port: int) -> None:
+def listen(port: int) -> socket.socket:
+    """Listen on every address."""
+    return socket.create_server(("", port))
+
+
+def serve(controller: Controller, listening: socket.socket) -> None:
     """Answer for ever, each connection in a thread of its own."""
-    with socket.create_server(("", port)) as listening:
-        while True:
-            connection, _ = listening.accept()
-            threading.Thread(target=_converse, args=(controller, connection), daemon=True).start()
+    while True:
+        connection, _ = listening.accept()
+        threading.Thread(target=_converse, args=(controller, connection), daemon=True).start()
 
 
 def _converse(controller: Controller, connection: socket.socket) -> None:
@@ -192,7 +196,7 @@ def start(config: dict[str, str]) -> None:
     rows = tuple((int(number), base64.urlsafe_b64decode(value + "==")) for number, value in voters.items())
     kinds = tuple(kind for kind in config.get("fake.answers", "").split(",") if kind)
     controller = Controller(int(meta["node.id"]), meta["cluster.id"], rows, kinds)
-    serve(controller, int(config["listeners"].rpartition(":")[2]))
+    serve(controller, listen(int(config["listeners"].rpartition(":")[2])))
 
 
 def main() -> int:
