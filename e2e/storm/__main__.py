@@ -90,9 +90,11 @@ class Storm:
         self._make(first)
         writer = Writer(self._quorum, NODE_IDS, _WRITE_INTERVAL_S, every_topic=_EVERY_TOPIC, fresh_names=True)
         try:
-            with Eyes(quorum=self._quorum, checker=self._checker, where=self._report.where), writer:
+            with Eyes(quorum=self._quorum, checker=self._checker, where=self._report.where) as eyes, writer:
                 self._rage(first, writer)
                 self._read_back(writer, last=True)
+                if eyes.blind:
+                    self._checker.fail("everything is seen", f"{eyes.blind} of the looks ended early")
                 self._keep()
                 code = self._report.end(self._checker, writer.account)
         finally:

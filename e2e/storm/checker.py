@@ -32,6 +32,11 @@ class Failure:
         return f"{self.rule} (round {self.round}): {self.text}"
 
 
+def kind_of(rule: str, text: str) -> tuple[str, str]:
+    """What makes two breaches the same: what is behind a colon differs from one to the next."""
+    return rule, text.partition(":")[0]
+
+
 @dataclass(slots=True)
 class Checker:
     """What was seen, and what of it may not be."""
@@ -67,10 +72,10 @@ class Checker:
             return int(self.leaders[max(self.leaders)].partition("-")[0]) if self.leaders else None
 
     def fail(self, rule: str, text: str, seen: Json | None = None) -> None:
-        """A rule is broken. The same breach again is only counted."""
+        """A rule is broken. The same breach again is only counted: the same up to the first colon."""
         with self._lock:
-            self.repeated[rule, text] += 1
-            if self.repeated[rule, text] == 1:
+            self.repeated[kind_of(rule, text)] += 1
+            if self.repeated[kind_of(rule, text)] == 1:
                 self.failures.append(Failure(rule=rule, text=text, round=self.round, seen=seen))
 
     def saw_resource(self, resource: Json) -> None:

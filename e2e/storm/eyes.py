@@ -61,6 +61,11 @@ class Eyes:
             self._threads.append(thread)
         return self
 
+    @property
+    def blind(self) -> int:
+        """How many of the threads have ended before their time: what they look at is not seen any more."""
+        return sum(not thread.is_alive() for thread in self._threads)
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -81,6 +86,8 @@ class Eyes:
             with self._process(*where, "--watch", "--output-watch-events", "-o", "json") as process:
                 assert process.stdout is not None
                 for line in process.stdout:  # an event a line
+                    if not line.endswith("\n"):
+                        break  # the rest of it never came
                     event = json.loads(line)
                     see(event["type"], event["object"])
                 self._ended(process)

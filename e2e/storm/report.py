@@ -14,7 +14,7 @@ from demo import NAMESPACE, RELEASE
 from harness.quorum import Quorum
 from harness.shell import run
 from harness.writer import Account
-from storm.checker import Checker, Failure
+from storm.checker import Checker, Failure, kind_of
 from storm.rounds import Round
 
 _LOG_LINES: Final = 400
@@ -97,7 +97,7 @@ class Report:
             f"  {len(checker.leaders)} epochs with a leader, {checker.answers} answers, {checker.statuses} statuses",
         ]
         for failure in checker.failures:
-            times = checker.repeated[failure.rule, failure.text]
+            times = checker.repeated[kind_of(failure.rule, failure.text)]
             lines.append(f"  FAILED {f'({times} times) ' if times > 1 else ''}{failure}")
         lines.append(f"  what was seen: {self.where}")
         lines.append("the storm FAILED" if checker.failures else "the storm passed")

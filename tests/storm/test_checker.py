@@ -124,9 +124,9 @@ def test_a_voter_that_the_record_never_had_is_noticed() -> None:
 def test_a_breach_that_is_seen_again_is_counted() -> None:
     """The report has one line for it, with how often it was seen; only some rules end a storm."""
     checker = Checker(round=3)
-    for _ in range(3):
-        checker.fail("ready within two minutes", "still not")
-    assert [str(failure) for failure in checker.failures] == ["ready within two minutes (round 3): still not"]
+    for number in range(3):
+        checker.fail("ready within two minutes", f"still not: {number}")
+    assert [str(failure) for failure in checker.failures] == ["ready within two minutes (round 3): still not: 0"]
     assert checker.repeated["ready within two minutes", "still not"] == 3
     assert not checker.fatal
     checker.fail("acknowledged writes", "one is lost")
