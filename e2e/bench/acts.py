@@ -38,6 +38,8 @@ class Acts:
 
     def quantile(self, share: float) -> float:
         """The smallest time within which this share of the acts was done; what was not done counts as longest."""
+        if not self.seconds and not self.unanswered:
+            raise ValueError("nothing was measured")
         ordered = sorted([*self.seconds, *([_PATIENCE_S] * self.unanswered)])
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
@@ -48,7 +50,7 @@ def measure(namespace: str, node_ids: tuple[int, ...], count: int, interval_s: f
 
 
 @dataclass(slots=True)
-class _Seen:
+class Seen:
     """The pods as a watch tells of them: by quorum and node id."""
 
     present: dict[tuple[str, int], Json] = field(default_factory=dict)
@@ -56,8 +58,9 @@ class _Seen:
     gone_s: dict[tuple[str, int], float] = field(default_factory=dict)
     acts: Acts = field(default_factory=Acts)
 
-    def event(self, kind: str, pod: Json) -> None:
-        labels, now_s = pod["metadata"]["labels"], time.monotonic()
+    def event(self, kind: str, pod: Json, now_s: float) -> None:
+        """One event of the watch, at a monotonic time."""
+        labels = pod["metadata"]["labels"]
         key = labels[f"{GROUP}/quorum"], int(labels[f"{GROUP}/node-id"])
         self.news.set()
         if kind == "DELETED":
@@ -70,7 +73,7 @@ class _Seen:
 
 
 async def _measure(namespace: str, node_ids: tuple[int, ...], count: int, interval_s: float) -> Acts:
-    seen, kube = _Seen(), await connect()
+    seen, kube = Seen(), await connect()
     process = await _watch(namespace)
     reading = asyncio.create_task(_read(process, seen))
     try:
@@ -98,7 +101,7 @@ def _turns(keys: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
         yield from ordered
 
 
-async def _delete(kube: KubeClient, namespace: str, seen: _Seen, key: tuple[str, int]) -> None:
+async def _delete(kube: KubeClient, namespace: str, seen: Seen, key: tuple[str, int]) -> None:
     """Delete this pod at once, if it runs by now."""
     pod = seen.present.get(key)
     if pod is None or not pod.get("status", {}).get("podIP") or key in seen.gone_s:
@@ -118,14 +121,14 @@ async def _watch(namespace: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(*command, "-o", "json", stdout=pipe, limit=_LINE_BYTES)
 
 
-async def _read(process: asyncio.subprocess.Process, seen: _Seen) -> None:
+async def _read(process: asyncio.subprocess.Process, seen: Seen) -> None:
     assert process.stdout is not None
     while line := await process.stdout.readline():
         event = json.loads(line)
-        seen.event(event["type"], event["object"])
+        seen.event(event["type"], event["object"], time.monotonic())
 
 
-async def _until(seen: _Seen, holds: Callable[[], bool], timeout_s: float) -> None:
+async def _until(seen: Seen, holds: Callable[[], bool], timeout_s: float) -> None:
     """Wait for the event after which this holds, or for so long."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(timeout_s):
