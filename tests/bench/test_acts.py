@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from bench.acts import Acts, Seen
 
 Json = dict[str, Any]
