@@ -7,9 +7,10 @@ in neither.
 
 import asyncio
 import contextlib
+import itertools
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from harness.quorum import GROUP
@@ -18,7 +19,10 @@ from kafka_quorum.errors import KubeError
 from kafka_quorum.kube.client import KubeClient, connect
 from kafka_quorum.kube.protocol import PODS
 
+FOLLOWERS = (3001, 3002)
+"""The controllers of `bench/fake` that do not lead."""
 _PATIENCE_S = 180.0
+_LISTED_TIMEOUT_S = 30.0
 _LINE_BYTES = 4 * 1024 * 1024
 
 
@@ -44,9 +48,10 @@ class Acts:
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def measure(namespace: str, node_ids: tuple[int, ...], count: int, interval_s: float) -> Acts:
-    """Delete `count` pods of the quorums of a namespace, one every `interval_s`, of the given node ids only."""
-    return asyncio.run(_measure(namespace, node_ids, count, interval_s))
+def measure(namespace: str, names: Sequence[str], count: int, interval_s: float) -> Acts:
+    """Delete `count` pods of the followers of these quorums, one every `interval_s`; all of them are there."""
+    keys = [(name, node_id) for node_id in FOLLOWERS for name in names]
+    return asyncio.run(_measure(namespace, keys, count, interval_s))
 
 
 @dataclass(slots=True)
@@ -72,13 +77,15 @@ class Seen:
             self.acts.seconds.append(now_s - self.gone_s.pop(key))
 
 
-async def _measure(namespace: str, node_ids: tuple[int, ...], count: int, interval_s: float) -> Acts:
+async def _measure(namespace: str, keys: list[tuple[str, int]], count: int, interval_s: float) -> Acts:
     seen, kube = Seen(), await connect()
     process = await _watch(namespace)
     reading = asyncio.create_task(_read(process, seen))
     try:
-        await _until(seen, lambda: len(seen.present) > 0, 30.0)
-        turns = _turns(sorted(key for key in seen.present if key[1] in node_ids))
+        await _until(seen, lambda: seen.present.keys() >= {*keys}, _LISTED_TIMEOUT_S)
+        missing = {*keys} - seen.present.keys()
+        assert not missing, f"no pods of {sorted(missing)}"
+        turns = itertools.cycle(keys)
         began_s = time.monotonic()
         for number in range(count):
             await asyncio.sleep(max(0.0, began_s + number * interval_s - time.monotonic()))
@@ -92,13 +99,6 @@ async def _measure(namespace: str, node_ids: tuple[int, ...], count: int, interv
         await asyncio.gather(reading, return_exceptions=True)
         await kube.close()
     return seen.acts
-
-
-def _turns(keys: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
-    """Each pod in turn, one quorum after the other."""
-    ordered = sorted(keys, key=lambda key: (key[1], key[0]))
-    while True:
-        yield from ordered
 
 
 async def _delete(kube: KubeClient, namespace: str, seen: Seen, key: tuple[str, int]) -> None:

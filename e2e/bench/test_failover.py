@@ -20,8 +20,7 @@ from harness.shell import Json, kubectl, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.bench, pytest.mark.timeout(3600)]
 
-_QUORUMS = 3
-_FOLLOWERS = (3001, 3002)
+_NAMES = ("h0", "h1", "h2")
 _INTERVAL_S = 1.0
 _BEFORE_S = 8.0
 _COUNT = 60
@@ -32,7 +31,7 @@ def answering(fake_image: str) -> Iterator[str]:
     """A namespace with quorums that only answer."""
     spaces: list[str] = []
     namespace = space(spaces)
-    quorums = [made(namespace, f"h{number}", fake_image) for number in range(_QUORUMS)]
+    quorums = [made(namespace, name, fake_image) for name in _NAMES]
     for quorum in quorums:
         quorum.wait_ready(300)
     yield namespace
@@ -83,7 +82,7 @@ def test_the_operators_failure(
 def _one(namespace: str, strike: Callable[[Json], Callable[[], None]]) -> tuple[float, float]:
     """Seconds until another pod holds the lease, and the longest act."""
     acts: list[Acts] = []
-    thread = threading.Thread(target=lambda: acts.append(measure(namespace, _FOLLOWERS, _COUNT, _INTERVAL_S)))
+    thread = threading.Thread(target=lambda: acts.append(measure(namespace, _NAMES, _COUNT, _INTERVAL_S)))
     pod = operator.wait_acting()
     thread.start()
     time.sleep(_BEFORE_S)  # acts of an ordinary operator come first
