@@ -12,6 +12,8 @@ from testbed.config import SOURCE
 
 DEPLOYMENT = f"deployment/{RELEASE}"
 _SELECTOR = f"app.kubernetes.io/instance={RELEASE}"
+REPLICAS = 2
+"""The chart's default: one acts, one stands by."""
 _START_TIMEOUT_S = 90.0
 
 
@@ -90,8 +92,8 @@ def stop() -> None:
 
 
 def start() -> None:
-    """Scale to one, and wait until it is ready."""
-    kubectl("-n", NAMESPACE, "scale", DEPLOYMENT, "--replicas=1")
+    """Scale to what the chart has by default, and wait until all are ready."""
+    kubectl("-n", NAMESPACE, "scale", DEPLOYMENT, f"--replicas={REPLICAS}")
     wait_ready()
 
 

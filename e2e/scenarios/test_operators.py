@@ -73,8 +73,8 @@ def test_another_replica_stands_by(ready: Quorum) -> None:
     """Of two replicas one holds the lease; that one killed, the other acts, and the quorum is as it was."""
     running = ready.running()
     try:
-        kubectl("-n", NAMESPACE, "scale", operator.DEPLOYMENT, "--replicas=2")
-        operator.wait_ready()
+        operator.start()
+        wait_until("two operators are there, and no third", lambda: len(operator.pods()) == 2, 60)
         first = operator.wait_acting()["metadata"]["name"]
         (other,) = (pod["metadata"]["name"] for pod in operator.pods() if pod["metadata"]["name"] != first)
         holds_for("the lease stays", lambda: operator.holder() == first, 8)
@@ -85,6 +85,5 @@ def test_another_replica_stands_by(ready: Quorum) -> None:
         wait_until("the pod is made again", lambda: ready.running().get(3000, running[3000]) != running[3000], 60)
         ready.wait_ready()
     finally:
-        kubectl("-n", NAMESPACE, "scale", operator.DEPLOYMENT, "--replicas=1")
         operator.wait_ready()
     assert_untouched(ready, running, {3001, 3002})
