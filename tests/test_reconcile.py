@@ -1,5 +1,6 @@
 """One pass over one quorum, between an API server and controllers that answer as the test says."""
 
+import copy
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -72,7 +73,7 @@ class Bench:
     def resource(self, spec: dict[str, Any] | None = None, **metadata: Any) -> None:  # noqa: ANN401 - any JSON
         """Put the resource there."""
         made = k8s.metadata(NAME, uid=UID, generation=1, **metadata)
-        self.kube.put(QUORUMS, {"metadata": made, "spec": SPEC if spec is None else spec})
+        self.kube.put(QUORUMS, {"metadata": made, "spec": copy.deepcopy(SPEC) if spec is None else spec})
 
     async def run(self) -> PassResult:
         """One pass."""
