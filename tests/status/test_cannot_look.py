@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tests.status.contradictions import contradictions
+
 from kafka_quorum.status.cannot_look import REASON, blinded
 
 OLD: dict[str, Any] = {
@@ -12,7 +14,14 @@ OLD: dict[str, Any] = {
         {"type": "Ready", "status": "True", "reason": "AllVotersCaughtUp", "lastTransitionTime": "t0"},
         {"type": "Available", "status": "True", "reason": "MajorityCaughtUp", "lastTransitionTime": "t0"},
         {"type": "Degraded", "status": "False", "reason": "Healthy", "lastTransitionTime": "t0"},
-        {"type": "SpecAccepted", "status": "True", "reason": "Valid", "lastTransitionTime": "t0"},
+        {
+            "type": "SpecAccepted",
+            "status": "True",
+            "reason": "Valid",
+            "message": "the spec is valid",
+            "observedGeneration": 4,
+            "lastTransitionTime": "t0",
+        },
     ],
 }
 
@@ -32,15 +41,20 @@ def test_a_healthy_status_does_not_stand() -> None:
         "SpecAccepted": ("True", "Valid"),
         "Progressing": ("Unknown", REASON),
         "FeaturesSettled": ("Unknown", REASON),
+        "OddVoterCount": ("Unknown", REASON),
     }
-    assert new["quorum"] == {"voters": 3, "summary": "?/3"}
+    assert contradictions(new, generation=4) == []
+    assert new["quorum"] == {"voters": 3, "summary": "?/3", "unknownSince": "t1"}
+    assert new["doing"] == REASON
     assert (new["clusterID"], new["lastLook"]) == ("x", "2026-01-01T00:00:00Z")
     assert "rights are missing" in next(row for row in new["conditions"] if row["type"] == "Ready")["message"]
 
 
 def test_it_is_said_of_a_resource_without_a_status() -> None:
     """A resource that was never looked at says that it cannot be."""
-    assert conditions(blinded({}, "why", generation=1, now="t"))["Ready"] == ("Unknown", REASON)
+    new = blinded({}, "why", generation=1, now="t")
+    assert conditions(new)["Ready"] == ("Unknown", REASON)
+    assert contradictions(new, generation=1) == []
 
 
 def test_saying_it_again_changes_nothing() -> None:

@@ -104,6 +104,7 @@ def test_columns_read_what_the_status_has() -> None:
         "Metadata": None,
         "Doing": "Done",
         "Age": NOW,
+        "Looked": None,
         "Leader": 3000,
         "Cluster ID": body["status"]["clusterID"],
         "Message": "3 of 3 controllers are voters, and caught up",

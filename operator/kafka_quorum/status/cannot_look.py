@@ -6,37 +6,39 @@ The next pass that ends writes all conditions again. Until then `Ready` and `Ava
 
 from typing import Any, Final, TypeAlias
 
-from kafka_quorum.status.build import unanswered
+from kafka_quorum.status.build import kept_identity, readable, unanswered
 from kafka_quorum.status.finding import Finding, Truth
 from kafka_quorum.status.merge import merged, shortened
 
 Json: TypeAlias = dict[str, Any]
 
 REASON: Final = "CannotLook"
-_UNKNOWN: Final = ("Ready", "Available", "Progressing", "FeaturesSettled", "OddVoterCount")
-"""The conditions that only a look can support; those of the spec stay as they are."""
+_TYPES: Final = ("Ready", "Available", "Progressing", "Degraded", "FeaturesSettled", "SpecAccepted", "OddVoterCount")
+"""Every condition. Only SpecAccepted needs no look: it stays where it was judged on this generation."""
 
 
 def findings(why: str) -> tuple[Finding, ...]:
-    """Every condition that depends on a look. `why` is the error that ended the last pass, one clean line."""
+    """Every condition, as far as it depends on a look. `why` is the error that ended the last pass, one clean line."""
     message = (
         f"The operator cannot look at this quorum, and does nothing for it: {why}. "
         "Nothing else in this status is known to be true now; status.lastLook is the time of the last look"
     )
-    unknown = (Finding(type=name, truth=Truth.UNKNOWN, reason=REASON, message=message) for name in _UNKNOWN)
-    return *unknown, Finding(type="Degraded", truth=Truth.TRUE, reason=REASON, message=message)
+    truths = {name: Truth.TRUE if name == "Degraded" else Truth.UNKNOWN for name in _TYPES}
+    return tuple(Finding(type=name, truth=truth, reason=REASON, message=message) for name, truth in truths.items())
 
 
 def blinded(old: Json, why: str, *, generation: int, now: str) -> Json:
     """The status `old` with what cannot be known any more taken back. `now` is RFC 3339."""
+    old = readable(old)
     rows = old.get("conditions") or []
-    stamped = {row["type"]: row for row in merged(rows, findings(why), generation=generation, now=now)}
-    order = dict.fromkeys([*(str(row.get("type")) for row in rows), *stamped])
-    before = {str(row.get("type")): row for row in rows}
+    stamped = merged(rows, findings(why), generation=generation, now=now)
+    judged = {row.get("type"): row for row in rows if row.get("observedGeneration") == generation}
     return {
         **old,
-        "conditions": [stamped.get(name) or before[name] for name in order],
+        "observedGeneration": generation,
         "doing": REASON,
         "message": shortened(findings(why)[0].message),
-        **unanswered(old, now),
+        "conditions": [judged.get("SpecAccepted", row) if row["type"] == "SpecAccepted" else row for row in stamped],
+        **kept_identity(old),
+        **(unanswered(old, now) or {"quorum": old.get("quorum") or {"summary": "?"}}),
     }
