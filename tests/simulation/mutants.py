@@ -125,7 +125,7 @@ def _try(mutant: Mutant) -> Fate:
 
 def _tree(directory: Path) -> Path:
     """A copy of the operator's and the simulation's source."""
-    for part in ("operator", "tests/simulation"):
+    for part in ("operator", "tests/simulation", "tests/status"):
         shutil.copytree(ROOT / part, directory / part, ignore=shutil.ignore_patterns("__pycache__"))
     return directory
 
