@@ -120,13 +120,13 @@ def test_another_release_takes_the_definition_over_when_told_to(chart: Chart) ->
 
 
 def test_the_operators_pod_is_admitted_where_only_restricted_pods_are(chart: Chart) -> None:
-    """The namespace enforces the restricted standard, and the deployment gets its pod."""
+    """The namespace enforces the restricted standard, and the deployment gets its two pods."""
     installed(chart, "one")
     deployment = "deployment/one-kafka-quorum-operator"
     where = ("kubectl", "-n", chart.namespace)
-    succeed(*where, "wait", "--for=jsonpath={.status.unavailableReplicas}=1", deployment, "--timeout=60s")
+    succeed(*where, "wait", "--for=jsonpath={.status.unavailableReplicas}=2", deployment, "--timeout=60s")
     pods = json.loads(succeed(*where, "get", "pods", "-o", "json"))["items"]
-    assert len(pods) == 1
+    assert len(pods) == 2
     conditions = json.loads(succeed(*where, "get", deployment, "-o", "json"))["status"]["conditions"]
     assert "ReplicaFailure" not in {condition["type"] for condition in conditions}
 
