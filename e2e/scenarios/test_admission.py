@@ -178,7 +178,7 @@ def test_the_table_tells_the_story(quorum: str, namespace: str) -> None:
     head = succeed("-n", namespace, "get", "kq", quorum).splitlines()[0].split()
     assert head == ["NAME", "READY", "VOTERS", "RELEASE", "METADATA", "DOING", "AGE"]
     wide = succeed("-n", namespace, "get", "kafka", "-o", "wide").splitlines()[0]
-    assert wide.split()[7:] == ["LEADER", "CLUSTER", "ID", "MESSAGE"]
+    assert wide.split()[7:] == ["LOOKED", "LEADER", "CLUSTER", "ID", "MESSAGE"]
 
 
 def test_kubectl_explains_every_field(namespace: str) -> None:  # noqa: ARG001 - the definition must be there

@@ -179,8 +179,12 @@ SIZE_FORM = Rule(
     expression="isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",
     message="size must be a Kubernetes quantity above zero, for example 10Gi",
 )
+# For the API server a fraction of a binary unit is never an integer. Eighths of one are whole numbers of bytes.
 SIZE_WHOLE = Rule(
-    expression="!isQuantity(self) || quantity(self).isInteger()",
+    expression=(
+        "!isQuantity(self) || quantity(self).isInteger() || "
+        "self.matches('^[0-9]*[.](5|25|75|125|375|625|875)0*(Ki|Mi|Gi|Ti|Pi|Ei)$')"
+    ),
     message="size must be a whole number of bytes, at most 8Ei less one byte: write 1127Mi or 2Gi instead of 1.1Gi",
 )
 SIZE_SHRUNK = Rule(
