@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.act.test_age import SlowKube
 from tests.kube.recording import Call, RecordingKube
 from tests.model.values import CLUSTER, IDS, NAME, NAMESPACE, UID, answer, directory, key, saying
 from tests.observe import kubernetes as k8s
@@ -505,6 +506,21 @@ async def test_held_restart_is_no_event() -> None:
     assert bench.condition("Degraded")[0] == "False"
 
 
+@pytest.mark.parametrize("takes_s", [0.1, 2.5, 12.0])
+async def test_slow_admission_does_not_stop_a_roll(takes_s: float) -> None:
+    """However long a webhook thinks about the new pod, the restart is judged by a look that was made after it."""
+    kube = SlowKube(objects=api_server().objects)
+    bench = Bench(kube, healthy())
+    bench.resource()
+    kube.wait("dry-run", lambda: setattr(bench.clock, "seconds", bench.clock.seconds + takes_s))
+    bench.controllers.versions = dict.fromkeys(IDS, saying())
+    await passes(bench, 20)
+    bench.resource({**SPEC, "controllers": {"replicas": 3, "jvm": {"heap": "1Gi"}}})
+    bench.reconciler.changed(KEY)
+    await passes(bench, 6)
+    assert [call.name for call in kube.calls if call.verb == "evict"][:1] == ["alpha-3001-g1"]
+
+
 # What the status says where passes fail, or nothing happens
 
 
@@ -592,6 +608,22 @@ async def test_an_unreadable_claim_neither_ends_the_pass_nor_is_missing() -> Non
     assert bench.condition("Degraded") == ("True", "Unreadable")
     assert [call.name for call in bench.acts() if (call.verb, call.plural) == ("create", "pods")] == ["alpha-3002-g1"]
     assert directory(3001) not in lost_of(bench.kube.objects[CONFIG_MAPS.plural, "alpha-identity"], 3001)
+
+
+async def test_a_claim_that_something_else_controls_is_not_lost() -> None:
+    """A backup tool that takes a claim over does not make its disk a lost one: it is there, by name."""
+    bench = await at_rest()
+    claim = json.loads(json.dumps(bench.kube.objects[CLAIMS.plural, "alpha-3002-g1"]))
+    claim["metadata"]["ownerReferences"] = [{"kind": "Snapshot", "name": "nightly", "uid": "b", "controller": True}]
+    bench.kube.put(CLAIMS, claim)
+    del bench.kube.objects[PODS.plural, "alpha-3002-g1"]
+    said = answer((key(3000), key(3001), key(3002)))
+    rows = (replace(row, last_fetch_ms=1) if row.key.node_id == 3002 else row for row in said.voters)
+    bench.controllers.quorums[3000] = replace(said, voters=tuple(rows))
+    bench.reconciler.changed(KEY)
+    await passes(bench, 3)
+    assert lost_of(bench.kube.objects[CONFIG_MAPS.plural, "alpha-identity"], 3002) == []
+    assert bench.condition("Degraded") == ("True", "Unreadable")
 
 
 async def test_a_size_in_thousandths_of_a_byte_is_read() -> None:

@@ -17,6 +17,7 @@ from kafka_quorum.act.leased import leased_controllers, leased_kube
 from kafka_quorum.api.scaling import autoscaler_of
 from kafka_quorum.judge import Judged, judge
 from kafka_quorum.kube.protocol import KubeApi
+from kafka_quorum.model.admission import Admissions
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import Announced, Memory, StepCheck
@@ -38,6 +39,8 @@ _FAILED_REQUEUE_S: Final = 1.0
 _ANNOUNCED_FOR_S: Final = 60.0
 _SILENT_S: Final = 1.0
 """A look that found no leader, and took so long for it, waited for answers that did not come."""
+_ANSWERED_WITHIN_S: Final = 0.5
+"""Where admission takes longer to answer about a pod, the look is made anew: it would be too old for what follows."""
 _NO_EFFECT_AT: Final = 3
 """At this many repetitions of an action that changes nothing an event says so."""
 _READING: Final = 16
@@ -170,13 +173,16 @@ class Reconciler:
         if taken is None:
             return PassResult(plan=None, outcomes=(), requeue_s=0.0, again=False, gone=True)
         result = await self._pass(key, taken, changes, may_act=remembered is None)
-        if result is not None:
-            return result
+        # There is something to do: judged on objects that are listed for it.
+        return result if result is not None else await self._fresh_pass(key)
+
+    async def _fresh_pass(self, key: QuorumKey, answers: Admissions | None = None) -> PassResult:
+        """A pass on objects that are listed now. `answers` were got for it a moment ago: nobody is asked again."""
         changes = self._changes.get(key, 0)
-        taken = await self._snapshot(key)  # there is something to do: judged on objects that were listed for it
+        taken = await self._snapshot(key)
         if taken is None:
             return PassResult(plan=None, outcomes=(), requeue_s=0.0, again=False, gone=True)
-        fresh = await self._pass(key, taken, changes, may_act=True)
+        fresh = await self._pass(key, taken, changes, may_act=True, answers=answers)
         assert fresh is not None, "a pass that may act always ends"  # noqa: S101 - states an invariant
         return fresh
 
@@ -191,7 +197,9 @@ class Reconciler:
         async with self._reading:
             return await gather.snapshot(self._kube, key.namespace, key.name, self._clock)
 
-    async def _pass(self, key: QuorumKey, taken: Snapshot, changes: int, *, may_act: bool) -> PassResult | None:
+    async def _pass(
+        self, key: QuorumKey, taken: Snapshot, changes: int, *, may_act: bool, answers: Admissions | None = None
+    ) -> PassResult | None:
         """The data flow. None: there is something to do, and these objects are not fresh enough for it.
 
         `changes` counts what watches had said before the objects were read: they are kept only if that is still all.
@@ -209,7 +217,11 @@ class Reconciler:
         planned = _planned(desired, observed, judged, now_s)
         context = Context(desired=desired, record=taken.record, resource=taken.resource)
         if planned.questions and may_act:
-            observed = replace(observed, admissions=await self._admission.ask(planned.questions, observed, context))
+            if answers is None:
+                answers = await self._admission.ask(planned.questions, observed, context)
+                if self._clock.monotonic() - observed.looked_at_s > _ANSWERED_WITHIN_S:
+                    return await self._fresh_pass(key, answers)
+            observed = replace(observed, admissions=answers)
             planned = _planned(desired, observed, judged, now_s)
         if (planned.actions or planned.questions) and not may_act:
             return None

@@ -69,6 +69,7 @@ _BEFORE_WORDS: Final = "The update failed for all features since the following f
 _CHECK_TIMEOUT_MS: Final = 2_000
 _NOT_ASKED: Final = Unknown(reason="the leader was not asked")
 _FOLLOWS: Final = Unknown(reason="not the leader")
+_CONTROLLED: Final = "its ownerReferences say that something other than a KafkaQuorum controls it"
 _SLOW_S: Final = 0.5
 """A pod on a dead node answers nobody, for seconds: the leader's word is old by then, and is asked for anew."""
 _PATIENCE_S: Final = 1.0
@@ -133,6 +134,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         pods=[item for item in pods if is_pod(item, name)],
         configs=[item for item in configs if is_config(item, name)],
     )
+    taken = _taken(name, record, claims)
     known_claims, bad_claims = parsed("PersistentVolumeClaim", own.claims, claim_from)
     known_pods, bad_pods = parsed("Pod", own.pods, pod_from)
     readable, bad_revisions = parsed("ControllerRevision", revisions, revision_from)
@@ -145,13 +147,25 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         claims=tuple(sorted(known_claims, key=lambda claim: claim.name)),
         pods=tuple(sorted(known_pods, key=lambda pod: pod.name)),
         support=support_from((*services, *budgets, *own.configs, *revisions)),
-        strangers=own.without((*pods, *claims, *configs)),
+        strangers=own.without((*pods, *(item for item in claims if item not in taken), *configs)),
         revisions=tuple(revision for revision, _ in readable),
         specs=tuple((revision.name, spec) for revision, spec in readable),
         taken_at_s=taken_at_s,
         # A revision that nothing is made from may be of a later operator: it is in nobody's way.
-        unreadable=(*bad_claims, *bad_pods, *(item for item in bad_revisions if item.name in in_use)),
+        unreadable=(
+            *bad_claims,
+            *(unreadable_from("PersistentVolumeClaim", item, ValueError(_CONTROLLED)) for item in taken),
+            *bad_pods,
+            *(item for item in bad_revisions if item.name in in_use),
+        ),
     )
+
+
+def _taken(name: str, record: IdentityRecord | None, claims: list[Json]) -> list[Json]:
+    """Claims of the record that something else controls by now: their disks are there, and must not count as lost."""
+    nodes = () if record is None else record.nodes
+    ours = {names.claim_name(name, node) for node in nodes if node.claim_uid is not None}
+    return [item for item in claims if item["metadata"]["name"] in ours and not is_claim(item, name)]
 
 
 async def _confirmed(
