@@ -82,3 +82,21 @@ def test_what_decides_on_more_than_one_controller_waits(action: actions.Action) 
     given = Plan(actions=(action,), waits=(), verdicts=(), requeue_s=10.0)
     assert without(given, observed).actions == ()
     assert claim_uid(3000) == at_rest().claims[0].uid
+
+
+def test_unreadable_claims_are_no_lost_majority() -> None:
+    """Two claims that cannot be read before a leader was seen: no advice to delete what may be healthy disks."""
+    observed = losing(without_claim(without_pod(at_rest(), 3002), 3002), 3001)
+    record = replace(observed.record, had_leader=False) if observed.record is not None else None
+    unread = (CLAIM, replace(CLAIM, name="alpha-3002-g1", node_id=NodeID(3002)))
+    found = planned(replace(observed, record=record, unreadable=unread))
+    assert "BootstrapFailed" not in {wait.reason for wait in found.waits}
+
+
+def test_no_running_pod_is_stopped() -> None:
+    """The stop of a pod that runs is a decision about the quorum, also beside an object of another controller."""
+    pod = next(pod for pod in at_rest().pods if pod.node_id == 3000)
+    stop = actions.DeletePod(pod=pod, reason="LeaderHandsOver", message="m")
+    held = without(Plan(actions=(stop,), waits=(), verdicts=(), requeue_s=1.0), replace(at_rest(), unreadable=(CLAIM,)))
+    assert pod.running
+    assert held.actions == ()

@@ -19,7 +19,11 @@ def lost(desired: Desired, observed: Observed, record: IdentityRecord, wanted: t
     """
     if record.phase is not BootstrapPhase.STARTED:
         return Part()
-    suspects = [node for node in record.nodes if node.formatted and _looks_lost(desired, observed, node)]
+    unread = {item.node_id for item in observed.unreadable}
+    if None in unread:
+        return Part()  # any of the disks may be the one that cannot be read
+    known = [node for node in record.nodes if node.formatted and node.node_id not in unread]
+    suspects = [node for node in known if _looks_lost(desired, observed, node)]
     failed = _bootstrap_failed(record, [node for node in suspects if _is_lost(desired, observed, node)])
     if failed is not None:
         return Part(waits=(failed,))

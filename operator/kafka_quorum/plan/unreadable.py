@@ -48,6 +48,8 @@ def _node_of(action: Action) -> NodeID | None:
     match action:
         case actions.CreateClaim() | actions.CreateFormatter() | actions.CreatePod():
             return action.node_id
+        case actions.DeletePod() if action.pod.running:
+            return None  # what follows from its stop is a decision about the quorum
         case actions.MarkPod() | actions.DeletePod():
             return action.pod.node_id
         case actions.AnnotateClaim(retired=False):
