@@ -20,6 +20,7 @@ from kafka_quorum.model.names import KAFKA_CONTAINER, LABEL_NODE, LABEL_ROLE, VE
 from kafka_quorum.model.quorum import Endpoint
 
 BACK_OFF_S: Final = 1.0
+REFUSED_BACK_OFF_S: Final = 8.0
 GRACE_S: Final = 10.0
 
 
@@ -144,7 +145,10 @@ class LiveKubelet:
             sandbox.verified, sandbox.said = True, None
             self._state(pod, sandbox, {"waiting": {"reason": "PodInitializing"}})
         else:
-            sandbox.said, sandbox.retry_s = ended, time.monotonic() + BACK_OFF_S
+            refused = '"found"' in str(
+                ended["message"]
+            )  # our script ended it, again and again: a real one waits longer
+            sandbox.said, sandbox.retry_s = ended, time.monotonic() + (REFUSED_BACK_OFF_S if refused else BACK_OFF_S)
             self._state(pod, sandbox, {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off restarting"}})
 
     # What it says

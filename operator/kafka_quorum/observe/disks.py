@@ -7,23 +7,25 @@ remembered, until a run finds something else, or cannot read the disk, or Kafka 
 from dataclasses import replace
 
 from kafka_quorum.model.disk import BlankDisk
+from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.observed import DiskFound, Observed, Pod, PodRole
 
 
 def blank(observed: Observed) -> Memory:
     """What to remember of disks that look blank."""
-    rows = (_row(observed.memory, pod) for pod in observed.pods if pod.role is PodRole.KAFKA)
+    rows = (_row(observed, pod) for pod in observed.pods if pod.role is PodRole.KAFKA)
     return replace(observed.memory, blank_disks=tuple(row for row in rows if row is not None))
 
 
-def _row(memory: Memory, pod: Pod) -> BlankDisk | None:
+def _row(observed: Observed, pod: Pod) -> BlankDisk | None:
     """What this look adds for one pod; None where its newest run did not find its disk empty."""
     this = (pod.uid, pod.claim_uid, pod.directory_id)
-    known = (row for row in memory.blank_disks if (row.pod_uid, row.claim_uid, row.directory_id) == this)
+    known = (row for row in observed.memory.blank_disks if (row.pod_uid, row.claim_uid, row.directory_id) == this)
     before = next(known, None)
-    if pod.running:
-        return None
+    if pod.running:  # for a moment the script alone runs; Kafka, once it runs, fetches
+        return None if _fetches(observed, pod) else before
     if pod.report is None:
         return before  # it looks again at this moment
     if pod.report.found is not DiskFound.EMPTY or pod.report.finished_at_s <= 0:
@@ -38,3 +40,8 @@ def _row(memory: Memory, pod: Pod) -> BlankDisk | None:
             last_s=ended_s,
         )
     return replace(before, last_s=ended_s)
+
+
+def _fetches(observed: Observed, pod: Pod) -> bool:
+    key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)
+    return isinstance(observed.quorum, Known) and key in observed.quorum.value.live
