@@ -9,6 +9,7 @@ from kafka_quorum.model import names
 Json = dict[str, Any]
 STARTED_AT: Final = "2026-01-01T00:00:00Z"
 GOOD: Final = {
+    "script": 2,
     "found": "formatted",
     "clusterID": CLUSTER,
     "nodeID": "3000",
@@ -18,6 +19,7 @@ GOOD: Final = {
     "message": "as expected",
 }
 EMPTY: Final = {
+    "script": 2,
     "found": "empty",
     "clusterID": "",
     "nodeID": "",

@@ -230,6 +230,23 @@ def test_report_of_an_empty_disk() -> None:
     assert (report.found, report.cluster_id, report.node_id, report.directory_id) == (DiskFound.EMPTY, None, None, None)
 
 
+@pytest.mark.parametrize("script", [None, 1, "2"])
+def test_empty_in_the_words_of_an_earlier_script(script: object) -> None:
+    """The scripts of 0.1.0 said `empty` also of a disk that they could not read: that is no evidence."""
+    text = json.dumps({key_: value for key_, value in {**EMPTY, "script": script}.items() if value is not None})
+    report = read(pod("controller", main=container("kafka", terminated(1, text)))).report
+    assert report is not None
+    assert (report.found, report.outdated) == (DiskFound.UNREADABLE, True)
+
+
+def test_what_an_earlier_script_read() -> None:
+    """What an earlier script did read, it read rightly."""
+    text = json.dumps({key_: value for key_, value in GOOD.items() if key_ != "script"})
+    report = read(pod("controller", main=container("kafka", terminated(1, text)))).report
+    assert report is not None
+    assert (report.found, report.outdated) == (DiskFound.FORMATTED, False)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -182,6 +182,15 @@ def test_crash_loop_tells_kafkas_last_words() -> None:
     assert "no such key" in wait(said, "PodStuck").message
 
 
+def test_pod_with_the_script_of_an_earlier_operator() -> None:
+    """One that found its disk empty with a script that cannot tell is made again, and looks with ours."""
+    said = report(running(), node(running(), 3001), found=DiskFound.UNREADABLE, accepted=False, message="empty")
+    old = replace(said, outdated=True)
+    planned_ = planned(with_pod(at_rest(), 3001, container=CRASHED, report=old, gate="False"))
+    assert (only(planned_, DeletePod).pod.node_id, only(planned_, DeletePod).reason) == (3001, "PodOutdated")
+    assert planned(with_pod(at_rest(), 3001, report=old)).actions == (), "a pod that runs is left alone"
+
+
 @pytest.mark.parametrize("found", [DiskFound.FORMATTED, DiskFound.PARTIAL])
 def test_pod_that_refuses_its_disk(found: DiskFound) -> None:
     """A pod that found another's files is degraded and left as it is; the disk is not given up."""

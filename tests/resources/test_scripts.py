@@ -172,6 +172,7 @@ def accepted(said: Said) -> None:
     """The script ended well, on the expected disk."""
     assert said.code == 0
     assert said.report == {
+        "script": 2,
         "found": "formatted",
         "clusterID": CLUSTER,
         "nodeID": "3000",

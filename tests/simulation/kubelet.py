@@ -34,6 +34,7 @@ from tests.simulation.startup import Paces, steady
 from tests.simulation.volumes import Volumes
 
 from kafka_quorum.kube.protocol import CONFIG_MAPS, PODS, Json
+from kafka_quorum.model.disk import SCRIPT
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, uuid_from_bytes
 from kafka_quorum.model.names import KAFKA_CONTAINER, LABEL_NODE, LABEL_QUORUM, LABEL_ROLE, VERIFY_CONTAINER
 
@@ -253,6 +254,7 @@ class Kubelet:
     def _ended(self, disk: Disk, env: dict[str, str], *, accepted: bool, said: str) -> Json:
         meta = disk.meta
         message = {
+            "script": SCRIPT,
             "found": disk.content.value,
             "clusterID": meta.cluster_id if meta else "",
             "nodeID": str(meta.node_id) if meta else "",

@@ -1,8 +1,12 @@
 """What was seen of one disk over several runs of a script of ours."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from kafka_quorum.model.ids import DirectoryID
+
+SCRIPT: Final = 2
+"""The number that our scripts put into their reports. Those of 0.1.0 put none, and took unreadable disks for empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,6 +81,8 @@ class DiskReport:
     message: str
     finished_at_s: float = 0.0
     """When the script ended, in seconds since the epoch; 0 if the kubelet did not say."""
+    outdated: bool = False
+    """The script of an earlier operator said `empty` also of what it could not read: so `found` is UNREADABLE."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from kafka_quorum.api.quantity import bytes_of
 from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model import names
+from kafka_quorum.model.disk import SCRIPT
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.memory import Soak
@@ -283,15 +284,17 @@ def _parse_report(text: str, finished_at_s: float) -> DiskReport | None:
     try:
         body = json_object(text, max_chars=_REPORT_MAX_CHARS)
         found = DiskFound(body["found"])
+        outdated = found is DiskFound.EMPTY and body.get("script") != SCRIPT
         node_id = _number(str(body["nodeID"]))
         return DiskReport(
-            found=found,
+            found=DiskFound.UNREADABLE if outdated else found,
             cluster_id=_id(body["clusterID"] or None),
             node_id=node_id if node_id >= 0 else None,
             directory_id=_id(body["directoryID"] or None),
             accepted=body["accepted"] is True,
             message=clean(str(body["message"]), max_chars=MESSAGE_MAX_CHARS),
             finished_at_s=finished_at_s,
+            outdated=outdated,
         )
     except (ValueError, KeyError, TypeError):
         return None

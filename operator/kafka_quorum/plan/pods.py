@@ -141,6 +141,9 @@ def _why_replace(node: NodeIdentity, pod: Pod, revision: Revision | None) -> tup
             "PodFinished",
             f"pod {pod.name} has ended: it is made again from revision {node.revision or pod.revision}",
         )
+    if pod.report is not None and pod.report.outdated and not pod.running:
+        text = f"pod {pod.name} looks at its disk with the script of an earlier operator"
+        return "PodOutdated", f"{text}, which takes one that it cannot read for an empty one: it is made again"
     if revision is not None and pod.revision != revision.name:
         return "PodCorrected", f"pod {pod.name} did not start, and is made anew from the corrected spec"
     return None

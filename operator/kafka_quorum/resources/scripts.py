@@ -10,6 +10,7 @@ without `meta.properties`, are half a format of ours, and may be wiped. Kafka's 
 
 from typing import Final
 
+from kafka_quorum.model.disk import SCRIPT
 from kafka_quorum.resources.properties import DATA_PATH, LOG_DIR
 
 _COMMON: Final = f"""\
@@ -40,7 +41,7 @@ look() {{
 report() {{
   said=$(printf '%s' "$2" | tr '\\n\\t' '  ' | tr -cd ' -~' | tr -d '"\\\\' | tail -c 1500)
   ids=$(printf '"clusterID":"%s","nodeID":"%s","directoryID":"%s"' "$cluster" "$node" "$directory")
-  printf '{{"found":"%s",%s,"mode":"%s","accepted":%s,"message":"%s"}}\\n' \\
+  printf '{{"script":{SCRIPT},"found":"%s",%s,"mode":"%s","accepted":%s,"message":"%s"}}\\n' \\
     "$found" "$ids" "$KQ_MODE" "$1" "$said" | tee /dev/termination-log
 }}
 """
