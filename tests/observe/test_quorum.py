@@ -239,6 +239,16 @@ def test_controller_that_does_not_run_is_not_caught_up() -> None:
     assert second.caught_up == second.shown == {THREE[0], THREE[2]}
 
 
+def test_leader_whose_pod_is_being_deleted_is_not_caught_up() -> None:
+    """The leader counts without a stamp, and only while its container runs: one that ends is no part of a majority."""
+    leader = next(one for one in THREE if one.node_id == later(0, 0).leader_id)
+    ends = Instances(own=frozenset(IDS), running={one: "a" for one in THREE if one != leader})
+    first, second = seen_in((later(0, 0), BEFORE), (later(400, 400), ends))
+    assert leader in first.caught_up
+    assert leader not in second.shown
+    assert leader in second.live
+
+
 def test_other_leader_is_another_clock() -> None:
     """Under another leader nothing is proven by its first look, whatever the last leader had shown."""
     views = seen_in(

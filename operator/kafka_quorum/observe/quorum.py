@@ -165,9 +165,11 @@ def _caught_up(
     for row in (*answer.voters, *answer.observers):
         stamp_ms, seen = row.last_caught_up_ms, since.get(row.key)
         recent = now_ms >= 0 and stamp_ms >= 0 and abs(now_ms - stamp_ms) <= CAUGHT_UP_WITHIN_MS
+        if instances.of(row.key) is None:
+            continue
         if row.key.node_id == answer.leader_id and row in answer.voters:
             caught_up.add(row.key)
-        elif not recent or instances.of(row.key) is None:
+        elif not recent:
             continue
         elif seen is None or seen.at_ms < stamp_ms <= now_ms:
             caught_up.add(row.key)
