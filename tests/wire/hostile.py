@@ -34,7 +34,10 @@ from kafka_quorum.wire.admin import KafkaControllers
 from kafka_quorum.wire.connection import Connection, Limits
 
 LEADER = 3000
-QUICK = Limits(connect_timeout_s=0.5, request_timeout_s=0.5)
+PATIENCE_S = 10.0
+"""For answers that come: a busy machine may take a while."""
+IMPATIENCE_S = 0.5
+"""For answers that do not come."""
 Send = Callable[[bytes, bytes, asyncio.StreamWriter], Any]
 """From a request and its honest answer, with its length, to what is written instead."""
 NO = ErrorCode.none
@@ -153,9 +156,9 @@ def _as_it_is(_: bytes, honest: bytes, writer: asyncio.StreamWriter) -> None:
 class Rerouted(KafkaControllers):
     """The real client, whose connections go to loopback."""
 
-    def __init__(self, ports: Mapping[int, int]) -> None:
-        """`ports` by node id."""
-        super().__init__(QUICK)
+    def __init__(self, ports: Mapping[int, int], patience_s: float) -> None:
+        """`ports` by node id; `patience_s` is how long an answer is waited for."""
+        super().__init__(Limits(connect_timeout_s=patience_s, request_timeout_s=patience_s))
         self._ports = ports
 
     def _connection(self, endpoint: Endpoint) -> Connection:
@@ -187,7 +190,7 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(*, followers_lead: bool = False) -> AsyncIterator[Scene]:
+async def scene(*, followers_lead: bool = False, patience_s: float = PATIENCE_S) -> AsyncIterator[Scene]:
     """Controller 3000 leads; the others say that they do not, unless all claim it."""
     controllers = {int(node_id): Controller() for node_id in IDS}
     for node_id, controller in controllers.items():
@@ -198,7 +201,7 @@ async def scene(*, followers_lead: bool = False) -> AsyncIterator[Scene]:
         for controller in controllers.values():
             server = await stack.enter_async_context(await asyncio.start_server(controller.serve, HOST, 0))
             controller.port = server.sockets[0].getsockname()[1]
-        client = Rerouted({node_id: controller.port for node_id, controller in controllers.items()})
+        client = Rerouted({node_id: one.port for node_id, one in controllers.items()}, patience_s)
         bench = Bench(api_server())
         bench.resource()
         made = Scene(kube=bench.kube, controllers=controllers, reconciler=bench.reconciler, clock=TickingClock())

@@ -14,7 +14,9 @@ from tests.model.values import IDS, LEADER_NOW_MS
 from tests.test_hostile_text import texts
 from tests.wire.fakes import answer_to
 from tests.wire.hostile import (
+    IMPATIENCE_S,
     LEADER,
+    PATIENCE_S,
     Controller,
     Scene,
     Send,
@@ -86,9 +88,11 @@ def framed(request: bytes, body: bytes) -> bytes:
 
 ENDLESS_TAGS = b"\xff\xff\xff\xff\x0f" + b"\x63\x00" * 5000
 
+NEVER_CAME = "had passed"
+
 BAD_BYTES: dict[str, tuple[Distort, str]] = {
-    "slow": (sending(QUORUM, one_by_one), "had passed"),
-    "silent": (sending(QUORUM, lambda *_: None), "had passed"),
+    "slow": (sending(QUORUM, one_by_one), NEVER_CAME),
+    "silent": (sending(QUORUM, lambda *_: None), NEVER_CAME),
     "another correlation id": (raw(lambda _, honest: honest[:4] + b"\x00\x00\xff\xff" + honest[8:]), "correlation id"),
     "a huge frame": (raw(lambda *_: struct.pack(">i", 2**31 - 1)), "at most 262144 are read"),
     "a frame above the bound": (raw(lambda *_: struct.pack(">i", bounds.MAX_ANSWER_BYTES + 1)), "are read"),
@@ -157,7 +161,8 @@ BAD_VALUES: dict[str, tuple[Distort, str]] = {
 async def test_what_no_leader_can_mean_is_unknown_with_a_reason(name: str) -> None:
     """Bytes against the protocol, and values that no controller can mean: no view, a reason that names it, no act."""
     distort, reason = (BAD_BYTES | BAD_VALUES)[name]
-    async with scene() as of:
+    comes = reason != NEVER_CAME
+    async with scene(patience_s=PATIENCE_S if comes else IMPATIENCE_S) as of:
         distort(of.controllers[LEADER])
         await of.run()
         found = of.seen[-1].quorum
@@ -253,7 +258,7 @@ async def test_random_answers_end_no_pass_in_an_exception() -> None:
             writer.write(honest)
 
     for _ in range(12):
-        async with scene() as of:
+        async with scene(patience_s=IMPATIENCE_S) as of:
             leader = of.controllers[LEADER]
             row = replace(chosen(describe_quorum.PartitionData, pick), **_plausible(pick))
             leader.answers[QUORUM] = quorum(row)
