@@ -31,7 +31,11 @@ def main() -> int:
     one_in, storms, seed = arguments.one_in, arguments.storms, arguments.seed
     rolling, disks = arguments.rolling, arguments.disks
     named = arguments.scenario or names
-    tally = explore(named, one_in=one_in, seed=seed, storms=storms, rolling=rolling, disks=disks)
+
+    def tell(text: str) -> None:
+        sys.stderr.write(f"[{time.monotonic() - began_s:7.0f}s] {text}\n")
+
+    tally = explore(named, one_in=one_in, seed=seed, storms=storms, rolling=rolling, disks=disks, tell=tell)
     sys.stdout.write(f"{tally.report()}\nseed {seed}, {time.monotonic() - began_s:.0f} s\n")
     return 1 if tally.failures else 0
 

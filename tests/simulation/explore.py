@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tests.simulation.disk_storm import DiskStorm
@@ -163,9 +163,19 @@ def any_replay(text: str, make: Make = real) -> Run | Weathered:
 
 
 def explore(
-    names: Iterable[str], *, one_in: int = 1, seed: int = 0, storms: int = 0, rolling: int = 0, disks: int = 0
+    names: Iterable[str],
+    *,
+    one_in: int = 1,
+    seed: int = 0,
+    storms: int = 0,
+    rolling: int = 0,
+    disks: int = 0,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Tally:
-    """Every run of these scenarios, or a seeded share of them, and so many storms of each kind, on every core."""
+    """Every run of these scenarios, or a seeded share of them, and so many storms of each kind, on every core.
+
+    `tell` gets a line about how far it is whenever some of them are done.
+    """
     texts = runs_of(names, one_in=one_in, seed=seed)
     for kind, wanted in ((Storm.kind, storms), (RollingStorm.kind, rolling), (DiskStorm.kind, disks)):
         texts += [f"{kind}/{number}" for number in range(seed * wanted, seed * wanted + wanted)]
@@ -178,6 +188,8 @@ def explore(
         chunks = [texts[start : start + 50] for start in range(0, len(texts), 50)]
         for part in pool.imap_unordered(_share, chunks):
             tally.join(part)
+            failed = "".join(f"\n{text}" for text in part.failures)
+            tell(f"{tally.runs + tally.storms} of {len(texts)} runs, {len(tally.failures)} failures{failed}")
     tally.failures.sort()
     return tally
 
