@@ -16,9 +16,9 @@ from tests.simulation.scenarios import ALL
 from kafka_quorum.model.actions import Action
 from kafka_quorum.plan.safety import GUARDS
 
-pytestmark = [pytest.mark.simulation, pytest.mark.timeout(1800)]
-ONE_IN = 60
-STORMS = 520
+pytestmark = [pytest.mark.simulation, pytest.mark.timeout(2700)]
+ONE_IN = 200
+STORMS = 410
 """Their events alone are more than a million."""
 DISKS = 80
 """Storms in which disks hide, and come back."""
