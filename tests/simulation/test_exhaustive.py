@@ -18,7 +18,7 @@ from kafka_quorum.plan.safety import GUARDS
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(2700)]
 ONE_IN = 200
-STORMS = 410
+STORMS = 520
 """Their events alone are more than a million."""
 DISKS = 80
 """Storms in which disks hide, and come back."""
