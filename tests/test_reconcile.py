@@ -282,6 +282,22 @@ async def test_objects_are_remembered_at_rest() -> None:
     assert bench.kube.calls != []
 
 
+async def test_old_objects_are_not_remembered() -> None:
+    """An answer from before our own last write of the status hides what the status says: the next pass asks again."""
+    bench = await at_rest()
+    place = (QUORUMS.plural, NAME)
+    newest = bench.kube.objects[place]
+    old = copy.deepcopy(newest)
+    old["metadata"]["resourceVersion"] = "1"
+    bench.kube.objects[place] = old
+    bench.reconciler.changed(KEY)
+    await bench.run()
+    bench.kube.objects[place] = newest
+    bench.kube.calls.clear()
+    await bench.run()
+    assert [call.verb for call in bench.kube.calls].count("list") == 6
+
+
 async def test_remembered_objects_are_not_acted_upon() -> None:
     """What a look at the quorum calls for is judged again on objects that were listed for it."""
     bench = await at_rest()

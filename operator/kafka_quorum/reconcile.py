@@ -16,7 +16,7 @@ from kafka_quorum.act.execute import Executor
 from kafka_quorum.act.leased import leased_controllers, leased_kube
 from kafka_quorum.api.scaling import autoscaler_of
 from kafka_quorum.judge import Judged, judge
-from kafka_quorum.kube.protocol import KubeApi
+from kafka_quorum.kube.protocol import Json, KubeApi
 from kafka_quorum.model.admission import Admissions
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.known import Knowable, Known, Unknown
@@ -249,7 +249,7 @@ class Reconciler:
             repeated = self._repeats.setdefault(key, Repeats()).note(outcomes, self._clock.monotonic())
             if repeated is not None and repeated.times == FREE + _NO_EFFECT_AT:
                 await self._reporter.no_effect(key, taken.resource, repeated.words, repeated.times)
-        elif written and changes == self._changes.get(key, 0) and _at_rest(done):
+        elif self._is_last_word(key, written, changes) and _at_rest(done):
             self._snapshots[key] = replace(taken, resource=written)
         failed = any(not outcome.done for outcome in outcomes)
         status = done.observed.status
@@ -262,6 +262,11 @@ class Reconciler:
             urgent=status.operation is not None or status.feature_operation is not None,
             repeated=repeated,
         )
+
+    def _is_last_word(self, key: QuorumKey, written: Json, changes: int) -> bool:
+        """Whether nothing was heard since the objects were read, and no answer was older than our own last write."""
+        heard_nothing = changes == self._changes.get(key, 0)
+        return bool(written) and heard_nothing and self._reporter.is_newest(key, written)
 
     def _idle(self) -> PassResult:
         return PassResult(plan=None, outcomes=(), requeue_s=self._settings.tick_s, again=False, gone=False)

@@ -52,6 +52,11 @@ class Reporter:
         """Whether a resource version is the one that our own last write of the status made."""
         return bool(resource_version) and self._wrote.get(key) == resource_version
 
+    def is_newest(self, key: object, resource: Json) -> bool:
+        """Whether a resource is no older than our own last write: one that is hides what the status says."""
+        wrote = self._wrote.get(key)
+        return wrote is None or wrote == resource["metadata"].get("resourceVersion")
+
     # The status
 
     async def write_status(self, key: object, taken: Snapshot, done: Pass, *, quorums: int) -> Json:

@@ -106,6 +106,19 @@ def test_a_claim_on_its_way_out_is_not_bound() -> None:
     assert degraded(said) == {"ClaimDeleting"}
 
 
+def test_claim_of_a_first_controller_that_is_not_wanted_any_more() -> None:
+    """Before the barrier it is made all the same: without all of its first controllers the quorum never starts."""
+    said = planned(at_rest(minted(), claims=(), pods=()), desired(replicas=1))
+    assert {action.node_id for action in every(said, CreateClaim)} == set(IDS)
+    joiner = started(mode=BootstrapMode.STANDALONE)
+    fewer = without_claim(at_rest(joiner), 3002)
+    unbound = replace(
+        joiner, nodes=tuple(replace(of, claim_uid=None) if of.node_id == 3002 else of for of in joiner.nodes)
+    )
+    said = planned(replace(fewer, record=unbound), desired(replicas=1, bootstrap=BootstrapMode.STANDALONE))
+    assert not every(said, CreateClaim), "a newcomer that nobody wants any more needs no disk"
+
+
 @pytest.mark.parametrize("formatted", [False, True])
 def test_claim_lost_before_the_barrier(*, formatted: bool) -> None:
     """Before the barrier a lost claim's disk never ran: the next generation gets the same pre-made directory id."""

@@ -30,11 +30,14 @@ class CommittedRules:
         self._world, self._glances, self._fail = world, glances, fail
         self._reported: dict[str, tuple[FeatureOperation, int]] = {}
         """By the id of an open feature step: the step, and the level that the leader reported in the last look."""
+        self.led_looks_s: list[float] = []
+        """When passes had a look that showed a leader."""
 
     def saw(self, namespace: str, name: str, observed: Observed) -> None:  # noqa: ARG002 - of a witness
         """A look at this quorum, as a pass has it."""
         if not isinstance(observed.quorum, Known):
             return
+        self.led_looks_s.append(self._world.clock.elapsed_s)
         view = observed.quorum.value
         leader = self._leader(view)
         if leader is None:

@@ -194,7 +194,8 @@ class Driver:
         if (self._woken and now_s >= self._deaf_until_s) or now_s >= self._due_s:
             self._pass()
             self.checker.look()
-        whole = is_ready(self.world) and condition(self.world, "Degraded").get("status") == "False"
+        rests = condition(self.world, "Progressing").get("status") == "False"
+        whole = is_ready(self.world) and rests and condition(self.world, "Degraded").get("status") == "False"
         self._ready_steps = self._ready_steps + 1 if whole else 0
         self._quiet_steps = 0 if self.world.pending else self._quiet_steps + 1
 

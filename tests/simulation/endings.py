@@ -23,6 +23,8 @@ from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey
 
 _SEEN_S: Final = 1.5
 """How long a leader must have been there for the operator to know."""
+_SEEN_LOOKS: Final = 2
+"""How many looks must have shown it: there is none while no operator holds the lease, and one may fail to write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +144,8 @@ def _why_not_failed(world: World, checker: Checker, lost: list[DiskLost]) -> str
     if len(initial) - len(gone) > len(initial) // 2:
         return f"BootstrapFailed, but {len(initial) - len(gone)} of {len(initial)} initial disks are there"
     led_s = min((world.kraft.led_since_s.get(one, lineage.lost_at_s) for one in lineage.formatted), default=0.0)
-    if lineage.lost_at_s - led_s > _SEEN_S:
+    looks = sum(led_s <= one < lineage.lost_at_s for one in checker.led_looks_s)
+    if lineage.lost_at_s - led_s > _SEEN_S and looks >= _SEEN_LOOKS:
         return f"BootstrapFailed, but there was a leader {lineage.lost_at_s - led_s:.1f} s before the loss"
     return ""
 

@@ -117,6 +117,7 @@ class Checker:
         self._features = FeatureRules(world, self._glances, self.fail)
         self._committed = CommittedRules(world, self._glances, self.fail)
         self.planned = self._committed.planned
+        self.led_looks_s = self._committed.led_looks_s
         world.witness = self._committed
         world.listeners.append(self.hear)
         world.lookers.append(self.look)

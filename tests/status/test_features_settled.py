@@ -10,7 +10,7 @@ from kafka_quorum.model.desired import Desired, FeatureLevel
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Soak, StepCheck
 from kafka_quorum.model.observed import Observed
-from kafka_quorum.model.plan import FeaturePlan, Plan
+from kafka_quorum.model.plan import FeaturePlan, Plan, Severity, Wait
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.status.features_settled import features_settled
 from kafka_quorum.status.finding import Finding, Truth
@@ -99,6 +99,14 @@ def test_refused() -> None:
     finding = told(speaking(), RAISED)
     assert (finding.truth, finding.reason) == (Truth.FALSE, "Refused")
     assert "set spec.kafka.features.downgrade to Safe" in finding.message
+
+
+def test_a_finalized_level_that_some_do_not_show_yet() -> None:
+    """A step whose level is finalized, and not yet reported by all, is not settled."""
+    scene = done(speaking())
+    wait = Wait(severity=Severity.PROGRESS, reason="SteppingFeature", message="once controllers 3000 say so")
+    finding = features_settled(replace(scene, plan=replace(scene.plan, waits=(wait,))))
+    assert (finding.truth, finding.reason, finding.message) == (Truth.FALSE, "Raising", "once controllers 3000 say so")
 
 
 def test_what_else_is_waited_for_is_no_reason() -> None:

@@ -3,11 +3,26 @@
 from dataclasses import replace
 
 import pytest
-from tests.model.values import SILENT, at_rest, desired, nothing, runtime, started
+from tests.model.values import (
+    IDS,
+    SILENT,
+    at_rest,
+    desired,
+    key,
+    nothing,
+    running,
+    runtime,
+    started,
+    view,
+    without_pod,
+)
 from tests.status.passes import done, failed
 
 from kafka_quorum.model.desired import ControllerListener, Desired
+from kafka_quorum.model.identity import with_revision
+from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.status.finding import Truth
 from kafka_quorum.status.progressing import progressing
 
@@ -46,6 +61,17 @@ def test_what_is_held_is_no_failure() -> None:
     held = replace(scene, outcomes=tuple(replace(one, done=False, held=True) for one in scene.outcomes))
     finding = progressing(held)
     assert (finding.truth, finding.reason, finding.message) == (Truth.TRUE, "Working", "did it")
+
+
+@pytest.mark.parametrize(("reason", "says"), [("FeatureBlocked", "Starting"), ("RollHeld", "RollHeld")])
+def test_voters_that_start_beside_what_is_held(reason: str, says: str) -> None:
+    """A feature that is blocked may be so for weeks: voters that start are what happens. A held roll comes first."""
+    record = with_revision(running(), at_rest().revisions[0].name, (IDS[2],))
+    leads = view([key(each) for each in IDS], behind=[key(IDS[2])])
+    scene = done(without_pod(at_rest(record, quorum=Known(value=leads)), 3002))
+    wait = Wait(severity=Severity.HELD, reason=reason, message="held")
+    finding = progressing(replace(scene, outcomes=(), plan=replace(scene.plan, actions=(), waits=(wait,))))
+    assert finding.reason == says
 
 
 def test_a_failed_action_is_named() -> None:

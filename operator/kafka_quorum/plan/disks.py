@@ -48,7 +48,7 @@ _RETRY_FORMAT_AFTER_S = 20.0
 def claims(desired: Desired, observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
     """Every node has its claim, the record knows its uid, and the claim carries a copy of the identity.
 
-    One that is on its way out gets no claim any more.
+    One that is on its way out gets no claim any more, unless the quorum cannot start without it.
     """
     unbound = [
         (node, claim)
@@ -69,7 +69,7 @@ def claims(desired: Desired, observed: Observed, record: IdentityRecord, wanted:
     parts = (
         _claim_part(desired, observed, record, node)
         for node in record.nodes
-        if node.node_id in wanted or node.claim_uid is not None
+        if node.node_id in wanted or node.claim_uid is not None or _starts_with(record, node)
     )
     return merged((_owner(desired, observed, record), *parts))
 
@@ -92,6 +92,11 @@ def _claim_part(desired: Desired, observed: Observed, record: IdentityRecord, no
         without = without_claim(record, node.node_id)
         return Part(exclusive=WriteRecord(record=without, change=RecordChange.CLAIM_LOST, message=message))
     return Part()  # lost(), below, judges what has run
+
+
+def _starts_with(record: IdentityRecord, node: NodeIdentity) -> bool:
+    """Whether this is one of the first controllers, all of which are formatted before any of them starts."""
+    return record.phase is BootstrapPhase.FORMATTING and node.mode is not FormatMode.NO_INITIAL_CONTROLLERS
 
 
 def _never_ran(record: IdentityRecord, node: NodeIdentity) -> bool:

@@ -32,7 +32,8 @@ def features_settled(done: Pass) -> Finding:
     if (operation := done.observed.status.feature_operation) is not None and not wanted:
         return _finding(Truth.FALSE, "Raising", f"closing the step {operation.step}")
     if not wanted:
-        return _settled(done)
+        follows = next((wait for wait in done.plan.waits if wait.reason == "SteppingFeature"), None)
+        return _settled(done) if follows is None else _finding(Truth.FALSE, "Raising", follows.message)
     for word, reason in _REASONS.items():
         for wait in done.plan.waits:
             if wait.reason == word:

@@ -1,9 +1,14 @@
 """Progressing: what is being done now, or why nothing is: done, paused, held, or not supported."""
 
+from typing import Final
+
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.status.finding import Finding, Pass, Truth, sentence
 from kafka_quorum.status.lag import lag_of
 from kafka_quorum.status.ready import ready, said_of, work
+
+_OF_FEATURES: Final = frozenset({"FeatureBlocked", "DowngradeRefused"})
+"""Waits that a quorum may have for weeks: voters that start are what happens now."""
 
 
 def progressing(done: Pass) -> Finding:
@@ -21,10 +26,10 @@ def progressing(done: Pass) -> Finding:
 
 def _resting(done: Pass) -> Finding:
     """Nothing is done and nothing moves: because of a person, of what is lost, of time alone, or it is all done."""
-    still = done.first(Severity.HELD) or done.first(Severity.DEGRADED)
-    if still is not None:
+    still, starting = done.first(Severity.HELD) or done.first(Severity.DEGRADED), lag_of(done).starting
+    if still is not None and not (starting and still.reason in _OF_FEATURES):
         return _finding(Truth.FALSE, still.reason, still.message)
-    if starting := lag_of(done).starting:
+    if starting:
         text = f"waiting for voters to catch up after their start: {', '.join(map(str, starting))}"
         return _finding(Truth.TRUE, "Starting", text)
     unready = ready(done)
