@@ -137,16 +137,20 @@ def _alike(plain: Run, one: Moment, other: Moment) -> bool:
 
 
 def runs_of(names: Iterable[str], *, one_in: int = 1, seed: int = 0) -> list[str]:
-    """What replays every run of these scenarios: `scenario/fault`; of the faults a seeded share."""
-    found = []
+    """What replays every run of these scenarios: `scenario/fault`; of the faults a seeded share, with each kind."""
+    found: list[str] = []
+    drawn: set[str] = set()
+    spare: dict[str, str] = {}
     for name in names:
         one = scenario(name)
         found.append(f"{name}/no-fault")
         if one.exhaustive:
-            faults = [f"{name}/{fault}" for fault in faults_of(Driver(one).run())]
+            faults = list(faults_of(Driver(one).run()))
             share = random.Random(f"{seed} {name}").sample(faults, len(faults) // one_in)
-            found.extend(share)
-    return found
+            found.extend(f"{name}/{fault}" for fault in share)
+            drawn.update(map(_kind, share))
+            spare.update({_kind(fault): f"{name}/{fault}" for fault in faults if _kind(fault) not in spare})
+    return [*found, *(text for kind, text in sorted(spare.items()) if kind not in drawn)]
 
 
 def replay(text: str, make: Make = real) -> Run:
