@@ -10,13 +10,13 @@ from typing import Any, Final
 from kafka_quorum.model.desired import FieldFault
 from kafka_quorum.settings import PodException
 
-_OWN_VALUES: Final = frozenset({"fieldRef", "resourceFieldRef"})
-_PROFILES: Final = frozenset({"RuntimeDefault", "Localhost"})
-_UNCONFINING: Final = ("container.apparmor.security.beta.kubernetes.io/", "seccomp.security.alpha.kubernetes.io/")
-_OF_CONTROLLERS: Final = frozenset(
+OWN_VALUES: Final = frozenset({"fieldRef", "resourceFieldRef"})
+PROFILES: Final = frozenset({"RuntimeDefault", "Localhost"})
+UNCONFINING: Final = ("container.apparmor.security.beta.kubernetes.io/", "seccomp.security.alpha.kubernetes.io/")
+OF_CONTROLLERS: Final = frozenset(
     {"controller-revision-hash", "controller-uid", "job-name", "pod-template-generation", "pod-template-hash"}
 )
-_OF_KUBERNETES: Final = ("kubernetes.io", "k8s.io")
+OF_KUBERNETES: Final = ("kubernetes.io", "k8s.io")
 
 
 def policy_faults(field: str, spec: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[FieldFault]:
@@ -35,7 +35,7 @@ def _security_faults(field: str, security: Mapping[str, Any], allowed: frozenset
             yield _fault(f"{field}.runAsUser", "0 is root, and controllers do not run as root", PodException.ROOT)
     if PodException.UNCONFINED in allowed:
         return
-    if "seccompProfile" in security and _object(security["seccompProfile"]).get("type") not in _PROFILES:
+    if "seccompProfile" in security and _object(security["seccompProfile"]).get("type") not in PROFILES:
         yield _fault(f"{field}.seccompProfile.type", "it must be RuntimeDefault or Localhost", PodException.UNCONFINED)
     if _object(security.get("appArmorProfile")).get("type") == "Unconfined":
         yield _fault(f"{field}.appArmorProfile.type", "it must be RuntimeDefault or Localhost", PodException.UNCONFINED)
@@ -55,7 +55,7 @@ def variable_faults(field: str, variable: Mapping[str, Any], allowed: frozenset[
         or not all(isinstance(one, Mapping) for one in source.values())
     ):
         yield FieldFault(field=f"{field}.valueFrom", message="must have one field, fieldRef or resourceFieldRef")
-    elif not set(source) <= _OWN_VALUES and PodException.SECRET_VARIABLES not in allowed:
+    elif not set(source) <= OWN_VALUES and PodException.SECRET_VARIABLES not in allowed:
         (name,) = source
         message = "only fieldRef and resourceFieldRef are allowed: whoever chooses Kafka's image reads the value"
         yield _fault(f"{field}.valueFrom.{name}", message, PodException.SECRET_VARIABLES)
@@ -64,12 +64,12 @@ def variable_faults(field: str, variable: Mapping[str, Any], allowed: frozenset[
 def foreign_label(key: str) -> bool:
     """Whether a pod label belongs to Kubernetes, or to another kind of controller, which could adopt the pod."""
     prefix, slash, _ = key.rpartition("/")
-    return key in _OF_CONTROLLERS or (bool(slash) and any(_is_below(prefix, domain) for domain in _OF_KUBERNETES))
+    return key in OF_CONTROLLERS or (bool(slash) and any(_is_below(prefix, domain) for domain in OF_KUBERNETES))
 
 
 def unconfining(key: str) -> bool:
     """Whether an annotation takes the pod out of its confinement."""
-    return key.startswith(_UNCONFINING)
+    return key.startswith(UNCONFINING)
 
 
 def _is_below(prefix: str, domain: str) -> bool:
