@@ -7,6 +7,7 @@ from typing import Any
 import celpy
 import pytest
 import yaml
+from celpy.adapter import json_to_cel
 from celpy.celtypes import MapType, StringType
 from tests.model.values import NAME, bound, desired, node, revision, started
 
@@ -75,7 +76,7 @@ def said(
         "userInfo": {"username": user},
     }
     context = {"request": request, "object": new, "oldObject": old}
-    given = {name: celpy.json_to_cel(value) for name, value in context.items()}
+    given = {name: json_to_cel(value) for name, value in context.items()}
     if not all(programs[row["expression"]].evaluate(given) for row in spec["matchConditions"]):
         return []
     variables = MapType({})
