@@ -3,7 +3,14 @@
 import pytest
 
 from kafka_quorum.model.ids import usable_uuid
-from kafka_quorum.settings import ObservationSettings, Settings, SettingsError, SystemIds, from_environment
+from kafka_quorum.settings import (
+    ObservationSettings,
+    PodException,
+    Settings,
+    SettingsError,
+    SystemIds,
+    from_environment,
+)
 
 
 def test_nothing_set_gives_the_defaults() -> None:
@@ -93,3 +100,11 @@ def test_random_ids_are_version_4_uuids() -> None:
     assert all(len(raw) == 16 and raw[6] >> 4 == 4 and raw[8] >> 6 == 2 for raw in made)
     assert len(set(made)) == len(made)
     assert sum(map(usable_uuid, made)) > 180
+
+
+def test_exceptions_from_the_pod_policy() -> None:
+    """Every exception that there is can be listed; one that there is not is named, with those that there are."""
+    listed = from_environment({"KQ_POD_POLICY_ALLOW": ", ".join(PodException)})
+    assert listed.pod_exceptions == frozenset(PodException)
+    with pytest.raises(SettingsError, match="lists everything: it may list root, secretVariables"):
+        from_environment({"KQ_POD_POLICY_ALLOW": "root,everything"})

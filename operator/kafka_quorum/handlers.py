@@ -31,7 +31,7 @@ from kafka_quorum.wire.admin import KafkaControllers
 _WATCHED: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES)
 """What a quorum needs and cannot do without for two minutes: its deletion wakes the quorum at once."""
 _BEAT_S: Final = 1.0
-_GRACE_S: Final = 8.0
+GRACE_S: Final = 8.0
 """How long a clean stop lets passes end: a request has 15 s, and the pod has 30 s to end."""
 _LAST_LINES_S: Final = 8.0
 """How long an ending operator waits for its last observations to be stored."""
@@ -104,7 +104,7 @@ class Edge:
 
     async def _end_loops(self) -> None:
         if self._loops is not None:
-            await self._loops.stop(grace_s=_GRACE_S)
+            await self._loops.stop(grace_s=GRACE_S)
 
     async def _end_tasks(self) -> None:
         for task in self._tasks:

@@ -7,9 +7,17 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Protocol
 
-_POD_EXCEPTIONS = frozenset({"root", "secretVariables", "serviceAccounts", "unconfined"})
+
+class PodException(StrEnum):
+    """What `podPolicy.allow` of the chart may list: exceptions from the policy for pods (`api.podpolicy`)."""
+
+    SERVICE_ACCOUNTS = "serviceAccounts"
+    SECRET_VARIABLES = "secretVariables"  # noqa: S105 - the name of an exception
+    ROOT = "root"
+    UNCONFINED = "unconfined"
 
 
 class SettingsError(ValueError):
@@ -93,8 +101,8 @@ class Settings:
     lease_namespace: str = "default"
     lease_name: str = "kafka-quorum-operator"
     probe_port: int = 8080
-    pod_exceptions: frozenset[str] = frozenset()
-    """What creators of KafkaQuorums may do through pods beyond the policy (`api.podpolicy`)."""
+    pod_exceptions: frozenset[PodException] = frozenset()
+    """What creators of KafkaQuorums may do through pods beyond the policy."""
     observations: ObservationSettings = field(default_factory=ObservationSettings)
 
 
@@ -133,13 +141,13 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
     )
 
 
-def _exceptions(environment: Mapping[str, str]) -> frozenset[str]:
+def _exceptions(environment: Mapping[str, str]) -> frozenset[PodException]:
     text = environment.get("KQ_POD_POLICY_ALLOW", "")
     names = frozenset(name.strip() for name in text.split(",") if name.strip())
-    if unknown := sorted(names - _POD_EXCEPTIONS):
-        known = ", ".join(sorted(_POD_EXCEPTIONS))
-        raise SettingsError(f"KQ_POD_POLICY_ALLOW lists {', '.join(unknown)}: it may list {known}")
-    return names
+    known = frozenset(PodException)
+    if unknown := sorted(names - known):
+        raise SettingsError(f"KQ_POD_POLICY_ALLOW lists {', '.join(unknown)}: it may list {', '.join(sorted(known))}")
+    return frozenset(PodException(name) for name in names)
 
 
 def _observations(environment: Mapping[str, str]) -> ObservationSettings:

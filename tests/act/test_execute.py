@@ -180,11 +180,12 @@ async def test_record_is_compared_and_swapped(version: str, verb: str) -> None:
 
 @pytest.mark.parametrize(("fate", "owners"), [(VolumeFate.RETAIN, 0), (VolumeFate.DELETE, 1)])
 async def test_record_owner(fate: VolumeFate, owners: int) -> None:
-    """The record's owner follows the retention policy, at the version that was seen."""
+    """The record's owner follows the retention policy, at the version that was seen; labels that are lost come back."""
     wanted = desired(storage=storage(when_deleted=fate))
     call = await one_call(act.SetRecordOwner(resource_version="5"), wanted=wanted)
     assert call.body is not None
     assert call.body["metadata"]["resourceVersion"] == "5"
+    assert call.body["metadata"]["labels"][names.LABEL_QUORUM] == NAME
     assert len(call.body["metadata"]["ownerReferences"]) == owners
 
 
@@ -419,6 +420,27 @@ async def test_apply(action: Action, resource: Any, name: str) -> None:  # noqa:
     assert calls == []
     assert not outcome.done
     assert name in outcome.message
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [
+        {"labels": {"app": "other"}},
+        {
+            "labels": {names.LABEL_QUORUM: NAME},
+            "ownerReferences": [{"kind": "Release", "name": "r", "controller": True}],
+        },
+    ],
+    ids=["not ours", "controlled"],
+)
+async def test_a_taken_name_comes_with_advice_that_can_be_followed(taken: dict[str, Any]) -> None:
+    """Kubernetes renames neither an object nor a quorum: the message says to delete one, or to create another."""
+    foreign = RecordingKube()
+    foreign.put(SERVICES, {"metadata": {"name": "alpha-controllers", "namespace": NAMESPACE, **taken}})
+    _, (outcome,) = await carried_out(act.ApplyService(port=9093), kube=foreign)
+    assert not outcome.done
+    assert "rename" not in outcome.message
+    assert "Delete it" in outcome.message
 
 
 # Outcomes

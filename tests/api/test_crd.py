@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from kafka_quorum.api import crd
+from kafka_quorum.api import crd, reference
+from kafka_quorum.settings import PodException
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -93,6 +94,20 @@ def test_every_rule_has_a_sentence_with_a_way_out() -> None:
     rules = [rule for _, node in _nodes(_schema(), "") for rule in node.get("x-kubernetes-validations", [])]
     assert len(rules) > 40
     assert all(len(rule["message"]) > 30 and "\n" not in rule["message"] for rule in rules)
+
+
+def test_the_reference_says_what_the_policy_for_pods_refuses() -> None:
+    """Each limited field and each exception from the policy is on the page: nothing there looks free that is not."""
+    page = reference.page(crd.crd())
+    words = (
+        "valueFrom",
+        "runAsNonRoot",
+        "seccompProfile",
+        "serviceAccountName",
+        "pod-template-hash",
+        "podPolicy.allow",
+    )
+    assert [word for word in (*words, *PodException) if f"{word}`" not in page] == []
 
 
 def test_client_side_apply_can_hold_the_definition() -> None:

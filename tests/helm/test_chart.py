@@ -1,7 +1,10 @@
 """The chart: lint, values that are refused, and what the rendered manifests allow the operator to do."""
 
 import json
+import re
+import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +12,9 @@ import yaml
 from jsonschema import Draft7Validator
 
 from helm import render
+from kafka_quorum import handlers, lease
 from kafka_quorum.api import crd
+from kafka_quorum.settings import PodException
 
 Json = dict[str, Any]
 
@@ -231,7 +236,7 @@ def test_values_reach_the_operator() -> None:
 
 def test_observations_go_to_a_volume() -> None:
     """The volume is mounted where the operator is told to write, and its group may write there."""
-    items = rendered("--set", "observations.volume.persistentVolumeClaim.claimName=looks")
+    items = rendered("--set", "observations.volume.persistentVolumeClaim.claimName=looks", "--set", "replicas=1")
     spec = only(items, "Deployment")["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     variables = {entry["name"]: entry.get("value") for entry in container["env"] if "OBSERVATIONS" in entry["name"]}
@@ -243,6 +248,22 @@ def test_observations_go_to_a_volume() -> None:
     assert {"name": "observations", "mountPath": "/observations"} in container["volumeMounts"]
     assert {"name": "observations", "persistentVolumeClaim": {"claimName": "looks"}} in spec["volumes"]
     assert spec["securityContext"]["fsGroup"] == 10001
+
+
+def test_a_claim_that_one_node_mounts_is_for_one_operator() -> None:
+    """A claim is refused for two operators, unless the values say that pods on several nodes can mount it."""
+    claim = ("--set", "observations.volume.persistentVolumeClaim.claimName=looks")
+    said = refusal(*claim)
+    assert "observations.volume.persistentVolumeClaim" in said
+    assert "replicas to 1" in said
+    assert "observations.sharedVolume to true" in said
+    shared = only(rendered(*claim, "--set", "observations.sharedVolume=true"), "Deployment")["spec"]
+    assert shared["replicas"] == 2
+    assert {"name": "observations", "persistentVolumeClaim": {"claimName": "looks"}} in shared["template"]["spec"][
+        "volumes"
+    ]
+    share = ("--set", "observations.volume.nfs.server=files", "--set", "observations.volume.nfs.path=/looks")
+    assert only(rendered(*share), "Deployment")["spec"]["replicas"] == 2
 
 
 def test_observations_go_to_a_url_and_a_topic() -> None:
@@ -317,6 +338,16 @@ def test_two_operators_run_apart() -> None:
         assert selector["matchLabels"].items() <= pod["metadata"]["labels"].items()
 
 
+def test_the_documented_times_of_a_takeover_are_the_operators() -> None:
+    """A clean stop lets passes end, then releases the lease; the other operator asks for it again and again."""
+    longest_s = handlers.GRACE_S + lease.RETRY_S
+    values = " ".join((render.CHART / "values.yaml").read_text().replace("#", "").split())
+    assert f"within {longest_s:.0f} seconds of a clean stop (mostly {lease.RETRY_S:.0f})" in values
+    text = (render.ROOT / "docs" / "install.md").read_text()
+    (row,) = [line for line in text.splitlines() if line.startswith("| a clean stop")]
+    assert f"| {lease.RETRY_S:.0f} seconds at most if no pass is under way, else {longest_s:.0f}:" in row
+
+
 def test_one_operator_has_no_budget() -> None:
     """A budget of one operator would hold every drain of its node for nothing, or not at all."""
     assert "PodDisruptionBudget" not in {item["kind"] for item in rendered("--set", "replicas=1")}
@@ -332,6 +363,46 @@ def test_the_plain_manifests_are_the_charts() -> None:
     assert "helm.sh/" not in text
     kinds = {(item["kind"], item["metadata"]["name"]) for item in rendered()}
     assert {(item["kind"], item["metadata"]["name"]) for item in items[1:]} == kinds
+
+
+def test_values_of_an_earlier_release_render(tmp_path: Path) -> None:
+    """`helm upgrade --reuse-values` gives the new chart the old values alone: what they lack is off, as by default."""
+    chart = shutil.copytree(render.CHART, tmp_path / render.CHART.name)
+    shutil.copy(Path(__file__).parent / "values-0.1.0.yaml", chart / "values.yaml")
+    command = [
+        render.helm(),
+        "template",
+        render.RELEASE,
+        str(chart),
+        "-n",
+        render.NAMESPACE,
+        "--kube-version",
+        "1.34.0",
+    ]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    kept = [item for item in yaml.safe_load_all(text) if item]
+    new = rendered("--set", "replicas=1")  # the default of 0.1.0
+    assert {(item["kind"], item["metadata"]["name"]) for item in kept} == {
+        (item["kind"], item["metadata"]["name"]) for item in new
+    }
+    assert only(kept, "Deployment") == only(new, "Deployment")
+
+
+def test_the_documented_values_render(tmp_path: Path) -> None:
+    """Each file of values in docs/install.md, and each helm command there and in docs/history.md, is one that works."""
+    text = (render.ROOT / "docs" / "install.md").read_text()
+    (trust,) = re.findall(r"^```yaml\n(# trust\.yaml.*?)^```", text, re.MULTILINE | re.DOTALL)
+    path = tmp_path / "trust.yaml"
+    path.write_text(trust)
+    items = rendered("--values", str(path))
+    policy = only(items, "NetworkPolicy", "kafka-quorum-operator-controllers")
+    assert policy["metadata"]["namespace"] == "kafka"
+    assert yaml.safe_load(trust)["controllerNetworkPolicy"]["from"] == policy["spec"]["ingress"][0]["from"][-2:]
+    assert only(items, "ValidatingAdmissionPolicy")
+    for page in ("install.md", "history.md"):
+        words = (render.ROOT / "docs" / page).read_text().replace("\\\n", " ")
+        for options in re.findall(r"helm upgrade.*?((?: --set \S+)+)", words):
+            assert only(rendered(*options.split()), "Deployment")
 
 
 def test_the_documents_name_every_value() -> None:
@@ -355,6 +426,14 @@ def test_exceptions_from_the_pod_policy_reach_the_operator() -> None:
     (plain,) = only(rendered(), "Deployment")["spec"]["template"]["spec"]["containers"]
     assert "KQ_POD_POLICY_ALLOW" not in {entry["name"] for entry in plain["env"]}
     assert "allow" in refusal("--set", "podPolicy.allow={everything}")
+
+
+def test_the_chart_knows_the_operators_exceptions() -> None:
+    """The schema of the values lists what the operator's own code has, and the documents name each."""
+    schema = json.loads((render.CHART / "values.schema.json").read_text())
+    assert schema["properties"]["podPolicy"]["properties"]["allow"]["items"]["enum"] == sorted(PodException)
+    for text in ((render.CHART / "values.yaml").read_text(), (render.ROOT / "docs" / "install.md").read_text()):
+        assert [name for name in PodException if name not in text] == []
 
 
 def test_a_network_policy_for_controllers() -> None:
@@ -381,13 +460,14 @@ def test_an_admission_policy_for_the_operators_account() -> None:
     """Off by default; with it, every kind of object that the operator may write is judged, for its account alone."""
     items = rendered("--set", "admissionPolicy.enabled=true")
     policy = only(items, "ValidatingAdmissionPolicy")["spec"]
-    judged = {resource for rule in policy["matchConstraints"]["resourceRules"] for resource in rule["resources"]}
-    written = {
-        resource.rpartition("/")[2] if "/status" not in resource else "pods/status"
-        for resource, may in QUORUM_RULES.items()
-        if may & {"create", "update", "patch", "delete"}
+    judged = {
+        f"{group}/{resource}"
+        for rule in policy["matchConstraints"]["resourceRules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
     }
-    assert judged >= written - {"events", "eviction", "status", "kafkaquorums"} - {"kafkaquorums/status"}
+    written = {resource for resource, may in QUORUM_RULES.items() if may & {"create", "update", "patch", "delete"}}
+    assert judged == written - {"/events", "kafkaquorum.io/kafkaquorums/status"}
     account = f"system:serviceaccount:{render.NAMESPACE}:kafka-quorum-operator"
     assert account in policy["matchConditions"][0]["expression"]
     assert only(items, "ValidatingAdmissionPolicyBinding")["spec"]["validationActions"] == ["Deny"]

@@ -14,6 +14,7 @@ TYPES: Final = ("Ready", "Available", "Progressing", "Degraded", "FeaturesSettle
 BLIND: Final = "CannotLook"
 """The reason of every condition while passes end in errors: it stands before all others."""
 _ALWAYS_KNOWN: Final = frozenset({"SpecAccepted"})
+_NEED_A_LOOK: Final = ("Ready", "Available", "Progressing")
 BESIDE_READY: Final = frozenset({"Paused", "FeatureBlocked", "DowngradeRefused", "Soaking", "SteppingFeature"})
 """Waits that a Ready quorum may have."""
 NOTHING_YET: Final = "NotStarted"
@@ -117,6 +118,11 @@ def _fields(by_type: dict[str, Json], status: Json) -> Iterator[str]:
             "InvalidSpec is not first",
         ),
         (degraded and status.get("doing") in {"Done", "Working"}, f"Degraded, but doing {status.get('doing')}"),
+        (
+            status.get("doing") == BLIND
+            and not (degraded and all(by_type[kind]["status"] == "Unknown" for kind in _NEED_A_LOOK)),
+            "the operator cannot look, but conditions say that it did",
+        ),
         (not degraded and bool(broken), f"not Degraded, but waits for {broken}"),
         (by_type["Available"]["status"] == "True" and not led, "Available, but no leader is named"),
         (by_type["FeaturesSettled"]["status"] == "True" and not led, "settled, but no leader is named"),

@@ -50,6 +50,17 @@ def test_a_healthy_status_does_not_stand() -> None:
     assert "rights are missing" in next(row for row in new["conditions"] if row["type"] == "Ready")["message"]
 
 
+def test_a_refused_spec_stays_refused_and_is_not_what_to_read_first() -> None:
+    """A spec needs no look: what was said of it on this generation stays, and DOING says that nothing else is known."""
+    rows = [row for row in OLD["conditions"] if row["type"] != "SpecAccepted"]
+    refused = OLD["conditions"][-1] | {"status": "False", "reason": "InvalidSpec", "message": "a fault"}
+    new = blinded({**OLD, "conditions": [*rows, refused]}, "rights are missing", generation=4, now="t1")
+    assert conditions(new)["SpecAccepted"] == ("False", "InvalidSpec")
+    assert conditions(new)["Progressing"] == ("Unknown", REASON)
+    assert new["doing"] == REASON
+    assert contradictions(new, generation=4) == []
+
+
 def test_it_is_said_of_a_resource_without_a_status() -> None:
     """A resource that was never looked at says that it cannot be."""
     new = blinded({}, "why", generation=1, now="t")

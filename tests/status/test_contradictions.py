@@ -56,6 +56,7 @@ def test_quorum_at_rest_contradicts_nothing() -> None:
         (field("conditions", []), "the conditions are []"),
         (field("doing", "Rolling"), "Ready, doing Rolling"),
         (field("doing", ""), "an empty row"),
+        (field("doing", "CannotLook"), "cannot look, but conditions say that it did"),
         (field("quorum", {"summary": "2/3", "voters": 3, "healthyVoters": 2, "leaderID": 1}), "Ready with 2/3 voters"),
         (field("quorum", {"summary": "?/3", "voters": 3}), "no leader is named"),
         (

@@ -47,6 +47,8 @@ from kafka_quorum.settings import Clock, IdSource, Settings
 from kafka_quorum.wire.protocol import Controllers
 
 _STEP_TIMEOUT_MS = 5_000
+_WAY_OUT = "Delete it, or create the quorum under another name"
+"""Neither an object nor a KafkaQuorum can be renamed."""
 
 
 class StaleLook(KafkaError):
@@ -133,7 +135,11 @@ class Executor:
                 write = self._kube.replace if record.resource_version else self._kube.create
                 await write(CONFIG_MAPS, desired.namespace, body)
             case actions.SetRecordOwner(resource_version=version):
-                metadata = {"resourceVersion": version, "ownerReferences": objects.volume_owner(desired)}
+                metadata = {
+                    "resourceVersion": version,
+                    "labels": stored.record_labels(desired.name),  # a restore may have lost them
+                    "ownerReferences": objects.volume_owner(desired),
+                }
                 name = names.record_name(desired.name)
                 await self._kube.patch(CONFIG_MAPS, desired.namespace, name, {"metadata": metadata})
 
@@ -256,12 +262,12 @@ class Executor:
         present = await self._kube.get(resource, metadata["namespace"], metadata["name"])
         wanted = metadata["labels"][names.LABEL_QUORUM]
         if present is not None and present["metadata"].get("labels", {}).get(names.LABEL_QUORUM) != wanted:
-            text = f"{resource.kind} {metadata['name']} is there and not this quorum's: rename it, or the quorum"
+            text = f"{resource.kind} {metadata['name']} is there and not this quorum's: it is left alone. {_WAY_OUT}"
             raise KubeRefused(text)
         owners = (present or {"metadata": {}})["metadata"].get("ownerReferences") or ()
         if other := next((one for one in owners if one.get("controller") and one.get("kind") != QUORUMS.kind), None):
             text = f"{resource.kind} {metadata['name']} is controlled by {other.get('kind')} {other.get('name')}"
-            raise KubeRefused(f"{text}: it is left alone. Remove it, or rename the quorum")
+            raise KubeRefused(f"{text}: it is left alone. {_WAY_OUT}")
         self._check_age(action)  # the answer may have taken its time
         await self._kube.apply(resource, metadata["namespace"], body)
 

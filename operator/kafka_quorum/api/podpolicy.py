@@ -8,46 +8,40 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kafka_quorum.model.desired import FieldFault
+from kafka_quorum.settings import PodException
 
-SERVICE_ACCOUNTS: Final = "serviceAccounts"
-SECRET_VARIABLES: Final = "secretVariables"  # noqa: S105 - the name of a policy
-ROOT: Final = "root"
-UNCONFINED: Final = "unconfined"
-EXCEPTIONS: Final = frozenset({SERVICE_ACCOUNTS, SECRET_VARIABLES, ROOT, UNCONFINED})
-"""What `podPolicy.allow` may list."""
-
-_OWN_VALUES: Final = frozenset({"fieldRef", "resourceFieldRef"})
-_PROFILES: Final = frozenset({"RuntimeDefault", "Localhost"})
-_UNCONFINING: Final = ("container.apparmor.security.beta.kubernetes.io/", "seccomp.security.alpha.kubernetes.io/")
-_OF_CONTROLLERS: Final = frozenset(
+OWN_VALUES: Final = frozenset({"fieldRef", "resourceFieldRef"})
+PROFILES: Final = frozenset({"RuntimeDefault", "Localhost"})
+UNCONFINING: Final = ("container.apparmor.security.beta.kubernetes.io/", "seccomp.security.alpha.kubernetes.io/")
+OF_CONTROLLERS: Final = frozenset(
     {"controller-revision-hash", "controller-uid", "job-name", "pod-template-generation", "pod-template-hash"}
 )
-_OF_KUBERNETES: Final = ("kubernetes.io", "k8s.io")
+OF_KUBERNETES: Final = ("kubernetes.io", "k8s.io")
 
 
 def policy_faults(field: str, spec: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[FieldFault]:
     """What this pod spec asks for and the policy does not allow. Values of another type are not judged here."""
-    if spec.get("serviceAccountName") not in (None, "default") and SERVICE_ACCOUNTS not in allowed:
+    if spec.get("serviceAccountName") not in (None, "default") and PodException.SERVICE_ACCOUNTS not in allowed:
         message = "a service account gives its rights to whoever chooses Kafka's image"
-        yield _fault(f"{field}.serviceAccountName", message, SERVICE_ACCOUNTS)
+        yield _fault(f"{field}.serviceAccountName", message, PodException.SERVICE_ACCOUNTS)
     yield from _security_faults(f"{field}.securityContext", _object(spec.get("securityContext")), allowed)
 
 
 def _security_faults(field: str, security: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[FieldFault]:
-    if ROOT not in allowed:
+    if PodException.ROOT not in allowed:
         if security.get("runAsNonRoot") is False:
-            yield _fault(f"{field}.runAsNonRoot", "controllers do not run as root", ROOT)
+            yield _fault(f"{field}.runAsNonRoot", "controllers do not run as root", PodException.ROOT)
         if security.get("runAsUser") == 0:
-            yield _fault(f"{field}.runAsUser", "0 is root, and controllers do not run as root", ROOT)
-    if UNCONFINED in allowed:
+            yield _fault(f"{field}.runAsUser", "0 is root, and controllers do not run as root", PodException.ROOT)
+    if PodException.UNCONFINED in allowed:
         return
-    if "seccompProfile" in security and _object(security["seccompProfile"]).get("type") not in _PROFILES:
-        yield _fault(f"{field}.seccompProfile.type", "it must be RuntimeDefault or Localhost", UNCONFINED)
+    if "seccompProfile" in security and _object(security["seccompProfile"]).get("type") not in PROFILES:
+        yield _fault(f"{field}.seccompProfile.type", "it must be RuntimeDefault or Localhost", PodException.UNCONFINED)
     if _object(security.get("appArmorProfile")).get("type") == "Unconfined":
-        yield _fault(f"{field}.appArmorProfile.type", "it must be RuntimeDefault or Localhost", UNCONFINED)
+        yield _fault(f"{field}.appArmorProfile.type", "it must be RuntimeDefault or Localhost", PodException.UNCONFINED)
     for name in ("sysctls", "windowsOptions"):
         if security.get(name):
-            yield _fault(f"{field}.{name}", "controllers do not change their node's settings", UNCONFINED)
+            yield _fault(f"{field}.{name}", "controllers do not change their node's settings", PodException.UNCONFINED)
 
 
 def variable_faults(field: str, variable: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[FieldFault]:
@@ -61,28 +55,28 @@ def variable_faults(field: str, variable: Mapping[str, Any], allowed: frozenset[
         or not all(isinstance(one, Mapping) for one in source.values())
     ):
         yield FieldFault(field=f"{field}.valueFrom", message="must have one field, fieldRef or resourceFieldRef")
-    elif not set(source) <= _OWN_VALUES and SECRET_VARIABLES not in allowed:
+    elif not set(source) <= OWN_VALUES and PodException.SECRET_VARIABLES not in allowed:
         (name,) = source
         message = "only fieldRef and resourceFieldRef are allowed: whoever chooses Kafka's image reads the value"
-        yield _fault(f"{field}.valueFrom.{name}", message, SECRET_VARIABLES)
+        yield _fault(f"{field}.valueFrom.{name}", message, PodException.SECRET_VARIABLES)
 
 
 def foreign_label(key: str) -> bool:
     """Whether a pod label belongs to Kubernetes, or to another kind of controller, which could adopt the pod."""
     prefix, slash, _ = key.rpartition("/")
-    return key in _OF_CONTROLLERS or (bool(slash) and any(_is_below(prefix, domain) for domain in _OF_KUBERNETES))
+    return key in OF_CONTROLLERS or (bool(slash) and any(_is_below(prefix, domain) for domain in OF_KUBERNETES))
 
 
 def unconfining(key: str) -> bool:
     """Whether an annotation takes the pod out of its confinement."""
-    return key.startswith(_UNCONFINING)
+    return key.startswith(UNCONFINING)
 
 
 def _is_below(prefix: str, domain: str) -> bool:
     return prefix == domain or prefix.endswith(f".{domain}")
 
 
-def _fault(field: str, message: str, exception: str) -> FieldFault:
+def _fault(field: str, message: str, exception: PodException) -> FieldFault:
     way_out = f"remove it, or have the operator installed with {exception} in podPolicy.allow"
     return FieldFault(field=field, message=f"{message}: {way_out}")
 

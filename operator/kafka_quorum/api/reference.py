@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kafka_quorum.api import properties, template
+from kafka_quorum.api import podpolicy, properties, template
 from kafka_quorum.api.features import feature_names, metadata_version_names
+from kafka_quorum.settings import PodException
 
 Json = dict[str, Any]
 
@@ -122,7 +123,7 @@ def _owned_properties() -> Iterator[str]:
 
 
 def _pod_template() -> Iterator[str]:
-    yield f"`spec.controllers.template.spec` may set {_codes(template.ALLOWED_POD_FIELDS)}."
+    yield f"`spec.controllers.template.spec` may set {_codes(template.ALLOWED_POD_FIELDS)}, within the limits below."
     yield "What it sets replaces the operator's default as a whole, except `securityContext`, whose fields are laid"
     yield "over the operator's."
     yield ""
@@ -133,6 +134,29 @@ def _pod_template() -> Iterator[str]:
     yield "**operator** Of the variables `KAFKA_*`, which some images turn into server properties, only"
     yield f"{_codes(template.ALLOWED_KAFKA_VARIABLES)} are admitted; {_codes(('KQ_*', *template.OWNED_VARIABLES))}"
     yield "belong to the operator."
+    yield ""
+    yield from _pod_policy()
+
+
+def _pod_policy() -> Iterator[str]:
+    yield "**operator** These fields may have only the values below, unless `podPolicy.allow` of the operator's chart"
+    yield "lists the exception ([Trust](install.md#trust)):"
+    yield ""
+    yield "| field | may be | exception |"
+    yield "|---|---|---|"
+    yield f"| `serviceAccountName` | `default` | `{PodException.SERVICE_ACCOUNTS}` |"
+    sources = _codes(sorted(podpolicy.OWN_VALUES))
+    yield f"| `containers[0].env[].valueFrom` | {sources} | `{PodException.SECRET_VARIABLES}` |"
+    yield f"| `securityContext.runAsNonRoot`, `runAsUser` | not `false`, not 0 | `{PodException.ROOT}` |"
+    profiles = _codes(sorted(podpolicy.PROFILES))
+    yield f"| `securityContext.seccompProfile`, `appArmorProfile` | {profiles} | `{PodException.UNCONFINED}` |"
+    yield f"| `securityContext.sysctls`, `windowsOptions` | nothing | `{PodException.UNCONFINED}` |"
+    yield ""
+    yield "**operator** `spec.controllers.template.metadata` may not set labels of Kubernetes or of other controllers,"
+    yield "which could adopt the pod: all keys whose prefix is, or is a subdomain of,"
+    yield f"{_codes(podpolicy.OF_KUBERNETES)}; and {_codes(sorted(podpolicy.OF_CONTROLLERS))}."
+    yield "Nor annotations that begin with"
+    yield f"{_codes(podpolicy.UNCONFINING)}. There is no exception from these."
 
 
 def _features() -> Iterator[str]:

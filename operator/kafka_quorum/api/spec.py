@@ -174,7 +174,8 @@ class TemplateMetadataSpec(Model):
 
     labels: LabelMap = Field(
         default_factory=dict,
-        description="Labels that the pods get besides the operator's own.",
+        description="Labels that the pods get besides the operator's own. Those of Kubernetes and its controllers are "
+        "refused.",
         json_schema_extra=_LABELS,
     )
     annotations: AnnotationMap = Field(
@@ -193,7 +194,8 @@ class TemplateSpec(Model):
         description="Parts of a pod's spec: "
         + ", ".join(template.ALLOWED_POD_FIELDS)
         + ". Of containers only the one named kafka, with resources and env. Everything else belongs to "
-        "the operator and is refused. Without affinity, the pods prefer different nodes and zones.",
+        "the operator and is refused. The operator's policy for pods limits service accounts, sources of variables, "
+        "users and profiles. Without affinity, the pods prefer different nodes and zones.",
         json_schema_extra={
             **schema(*(rules.owned_pod_field(name) for name in template.OWNED_POD_FIELDS), default={}),
             "x-kubernetes-preserve-unknown-fields": True,

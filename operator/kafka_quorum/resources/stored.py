@@ -36,7 +36,7 @@ def record_object(desired: Desired, record: IdentityRecord) -> Json:
     metadata: Json = {
         "name": record_name(desired.name),
         "namespace": desired.namespace,
-        "labels": labels(desired.name, **{names.LABEL_ROLE: "identity"}),
+        "labels": record_labels(desired.name),
         "ownerReferences": volume_owner(desired),
         "annotations": {
             names.CLUSTER_ID: record.cluster_id,
@@ -46,6 +46,11 @@ def record_object(desired: Desired, record: IdentityRecord) -> Json:
     if record.resource_version:
         metadata["resourceVersion"] = record.resource_version
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {_KEY: text}}
+
+
+def record_labels(quorum: str) -> Json:
+    """What selects the record. A restore may lose it."""
+    return labels(quorum, **{names.LABEL_ROLE: "identity"})
 
 
 def record_from(item: Json) -> IdentityRecord:

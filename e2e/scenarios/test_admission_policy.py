@@ -1,0 +1,134 @@
+"""The chart's admission policy meets the API server itself: what it refuses the operator's account, and what not.
+
+The account, its rights and its policy are of this module alone, so that the operator of this cluster notices nothing.
+`tests/helm/test_admission_policy.py` evaluates the same expressions on every kind of object.
+"""
+
+import json
+import subprocess
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from harness.shell import wait_until
+from helm import render
+
+pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(180)]
+
+Json = dict[str, Any]
+KINDS = ("ServiceAccount", "Role", "RoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+LABEL = "kafkaquorum.io/quorum"
+
+
+def kubectl(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    """One kubectl command, whatever becomes of it."""
+    return subprocess.run(["kubectl", *arguments], input=stdin, capture_output=True, text=True, timeout=60, check=False)
+
+
+def succeed(*arguments: str, stdin: str | None = None) -> str:
+    """One kubectl command that must succeed: its output."""
+    result = kubectl(*arguments, stdin=stdin)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+class Account:
+    """The operator's account in a namespace of its own, and an administrator beside it."""
+
+    def __init__(self, namespace: str) -> None:
+        """Namespace, release and account have one name."""
+        self.namespace = namespace
+        self._as = f"--as=system:serviceaccount:{namespace}:{namespace}"
+
+    def make(self, body: Json) -> None:
+        """Create an object as administrator."""
+        succeed("-n", self.namespace, "create", "-f", "-", stdin=json.dumps(body))
+
+    def run(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        """One command as the operator's account."""
+        return kubectl(self._as, "-n", self.namespace, *arguments, stdin=stdin)
+
+    def refused(self, *arguments: str, stdin: str | None = None) -> str:
+        """One command that the policy must refuse: what was said."""
+        result = self.run(*arguments, stdin=stdin)
+        assert result.returncode != 0, result.stdout
+        assert "ValidatingAdmissionPolicy" in result.stderr, result.stderr
+        return result.stderr
+
+    def allowed(self, *arguments: str, stdin: str | None = None) -> None:
+        """One command that must succeed."""
+        result = self.run(*arguments, stdin=stdin)
+        assert result.returncode == 0, result.stderr
+
+    def evict(self, pod: str) -> tuple[tuple[str, ...], str]:
+        """The arguments and the body of an eviction that leaves nothing behind."""
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": self.namespace}}
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{pod}/eviction?dryRun=All"
+        return ("create", "--raw", path, "-f", "-"), json.dumps(body)
+
+
+def config_map(name: str, quorum: str = "", **data: str) -> Json:
+    """A config map, with the label of a quorum if there is one."""
+    labels = {LABEL: quorum} if quorum else {}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels}, "data": data}
+
+
+def pod(name: str) -> Json:
+    """A pod of somebody else; whether it ever runs does not matter."""
+    spec = {"containers": [{"name": "main", "image": "none.invalid/none"}], "terminationGracePeriodSeconds": 0}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[Account]:
+    """The chart's account, rights and policy, in force."""
+    name = f"policy-{uuid.uuid4().hex[:8]}"
+    values = (f"fullnameOverride={name}", f"watchNamespaces={{{name}}}", "admissionPolicy.enabled=true")
+    options = [text for value in values for text in ("--set", value)]
+    items = [item for item in yaml.safe_load_all(render.template("--namespace", name, *options)) if item]
+    body = "---\n".join(json.dumps(item) + "\n" for item in items if item["kind"] in KINDS)
+    succeed("create", "namespace", name)
+    succeed("apply", "-f", "-", stdin=body)
+    found = Account(name)
+    probe = json.dumps(config_map("somebodys"))
+
+    def in_force() -> bool:
+        answer = found.run("create", "--dry-run=server", "-f", "-", stdin=probe)
+        return "ValidatingAdmissionPolicy" in answer.stderr
+
+    wait_until("the policy is in force", in_force, 60)
+    yield found
+    succeed("delete", "validatingadmissionpolicy,validatingadmissionpolicybinding", name)
+    succeed("delete", "namespace", name, "--wait=false")
+
+
+def test_a_strangers_object_cannot_be_taken(account: Account) -> None:
+    """Neither at once nor in two steps, label first: the object of others stays as it is."""
+    account.make(config_map("postgres-0"))
+    account.refused("delete", "--raw", f"/api/v1/namespaces/{account.namespace}/configmaps/postgres-0")
+    account.refused("label", "configmap", "postgres-0", f"{LABEL}=postgres")
+    account.make(config_map("payments-identity", other="x"))
+    account.refused("label", "configmap", "payments-identity", f"{LABEL}=payments")
+
+
+def test_its_own_objects_are_the_operators(account: Account) -> None:
+    """A record is created, changed and deleted; one that lost its label in a restore gets it back."""
+    record = {"record.json": "{}"}
+    account.allowed("create", "-f", "-", stdin=json.dumps(config_map("demo-identity", "demo", **record)))
+    account.allowed("annotate", "configmap", "demo-identity", "a=b")
+    account.allowed("delete", "--raw", f"/api/v1/namespaces/{account.namespace}/configmaps/demo-identity")
+    account.make(config_map("other-identity", **record))
+    account.allowed("label", "configmap", "other-identity", f"{LABEL}=other")
+
+
+def test_only_controllers_are_evicted(account: Account) -> None:
+    """An eviction shows no label, so the name of the pod decides."""
+    for name in ("postgres-0", "demo-3000-g1"):
+        account.make(pod(name))
+    arguments, body = account.evict("postgres-0")
+    assert "may only evict" in account.refused(*arguments, stdin=body)
+    arguments, body = account.evict("demo-3000-g1")
+    account.allowed(*arguments, stdin=body)

@@ -1,0 +1,180 @@
+"""The chart's admission policy, evaluated: what the operator's account may do to its own objects and to others'."""
+
+import copy
+from functools import cache
+from typing import Any
+
+import celpy
+import pytest
+import yaml
+from celpy.adapter import json_to_cel
+from celpy.celtypes import MapType, StringType
+from tests.model.values import NAME, bound, desired, node, revision, started
+
+from helm import render
+from kafka_quorum.model import names
+from kafka_quorum.resources import objects, pods, stored
+
+Json = dict[str, Any]
+
+ACCOUNT = f"system:serviceaccount:{render.NAMESPACE}:kafka-quorum-operator"
+NODE = node(bound(), 3001)
+REVISION = revision()
+HASH = names.inputs_hash(REVISION.runtime)
+CONFIG = names.config_name(NAME, HASH, (NODE.node_id,))
+FORMAT_CONFIG = names.format_config_name(NAME, HASH, (NODE.node_id,))
+RECORD = stored.record_object(desired(), started())
+CLAIM = objects.claim(desired(), bound(), NODE)
+OWN: dict[str, tuple[str, Json]] = {
+    "record": ("configmaps", RECORD),
+    "config": ("configmaps", objects.config(desired(), CONFIG, REVISION, (NODE.node_id,))),
+    "config of a formatter": ("configmaps", objects.config(desired(), FORMAT_CONFIG, REVISION, (NODE.node_id,))),
+    "claim": ("persistentvolumeclaims", CLAIM),
+    "service": ("services", objects.service(desired(), 9093)),
+    "budget": ("poddisruptionbudgets", objects.budget(desired(), 2)),
+    "revision": (
+        "controllerrevisions",
+        stored.revision_object(
+            desired(),
+            names.revision_name(NAME, HASH),
+            1,
+            runtime=REVISION.runtime,
+            image="i",
+            inputs_hash=HASH,
+            spec={},
+        ),
+    ),
+    "pod": ("pods", pods.kafka(desired(), started(), NODE, REVISION, config=CONFIG, pull_policy="Never")),
+    "formatter": (
+        "pods",
+        pods.formatter(desired(), bound(), NODE, REVISION, config=CONFIG, avoid_nodes=(), pull_policy="Never"),
+    ),
+}
+"""Every object that the operator makes, as its own code builds it, with the name of its resource."""
+
+
+@cache
+def policy() -> tuple[Json, dict[str, Any]]:
+    """The policy's spec, and each of its expressions as a program."""
+    text = render.template("--set", "admissionPolicy.enabled=true", "--show-only", "templates/admissionpolicy.yaml")
+    items = [item for item in yaml.safe_load_all(text) if item]
+    spec: Json = next(item for item in items if item["kind"] == "ValidatingAdmissionPolicy")["spec"]
+    rows = [*spec["matchConditions"], *spec["variables"], *spec["validations"]]
+    env = celpy.Environment()
+    return spec, {row["expression"]: env.program(env.compile(row["expression"])) for row in rows}
+
+
+def said(
+    operation: str, resource: str, old: Json | None, new: Json | None, *, user: str = ACCOUNT, sub: str = ""
+) -> list[str]:
+    """The messages of the validations that refuse a request; none if it is allowed."""
+    spec, programs = policy()
+    request = {
+        "operation": operation,
+        "resource": {"group": "", "version": "v1", "resource": resource},
+        "subResource": sub,
+        "userInfo": {"username": user},
+    }
+    context = {"request": request, "object": new, "oldObject": old}
+    given = {name: json_to_cel(value) for name, value in context.items()}
+    if not all(programs[row["expression"]].evaluate(given) for row in spec["matchConditions"]):
+        return []
+    variables = MapType({})
+    for row in spec["variables"]:
+        value = programs[row["expression"]].evaluate(given | {"variables": variables})
+        variables = MapType({**variables, StringType(row["name"]): value})
+    given |= {"variables": variables}
+    return [row["message"] for row in spec["validations"] if not programs[row["expression"]].evaluate(given)]
+
+
+def labelled(item: Json, **labels: str) -> Json:
+    """The object with these labels only; `quorum` is the one that counts."""
+    changed = copy.deepcopy(item)
+    changed["metadata"]["labels"] = {f"{names.GROUP}/{name}": value for name, value in labels.items()}
+    return changed
+
+
+def named(name: str, **labels: str) -> Json:
+    """An object of this name with these labels."""
+    return labelled({"metadata": {"name": name}}, **labels)
+
+
+@pytest.mark.parametrize("key", OWN)
+def test_the_operator_may_make_change_and_delete_its_own_objects(key: str) -> None:
+    """Every object that the operator's code builds passes, created, changed and deleted."""
+    resource, item = OWN[key]
+    assert said("CREATE", resource, None, item) == []
+    assert said("UPDATE", resource, item, item) == []
+    assert said("DELETE", resource, item, None) == []
+
+
+@pytest.mark.parametrize("resource", sorted({resource for resource, _ in OWN.values()}))
+def test_a_strangers_object_is_neither_deleted_nor_given_to_a_quorum(resource: str) -> None:
+    """An object that no quorum has is not taken in two steps, first our label on it and then its deletion."""
+    stranger = named("postgres-0", app="postgres")
+    ours = named("postgres-0", app="postgres", quorum="postgres")
+    assert said("DELETE", resource, stranger, None)
+    assert said("UPDATE", resource, stranger, ours)
+    assert said("DELETE", resource, ours, None)
+    assert said("CREATE", resource, None, ours)
+
+
+@pytest.mark.parametrize("key", ["pod", "formatter", "service", "budget", "revision", "config"])
+def test_a_right_name_without_the_label_is_not_taken(key: str) -> None:
+    """Of these kinds the operator knows its own objects by their label, so it has none to repair."""
+    resource, item = OWN[key]
+    for before in (labelled(item), labelled(item, quorum="other")):
+        (message,) = said("UPDATE", resource, before, item)
+        assert "may not give an object to a quorum" in message
+
+
+def test_lost_labels_are_repaired() -> None:
+    """A claim, and a ConfigMap that holds a record, get the label back that a restore lost or changed."""
+    for resource, item in (("persistentvolumeclaims", CLAIM), ("configmaps", RECORD)):
+        bare = copy.deepcopy(item)
+        del bare["metadata"]["labels"]
+        for before in (bare, labelled(item), labelled(item, quorum="other")):
+            assert said("UPDATE", resource, before, item) == []
+            assert said("DELETE", resource, before, None)  # first the label, then all else
+
+
+def test_a_config_map_without_a_record_is_not_taken_by_its_name() -> None:
+    """Other programs have config maps NAME-identity too: only one with a record in it is repaired."""
+    for data in (None, {}, {"token": "x"}):
+        before = named("payments-identity") | ({} if data is None else {"data": data})
+        after = named("payments-identity", quorum="payments") | ({} if data is None else {"data": data})
+        assert said("UPDATE", "configmaps", before, after)
+
+
+def test_an_object_does_not_leave_its_quorum() -> None:
+    """The label is neither removed nor changed to another quorum's."""
+    resource, item = OWN["pod"]
+    assert said("UPDATE", resource, item, labelled(item))
+    assert said("UPDATE", resource, item, labelled(item, quorum="other"))
+
+
+def test_a_label_is_no_pattern() -> None:
+    """What a label holds besides a quorum's name is refused, and does not match other names."""
+    for label in (".*", "a.*", "al.ha", "", "Alpha", "alpha-"):
+        assert said("DELETE", "pods", named("alpha-3001-g1", quorum=label), None), label
+
+
+def test_the_status_of_a_pod_is_judged_as_the_pod_is() -> None:
+    """The readiness gate is written on a quorum's pods, and on no other."""
+    _, item = OWN["pod"]
+    assert said("UPDATE", "pods", item, item, sub="status") == []
+    stranger = named("web-0", app="web")
+    assert said("UPDATE", "pods", stranger, stranger, sub="status")
+
+
+def test_only_pods_with_a_controllers_name_are_evicted() -> None:
+    """An eviction carries no label: it is judged by the name of its pod."""
+    assert said("CREATE", "pods", None, named(names.pod_name(NAME, NODE)), sub="eviction") == []
+    for name in ("postgres-0", "web-7d9f8-x2x4z", "coredns-3001", f"{names.pod_name(NAME, NODE)}-format"):
+        (message,) = said("CREATE", "pods", None, named(name), sub="eviction")
+        assert "evict" in message
+
+
+def test_no_other_account_is_judged() -> None:
+    """The policy is for the operator's account alone."""
+    assert said("DELETE", "pods", named("web-0"), None, user="system:serviceaccount:a:b") == []
