@@ -17,7 +17,9 @@ EXCEPTIONS: Final = frozenset({SERVICE_ACCOUNTS, SECRET_VARIABLES, ROOT, UNCONFI
 """What `podPolicy.allow` may list."""
 
 _OWN_VALUES: Final = frozenset({"fieldRef", "resourceFieldRef"})
-_PROFILES: Final = frozenset({"RuntimeDefault", "Localhost"})
+_PROFILES: Final = ("RuntimeDefault", "Localhost")
+_USER: Final = 1000
+"""`appuser` of the official image."""
 _UNCONFINING: Final = ("container.apparmor.security.beta.kubernetes.io/", "seccomp.security.alpha.kubernetes.io/")
 _OF_CONTROLLERS: Final = frozenset(
     {"controller-revision-hash", "controller-uid", "job-name", "pod-template-generation", "pod-template-hash"}
@@ -25,29 +27,46 @@ _OF_CONTROLLERS: Final = frozenset(
 _OF_KUBERNETES: Final = ("kubernetes.io", "k8s.io")
 
 
+def pod_security(template: Mapping[str, Any]) -> dict[str, Any]:
+    """The security context of a pod: the operator's, and over it what the template sets. A null sets nothing."""
+    own = {
+        "runAsNonRoot": True,
+        "runAsUser": _USER,
+        "runAsGroup": _USER,
+        "fsGroup": _USER,
+        "fsGroupChangePolicy": "OnRootMismatch",
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    return own | {name: value for name, value in template.items() if value is not None}
+
+
 def policy_faults(field: str, spec: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[FieldFault]:
     """What this pod spec asks for and the policy does not allow. Values of another type are not judged here."""
     if spec.get("serviceAccountName") not in (None, "default") and SERVICE_ACCOUNTS not in allowed:
         message = "a service account gives its rights to whoever chooses Kafka's image"
         yield _fault(f"{field}.serviceAccountName", message, SERVICE_ACCOUNTS)
-    yield from _security_faults(f"{field}.securityContext", _object(spec.get("securityContext")), allowed)
+    security = pod_security(_object(spec.get("securityContext")))
+    yield from _security_faults(f"{field}.securityContext", security, allowed)
 
 
-def _security_faults(field: str, security: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[FieldFault]:
+def _security_faults(field: str, built: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[FieldFault]:
+    """`built` is the security context that the pods get, whether the template wrote it or not."""
     if ROOT not in allowed:
-        if security.get("runAsNonRoot") is False:
+        if built["runAsNonRoot"] is not True:
             yield _fault(f"{field}.runAsNonRoot", "controllers do not run as root", ROOT)
-        if security.get("runAsUser") == 0:
+        if built["runAsUser"] == 0:
             yield _fault(f"{field}.runAsUser", "0 is root, and controllers do not run as root", ROOT)
     if UNCONFINED in allowed:
         return
-    if "seccompProfile" in security and _object(security["seccompProfile"]).get("type") not in _PROFILES:
-        yield _fault(f"{field}.seccompProfile.type", "it must be RuntimeDefault or Localhost", UNCONFINED)
-    if _object(security.get("appArmorProfile")).get("type") == "Unconfined":
-        yield _fault(f"{field}.appArmorProfile.type", "it must be RuntimeDefault or Localhost", UNCONFINED)
+    for name in ("seccompProfile", "appArmorProfile"):
+        if name in built and _object(built[name]).get("type") not in _PROFILES:
+            yield _fault(f"{field}.{name}.type", f"it must be {' or '.join(_PROFILES)}", UNCONFINED)
     for name in ("sysctls", "windowsOptions"):
-        if security.get(name):
+        if built.get(name):
             yield _fault(f"{field}.{name}", "controllers do not change their node's settings", UNCONFINED)
+    if built.get("seLinuxOptions"):
+        message = "another SELinux label could take the container out of its confinement"
+        yield _fault(f"{field}.seLinuxOptions", message, UNCONFINED)
 
 
 def variable_faults(field: str, variable: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[FieldFault]:

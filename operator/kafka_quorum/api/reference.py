@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kafka_quorum.api import properties, template
+from kafka_quorum.api import jvm, properties, template
 from kafka_quorum.api.features import feature_names, metadata_version_names
 
 Json = dict[str, Any]
@@ -124,7 +124,7 @@ def _owned_properties() -> Iterator[str]:
 def _pod_template() -> Iterator[str]:
     yield f"`spec.controllers.template.spec` may set {_codes(template.ALLOWED_POD_FIELDS)}."
     yield "What it sets replaces the operator's default as a whole, except `securityContext`, whose fields are laid"
-    yield "over the operator's."
+    yield "over the operator's. A field that is null is as if it were not there."
     yield ""
     yield f"Refused, since the operator sets them: {_codes(sorted(template.OWNED_POD_FIELDS))}."
     yield "**operator** Any other field is refused too."
@@ -132,7 +132,9 @@ def _pod_template() -> Iterator[str]:
     yield "`containers` has at most one entry, named `kafka`, with `resources` (`requests`, `limits`) and `env`."
     yield "**operator** Of the variables `KAFKA_*`, which some images turn into server properties, only"
     yield f"{_codes(template.ALLOWED_KAFKA_VARIABLES)} are admitted; {_codes(('KQ_*', *template.OWNED_VARIABLES))}"
-    yield "belong to the operator."
+    yield "belong to the operator. In"
+    yield f"{_codes((*jvm.KAFKAS_VARIABLES, *jvm.JAVAS_VARIABLES))}, as in `jvm.options`, options are refused that"
+    yield "set the heap, read further options from a file, or with which Java would end, or run something else."
 
 
 def _features() -> Iterator[str]:
