@@ -172,3 +172,20 @@ async def test_forgotten_resource_begins_anew() -> None:
     desk.events.forget(NAMESPACE, NAME)
     await desk.write(STUCK)
     assert len(desk.created) == 2
+
+
+@pytest.mark.parametrize("unit", ["ä", "😀", "aß", "水 ", "x…"])
+@pytest.mark.parametrize("repeated", [200, 400, 5000])
+async def test_a_message_fits_in_bytes(unit: str, repeated: int) -> None:
+    """The API server counts bytes: a text in any script has at most 1,024, and is cut between two characters."""
+    desk = Desk()
+    news = Notice(reason="PodStuck", message=unit * repeated, warning=True)
+    await desk.write(news)
+    desk.clock.elapsed_s += 60
+    await desk.write(news)
+    messages = [call.body["message"] for call in desk.kube.calls if call.body]
+    assert len(messages) == 2
+    for message in messages:
+        assert len(message.encode()) <= 1024
+        assert (unit * repeated).startswith(message.removesuffix("…"))
+        assert len(message.encode()) > 1000 or message == (unit * repeated).strip()
