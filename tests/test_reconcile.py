@@ -3,11 +3,11 @@
 import copy
 import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from tests.act.test_age import SlowKube
+from tests.clocks import MovingClock
 from tests.kube.recording import Call, RecordingKube
 from tests.model.values import CLUSTER, IDS, NAME, NAMESPACE, UID, answer, directory, key, saying
 from tests.observe import kubernetes as k8s
@@ -24,22 +24,6 @@ from kafka_quorum.settings import Settings
 
 KEY = QuorumKey(namespace=NAMESPACE, name=NAME)
 SPEC: dict[str, Any] = {"kafka": {"version": "4.4.0"}, "controllers": {"replicas": 3}}
-
-
-class TickingClock:
-    """A clock that moves when the test says."""
-
-    def __init__(self) -> None:
-        """Begin at some moment."""
-        self.seconds = 100.0
-
-    def now(self) -> datetime:
-        """Wall time, which goes along."""
-        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)
-
-    def monotonic(self) -> float:
-        """Where the test has put it."""
-        return self.seconds
 
 
 class Ids:
@@ -62,7 +46,7 @@ class Bench:
         """A resource with nothing, unless the test brings more."""
         self.kube = kube or RecordingKube()
         self.controllers = controllers or AnsweringControllers()
-        self.clock = TickingClock()
+        self.clock = MovingClock(100.0)
         self.reconciler = Reconciler(
             kube=self.kube,
             controllers=self.controllers,

@@ -1,25 +1,11 @@
 """The sweep finds what no watch has reported."""
 
-from datetime import UTC, datetime
+from tests.clocks import MovingClock
 
 from kafka_quorum.errors import KubeUnavailable
 from kafka_quorum.kube.protocol import Json, ResourceType
 from kafka_quorum.reconcile import QuorumKey
 from kafka_quorum.sweep import Sweep
-
-
-class Clock:
-    """A clock that the test moves."""
-
-    seconds = 10.0
-
-    def now(self) -> datetime:
-        """Some moment."""
-        return datetime(2026, 1, 1, tzinfo=UTC)
-
-    def monotonic(self) -> float:
-        """Where the test has put it."""
-        return self.seconds
 
 
 class Listing:
@@ -52,7 +38,7 @@ def key(name: str) -> QuorumKey:
 async def test_quorums_without_a_loop_are_woken() -> None:
     """A quorum that a dead watch never reported gets its loop; one that has a loop is left alone."""
     woken: list[QuorumKey] = []
-    sweep = Sweep(Listing(a=1, b=1), Clock(), (), lambda: [key("a")], woken.append)
+    sweep = Sweep(Listing(a=1, b=1), MovingClock(10.0), (), lambda: [key("a")], woken.append)
     await sweep.once()
     assert woken == [key("b")]
     await sweep.once()
@@ -63,7 +49,7 @@ async def test_a_changed_spec_wakes() -> None:
     """Another generation than at the last sweep wakes a quorum that has a loop, once."""
     woken: list[QuorumKey] = []
     listing = Listing(a=1)
-    sweep = Sweep(listing, Clock(), (), lambda: [key("a")], woken.append)
+    sweep = Sweep(listing, MovingClock(10.0), (), lambda: [key("a")], woken.append)
     await sweep.once()
     listing.generations["a"] = 2
     await sweep.once()
@@ -73,7 +59,7 @@ async def test_a_changed_spec_wakes() -> None:
 
 async def test_a_search_that_fails_is_an_attempt() -> None:
     """An error is logged, changes nothing, and its time counts: the probe asks whether searches go on."""
-    listing, clock, woken = Listing(a=1), Clock(), list[QuorumKey]()
+    listing, clock, woken = Listing(a=1), MovingClock(10.0), list[QuorumKey]()
     sweep = Sweep(listing, clock, ("a", "b"), list, woken.append)
     listing.fault = KubeUnavailable("no answer")
     clock.seconds += 50

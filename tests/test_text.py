@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from kafka_quorum.text import clean, is_clean
+from kafka_quorum.text import clean, is_clean, within_bytes
 
 HOSTILE = {
     "line feed": ("one\ntwo", "one two"),
@@ -65,3 +65,11 @@ def test_a_name_is_clean_or_it_is_not() -> None:
     assert not is_clean("metadata.version\n", max_chars=253)
     assert not is_clean("x" * 254, max_chars=253)
     assert not is_clean("", max_chars=253)
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"), [("ä" * 5, "ä" * 5), ("ä" * 6, "äää…"), ("x" * 10, "x" * 10), ("x" * 11, "xxxxxxx…")]
+)
+def test_a_line_within_bytes(line: str, shown: str) -> None:
+    """A line is cut between two characters, and the ellipsis counts."""
+    assert within_bytes(line, max_bytes=10) == shown

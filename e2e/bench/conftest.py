@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.figures import Figures
+from bench.spaces import clear
 from harness import operator
 from harness.shell import succeed
 from testbed.config import SOURCE
@@ -52,3 +53,12 @@ def fake_image() -> str:
     succeed(sys.executable, str(SOURCE), "build-image", "-t", image, str(_FAKE), timeout_s=300)
     succeed(sys.executable, str(SOURCE), "load", image, timeout_s=300)
     return image
+
+
+@pytest.fixture
+def spaces() -> Iterator[list[str]]:
+    """Namespaces that a measurement made; they are gone before the next one begins."""
+    made: list[str] = []
+    yield made
+    for name in made:
+        clear(name)

@@ -4,46 +4,21 @@ import json
 import statistics
 import threading
 import time
-import uuid
-from collections.abc import Iterator
 
 import pytest
 
 from bench import floor, latency
 from bench.figures import Figures
+from bench.spaces import clear, space
 from harness import operator, rest
 from harness.quorum import Quorum
-from harness.shell import kubectl, run, wait_until
+from harness.shell import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.bench, pytest.mark.timeout(1800)]
 
 SPEC = {"controllers": {"jvm": {"heap": floor.HEAP}}}
 _LOOKS = 200
 _AT_REST = 3
-
-
-@pytest.fixture
-def spaces() -> Iterator[list[str]]:
-    """Namespaces that a measurement made; they are gone before the next one begins."""
-    made: list[str] = []
-    yield made
-    for name in made:
-        clear(name)
-
-
-def space(made: list[str]) -> str:
-    """A namespace of its own."""
-    name = f"bench-{uuid.uuid4().hex[:8]}"
-    kubectl("create", "namespace", name)
-    made.append(name)
-    return name
-
-
-def clear(namespace: str) -> None:
-    """Take everything of a measurement away, and wait for it, so that nothing disturbs the next one."""
-    run("kubectl", "-n", namespace, "delete", "kq,statefulset", "--all", "--wait=false")
-    run("kubectl", "-n", namespace, "delete", "pods", "--all", "--force", "--grace-period=0")
-    run("kubectl", "delete", "namespace", namespace, "--ignore-not-found", "--timeout=120s", timeout_s=130)
 
 
 def operator_seconds(namespace: str) -> tuple[float, float]:

@@ -12,7 +12,7 @@ import pytest
 
 from bench.acts import Acts, measure
 from bench.figures import Figures
-from bench.test_bench import clear, space
+from bench.spaces import clear, space
 from bench.test_hostile import made
 from demo import NAMESPACE
 from harness import nodes, operator

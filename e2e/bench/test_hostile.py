@@ -5,14 +5,13 @@ pods, the installed operator, a real API server. The hostile quorum's answers ar
 """
 
 import time
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
 
 from bench.acts import Acts, measure
 from bench.figures import Figures
-from bench.test_bench import clear, space
+from bench.spaces import clear, space
 from harness import operator
 from harness.quorum import Quorum
 from harness.shell import wait_until
@@ -26,15 +25,6 @@ count; and the truth, so that the quorum is one that there is something to do fo
 _ROUNDS = 2
 _INTERVAL_S = 0.5
 _SETTLE_S = 15.0
-
-
-@pytest.fixture
-def spaces() -> Iterator[list[str]]:
-    """Namespaces that a measurement made."""
-    made: list[str] = []
-    yield made
-    for name in made:
-        clear(name)
 
 
 def made(namespace: str, name: str, image: str, kinds: tuple[str, ...] = ()) -> Quorum:

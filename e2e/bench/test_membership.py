@@ -2,13 +2,13 @@
 
 import statistics
 import time
-from collections.abc import Iterator
 
 import pytest
 
 from bench import by_hand, floor
 from bench.figures import Figures
-from bench.test_bench import SPEC, clear, space
+from bench.spaces import space
+from bench.test_bench import SPEC
 from harness.broker import KAFKA_IMAGE
 from harness.quorum import Quorum
 from harness.shell import items, kubectl, succeed, wait_until
@@ -21,15 +21,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.bench, pytest.mark.timeout(3600)]
 _INTERVAL_S = 0.05
 _IDS = range(3000, 3010)
 _LABELS = "kafkaquorum.io/quorum=q,kafkaquorum.io/role=controller"
-
-
-@pytest.fixture
-def spaces() -> Iterator[list[str]]:
-    """Namespaces that a measurement made; they are gone before the next one begins."""
-    made: list[str] = []
-    yield made
-    for name in made:
-        clear(name)
 
 
 def ready_quorum(spaces: list[str]) -> Quorum:

@@ -3,6 +3,7 @@
 import pytest
 
 from harness.quorum import Quorum
+from harness.refused import POD_SPECS, condition_that_names_it
 from harness.shell import CommandFailed, Json, holds_for, wait_until
 from scenarios.expectations import assert_one_quorum, assert_untouched
 
@@ -13,44 +14,14 @@ LEFT_ALONE_S = 15.0
 _NOTICED_TIMEOUT_S = 60.0
 
 
-def pod(spec: Json) -> Json:
-    """A part of a pod's spec, in the quorum's spec."""
-    return {"controllers": {"template": {"spec": spec}}}
-
-
-def resources(requests: str, limits: str) -> Json:
-    """Memory of Kafka's container."""
-    return pod({"containers": [{"name": "kafka", "resources": _resources(requests, limits)}]})
-
-
-def _resources(requests: str, limits: str) -> Json:
-    return {"requests": {"memory": requests}, "limits": {"memory": limits}}
-
-
-REFUSED = {
-    "memory": resources("2Gi", "1Gi"),
-    "service-account": pod({"serviceAccountName": "none-of-this-name"}),
-    "node-selector": pod({"nodeSelector": {"disk": True}}),
-    "root": pod({"securityContext": {"runAsNonRoot": False}}),
-    "priority-class": pod({"priorityClassName": "none-of-this-name"}),
-    "security-context": pod({"securityContext": "restricted"}),
-}
+REFUSED: dict[str, Json] = {name: {"controllers": {"template": {"spec": spec}}} for name, spec in POD_SPECS.items()}
 RIGHT: Json = {"controllers": {"template": {"spec": None}}}
 """The template's spec is taken out again, whatever was wrong in it."""
 
 
 def noticed(quorum: Quorum) -> Json | None:
     """The condition that names what is wrong with the spec or with its pods, once one speaks of this generation."""
-    resource = quorum.resource()
-    generation = resource["metadata"]["generation"]
-    rows = {row["type"]: row for row in resource.get("status", {}).get("conditions", [])}
-    for type_ in ("SpecAccepted", "Progressing", "Degraded"):
-        row: Json = rows.get(type_, {})
-        wrong = row.get("status") == ("False" if type_ == "SpecAccepted" else row.get("status"))
-        named = row.get("reason") in ("InvalidSpec", "RollHeld", "ActionFailed")
-        if wrong and named and row.get("observedGeneration") == generation:
-            return row
-    return None
+    return condition_that_names_it(quorum.resource())
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -11,9 +11,10 @@ import random
 import sys
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from harness import nodes, operator
 from harness.broker import KAFKA_IMAGE
@@ -21,12 +22,14 @@ from harness.quorum import Quorum
 from harness.shell import CommandFailed, Json, kubectl, run, succeed, wait_until
 from harness.writer import Writer
 from storm.actions import Undo, strike
-from storm.checker import Checker
+from storm.checker import TOOL, Checker
 from storm.eyes import Eyes
 from storm.report import Ended, Report
 from storm.rounds import LOST_AFTER_S, NODE_IDS, Blow, Kind, Round, rounds
 from storm.stage import NoVictim, Stage
 from testbed.config import SOURCE, default_paths
+
+T = TypeVar("T")
 
 READY_WITHIN_S: Final = 120.0
 """The stated goal: how long after the last blow of a round the quorum may take to be ready."""
@@ -91,8 +94,8 @@ class Storm:
         writer = Writer(self._quorum, NODE_IDS, _WRITE_INTERVAL_S, every_topic=_EVERY_TOPIC, fresh_names=True)
         try:
             with Eyes(quorum=self._quorum, checker=self._checker, where=self._report.where) as eyes, writer:
-                self._rage(first, writer)
-                self._read_back(writer, last=True)
+                self._attempt("a round", lambda: self._rage(first, writer))
+                self._attempt("reading back", lambda: self._read_back(writer, last=True))
                 if eyes.blind:
                     self._checker.fail("everything is seen", f"{eyes.blind} of the looks ended early")
                 self._keep()
@@ -101,18 +104,29 @@ class Storm:
             self._clear()
         return code
 
+    def _attempt(self, what: str, act: Callable[[], T]) -> T | None:
+        """Do something that may fail although no rule is broken. Then the storm has not passed, and still reports."""
+        try:
+            return act()
+        except Exception as error:  # noqa: BLE001 - whatever fails here must keep nothing from being undone and told
+            text = f"{what} failed: {type(error).__name__} {error}"
+            self._report.say(text)
+            self._checker.fail(TOOL, text)
+            return None
+
     # --- before and after ---------------------------------------------------------------------------------------------
 
     def _make(self, first: Round) -> None:
-        """A ready quorum of three, alone: the quorums of earlier storms that were kept go first."""
+        """A ready quorum as the first round is drawn for, alone: those of earlier storms that were kept go first."""
         for earlier in kubectl("get", "namespaces", "-l", _LABEL, "-o", "name").split():
             _delete(earlier.partition("/")[2])
         name = self._quorum.namespace
         labels = {_LABEL: "yes"} | {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
         kubectl("create", "-f", "-", stdin=json.dumps(body))
-        self._report.say(f"quorum {self._quorum.namespace}/{self._quorum.name}, before round {first.number}")
-        self._quorum.apply(_SPEC)
+        text = f"{first.found} controllers, before round {first.number}"
+        self._report.say(f"quorum {self._quorum.namespace}/{self._quorum.name} of {text}")
+        self._quorum.apply({"controllers": {**_SPEC["controllers"], "replicas": first.found}})
         self._quorum.wait_ready()
 
     def _clear(self) -> None:
@@ -143,9 +157,9 @@ class Storm:
             if ready_s is None:
                 self._stuck = True
                 return
-            self._look_at_disks()
+            self._attempt("looking at the disks", self._look_at_disks)
             if drawn.number % _READ_BACK_EVERY == 0:
-                self._read_back(writer)
+                self._attempt("reading back", lambda: self._read_back(writer))
 
     def _strike(self, drawn: Round) -> tuple[tuple[str, ...], int]:
         """Strike the blows at their times and undo them at theirs: which struck, and how many found nobody."""
@@ -153,29 +167,35 @@ class Storm:
         for blow in drawn.blows:
             self._undo(open_, began_s, blow.at_s)
             _sleep_until(began_s + blow.at_s)
-            try:
-                undo = strike(self._stage, blow)
-            except (NoVictim, CommandFailed, KeyError) as error:  # the cluster changes while a victim is chosen
-                self._report.say(f"no {blow.kind.value}: {error}")
+            done = self._attempt(blow.kind.value, partial(self._hit, blow))
+            if done is None:
                 missed += 1
                 continue
             self._report.blows[blow.kind.value] += 1
             struck.append(str(blow))
-            if undo is not None:
-                open_.append((blow.at_s + blow.hold_s, blow, undo))
+            open_ += [(blow.at_s + blow.hold_s, blow, undo) for undo in done]
         self._undo(open_, began_s, None)
         return tuple(struck), missed
 
+    def _hit(self, blow: Blow) -> tuple[Undo, ...] | None:
+        """Strike a blow: what undoes it, if anything does; None if it found nobody."""
+        try:
+            undo = strike(self._stage, blow)
+        except (NoVictim, CommandFailed, KeyError) as error:  # the cluster changes while a victim is chosen
+            self._report.say(f"no {blow.kind.value}: {error}")
+            return None
+        return () if undo is None else (undo,)
+
     def _undo(self, open_: list[tuple[float, Blow, Undo]], began_s: float, before_s: float | None) -> None:
-        """Undo what is due before this time of the round; with None, all of it."""
+        """Undo what is due before this time of the round; with None, all of it. One that fails holds up no other."""
         for row in sorted(open_, key=lambda row: row[0]):
             due_s, blow, undo = row
             if before_s is not None and due_s > before_s:
                 return
             _sleep_until(began_s + due_s)
-            undo()
             open_.remove(row)
-            self._report.say(f"undone: {blow.kind.value}")
+            if self._attempt(f"undoing {blow.kind.value}", partial(_true, undo)):
+                self._report.say(f"undone: {blow.kind.value}")
 
     # --- checks -------------------------------------------------------------------------------------------------------
 
@@ -257,6 +277,11 @@ class Storm:
         while self._kept < len(self._checker.failures):
             self._report.keep(self._quorum, self._checker.failures[self._kept])
             self._kept += 1
+
+
+def _true(act: Undo) -> bool:
+    act()
+    return True
 
 
 def _delete(namespace: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from demo import NAMESPACE
-from harness import nodes, operator
+from harness import nodes
 from harness.quorum import GROUP
 from harness.shell import CommandFailed, Json, kubectl, run, succeed, wait_until
 from storm.rounds import Blow, Kind
@@ -237,11 +237,6 @@ def _operator_frozen(stage: Stage, blow: Blow) -> Undo:
     (pod,) = stage.operators(blow)
     nodes.signal_container(pod, "SIGSTOP")
     return lambda: nodes.signal_container(pod, "SIGCONT")
-
-
-def wait_operator() -> None:
-    """Wait until every replica of the operator's deployment is ready."""
-    operator.wait_ready()
 
 
 _STRIKES: Final[dict[Kind, Strike]] = {

@@ -16,6 +16,8 @@ Json: TypeAlias = dict[str, Any]
 
 FATAL: Final = frozenset({"identity", "one quorum", "acknowledged writes"})
 """The rules after whose breach a storm ends at once, so that what there is to see stays as it is."""
+TOOL: Final = "the storm itself"
+"""Stands for the rule where it is this program that failed: the storm goes on, and has not passed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

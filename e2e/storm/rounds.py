@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
+from harness.refused import POD_SPECS
+
 Json: TypeAlias = dict[str, Any]
 
 NODE_IDS: Final = tuple(range(3000, 3008))
@@ -134,10 +136,6 @@ def _pod(name: str, wrong: Json) -> Fault:
     )
 
 
-def _resources(name: str, resources: Json) -> Fault:
-    return _pod(name, {"containers": [{"name": "kafka", "resources": resources}]})
-
-
 BAD_SPECS: Final = (
     Fault(name="image", wrong={"kafka": {"image": "testbed/kafka:4.4.O"}}, right={"kafka": {"image": ""}}),
     Fault(
@@ -161,14 +159,11 @@ BAD_SPECS: Final = (
         right={"kafka": {"config": {"controller.quorum.fetch.timeout.ms": None}}},
     ),
     _pod("node-selector", {"nodeSelector": {"no-such": "label"}}),
-    _resources("cpu", {"requests": {"cpu": "64"}}),
+    _pod("cpu", {"containers": [{"name": "kafka", "resources": {"requests": {"cpu": "64"}}}]}),
 )
 """Specs that no pod can start from, or that the operator refuses."""
-REFUSED_PODS: Final = (
-    _resources("memory", {"requests": {"memory": "2Gi"}, "limits": {"memory": "1Gi"}}),
-    _pod("service-account", {"serviceAccountName": "none-of-this-name"}),
-    _pod("root", {"securityContext": {"runAsNonRoot": False}}),
-    _pod("priority-class", {"priorityClassName": "none-of-this-name"}),
+REFUSED_PODS: Final = tuple(
+    _pod(name, POD_SPECS[name]) for name in ("memory", "service-account", "root", "priority-class")
 )
 """Specs whose pods the API server refuses."""
 
@@ -205,10 +200,14 @@ class Blow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """The blows of a round, in the order in which they are struck, and how many controllers are asked for after it."""
+    """The blows of a round, in the order in which they are struck.
+
+    `found` is how many controllers it is drawn for, `replicas` how many are asked for after it.
+    """
 
     number: int
     blows: tuple[Blow, ...]
+    found: int
     replicas: int
 
 
@@ -226,7 +225,8 @@ def rounds(seed: int, kinds: Iterable[Kind] = tuple(Kind), *, replicas: int = 3)
 
 def _round(dice: random.Random, number: int, kinds: tuple[Kind, ...], replicas: int) -> Round:
     weights, struck, now_s = [_WEIGHTS[kind] for kind in kinds], list[Blow](), 0.0
-    least, count = replicas, dice.randint(1, _MOST_BLOWS)
+    found = least = replicas
+    count = dice.randint(1, _MOST_BLOWS)
     for _ in range(count):
         blow = _blow(dice, dice.choices(kinds, weights)[0], now_s, replicas)
         wanted = blow.replicas or len(blow.node_ids)
@@ -235,7 +235,7 @@ def _round(dice: random.Random, number: int, kinds: tuple[Kind, ...], replicas: 
         struck.append(blow)
         replicas, least = wanted or replicas, min(least, wanted or least)
         now_s += dice.uniform(0.0, _LONGEST_PAUSE_S)
-    return Round(number=number, blows=tuple(struck), replicas=replicas)
+    return Round(number=number, blows=tuple(struck), found=found, replicas=replicas)
 
 
 def _fits(blow: Blow, struck: list[Blow], least: int) -> bool:

@@ -9,9 +9,9 @@ it, for a process can sleep between a look at its clock and an act.
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import UTC
 from typing import Final
 
+from kafka_quorum import stamps
 from kafka_quorum.errors import KubeAlreadyExists, KubeConflict, KubeError
 from kafka_quorum.kube.protocol import LEASES, Json, KubeApi
 from kafka_quorum.settings import Clock, Settings
@@ -133,7 +133,7 @@ class Lease:
         return body
 
     def _body(self, *, transitions: int) -> Json:
-        now = self._clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        now = stamps.microsecond(self._clock.now())
         return {
             "apiVersion": LEASES.api_version,
             "kind": LEASES.kind,

@@ -46,7 +46,7 @@ def json_of(text: object, *, max_chars: int = JSON_MAX_CHARS) -> Any:  # noqa: A
         raise Malformed(f"it has more than {JSON_MAX_DEPTH} levels") from error
     except ValueError as error:
         raise Malformed(f"it is no JSON: {clean(str(error), max_chars=WORDS_MAX_CHARS)}") from error
-    if _deeper_than(value, JSON_MAX_DEPTH):
+    if deeper_than(value, JSON_MAX_DEPTH):
         raise Malformed(f"it has more than {JSON_MAX_DEPTH} levels")
     return value
 
@@ -87,8 +87,8 @@ def _refuse(constant: str) -> NoReturn:
     raise Malformed(f"it has {constant}, which is no JSON")
 
 
-def _deeper_than(value: object, levels: int) -> bool:
-    """Whether containers are nested deeper; level by level, for recursion would itself be the danger."""
+def deeper_than(value: object, levels: int) -> bool:
+    """Whether JSON's containers are nested deeper; level by level, for recursion would itself be the danger."""
     present: list[object] = [value]
     for _ in range(levels + 1):
         containers = [item for item in present if isinstance(item, dict | list)]

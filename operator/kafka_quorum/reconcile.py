@@ -227,7 +227,7 @@ class Reconciler:
             return None
         self._reporter.tell(key, planned)
         outcomes = await self._executor.execute(planned, context)
-        self._admission.learn(outcomes, context)
+        self._admission.learn(outcomes, context, (revision.name for revision in observed.revisions))
         done = Pass(
             desired=desired,
             observed=observed,

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from kafka_quorum import stamps
 from kafka_quorum.act.events import Events
 from kafka_quorum.act.narrate import notices
 from kafka_quorum.errors import KubeConflict, KubeNotFound, NotActing
@@ -163,4 +164,4 @@ class Reporter:
         await self._events.write(resource, (Notice(reason=NO_EFFECT, message=note, warning=True),))
 
     def _now(self) -> str:
-        return self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        return stamps.second(self._clock.now())

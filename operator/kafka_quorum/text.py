@@ -11,7 +11,7 @@ from typing import Any, Final
 NAME_MAX_CHARS: Final = 253
 """The longest name of a Kubernetes object, and longer than any name of Kafka's that this operator reads."""
 MESSAGE_MAX_CHARS: Final = 1000
-"""The longest message: an event's must not be longer than 1,024 bytes."""
+"""The longest message. Where bytes count, as in an event, `within_bytes` makes it shorter."""
 WORDS_MAX_CHARS: Final = 300
 """The longest quotation of somebody else's words within a message."""
 
@@ -57,6 +57,15 @@ def clean(text: str, *, max_chars: int) -> str:
     if len(line) <= max_chars and len(read) == len(text):
         return line
     return line[: max_chars - 1].rstrip() + _ELLIPSIS
+
+
+def within_bytes(line: str, *, max_bytes: int) -> str:
+    """A line that `clean` made, at most so many bytes of UTF-8 long: cut between two characters, with an ellipsis."""
+    encoded = line.encode()
+    if len(encoded) <= max_bytes:
+        return line
+    left = encoded[: max_bytes - len(_ELLIPSIS.encode())]
+    return left.decode(errors="ignore").rstrip() + _ELLIPSIS
 
 
 def cleaned(value: Any, *, max_chars: int) -> Any:  # noqa: ANN401 - any JSON

@@ -1,18 +1,20 @@
 """What the API server is asked about pods, what its answers mean, and for how long a refusal is remembered."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.act.test_execute import RESOURCE
 from tests.kube.recording import RecordingKube
 from tests.model.values import IDS, NAME, NAMESPACE, desired, node, pod, revision, running, runtime, speaking
 
-from kafka_quorum.act.admission import PodAdmission
+from kafka_quorum.act.admission import PodAdmission, _Refusal
 from kafka_quorum.act.building import Context
 from kafka_quorum.errors import KubeError, KubeRefused, KubeUnavailable
 from kafka_quorum.kube.protocol import PODS
 from kafka_quorum.model.actions import CreatePod
 from kafka_quorum.model.admission import Admission, PodQuestion
+from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.plan import Outcome
 from kafka_quorum.settings import Settings, SystemClock
@@ -21,6 +23,7 @@ NEW = revision(runtime(heap="1Gi"), number=2)
 QUESTION = PodQuestion(node_id=IDS[1], revision=NEW.name)
 SEEN = speaking(running(), revisions=(revision(), NEW))
 CONTEXT = Context(desired=desired(), record=running(), resource=RESOURCE)
+NAMES = (revision().name, NEW.name)
 NO = KubeRefused("no such class")
 QUOTA = KubeRefused("exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3")
 
@@ -117,11 +120,41 @@ async def test_a_refused_creation_is_remembered() -> None:
     clock = Clock()
     asking, action = gate(RecordingKube(), clock), CreatePod(node_id=IDS[1], revision=NEW, config_name="c")
     failed = Outcome(action=action, done=False, unknown=False, message="m", refused="no such class")
-    asking.learn((failed,), CONTEXT)
+    asking.learn((failed,), CONTEXT, NAMES)
     assert dict(asking.remembered(NAMESPACE, NAME))[QUESTION] == Known(
         value=Admission(allowed=False, words="no such class", created=True)
     )
     clock.now_s += 301
     assert not dict(asking.remembered(NAMESPACE, NAME))[QUESTION].value.created  # type: ignore[union-attr]
-    asking.learn((replace(failed, done=True, refused=""),), CONTEXT)
+    asking.learn((replace(failed, done=True, refused=""),), CONTEXT, NAMES)
     assert asking.remembered(NAMESPACE, NAME) == ()
+
+
+@pytest.mark.parametrize(
+    ("gone", "kept"),
+    [
+        ({"revision": "alpha-gone"}, NAMES),
+        ({"node_id": NodeID(9)}, NAMES),
+        ({}, NAMES[:1]),
+    ],
+)
+async def test_what_is_gone_is_forgotten(gone: dict[str, Any], kept: tuple[str, ...]) -> None:
+    """Refusals of revisions and controllers that are no longer there are not kept; the others are."""
+    asking = gate(failing(NO))
+    questions = (replace(QUESTION, **gone), replace(QUESTION, revision=NAMES[0]))
+    asking._refusals[NAMESPACE, NAME] = dict.fromkeys(questions, _Refusal(words="no", at_s=100.0, times=0))
+    asking.learn((), CONTEXT, kept)
+    assert [question for question, _ in asking.remembered(NAMESPACE, NAME)] == [questions[1]]
+
+
+async def test_what_is_remembered_is_bounded() -> None:
+    """However many revisions a quorum has, the newest refusals are kept, and no more than a fixed number."""
+    asking = gate(RecordingKube())
+    names = [f"alpha-{number}" for number in range(1000)]
+    asking._refusals[NAMESPACE, NAME] = {
+        replace(QUESTION, revision=name): _Refusal(words="no", at_s=float(at_s), times=0)
+        for at_s, name in enumerate(names)
+    }
+    asking.learn((), CONTEXT, names)
+    kept = [question.revision for question, _ in asking.remembered(NAMESPACE, NAME)]
+    assert kept == names[-256:]

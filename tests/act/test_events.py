@@ -1,9 +1,10 @@
 """Events: in order, each piece of news once, repetitions counted, and never many a second."""
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
+from tests.clocks import MovingClock
 from tests.kube.recording import RecordingKube
 from tests.model.values import NAME, NAMESPACE, UID
 
@@ -16,22 +17,6 @@ from kafka_quorum.settings import Settings
 RESOURCE: Json = {"metadata": {"name": NAME, "namespace": NAMESPACE, "uid": UID}}
 NEWS = Notice(reason="PodCreated", message="controller 3000 starts")
 STUCK = Notice(reason="PodStuck", message="pod alpha-3000-g1 does not start", warning=True)
-
-
-class MovingClock:
-    """A clock that the test moves."""
-
-    def __init__(self) -> None:
-        """Begin."""
-        self.elapsed_s = 0.0
-
-    def now(self) -> datetime:
-        """Wall time."""
-        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.elapsed_s)
-
-    def monotonic(self) -> float:
-        """Another beginning than wall time."""
-        return 7000.0 + self.elapsed_s
 
 
 class SameIds:
@@ -47,7 +32,7 @@ class Desk:
     """Where events are written."""
 
     kube: RecordingKube = field(default_factory=RecordingKube)
-    clock: MovingClock = field(default_factory=MovingClock)
+    clock: MovingClock = field(default_factory=partial(MovingClock, zero_s=7000.0))
     events: Events = field(init=False)
 
     def __post_init__(self) -> None:
@@ -85,7 +70,7 @@ async def test_names_and_stamps_are_in_order() -> None:
     """Events of one moment have ascending names and stamps: kubectl lists by name, and sorts by stamps."""
     desk = Desk()
     await desk.write(*(Notice(reason="PodCreated", message=str(number)) for number in range(20)))
-    desk.clock.elapsed_s += 0.5
+    desk.clock.seconds += 0.5
     await desk.write(NEWS)
     names = [body["metadata"]["name"] for body in desk.created]
     stamps = [body["eventTime"] for body in desk.created]
@@ -100,7 +85,7 @@ async def test_clock_that_goes_back_keeps_the_order() -> None:
     """A wall clock that is set back does not put news before older ones."""
     desk = Desk()
     await desk.write(NEWS)
-    desk.clock.elapsed_s -= 60
+    desk.clock.seconds -= 60
     await desk.write(STUCK)
     first, second = desk.created
     assert first["metadata"]["name"] < second["metadata"]["name"]
@@ -111,7 +96,7 @@ async def test_repetition_is_counted() -> None:
     desk = Desk()
     for _ in range(100):
         await desk.write(STUCK)
-        desk.clock.elapsed_s += 1
+        desk.clock.seconds += 1
     assert len(desk.created) == 1
     assert desk.counts == [11, 21, 31, 41, 51, 61, 71, 81, 91]
 
@@ -120,7 +105,7 @@ async def test_repetition_has_the_newest_sentence() -> None:
     """Notices of one subject are one event, which says what is true now."""
     desk = Desk()
     await desk.write(Notice(reason="PodStuck", message="controllers 3000", subject="<id>"))
-    desk.clock.elapsed_s += 20
+    desk.clock.seconds += 20
     await desk.write(Notice(reason="PodStuck", message="controllers 3000, 3001", subject="<id>"))
     (call,) = (call for call in desk.kube.calls if call.verb == "patch")
     assert call.body == {"count": 2, "message": "controllers 3000, 3001", "lastTimestamp": "2026-01-01T00:00:20Z"}
@@ -131,7 +116,7 @@ async def test_later_news_are_new() -> None:
     """What comes again after ten quiet minutes is an event of its own."""
     desk = Desk()
     await desk.write(STUCK)
-    desk.clock.elapsed_s += 601
+    desk.clock.seconds += 601
     await desk.write(STUCK)
     assert len(desk.created) == 2
     assert desk.counts == []
@@ -141,7 +126,7 @@ async def test_expired_event_is_written_again() -> None:
     """An event that is no longer there cannot be counted on: another one is written."""
     desk = Desk()
     await desk.write(STUCK)
-    desk.clock.elapsed_s += 20
+    desk.clock.seconds += 20
     desk.kube.errors["patch", "events"] = KubeNotFound("gone")
     await desk.write(STUCK)
     assert len(desk.created) == 2
@@ -161,7 +146,7 @@ async def test_flood_is_bounded() -> None:
     desk = Desk()
     for number in range(600):
         await desk.write(Notice(reason="ActionFailed", message=f"failure {number}", warning=True))
-        desk.clock.elapsed_s += 0.1
+        desk.clock.seconds += 0.1
     assert 100 <= len(desk.created) <= 130
 
 
@@ -172,3 +157,20 @@ async def test_forgotten_resource_begins_anew() -> None:
     desk.events.forget(NAMESPACE, NAME)
     await desk.write(STUCK)
     assert len(desk.created) == 2
+
+
+@pytest.mark.parametrize("unit", ["ä", "😀", "aß", "水 ", "x…"])
+@pytest.mark.parametrize("repeated", [200, 400, 5000])
+async def test_a_message_fits_in_bytes(unit: str, repeated: int) -> None:
+    """The API server counts bytes: a text in any script has at most 1,024, and is cut between two characters."""
+    desk = Desk()
+    news = Notice(reason="PodStuck", message=unit * repeated, warning=True)
+    await desk.write(news)
+    desk.clock.seconds += 60
+    await desk.write(news)
+    messages = [call.body["message"] for call in desk.kube.calls if call.body]
+    assert len(messages) == 2
+    for message in messages:
+        assert len(message.encode()) <= 1024
+        assert (unit * repeated).startswith(message.removesuffix("…"))
+        assert len(message.encode()) > 1000 or message == (unit * repeated).strip()

@@ -78,6 +78,10 @@ def _pod(**fields: object) -> Json:
     return _controllers(template={"spec": fields})
 
 
+def _nested(levels: int) -> Json:
+    return {"a": _nested(levels - 1)} if levels else {}
+
+
 def _kafka_container(**fields: object) -> Json:
     return _pod(containers=[{"name": "kafka", **fields}])
 
@@ -425,8 +429,60 @@ def _impossible() -> list[Refused]:
             "something else than Kafka",
         ),
         *(
+            (
+                f"{name}={text}",
+                _kafka_container(env=[{"name": name, "value": text}]),
+                f"{spec}.containers[0].env[0].value",
+                words,
+            )
+            for name, text, words in (
+                ("KAFKA_JMX_OPTS", "-version", "and end"),
+                ("KAFKA_JMX_OPTS", "-Da=b -mx9g", "-mx9g: the heap belongs to jvm.heap"),
+                ("KAFKA_JMX_OPTS", "kafka.Other", "begins with '-'"),
+                ("KAFKA_JMX_OPTS", "@/tmp/options", "from a file"),
+                ("KAFKA_JMX_OPTS", "--add-opens", "its value has to follow"),
+                ("JAVA_TOOL_OPTIONS", "'-Xmx9g'", "jvm.heap"),
+                ("JAVA_TOOL_OPTIONS", '-X"mx"9g', "jvm.heap"),
+                ("JAVA_TOOL_OPTIONS", "-Da='b", "not closed"),
+                ("JDK_JAVA_OPTIONS", "-XX:Flags=/tmp/x", "from a file"),
+                ("_JAVA_OPTIONS", "-Da=b\n-Xms9g", "jvm.heap"),
+                ("OPENJ9_JAVA_OPTIONS", "-Xmx9g", "jvm.heap"),
+            )
+        ),
+        (
+            "options by way of another variable",
+            _kafka_container(env=[{"name": "A", "value": "mx9g"}, {"name": "_JAVA_OPTIONS", "value": "-X$(A)"}]),
+            f"{spec}.containers[0].env[1].value",
+            "jvm.heap",
+        ),
+        (
+            "options from elsewhere",
+            _kafka_container(env=[{"name": "KAFKA_JMX_OPTS", "valueFrom": {"fieldRef": {"fieldPath": "spec.x"}}}]),
+            f"{spec}.containers[0].env[0].valueFrom",
+            "cannot be checked",
+        ),
+        (
+            "a variable that grows",
+            _kafka_container(
+                env=[
+                    {"name": "A0", "value": "x" * 100},
+                    *({"name": f"A{n}", "value": f"$(A{n - 1})" * 10} for n in range(1, 40)),
+                ]
+            ),
+            f"{spec}.containers[0].env[4].value",
+            "no process can start",
+        ),
+        ("levels", _pod(affinity=_nested(40)), spec, "levels"),
+        *(
             (f"option {text}", _controllers(jvm={"options": [text]}), f"{jvm}.options[0]", words)
             for text, words in (
+                ("-mx9g", "jvm.heap"),
+                ("-ms9g", "jvm.heap"),
+                ("-Xlog:help", "and end"),
+                ("-Xinternalversion", "and end"),
+                ("-XX:+PrintFlagsInitial", "and end"),
+                ("-Xshare:dump", "and end"),
+                ("--add-modules", "with its value"),
                 ("-XX:MaxHeapSize=1g", "jvm.heap"),
                 ("-XX:VMOptionsFile=/tmp/x", "from a file"),
                 ("-version", "and end"),
@@ -459,9 +515,40 @@ def _forbidden() -> list[Refused]:
         ),
         (
             "no profile",
-            _pod(securityContext={"seccompProfile": None}),
+            _pod(securityContext={"seccompProfile": {}}),
             f"{security}.seccompProfile.type",
             "RuntimeDefault",
+        ),
+        (
+            "an AppArmor profile of no kind",
+            _pod(securityContext={"appArmorProfile": {}}),
+            f"{security}.appArmorProfile.type",
+            "RuntimeDefault or Localhost",
+        ),
+        (
+            "a type that is a list",
+            _pod(securityContext={"appArmorProfile": {"type": []}}),
+            f"{security}.appArmorProfile.type",
+            "RuntimeDefault or Localhost",
+        ),
+        *(
+            (
+                f"SELinux {name}",
+                _pod(securityContext={"seLinuxOptions": {name: text}}),
+                f"{security}.seLinuxOptions",
+                "unconfined",
+            )
+            for name, text in (("type", "spc_t"), ("level", "s0:c1,c2"), ("user", "system_u"), ("role", "system_r"))
+        ),
+        *(
+            (f"a container's {name}", _pod(securityContext={name: value}), f"{security}.{name}", "no such field")
+            for name, value in (
+                ("privileged", True),
+                ("allowPrivilegeEscalation", True),
+                ("capabilities", {"add": ["SYS_ADMIN"]}),
+                ("procMount", "Unmasked"),
+                ("readOnlyRootFilesystem", False),
+            )
         ),
         ("sysctls", _pod(securityContext={"sysctls": [{"name": "a", "value": "1"}]}), f"{security}.sysctls", "node"),
         ("a secret", _kafka_container(env=[secret]), f"{env}.secretKeyRef", "secretVariables"),
@@ -537,7 +624,7 @@ def _templates() -> list[Refused]:
             Refused(
                 name=f"variable {key}",
                 patch=_kafka_container(env=[{"name": key, "value": "1"}]),
-                field=f"{field}.containers[0].env",
+                field=f"{field}.containers[0].env[0].name",
                 words=f"{key} belongs to the operator",
                 by_server=False,
             )
@@ -637,11 +724,25 @@ ACCEPTED: dict[str, Json] = {
                     {
                         "name": "kafka",
                         "resources": {"requests": {"cpu": 1, "memory": "1Gi"}, "limits": {"memory": "1.5Gi"}},
-                        "env": [{"name": "TZ", "value": "UTC"}],
+                        "env": [
+                            {"name": "TZ", "value": "UTC"},
+                            {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+                            {
+                                "name": "KAFKA_JMX_OPTS",
+                                "value": "-Dhost=$(IP) --add-opens java.base/java.nio=ALL-UNNAMED",
+                            },
+                            {"name": "JAVA_TOOL_OPTIONS", "value": "'-Da=b c' -XX:+UseZGC"},
+                        ],
                     }
                 ],
             },
         }
+    ),
+    "nulls": _pod(
+        affinity={"nodeAffinity": None},
+        containers=[{"name": "kafka", "resources": {"limits": None}, "env": None}],
+        securityContext={"seccompProfile": None, "runAsUser": None, "runAsNonRoot": None},
+        hostNetwork=None,
     ),
     "replacement": _controllers(replacement={"lostDisk": "Manual", "lostNodeAfterSeconds": 60}),
 }

@@ -1,11 +1,12 @@
 """Files of lines: whole or not there, soon if they are new, bounded in size and number, on disks and through fsspec."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import fsspec
 import pytest
+from tests.clocks import MovingClock
 
 from kafka_quorum.observations import files
 from kafka_quorum.observations.files import Directory, Files, Remote, Store
@@ -13,22 +14,6 @@ from kafka_quorum.observations.recorder import Line
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 _MEMORY = "memory://observations-of-tests"
-
-
-class Moving:
-    """A clock that moves when the test says."""
-
-    def __init__(self) -> None:
-        """Begin at START."""
-        self.seconds = 0.0
-
-    def now(self) -> datetime:
-        """Wall time that follows."""
-        return START + timedelta(seconds=self.seconds)
-
-    def monotonic(self) -> float:
-        """Where the test has put it."""
-        return self.seconds
 
 
 class Failing(Directory):
@@ -53,9 +38,9 @@ def line(text: str, *, new: bool = False) -> Line:
     return Line(key="c", text=text.encode(), new=new)
 
 
-def sink(store: Store, *, max_bytes: int = 1 << 30) -> tuple[Files, Moving]:
+def sink(store: Store, *, max_bytes: int = 1 << 30) -> tuple[Files, MovingClock]:
     """A sink that lets old news wait for a hundred seconds."""
-    clock = Moving()
+    clock = MovingClock()
     return Files(store, clock, holder="pod-1", hold_s=100.0, max_bytes=max_bytes), clock
 
 

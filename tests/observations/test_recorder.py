@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
+from tests.clocks import MovingClock
 from tests.model.values import IDS, at_rest, key, nothing, view
 
 from kafka_quorum.model.known import Known
@@ -15,22 +16,6 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.observations.recorder import EVERY_S, Line, Recorder, Sink
 
 _PATIENCE_S = 10.0
-
-
-class Moving:
-    """A clock that moves when the test says."""
-
-    def __init__(self) -> None:
-        """Begin at some moment."""
-        self.seconds = 5.0
-
-    def now(self) -> datetime:
-        """Wall time that follows."""
-        return datetime.fromtimestamp(self.seconds, tz=UTC)
-
-    def monotonic(self) -> float:
-        """Where the test has put it."""
-        return self.seconds
 
 
 class Kept:
@@ -57,9 +42,9 @@ class Kept:
 
 
 @contextmanager
-def recording(*sinks: Sink, queue_lines: int = 100) -> Iterator[tuple[Recorder, Moving]]:
+def recording(*sinks: Sink, queue_lines: int = 100) -> Iterator[tuple[Recorder, MovingClock]]:
     """A recorder that is closed in the end."""
-    clock = Moving()
+    clock = MovingClock(5.0, start=datetime.fromtimestamp(0, tz=UTC))
     made = Recorder(sinks, clock, queue_lines=queue_lines)
     yield made, clock
     made.close(_PATIENCE_S)
@@ -125,7 +110,7 @@ def test_closing_does_not_wait_for_a_sink_that_hangs(caplog: pytest.LogCaptureFi
     """The operator ends in time, and says what it left behind."""
     sink = Kept()
     sink.free.clear()
-    recorder = Recorder([sink], Moving())
+    recorder = Recorder([sink], MovingClock(5.0, start=datetime.fromtimestamp(0, tz=UTC)))
     recorder.saw("kafka", "alpha", at_rest())
     begun = time.monotonic()
     recorder.close(0.2)
@@ -163,7 +148,7 @@ def test_what_cannot_be_noted_is_logged_and_no_more(caplog: pytest.LogCaptureFix
 def test_without_sinks_there_is_no_thread() -> None:
     """Where nothing is asked for, nothing runs."""
     before = threading.active_count()
-    recorder = Recorder([], Moving())
+    recorder = Recorder([], MovingClock(5.0, start=datetime.fromtimestamp(0, tz=UTC)))
     recorder.saw("kafka", "alpha", at_rest())
     assert threading.active_count() == before
     recorder.close(_PATIENCE_S)

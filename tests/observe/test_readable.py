@@ -10,9 +10,10 @@ from tests.observe import kubernetes as k8s
 from tests.observe.test_gather import api_server, snapshot
 
 from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json
+from kafka_quorum.model import names
 from kafka_quorum.observe.gather import Snapshot
 from kafka_quorum.observe.objects import claim_from, pod_from
-from kafka_quorum.observe.readable import parsed
+from kafka_quorum.observe.readable import parsed, unreadable_from
 from kafka_quorum.resources.stored import revision_from
 
 CLAIM = "alpha-3001-g1"
@@ -87,6 +88,14 @@ def test_no_object_raises(parse: Any, item: Json) -> None:  # noqa: ANN401 - one
     values, unreadable = parsed("Thing", [copy.deepcopy(item)], parse)
     assert len(values) + len(unreadable) <= 1
     assert all(one.node_id == 3001 for one in unreadable)
+
+
+@pytest.mark.parametrize("node_id", [0, 1, 22, 333, 3000, 2**31 - 1])
+@pytest.mark.parametrize("name", ["demo-{}-g1", "demo-{}-g12-format", "demo-7-g1-{}-g2"])
+def test_the_name_says_whose_an_unreadable_object_is(name: str, node_id: int) -> None:
+    """An object belongs to the controller in its name, however short the id is; its label, anybody can change."""
+    item = {"metadata": {"name": name.format(node_id), "labels": {names.LABEL_NODE: "2"}}}
+    assert unreadable_from("PersistentVolumeClaim", item, ValueError("x")).node_id == node_id
 
 
 def test_names_of_objects_are_shown_safely() -> None:

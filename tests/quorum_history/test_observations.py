@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.testing import assertDataFrameEqual
+from tests.clocks import MovingClock
 from tests.model import values
 from tests.quorum_history import looks
 from tests.quorum_history.looks import START, look
@@ -128,18 +129,6 @@ def test_a_node_that_lags_or_is_silent(
     assert (row["ready"], row["held_back_by"]) == (ready, held)
 
 
-class _Clock:
-    """A clock that moves when the test says."""
-
-    seconds = 0.0
-
-    def now(self) -> datetime:
-        return START + timedelta(seconds=self.seconds)
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-
 def _written_by_the_operator(place: Path) -> None:
     """Fine, a voter silent, nobody leads, not known, fine again under a new epoch: a minute each."""
     keys = [values.key(node_id) for node_id in values.IDS]
@@ -149,7 +138,7 @@ def _written_by_the_operator(place: Path) -> None:
         return values.at_rest(quorum=Known(value=replace(seen, answer=replace(seen.answer, leader_epoch=epoch))))
 
     silent = values.at_rest(quorum=Unknown(reason="no answer"))
-    clock = _Clock()
+    clock = MovingClock(start=START)
     files = Files(Directory(place), clock, holder="operator-0", hold_s=300.0, max_bytes=1 << 20)
     recorder = Recorder([files], clock)
     for seen in (led(5), led(5, 3001), replace(silent, pods=()), silent, led(8), led(8)):

@@ -109,7 +109,7 @@ MUTANTS: Final = (
         ("strangers",),
         (
             "observe/belonging.py",
-            "    return parts is not None and parts[0] == quorum and not is_controlled(item)",
+            "    return parts is not None and parts[0] == quorum and foreign_controller(item) is None",
             "    return True",
         ),
         (

@@ -36,10 +36,20 @@ def test_replica_keys_are_ids_too() -> None:
 
 
 def test_other_numbers_are_no_ids() -> None:
-    """A number that only contains an id is not replaced."""
-    assert messages((300, "3000 bytes of 300"), (301, "3000 bytes of 301")) == [
-        "controllers 300, 301: 3000 bytes of <id>"
+    """A number that contains an id, or is merely equal to it, is not replaced."""
+    said = [(node, f"controller {node} has 50 bytes, and is tried again in 5 s on worker-5") for node in (5, 6)]
+    (one,) = messages(*said)
+    assert one == "controllers 5, 6: controller <id> has 50 bytes, and is tried again in 5 s on worker-5"
+
+
+def test_a_controllers_names_are_its_id() -> None:
+    """Pod, formatter, claim, host and replica key of a controller are grouped, whatever its id is."""
+    said = [
+        (node, f"Pod demo-{node}-g1-format, claim demo-{node}-g2, voter {key(node)} at demo-{node}.demo-controllers.x")
+        for node in (0, 7, 3000)
     ]
+    (one,) = messages(*said)
+    assert one.endswith("Pod demo-<id>-format, claim demo-<id>, voter <id> at demo-<id>.demo-controllers.x")
 
 
 def test_the_quorum_and_a_controller_are_not_grouped() -> None:

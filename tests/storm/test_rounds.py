@@ -58,6 +58,7 @@ def test_a_round_knows_how_many_controllers_it_leaves(seed: int) -> None:
     before = 3
     for row in drawn(seed):
         asked = [blow.replicas or len(blow.node_ids) for blow in row.blows if blow.replicas or blow.node_ids]
+        assert row.found == before
         assert row.replicas == (asked[-1] if asked else before)
         before = row.replicas
 

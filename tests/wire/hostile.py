@@ -16,10 +16,11 @@ from kio.schema.describe_quorum.v2 import response as describe_quorum
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i16, i32Timedelta, i64
 from kio.static.protocol import ResponsePayload
+from tests.clocks import MovingClock
 from tests.kube.recording import RecordingKube
 from tests.model.values import CLUSTER, IDS, LEADER_NOW_MS, directory
 from tests.observe.test_gather import api_server
-from tests.test_reconcile import KEY, Bench, Ids, TickingClock
+from tests.test_reconcile import KEY, Bench, Ids
 from tests.wire.fakes import ALL_VERSIONS, HOST, answer_to
 from tests.wire.fakes import api_versions as versions_answer
 
@@ -172,7 +173,7 @@ class Scene:
     kube: RecordingKube
     controllers: dict[int, Controller]
     reconciler: Reconciler
-    clock: TickingClock
+    clock: MovingClock
     seen: list[Observed] = field(default_factory=list)
 
     def saw(self, namespace: str, name: str, observed: Observed) -> None:
@@ -204,7 +205,7 @@ async def scene(*, followers_lead: bool = False, patience_s: float = PATIENCE_S)
         client = Rerouted({node_id: one.port for node_id, one in controllers.items()}, patience_s)
         bench = Bench(api_server())
         bench.resource()
-        made = Scene(kube=bench.kube, controllers=controllers, reconciler=bench.reconciler, clock=TickingClock())
+        made = Scene(kube=bench.kube, controllers=controllers, reconciler=bench.reconciler, clock=MovingClock(100.0))
         made.reconciler = Reconciler(
             kube=bench.kube, controllers=client, clock=made.clock, ids=Ids(), settings=Settings(), witness=made
         )

@@ -5,6 +5,7 @@ shown, and asked about again after a pause that doubles. What is remembered may 
 """
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +26,8 @@ _FIRST_PAUSE_S: Final = 2.0
 _LAST_PAUSE_S: Final = 30.0
 _DISTRUST_S: Final = 300.0
 """For how long no running controller is stopped for a revision of which a pod was refused when it was created."""
+_REMEMBERED: Final = 256
+"""Refusals of one quorum: revisions are kept, so that their number grows with every change of the spec."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,13 +75,15 @@ class PodAdmission:
         known = self.remembered(desired.namespace, desired.name)
         return admission.merged(known, zip(questions, answers, strict=True))
 
-    def learn(self, outcomes: tuple[Outcome, ...], context: Context) -> None:
+    def learn(self, outcomes: tuple[Outcome, ...], context: Context, revisions: Iterable[str]) -> None:
         """Remember the pods that were refused when they were created, and forget the refusals of those that were not.
 
-        Refusals of revisions and controllers that are no longer there are forgotten too.
+        Refusals of controllers that are no longer there are forgotten too, and those of revisions that are not among
+        these names; of what is left, the oldest beyond a fixed number.
         """
         desired, record = context.desired, context.record
         refusals = self._refusals.setdefault((desired.namespace, desired.name), {})
+        known = set(revisions)
         for outcome in outcomes:
             if not isinstance(outcome.action, CreatePod | CreateFormatter):
                 continue
@@ -93,8 +98,9 @@ class PodAdmission:
                 now_s = self._clock.monotonic()
                 refusals[question] = self._refusal(refusals.get(question), outcome.refused, now_s)
         present = record.node_ids if record else ()
-        for question in [each for each in refusals if each.node_id not in present]:
-            del refusals[question]
+        left = [row for row in refusals.items() if row[0].node_id in present and row[0].revision in known]
+        left.sort(key=lambda row: row[1].at_s)
+        self._refusals[desired.namespace, desired.name] = dict(left[-_REMEMBERED:])
 
     def _refusal(self, before: _Refusal | None, words: str, created_at_s: float | None) -> _Refusal:
         times = before.times + 1 if before else 0

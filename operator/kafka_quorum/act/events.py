@@ -10,17 +10,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
+from kafka_quorum import stamps
 from kafka_quorum.errors import KubeError, KubeNotFound
 from kafka_quorum.kube.protocol import EVENTS, QUORUMS, Json, KubeApi
 from kafka_quorum.model import names
 from kafka_quorum.model.notice import Notice
 from kafka_quorum.settings import Clock, IdSource, Settings
-from kafka_quorum.text import MESSAGE_MAX_CHARS, clean
+from kafka_quorum.text import MESSAGE_MAX_CHARS, clean, within_bytes
 
 _SERIES_S: Final = 600.0
 """A repetition within this time is counted on the first event; a later one is an event of its own."""
 _COUNTED_EVERY_S: Final = 10.0
 """How often the count of one event is written at most."""
+_MESSAGE_MAX_BYTES: Final = 1024
+"""The API server refuses an event with a longer message."""
 _BURST: Final = 100
 _REFILL_EVERY_S: Final = 2.0
 """A quorum may have so many new events at once, and after them one in this time."""
@@ -106,8 +109,8 @@ class Events:
     async def _count(self, resource: Json, series: _Series, notice: Notice) -> None:
         body = {
             "count": series.count,
-            "lastTimestamp": _second(self._clock.now()),
-            "message": clean(notice.message, max_chars=MESSAGE_MAX_CHARS),
+            "lastTimestamp": stamps.second(self._clock.now()),
+            "message": _message(notice),
         }
         await self._kube.patch(EVENTS, resource["metadata"]["namespace"], series.name, body)
 
@@ -121,16 +124,16 @@ class Events:
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
             "metadata": {"name": name, "namespace": metadata["namespace"]},
-            "eventTime": at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-            "firstTimestamp": _second(at),
-            "lastTimestamp": _second(at),
+            "eventTime": stamps.microsecond(at),
+            "firstTimestamp": stamps.second(at),
+            "lastTimestamp": stamps.second(at),
             "count": 1,
             "action": notice.reason,
             "source": {"component": names.FIELD_MANAGER},
             "reportingComponent": names.FIELD_MANAGER,
             "reportingInstance": self._settings.holder[:128],
             "reason": notice.reason,
-            "message": clean(notice.message, max_chars=MESSAGE_MAX_CHARS),
+            "message": _message(notice),
             "type": "Warning" if notice.warning else "Normal",
             "involvedObject": {
                 "apiVersion": QUORUMS.api_version,
@@ -142,5 +145,5 @@ class Events:
         }
 
 
-def _second(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+def _message(notice: Notice) -> str:
+    return within_bytes(clean(notice.message, max_chars=MESSAGE_MAX_CHARS), max_bytes=_MESSAGE_MAX_BYTES)

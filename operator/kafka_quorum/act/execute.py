@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
+from kafka_quorum import stamps
 from kafka_quorum.act.building import Context, built, node_of, pod_of, record_of
 from kafka_quorum.act.narrate import narrate
 from kafka_quorum.errors import (
@@ -42,7 +43,7 @@ from kafka_quorum.model.observed import LOWER_FEATURE, RAISE_FEATURE, PodRole, T
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.quorum import RegisterController, UpdateFeature
 from kafka_quorum.resources import objects, stored
-from kafka_quorum.resources.meta import owner
+from kafka_quorum.resources.meta import foreign_controller, owner
 from kafka_quorum.settings import Clock, IdSource, Settings
 from kafka_quorum.wire.protocol import Controllers
 
@@ -166,7 +167,7 @@ class Executor:
             "target": target,
             "step": "Begun",
             "holder": self._settings.holder,
-            "startedAt": self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "startedAt": stamps.second(self._clock.now()),
         }
 
     def _minted(self, action: actions.MintIdentity) -> IdentityRecord:
@@ -264,8 +265,7 @@ class Executor:
         if present is not None and present["metadata"].get("labels", {}).get(names.LABEL_QUORUM) != wanted:
             text = f"{resource.kind} {metadata['name']} is there and not this quorum's: it is left alone. {_WAY_OUT}"
             raise KubeRefused(text)
-        owners = (present or {"metadata": {}})["metadata"].get("ownerReferences") or ()
-        if other := next((one for one in owners if one.get("controller") and one.get("kind") != QUORUMS.kind), None):
+        if present is not None and (other := foreign_controller(present)) is not None:
             text = f"{resource.kind} {metadata['name']} is controlled by {other.get('kind')} {other.get('name')}"
             raise KubeRefused(f"{text}: it is left alone. {_WAY_OUT}")
         self._check_age(action)  # the answer may have taken its time

@@ -33,6 +33,15 @@ Open: TypeAlias = dict[str, Any]
 Texts: TypeAlias = dict[str, str]
 
 
+def without_nulls(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """JSON without the fields whose value is null, at every level: Kubernetes reads them as not set."""
+    if isinstance(value, Mapping):
+        return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [without_nulls(inner) for inner in value]
+    return value
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
@@ -120,14 +129,20 @@ class _Sysctl(_Part):
 
 
 class _Security(_Part):
+    """Closed: a field that nobody thought about must not change as whom Kafka runs, nor what it may do."""
+
+    model_config = ConfigDict(extra="forbid")
+
     runAsUser: int | None = None  # noqa: N815 - as above
     runAsGroup: int | None = None  # noqa: N815 - as above
     runAsNonRoot: bool | None = None  # noqa: N815 - as above
     fsGroup: int | None = None  # noqa: N815 - as above
     fsGroupChangePolicy: Literal["OnRootMismatch", "Always"] | None = None  # noqa: N815 - as above
     supplementalGroups: list[int] | None = None  # noqa: N815 - as above
+    supplementalGroupsPolicy: Literal["Merge", "Strict"] | None = None  # noqa: N815 - as above
     seccompProfile: _Seccomp | None = None  # noqa: N815 - as above
     seLinuxOptions: Texts | None = None  # noqa: N815 - as above
+    seLinuxChangePolicy: Literal["MountOption", "Recursive"] | None = None  # noqa: N815 - as above
     appArmorProfile: Open | None = None  # noqa: N815 - as above
     windowsOptions: Open | None = None  # noqa: N815 - as above
     sysctls: list[_Sysctl] | None = None
@@ -174,11 +189,15 @@ _KINDS: Final = {
     "list_type": "it must be a list",
     "dict_type": "it must be an object with fields",
     "model_type": "it must be an object with fields",
+    "extra_forbidden": "a pod has no such field here, or it is not passed on: remove it",
 }
 
 
 def type_faults(field: str, spec: Mapping[str, Any]) -> Iterator[FieldFault]:
-    """Every value in the template's pod spec that has another type, or another form, than Kubernetes gives it."""
+    """Every value in the template's pod spec that has another type, or another form, than Kubernetes gives it.
+
+    `spec` has no nulls (`without_nulls`).
+    """
     try:
         PodFields.model_validate(dict(spec))
     except ValidationError as error:

@@ -11,7 +11,9 @@ from kafka_quorum.model.desired import FieldFault
 from kafka_quorum.settings import PodException
 
 OWN_VALUES: Final = frozenset({"fieldRef", "resourceFieldRef"})
-PROFILES: Final = frozenset({"RuntimeDefault", "Localhost"})
+PROFILES: Final = ("RuntimeDefault", "Localhost")
+_USER: Final = 1000
+"""`appuser` of the official image."""
 UNCONFINING: Final = ("container.apparmor.security.beta.kubernetes.io/", "seccomp.security.alpha.kubernetes.io/")
 OF_CONTROLLERS: Final = frozenset(
     {"controller-revision-hash", "controller-uid", "job-name", "pod-template-generation", "pod-template-hash"}
@@ -19,29 +21,46 @@ OF_CONTROLLERS: Final = frozenset(
 OF_KUBERNETES: Final = ("kubernetes.io", "k8s.io")
 
 
+def pod_security(template: Mapping[str, Any]) -> dict[str, Any]:
+    """The security context of a pod: the operator's, and over it what the template sets. A null sets nothing."""
+    own = {
+        "runAsNonRoot": True,
+        "runAsUser": _USER,
+        "runAsGroup": _USER,
+        "fsGroup": _USER,
+        "fsGroupChangePolicy": "OnRootMismatch",
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    return own | {name: value for name, value in template.items() if value is not None}
+
+
 def policy_faults(field: str, spec: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[FieldFault]:
     """What this pod spec asks for and the policy does not allow. Values of another type are not judged here."""
     if spec.get("serviceAccountName") not in (None, "default") and PodException.SERVICE_ACCOUNTS not in allowed:
         message = "a service account gives its rights to whoever chooses Kafka's image"
         yield _fault(f"{field}.serviceAccountName", message, PodException.SERVICE_ACCOUNTS)
-    yield from _security_faults(f"{field}.securityContext", _object(spec.get("securityContext")), allowed)
+    security = pod_security(_object(spec.get("securityContext")))
+    yield from _security_faults(f"{field}.securityContext", security, allowed)
 
 
-def _security_faults(field: str, security: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[FieldFault]:
+def _security_faults(field: str, built: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[FieldFault]:
+    """`built` is the security context that the pods get, whether the template wrote it or not."""
     if PodException.ROOT not in allowed:
-        if security.get("runAsNonRoot") is False:
+        if built["runAsNonRoot"] is not True:
             yield _fault(f"{field}.runAsNonRoot", "controllers do not run as root", PodException.ROOT)
-        if security.get("runAsUser") == 0:
+        if built["runAsUser"] == 0:
             yield _fault(f"{field}.runAsUser", "0 is root, and controllers do not run as root", PodException.ROOT)
     if PodException.UNCONFINED in allowed:
         return
-    if "seccompProfile" in security and _object(security["seccompProfile"]).get("type") not in PROFILES:
-        yield _fault(f"{field}.seccompProfile.type", "it must be RuntimeDefault or Localhost", PodException.UNCONFINED)
-    if _object(security.get("appArmorProfile")).get("type") == "Unconfined":
-        yield _fault(f"{field}.appArmorProfile.type", "it must be RuntimeDefault or Localhost", PodException.UNCONFINED)
+    for name in ("seccompProfile", "appArmorProfile"):
+        if name in built and _object(built[name]).get("type") not in PROFILES:
+            yield _fault(f"{field}.{name}.type", f"it must be {' or '.join(PROFILES)}", PodException.UNCONFINED)
     for name in ("sysctls", "windowsOptions"):
-        if security.get(name):
+        if built.get(name):
             yield _fault(f"{field}.{name}", "controllers do not change their node's settings", PodException.UNCONFINED)
+    if built.get("seLinuxOptions"):
+        message = "another SELinux label could take the container out of its confinement"
+        yield _fault(f"{field}.seLinuxOptions", message, PodException.UNCONFINED)
 
 
 def variable_faults(field: str, variable: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[FieldFault]:

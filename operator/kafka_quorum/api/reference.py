@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kafka_quorum.api import podpolicy, properties, template
+from kafka_quorum.api import jvm, podpolicy, properties, template
 from kafka_quorum.api.features import feature_names, metadata_version_names
 from kafka_quorum.settings import PodException
 
@@ -125,7 +125,7 @@ def _owned_properties() -> Iterator[str]:
 def _pod_template() -> Iterator[str]:
     yield f"`spec.controllers.template.spec` may set {_codes(template.ALLOWED_POD_FIELDS)}, within the limits below."
     yield "What it sets replaces the operator's default as a whole, except `securityContext`, whose fields are laid"
-    yield "over the operator's."
+    yield "over the operator's. A field that is null is as if it were not there."
     yield ""
     yield f"Refused, since the operator sets them: {_codes(sorted(template.OWNED_POD_FIELDS))}."
     yield "**operator** Any other field is refused too."
@@ -133,7 +133,9 @@ def _pod_template() -> Iterator[str]:
     yield "`containers` has at most one entry, named `kafka`, with `resources` (`requests`, `limits`) and `env`."
     yield "**operator** Of the variables `KAFKA_*`, which some images turn into server properties, only"
     yield f"{_codes(template.ALLOWED_KAFKA_VARIABLES)} are admitted; {_codes(('KQ_*', *template.OWNED_VARIABLES))}"
-    yield "belong to the operator."
+    yield "belong to the operator. In"
+    yield f"{_codes((*jvm.KAFKAS_VARIABLES, *jvm.JAVAS_VARIABLES))}, as in `jvm.options`, options are refused that"
+    yield "set the heap, read further options from a file, or with which Java would end, or run something else."
     yield ""
     yield from _pod_policy()
 
@@ -148,9 +150,9 @@ def _pod_policy() -> Iterator[str]:
     sources = _codes(sorted(podpolicy.OWN_VALUES))
     yield f"| `containers[0].env[].valueFrom` | {sources} | `{PodException.SECRET_VARIABLES}` |"
     yield f"| `securityContext.runAsNonRoot`, `runAsUser` | not `false`, not 0 | `{PodException.ROOT}` |"
-    profiles = _codes(sorted(podpolicy.PROFILES))
+    profiles = _codes(podpolicy.PROFILES)
     yield f"| `securityContext.seccompProfile`, `appArmorProfile` | {profiles} | `{PodException.UNCONFINED}` |"
-    yield f"| `securityContext.sysctls`, `windowsOptions` | nothing | `{PodException.UNCONFINED}` |"
+    yield f"| `securityContext.sysctls`, `windowsOptions`, `seLinuxOptions` | nothing | `{PodException.UNCONFINED}` |"
     yield ""
     yield "**operator** `spec.controllers.template.metadata` may not set labels of Kubernetes or of other controllers,"
     yield "which could adopt the pod: all keys whose prefix is, or is a subdomain of,"

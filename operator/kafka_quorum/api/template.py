@@ -10,11 +10,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kafka_quorum.api import jvm, metadata, podpolicy
-from kafka_quorum.api.podfields import type_faults
+from kafka_quorum.api.podfields import type_faults, without_nulls
 from kafka_quorum.api.quantity import bytes_of, parse_quantity
 from kafka_quorum.model.desired import FieldFault
+from kafka_quorum.parsing import deeper_than
 
 CONTAINER = "kafka"
+_VARIABLE_MAX_CHARS = 100_000
+"""Linux starts no process with a variable of 128 KiB."""
+_LEVELS_MAX = 20
+"""Of nested objects and lists; an affinity has nine."""
 
 ALLOWED_POD_FIELDS: tuple[str, ...] = (
     "affinity",
@@ -57,7 +62,7 @@ OWNED_MESSAGE = "this field of the pod belongs to the operator: remove it; templ
 )
 
 ALLOWED_CONTAINER_FIELDS: tuple[str, ...] = ("name", "resources", "env")
-ALLOWED_KAFKA_VARIABLES: tuple[str, ...] = ("KAFKA_JMX_OPTS", "KAFKA_JVM_PERFORMANCE_OPTS")
+ALLOWED_KAFKA_VARIABLES = jvm.KAFKAS_VARIABLES
 OWNED_VARIABLES: tuple[str, ...] = ("LOG_DIR", "EXTRA_ARGS")
 OWNED_LABELS: tuple[str, ...] = (
     "app.kubernetes.io/component",
@@ -100,7 +105,14 @@ def metadata_faults(field: str, labels: Mapping[str, str], annotations: Mapping[
 
 
 def spec_faults(field: str, spec: Mapping[str, Any], allowed: frozenset[str] = frozenset()) -> Iterator[FieldFault]:
-    """What is wrong with the template's pod spec; `allowed` are exceptions from `podpolicy`."""
+    """What is wrong with the template's pod spec; `allowed` are exceptions from `podpolicy`.
+
+    A field that is null is judged, and built, as if it were not there.
+    """
+    if deeper_than(spec, _LEVELS_MAX):
+        yield FieldFault(field=field, message=f"it has more than {_LEVELS_MAX} levels, no pod has so many: correct it")
+        return
+    spec = without_nulls(spec)
     yield from type_faults(field, spec)
     yield from podpolicy.policy_faults(field, spec, allowed)
     for name in sorted(spec):
@@ -193,13 +205,22 @@ def _env_faults(field: str, env: object, allowed: frozenset[str]) -> Iterator[Fi
     ):
         yield FieldFault(field=field, message="must be a list of variables, each with a name")
         return
+    before: dict[str, str] = {}
     for index, variable in enumerate(env):
         name, place = variable["name"], f"{field}[{index}]"
         yield from podpolicy.variable_faults(place, variable, allowed)
         yield from _variable_faults(place, variable)
+        text = _expanded(str(variable.get("value", "")), before)
+        if text is None:
+            message = f"it has more than {_VARIABLE_MAX_CHARS} characters, and no process can start with it: shorten it"
+            yield FieldFault(field=f"{place}.value", message=message)
+            return
+        if name in (*jvm.KAFKAS_VARIABLES, *jvm.JAVAS_VARIABLES):
+            yield from _java_faults(place, variable, text)
+        before[name] = text
         if _owned_variable(name):
             yield FieldFault(
-                field=field,
+                field=f"{place}.name",
                 message=f"{name} belongs to the operator (Kafka's images turn KAFKA_* into server properties): use "
                 f"controllers.config, jvm.heap or jvm.options, or one of {', '.join(ALLOWED_KAFKA_VARIABLES)}",
             )
@@ -216,10 +237,30 @@ def _variable_faults(field: str, variable: Mapping[str, Any]) -> Iterator[FieldF
         yield FieldFault(field=f"{field}.value", message='it must be a text: put it in quotes, as in "1"')
     elif value is not None and "\0" in value:
         yield FieldFault(field=f"{field}.value", message="it has a NUL character: remove it")
-    elif value is not None and variable["name"] == "KAFKA_JVM_PERFORMANCE_OPTS":
-        for option in value.split():
-            if (why := jvm.refused(option)) is not None:
-                yield FieldFault(field=f"{field}.value", message=f"{option}: {why}")
+
+
+def _java_faults(field: str, variable: Mapping[str, Any], text: str) -> Iterator[FieldFault]:
+    """What is wrong with a variable that Java's options are read from; `text` is its value as the kubelet makes it."""
+    if "valueFrom" in variable:
+        message = "Java's options are written here as a value: what comes from elsewhere cannot be checked"
+        yield FieldFault(field=f"{field}.valueFrom", message=message)
+    for message in jvm.variable_faults(variable["name"], text):
+        yield FieldFault(field=f"{field}.value", message=message)
+
+
+def _expanded(value: str, before: Mapping[str, str]) -> str | None:
+    """A value as the kubelet makes it: with `$(NAME)` replaced by what a variable before it has, and `$` for `$$`.
+
+    None where it is too long; it is not made then, for each variable could be many times as long as the one before it.
+    """
+    parts, size = list[str](), 0
+    for piece in re.split(r"(\$\$|\$\([^()]*\))", value):
+        part = "$" if piece == "$$" else before.get(piece[2:-1], piece) if piece.startswith("$(") else piece
+        parts.append(part)
+        size += len(part)
+        if size > _VARIABLE_MAX_CHARS:
+            return None
+    return "".join(parts)
 
 
 def _owned_variable(name: str) -> bool:

@@ -12,6 +12,7 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import Observed, PodRole, QuorumView
 from kafka_quorum.model.quorum import Replica
+from kafka_quorum.stamps import microsecond
 
 Json = dict[str, Any]
 SCHEMA_VERSION: Final = 1
@@ -31,7 +32,7 @@ def observation(namespace: str, name: str, observed: Observed, now: datetime) ->
     quorum, reason = _quorum(observed)
     return {
         "schemaVersion": SCHEMA_VERSION,
-        "observedAt": now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "observedAt": microsecond(now),
         "namespace": namespace,
         "name": name,
         "clusterID": observed.record.cluster_id,

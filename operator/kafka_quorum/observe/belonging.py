@@ -10,6 +10,7 @@ from typing import Final
 from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model import names
 from kafka_quorum.model.observed import PodRole, Stranger
+from kafka_quorum.resources.meta import foreign_controller
 
 CONFIG_ROLE: Final = "config"
 _FORMATTER: Final = "-format"
@@ -36,16 +37,10 @@ def _stranger(item: Json) -> Stranger:
     return Stranger(kind=item.get("kind", ""), name=metadata["name"], identified=identified)
 
 
-def is_controlled(item: Json) -> bool:
-    """Whether something other than a KafkaQuorum is the controller of an object."""
-    owners = item["metadata"].get("ownerReferences") or []
-    return any(owner.get("controller") and owner.get("kind") != "KafkaQuorum" for owner in owners)
-
-
 def is_claim(item: Json, quorum: str) -> bool:
     """Whether a claim has a name that this quorum's claims have."""
     parts = names.claim_parts(item["metadata"]["name"])
-    return parts is not None and parts[0] == quorum and not is_controlled(item)
+    return parts is not None and parts[0] == quorum and foreign_controller(item) is None
 
 
 def is_pod(item: Json, quorum: str) -> bool:
@@ -54,7 +49,7 @@ def is_pod(item: Json, quorum: str) -> bool:
     labels = metadata.get("labels") or {}
     formats = labels.get(names.LABEL_ROLE) == PodRole.FORMATTER.value
     name = metadata["name"]
-    if formats != name.endswith(_FORMATTER) or is_controlled(item):
+    if formats != name.endswith(_FORMATTER) or foreign_controller(item) is not None:
         return False
     parts = names.claim_parts(name.removesuffix(_FORMATTER))
     return parts is not None and (parts[0], str(parts[1])) == (quorum, labels.get(names.LABEL_NODE))
@@ -62,4 +57,4 @@ def is_pod(item: Json, quorum: str) -> bool:
 
 def is_config(item: Json, quorum: str) -> bool:
     """Whether a config map has the name of a revision's server properties."""
-    return names.is_config_name(quorum, item["metadata"]["name"]) and not is_controlled(item)
+    return names.is_config_name(quorum, item["metadata"]["name"]) and foreign_controller(item) is None

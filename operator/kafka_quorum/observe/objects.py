@@ -1,7 +1,6 @@
 """Kubernetes objects as the API server writes them → the few facts that decisions need. Pure."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from ipaddress import ip_address
 from typing import Any, Final
 
@@ -34,6 +33,7 @@ from kafka_quorum.model.observed import (
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.parsing import INT32_MAX, Malformed, json_object, number
 from kafka_quorum.resources.objects import facts_of
+from kafka_quorum.stamps import seconds_of
 from kafka_quorum.text import MESSAGE_MAX_CHARS, clean, cleaned, name
 
 _REPORT_MAX_CHARS: Final = 4096
@@ -75,7 +75,7 @@ def pod_from(item: Json) -> Pod | None:
         container=state,
         report=_newest(() if _runs(init) else (_report(main), _report(init))),
         marked_voter=labels.get(names.LABEL_VOTER) == "true",
-        finished_at_s=_seconds(state.finished_at) if isinstance(state, Terminated) else 0.0,
+        finished_at_s=seconds_of(state.finished_at) if isinstance(state, Terminated) else 0.0,
         gate=_condition(status, names.GATE).get("status", ""),
     )
 
@@ -274,7 +274,7 @@ def _last_report(row: Json | None) -> DiskReport | None:
         return None
     for state in (row.get("state") or {}, row.get("lastState") or {}):
         ended = state.get("terminated") or {}
-        report = _parse_report(ended.get("message", ""), _seconds(ended.get("finishedAt", "")))
+        report = _parse_report(ended.get("message", ""), seconds_of(ended.get("finishedAt", "")))
         if report is not None:
             return report
     return None
@@ -348,10 +348,3 @@ def _condition(status: Json, type_: str) -> Json:
 def _unschedulable(status: Json) -> str:
     row = _condition(status, "PodScheduled")
     return str(row.get("message", "")) if row.get("reason") == "Unschedulable" else ""
-
-
-def _seconds(text: str) -> float:
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        return 0.0

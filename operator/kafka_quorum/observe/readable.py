@@ -43,6 +43,8 @@ def unreadable_from(kind: str, item: Json, error: Exception) -> Unreadable:
 
 def _node_of(metadata: Json) -> NodeID | None:
     """The controller of an object: by the name that we gave it, which nobody can change; else by its label."""
-    by_name = re.search(r"-([0-9]{4,10})-g[0-9]{1,10}(?:-format)?$", str(metadata.get("name", "")))
-    text = by_name[1] if by_name else str((metadata.get("labels") or {}).get(names.LABEL_NODE, ""))
+    by_name = names.claim_parts(str(metadata.get("name", "")).removesuffix("-format"))
+    if by_name is not None:
+        return by_name[1]
+    text = str((metadata.get("labels") or {}).get(names.LABEL_NODE, ""))
     return NodeID(int(text)) if re.fullmatch(r"[0-9]{1,10}", text) else None

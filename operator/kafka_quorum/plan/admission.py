@@ -32,38 +32,37 @@ def before_stop(observed: Observed, node: NodeIdentity, revision: str, *, reason
     if (failed := _refused_lately(observed, revision)) is not None:
         text = f"{first}: a pod from revision {revision} was refused a short time ago ({failed.words}). {_WAY_OUT}"
         return Part(waits=(_wait(Severity.HELD, held, text, node.node_id),))
-    match observed.admission(question):
-        case None:
-            text = f"Waiting to restart controller {node.node_id}: the API server has to accept its new pod first"
-            return Part(waits=(_wait(Severity.PROGRESS, reason, text, node.node_id),), questions=(question,))
-        case Unknown(reason=why):
-            text = f"Waiting to restart controller {node.node_id}: the API server did not check its new pod ({why})"
-            return Part(waits=(_wait(Severity.PROGRESS, reason, text, node.node_id),))
-        case Known(value=answer) if answer.allowed:
-            return None
-        case Known(value=answer):
-            text = f"{first}: the API server refuses its new pod from revision {revision}: {answer.words}. {_WAY_OUT}"
-            asked = () if answer.current else (question,)
-            return Part(waits=(_wait(Severity.HELD, held, text, node.node_id),), questions=asked)
+    waiting = f"Waiting to restart controller {node.node_id}: the API server"
+    if observed.admission(question) is None:
+        text = f"{waiting} has to accept its new pod first"
+        return Part(waits=(_wait(Severity.PROGRESS, reason, text, node.node_id),), questions=(question,))
+    unchecked = _wait(Severity.PROGRESS, reason, f"{waiting} did not check its new pod", node.node_id)
+    text = f"{first}: the API server refuses its new pod from revision {revision}"
+    return _unless_accepted(observed, question, unchecked, _wait(Severity.HELD, held, text, node.node_id))
 
 
 def before_create(observed: Observed, node: NodeIdentity, revision: str, *, formatter: bool = False) -> Part | None:
     """What keeps a pod from being created: the refusal of an earlier attempt, until a dry run is accepted."""
     question = PodQuestion(node_id=node.node_id, revision=revision, formatter=formatter)
-    what = "formatter" if formatter else "pod"
+    subject = f"the {'formatter' if formatter else 'pod'} of controller {node.node_id}"
+    waiting = f"Waiting to create {subject}: the API server did not check it"
+    unchecked = _wait(Severity.DEGRADED, POD_REFUSED, waiting, node.node_id)
+    text = f"Did not create {subject} from revision {revision}"
+    return _unless_accepted(observed, question, unchecked, _wait(Severity.DEGRADED, POD_REFUSED, text, node.node_id))
+
+
+def _unless_accepted(observed: Observed, question: PodQuestion, unchecked: Wait, refused: Wait) -> Part | None:
+    """Wait for an answer, or after a refusal, which is asked about again in time; None unless one of the two is known.
+
+    The messages of both waits are the beginnings of sentences, which the API server's words complete.
+    """
     match observed.admission(question):
-        case None:
-            return None
         case Unknown(reason=why):
-            text = f"Waiting to create the {what} of controller {node.node_id}: the API server did not check it ({why})"
-            return Part(waits=(_wait(Severity.DEGRADED, POD_REFUSED, text, node.node_id),))
-        case Known(value=answer) if answer.allowed:
-            return None
-        case Known(value=answer):
-            subject = f"the {what} of controller {node.node_id} from revision {revision}"
-            text = f"Did not create {subject}: {answer.words}. {_WAY_OUT}"
-            asked = () if answer.current else (question,)
-            return Part(waits=(_wait(Severity.DEGRADED, POD_REFUSED, text, node.node_id),), questions=asked)
+            return Part(waits=(replace(unchecked, message=f"{unchecked.message} ({why})"),))
+        case Known(value=answer) if not answer.allowed:
+            said = replace(refused, message=f"{refused.message}: {answer.words}. {_WAY_OUT}")
+            return Part(waits=(said,), questions=() if answer.current else (question,))
+    return None
 
 
 def is_refused(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> bool:

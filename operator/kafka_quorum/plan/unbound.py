@@ -1,12 +1,18 @@
 """Claims that wait for a volume: which claim, which storage class, and what can be corrected before the start."""
 
+import re
+from typing import Final
+
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity
-from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.observed import Observed, Pod
 from kafka_quorum.model.plan import Severity, Wait
 
-_WORDS = "persistentvolumeclaim"
-"""What the scheduler says of a pod whose claim is not bound, in lower case."""
+_UNBOUND: Final = re.compile(
+    r'unbound immediate persistentvolumeclaim|(?:persistentvolumeclaim|storageclass[a-z0-9.]*) "[^"]*" not found',
+    re.IGNORECASE,
+)
+"""What the scheduler says of a pod whose claim is not bound. It says other things of claims, too."""
 
 
 def unbound(desired: Desired, observed: Observed, record: IdentityRecord) -> tuple[Wait, ...]:
@@ -15,8 +21,14 @@ def unbound(desired: Desired, observed: Observed, record: IdentityRecord) -> tup
         _wait(desired, record, node, pod.claim_name)
         for node in record.nodes
         for pod in observed.pods
-        if pod.node_id == node.node_id and pod.claim_uid == node.claim_uid and _WORDS in pod.unschedulable.lower()
+        if pod.node_id == node.node_id and pod.claim_uid == node.claim_uid and _waits(observed, pod)
     )
+
+
+def _waits(observed: Observed, pod: Pod) -> bool:
+    """Whether a pod waits for its claim to be bound; a claim that is being deleted never will be."""
+    goes = any(claim.uid == pod.claim_uid and claim.deleting for claim in observed.claims)
+    return not goes and _UNBOUND.search(pod.unschedulable) is not None
 
 
 def _wait(desired: Desired, record: IdentityRecord, node: NodeIdentity, claim: str) -> Wait:

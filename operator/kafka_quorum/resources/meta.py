@@ -1,11 +1,12 @@
 """Metadata that every object of ours carries."""
 
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.names import FIELD_MANAGER, GROUP, LABEL_QUORUM
 
 Json: TypeAlias = dict[str, Any]
+KIND: Final = "KafkaQuorum"
 
 
 def labels(quorum: str, **more: str) -> Json:
@@ -20,11 +21,17 @@ def labels(quorum: str, **more: str) -> Json:
     }
 
 
+def foreign_controller(item: Json) -> Json | None:
+    """The reference to the controller of an object, if that is something other than a KafkaQuorum."""
+    owners = item["metadata"].get("ownerReferences") or ()
+    return next((one for one in owners if one.get("controller") and one.get("kind") != KIND), None)
+
+
 def owner(desired: Desired) -> list[Json]:
     """The resource as controller: its objects go when it goes."""
     reference = {
         "apiVersion": f"{GROUP}/v1alpha1",
-        "kind": "KafkaQuorum",
+        "kind": KIND,
         "name": desired.name,
         "uid": desired.uid,
         "controller": True,

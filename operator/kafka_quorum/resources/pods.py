@@ -4,6 +4,9 @@ import copy
 import json
 from typing import Final
 
+from kafka_quorum.api.podfields import without_nulls
+from kafka_quorum.api.podpolicy import pod_security
+from kafka_quorum.api.quantity import bytes_of
 from kafka_quorum.model import names
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import FormatMode, IdentityRecord, NodeIdentity
@@ -14,8 +17,6 @@ from kafka_quorum.resources.meta import Json, labels, owner
 from kafka_quorum.resources.properties import CONFIG_PATH, DATA_PATH
 
 _MEBIBYTE: Final = 1024 * 1024
-_USER: Final = 1000
-"""`appuser` of the official image."""
 _SPREAD: Final = (("kubernetes.io/hostname", 100), ("topology.kubernetes.io/zone", 50))
 _LOG4J2_SINCE: Final = 4
 _JAVA_SECURITY: Final = f"-Djava.security.properties={CONFIG_PATH}/java.security"
@@ -158,7 +159,7 @@ def _pod(metadata: Json, spec: Json) -> Json:
 def _container(record: IdentityRecord, node: NodeIdentity, revision: Revision, pull_policy: str) -> Json:
     """What both kinds of containers share: image, environment, mounts, resources; then what the template adds."""
     template = _template_container(revision)
-    heap = f"-Xms{_java_size(revision.runtime.heap)} -Xmx{_java_size(revision.runtime.heap)}"
+    size = f"{_mebibytes(revision.runtime.heap)}m"
     env = [
         *template.get("env", []),  # before ours: of two entries with one name the last counts
         {"name": "KQ_MODE", "value": node.mode.value},
@@ -167,7 +168,7 @@ def _container(record: IdentityRecord, node: NodeIdentity, revision: Revision, p
         {"name": "KQ_DIRECTORY_ID", "value": node.directory_id or ""},
         {"name": "KQ_CLAIM_UID", "value": node.claim_uid or ""},
         {"name": "KQ_CONFIG", "value": f"{CONFIG_PATH}/{node.node_id}.properties"},
-        {"name": "KAFKA_HEAP_OPTS", "value": heap},
+        {"name": "KAFKA_HEAP_OPTS", "value": f"-Xms{size} -Xmx{size}"},
         {"name": "KAFKA_OPTS", "value": " ".join((_JAVA_SECURITY, *revision.runtime.jvm_options))},
         {"name": "KAFKA_LOG4J_OPTS", "value": _log4j_option(revision.runtime.release)},
         {"name": "LOG_DIR", "value": "/tmp/kafka"},  # noqa: S108 - the pod's own emptyDir
@@ -189,7 +190,7 @@ def _container(record: IdentityRecord, node: NodeIdentity, revision: Revision, p
 
 
 def _spec(desired: Desired, node: NodeIdentity, revision: Revision, config: str) -> Json:
-    template: Json = json.loads(revision.runtime.template_spec)
+    template = _template(revision)
     template.pop("containers", None)
     fixed: Json = {
         "automountServiceAccountToken": False,
@@ -200,21 +201,19 @@ def _spec(desired: Desired, node: NodeIdentity, revision: Revision, config: str)
             {"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}},
         ],
     }
-    security: Json = {
-        "runAsNonRoot": True,
-        "runAsUser": _USER,
-        "runAsGroup": _USER,
-        "fsGroup": _USER,
-        "fsGroupChangePolicy": "OnRootMismatch",
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
-    security |= template.pop("securityContext", {})
+    security = pod_security(template.pop("securityContext", {}))
     defaults: Json = {"affinity": _spread(desired.name), "terminationGracePeriodSeconds": 60}
     return defaults | template | fixed | {"securityContext": security}
 
 
+def _template(revision: Revision) -> Json:
+    """What the spec's template sets of a pod's spec."""
+    template: Json = without_nulls(json.loads(revision.runtime.template_spec))
+    return template
+
+
 def _template_container(revision: Revision) -> Json:
-    containers: list[Json] = json.loads(revision.runtime.template_spec).get("containers", [])
+    containers: list[Json] = _template(revision).get("containers", [])
     return next((entry for entry in containers if entry.get("name") == names.KAFKA_CONTAINER), {})
 
 
@@ -241,26 +240,16 @@ def _resources(revision: Revision) -> Json:
 
     Java's direct buffers may take as much as the heap: the limit has room for them.
     """
-    heap = _bytes(revision.runtime.heap) // _MEBIBYTE
+    heap = _mebibytes(revision.runtime.heap)
     return {
         "requests": {"cpu": "100m", "memory": f"{heap + 256}Mi"},
         "limits": {"memory": f"{2 * heap + 512}Mi"},
     }
 
 
-def _java_size(quantity: str) -> str:
-    return f"{_bytes(quantity) // _MEBIBYTE}m"
-
-
-_SUFFIXES: Final = {"Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "k": 1000, "M": 1000**2, "G": 1000**3}
-
-
-def _bytes(quantity: str) -> int:
-    """A heap as validation lets it through: a whole number with a suffix."""
-    for suffix, factor in _SUFFIXES.items():
-        if quantity.endswith(suffix):
-            return int(quantity.removesuffix(suffix)) * factor
-    return int(quantity)
+def _mebibytes(heap: str) -> int:
+    """A heap as Java takes it: rounded down, in units of which every size that validation admits has some."""
+    return (bytes_of(heap) or 0) // _MEBIBYTE
 
 
 def _log4j_option(release: str) -> str:

@@ -5,12 +5,12 @@ a fault, so both are progress; after `STARTING_S` a voter that is still behind i
 """
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.observed import PodRole, Running
+from kafka_quorum.stamps import seconds_of
 from kafka_quorum.status.finding import Pass
 
 STARTING_S: Final = 20.0
@@ -42,13 +42,5 @@ def _starts(done: Pass, key: ReplicaKey) -> bool:
     pods = done.observed.pods_of(key.node_id, PodRole.KAFKA)
     stamps = [pod.container.started_at for pod in pods if isinstance(pod.container, Running) and not pod.deleting]
     if stamps:
-        return any(0.0 <= done.now_s - started_s <= STARTING_S for started_s in map(_seconds, stamps))
+        return any(0.0 <= done.now_s - started_s <= STARTING_S for started_s in map(seconds_of, stamps))
     return node.revision is not None  # a roll has moved it to another revision, and restarts it
-
-
-def _seconds(stamp: str) -> float:
-    """RFC 3339 as seconds since the epoch; the beginning of time where it cannot be read."""
-    try:
-        return datetime.fromisoformat(stamp).timestamp()
-    except ValueError:
-        return 0.0

@@ -29,10 +29,16 @@ def together(said: Iterable[tuple[int | None, str]]) -> tuple[Said, ...]:
 
 
 def subject_of(node_id: int | None, message: str) -> str:
-    """The sentence with `<id>` for the controller, its pod, its claim and its replica key."""
+    """The sentence with `<id>` for the controller, its pod, its claim and its replica key.
+
+    Ids are replaced in these forms only: another number of the sentence can be equal to a small id.
+    """
     if node_id is None:
         return message
-    return re.sub(rf"(?<!\d){node_id}(?!\d)(?:-g\d+\b)?(?:-[A-Za-z0-9_-]{{22}}(?![A-Za-z0-9_-]))?", "<id>", message)
+    key = rf"(?<![\w-]){node_id}-[A-Za-z0-9_-]{{22}}(?![\w-])"
+    name = rf"(?<=[a-z0-9]-){node_id}(?:-g\d+\b|(?=\.[a-z0-9-]+-controllers\b))"
+    word = rf"(?P<word>\b(?:controller|node id|observer|replica|voter) ){node_id}(?![\w-])"
+    return re.sub(rf"{key}|{name}|{word}", lambda found: f"{found['word'] or ''}<id>", message)
 
 
 def _one(subject: str, rows: list[tuple[int | None, str]]) -> Said:

@@ -1,0 +1,140 @@
+"""Every admitted pod field, with every kind of value: refused by its name, or built into both kinds of pods."""
+
+import json
+from typing import Any, Final
+
+import pytest
+from tests.api.specs import resource
+from tests.model.values import revision, runtime
+from tests.resources.test_pods import both, formatter, kafka
+
+from kafka_quorum.api.podpolicy import ROOT
+from kafka_quorum.api.template import ALLOWED_POD_FIELDS, OWNED_POD_FIELDS
+from kafka_quorum.api.validation import validate
+from kafka_quorum.model.desired import Desired, FieldFault
+
+Json = dict[str, Any]
+
+_SPEC: Final = "spec.controllers.template.spec"
+_VALUES: Final[tuple[object, ...]] = (None, {}, [], "", 0, -1, 1.5, True, "x", [None], [[]], {"x": None}, {"x": []})
+_PLACES: Final[tuple[tuple[str, ...], ...]] = (
+    *((name,) for name in ALLOWED_POD_FIELDS),
+    *(("affinity", name) for name in ("nodeAffinity", "podAffinity", "podAntiAffinity")),
+    *(
+        ("affinity", "nodeAffinity", f"{kind}DuringSchedulingIgnoredDuringExecution")
+        for kind in ("preferred", "required")
+    ),
+    *(
+        ("securityContext", name)
+        for name in (
+            "appArmorProfile",
+            "fsGroup",
+            "fsGroupChangePolicy",
+            "runAsGroup",
+            "runAsNonRoot",
+            "runAsUser",
+            "seLinuxChangePolicy",
+            "seLinuxOptions",
+            "seccompProfile",
+            "supplementalGroups",
+            "supplementalGroupsPolicy",
+            "sysctls",
+            "windowsOptions",
+        )
+    ),
+    ("securityContext", "appArmorProfile", "type"),
+    ("securityContext", "seccompProfile", "type"),
+)
+_IN_CONTAINER: Final[tuple[tuple[str, ...], ...]] = (
+    ("resources",),
+    ("resources", "limits"),
+    ("resources", "requests"),
+    ("resources", "limits", "memory"),
+    ("resources", "requests", "cpu"),
+    ("env",),
+)
+
+
+def _at(path: tuple[str, ...], value: object) -> object:
+    for name in reversed(path):
+        value = {name: value}
+    return value
+
+
+def _answer(pod: object) -> Desired | tuple[FieldFault, ...]:
+    return validate(resource({"controllers": {"template": {"spec": pod}}}))
+
+
+def _built_or_refused(pod: object, field: str) -> None:
+    answer = _answer(pod)
+    if not isinstance(answer, Desired):
+        assert all(fault.field.startswith((field, "spec.controllers.jvm.heap")) for fault in answer), answer
+        return
+    of = revision(runtime(template_spec=answer.runtime.template_spec))
+    for body in (formatter(of=of), formatter(of=of, avoid=("worker",)), kafka(of=of)):
+        security = body["spec"]["securityContext"]
+        assert security["runAsNonRoot"] is True
+        assert security["runAsUser"] != 0
+        assert security["seccompProfile"]["type"] == "RuntimeDefault"
+        assert not _has_null(body), json.dumps(body)
+
+
+def _has_null(value: object) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(_has_null, value.values() if isinstance(value, dict) else value))
+    return value is None
+
+
+@pytest.mark.parametrize("value", _VALUES, ids=repr)
+@pytest.mark.parametrize("path", _PLACES, ids=".".join)
+def test_any_value_of_a_pod_field_is_refused_or_built(path: tuple[str, ...], value: object) -> None:
+    """What validation lets through, the builders can build, confined; what it refuses, it names."""
+    _built_or_refused(_at(path, value), f"{_SPEC}.{path[0]}")
+
+
+@pytest.mark.parametrize("value", _VALUES, ids=repr)
+@pytest.mark.parametrize("path", _IN_CONTAINER, ids=".".join)
+def test_any_value_of_a_container_field_is_refused_or_built(path: tuple[str, ...], value: object) -> None:
+    """The same holds for what the container named kafka may have."""
+    container = {"name": "kafka", **dict(_at(path, value))}  # type: ignore[call-overload]  # an object by its path
+    _built_or_refused({"containers": [container]}, f"{_SPEC}.containers")
+
+
+@pytest.mark.parametrize("value", _VALUES, ids=repr)
+@pytest.mark.parametrize("name", ["value", "valueFrom"])
+def test_any_value_of_a_variable_is_refused_or_built(name: str, value: object) -> None:
+    """The same holds for the value of a variable."""
+    variable = {"name": "KAFKA_JMX_OPTS", name: value}
+    _built_or_refused({"containers": [{"name": "kafka", "env": [variable]}]}, f"{_SPEC}.containers")
+
+
+@pytest.mark.parametrize("name", [*ALLOWED_POD_FIELDS, *OWNED_POD_FIELDS, "nodeSelectr"])
+def test_null_is_not_set(name: str) -> None:
+    """A pod field that is null gives the pods that are built without it."""
+    answer = _answer({name: None})
+    assert isinstance(answer, Desired), answer
+    built = [body["spec"] for body in both(template_spec=answer.runtime.template_spec)]
+    assert built == [body["spec"] for body in both()]
+
+
+def test_null_takes_no_confinement_away() -> None:
+    """Also a revision that was stored with nulls gives pods that do not run as root, with a seccomp profile."""
+    stored = {"securityContext": {"runAsNonRoot": None, "runAsUser": None, "seccompProfile": None}}
+    for body, plain in zip(both(template_spec=json.dumps(stored)), both(), strict=True):
+        assert body["spec"]["securityContext"] == plain["spec"]["securityContext"]
+
+
+def test_root_by_exception_is_built() -> None:
+    """With the exception `root` the pods get the user that the template names."""
+    spec = {"controllers": {"template": {"spec": {"securityContext": {"runAsUser": 0, "runAsNonRoot": False}}}}}
+    answer = validate(resource(spec), allowed=frozenset({ROOT}))
+    assert isinstance(answer, Desired)
+    security = both(template_spec=answer.runtime.template_spec)[1]["spec"]["securityContext"]
+    assert (security["runAsUser"], security["runAsNonRoot"], security["runAsGroup"]) == (0, False, 1000)
+
+
+@pytest.mark.parametrize(("heap", "size"), [("512Mi", "512m"), ("1Gi", "1024m"), ("2G", "1907m"), ("600000k", "572m")])
+def test_the_heap_is_whole_mebibytes(heap: str, size: str) -> None:
+    """Java gets a heap in the units that it knows, never more than was asked for."""
+    options = {row["name"]: row.get("value") for row in both(heap=heap)[1]["spec"]["containers"][0]["env"]}
+    assert options["KAFKA_HEAP_OPTS"] == f"-Xms{size} -Xmx{size}"
