@@ -8,10 +8,10 @@ from tests.api.specs import resource
 from tests.model.values import revision, runtime
 from tests.resources.test_pods import both, formatter, kafka
 
-from kafka_quorum.api.podpolicy import ROOT
 from kafka_quorum.api.template import ALLOWED_POD_FIELDS, OWNED_POD_FIELDS
 from kafka_quorum.api.validation import validate
 from kafka_quorum.model.desired import Desired, FieldFault
+from kafka_quorum.settings import PodException
 
 Json = dict[str, Any]
 
@@ -127,7 +127,7 @@ def test_null_takes_no_confinement_away() -> None:
 def test_root_by_exception_is_built() -> None:
     """With the exception `root` the pods get the user that the template names."""
     spec = {"controllers": {"template": {"spec": {"securityContext": {"runAsUser": 0, "runAsNonRoot": False}}}}}
-    answer = validate(resource(spec), allowed=frozenset({ROOT}))
+    answer = validate(resource(spec), allowed=frozenset({PodException.ROOT}))
     assert isinstance(answer, Desired)
     security = both(template_spec=answer.runtime.template_spec)[1]["spec"]["securityContext"]
     assert (security["runAsUser"], security["runAsNonRoot"], security["runAsGroup"]) == (0, False, 1000)

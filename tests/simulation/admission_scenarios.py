@@ -8,6 +8,10 @@ from tests.simulation.world import World
 
 from kafka_quorum.kube.protocol import Json
 
+_NULLS: Final[Json] = {
+    "securityContext": {"runAsNonRoot": None, "runAsUser": None},
+    "containers": [{"name": "kafka", "env": None, "resources": None}],
+}
 _PLUGIN: Final = "Priority"
 _GONE: Final = "late"
 _SHOWN_STEPS: Final = 60
@@ -24,14 +28,25 @@ def _classes(*known: str) -> Act:
     return lambda world, _: world.kube.admission.refuse(_PLUGIN, refuse)
 
 
+def _restricted(world: World, _: object) -> None:
+    """From now on the namespace refuses every pod that could run as root."""
+
+    def refuse(pod: Json) -> str:
+        security = pod["spec"]["securityContext"]
+        non_root = security.get("runAsNonRoot") is True and security.get("runAsUser") != 0
+        return "" if non_root else 'violates PodSecurity "restricted:latest": runAsNonRoot != true'
+
+    world.kube.admission.refuse("PodSecurity", refuse)
+
+
 def _all_pods(why: str) -> Act:
     """From now on the API server refuses every pod; with an empty text none any more."""
     return lambda world, _: world.kube.admission.refuse("Namespace", lambda _: why)
 
 
-def _asks(name: str | None, heap: str = "1Gi", **more: Any) -> Act:  # noqa: ANN401 - JSON
-    template = {"spec": {"priorityClassName": name}}
-    return applies({"controllers": {"jvm": {"heap": heap}, "template": template, **more}})
+def _asks(name: str | None, heap: str = "1Gi", **pod: Any) -> Act:  # noqa: ANN401 - JSON
+    template = {"spec": {"priorityClassName": name, **pod}}
+    return applies({"controllers": {"jvm": {"heap": heap}, "template": template}})
 
 
 def _is_short(count: int) -> When:
@@ -101,6 +116,15 @@ REFUSED: Final = (
             _turn("the namespace is corrected", after(60), _all_pods("")),
         ),
         holds=ends_restarted("512m"),
+    ),
+    Scenario(
+        name="nulls-in-the-template",
+        spec=spec_of("InitialControllers", 3),
+        turns=(
+            _turn("the namespace is restricted", is_ready, _restricted),
+            _turn("writes nulls", after(0), _asks(None, **_NULLS)),
+        ),
+        holds=ends_restarted("1024m"),
     ),
     Scenario(
         name="refused-at-the-bootstrap",

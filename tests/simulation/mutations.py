@@ -549,6 +549,27 @@ MUTANTS: Final = (
         ),
     ),
     _mutant(
+        "nulls-reach-the-pod",
+        "live",
+        ("nulls-in-the-template",),
+        (
+            "resources/pods.py",
+            "without_nulls(json.loads(revision.runtime.template_spec))",
+            "json.loads(revision.runtime.template_spec)",
+        ),
+        (
+            "api/podpolicy.py",
+            "{name: value for name, value in template.items() if value is not None}",
+            "dict(template)",
+        ),
+    ),
+    _mutant(
+        "refusals-are-forgotten",
+        "live",
+        ("refused-after-the-dry-run-1", "every-pod-refused-in-a-roll"),
+        ("act/admission.py", "dict(left[-_REMEMBERED:])", "{}"),
+    ),
+    _mutant(
         "applied-before-a-pod-has-run",
         "live",
         ("refused-after-the-dry-run-1",),
