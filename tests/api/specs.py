@@ -742,7 +742,6 @@ ACCEPTED: dict[str, Json] = {
         affinity={"nodeAffinity": None},
         containers=[{"name": "kafka", "resources": {"limits": None}, "env": None}],
         securityContext={"seccompProfile": None, "runAsUser": None, "runAsNonRoot": None},
-        hostNetwork=None,
     ),
     "replacement": _controllers(replacement={"lostDisk": "Manual", "lostNodeAfterSeconds": 60}),
 }
