@@ -42,6 +42,13 @@ def read(item: Json) -> Pod:
 # Pods
 
 
+def test_restarted_container() -> None:
+    """Kafka that runs again in the pod in which it ended is told from one that ran through, and from one that waits."""
+    assert not read(pod(main=container("kafka", running()), init=VERIFIED)).restarted
+    assert read(pod(main=container("kafka", running(), terminated(137)), init=VERIFIED)).restarted
+    assert not read(pod(main=container("kafka", waiting("CrashLoopBackOff"), terminated(1)), init=VERIFIED)).restarted
+
+
 def test_running_pod() -> None:
     """A running Kafka pod: what it was made for, where it is, and that its disk was found as expected."""
     found = read(pod(main=container("kafka", running()), init=VERIFIED))

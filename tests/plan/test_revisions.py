@@ -13,28 +13,36 @@ from tests.model.values import (
     desired,
     empty_report,
     formatter,
+    key,
+    looks,
     minted,
     revision,
     running,
     runtime,
     started,
+    view,
     with_pod,
     without_pod,
 )
 from tests.plan.reading import every, only, planned, reasons, verdict, wait
 
 from kafka_quorum.model.actions import CreateFormatter, CreatePod, CreateRevision, DeletePod, RecordChange, WriteRecord
+from kafka_quorum.model.admission import Admission, PodQuestion
 from kafka_quorum.model.desired import BootstrapMode, ControllerListener, FeatureLevel
 from kafka_quorum.model.identity import BootstrapPhase, with_report, with_revision
-from kafka_quorum.model.observed import Terminated, Waiting
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.memory import Memory
+from kafka_quorum.model.observed import KubeNode, Running, Terminated, Waiting
 from kafka_quorum.model.plan import Severity
-from kafka_quorum.plan.revisions import format_pending
+from kafka_quorum.plan.revisions import format_pending, revisions
 
 LEVELS = (FeatureLevel(name="metadata.version", level=27),)
 CORRECTED = runtime(image="registry/kafka:4.4.0")
 NEWER = revision(CORRECTED, number=2)
 BACK_OFF = Waiting(reason="ImagePullBackOff", message="", last_exit=None)
 STARTS = Waiting(reason="ContainerCreating", message="", last_exit=None)
+FAILED = Terminated(exit_code=1, reason="Error", message="", finished_at="")
+KEYS = tuple(key(node_id) for node_id in IDS)
 
 
 def fixed(**changes: Any) -> Any:  # noqa: ANN401 - a Desired, in keyword form
@@ -307,15 +315,73 @@ def test_image_older_than_what_ran_corrects_nothing() -> None:
 
 
 def test_correction_names_who_it_is_for() -> None:
-    """Every controller that cannot start is named, with the revision that it gets, and the guard's yes."""
+    """The controller that cannot start is named, with the revision that it gets, and the guards' yes."""
+    look = with_pod(at_rest(revisions=(revision(), NEWER)), 3001, container=BACK_OFF, gate="False")
+    said = planned(look, fixed())
+    assert only(said, WriteRecord).message == f"controller 3001 cannot start, and is made from revision {NEWER.name}"
+    assert verdict(said, "7-image").allowed
+    assert verdict(said, "5-restart").allowed
+
+
+@pytest.mark.parametrize("quorum", ["led", "no leader"])
+def test_one_stuck_controller_after_the_other(quorum: str) -> None:
+    """Of several stuck controllers one gets the revision; the next one when that is back, or else runs uncrashed."""
     look = at_rest(revisions=(revision(), NEWER))
+    if quorum == "no leader":
+        look = replace(look, quorum=SILENT)
     for node_id in IDS[1:]:
         look = with_pod(look, node_id, container=BACK_OFF, gate="False")
-    said = planned(look, fixed())
-    assert only(said, WriteRecord).message == (
-        f"controllers 3001, 3002 cannot start, and are made from revision {NEWER.name}"
-    )
-    assert verdict(said, "7-image").allowed
+    first = only(planned(look, fixed()), WriteRecord)
+    assert {of.node_id: of.revision for of in first.record.nodes} == {3000: None, 3001: NEWER.name, 3002: None}
+    begun = replace(look, record=first.record)
+    assert every(planned(begun, fixed()), WriteRecord) == []
+    assert {one.pod.node_id for one in every(planned(begun, fixed()), DeletePod)} == {3001}
+    crashed = with_pod(begun, 3001, revision=NEWER.name, container=Running(started_at="", restarted=True))
+    back = with_pod(begun, 3001, revision=NEWER.name, container=Running(started_at=""))
+    if quorum == "led":
+        back = replace(back, quorum=Known(value=view(KEYS)), memory=looks(view(KEYS)))
+        crashed = replace(crashed, quorum=Known(value=view(KEYS, behind=[key(3001)])), memory=Memory())
+    assert every(planned(crashed, fixed()), WriteRecord) == []
+    second = only(planned(back, fixed()), WriteRecord)
+    assert {of.node_id: of.revision for of in second.record.nodes} == {3000: None, 3001: NEWER.name, 3002: NEWER.name}
+
+
+@pytest.mark.parametrize("others", ["on its node", "a refused disk"])
+def test_a_node_or_a_disk_says_nothing_of_a_revision(others: str) -> None:
+    """A controller that its node or its disk keeps from running does not keep the others from the corrected spec."""
+    record = with_revision(running(), NEWER.name, [IDS[0]])
+    look = at_rest(record, revisions=(revision(), NEWER), quorum=SILENT)
+    look = with_pod(look, 3000, revision=NEWER.name, container=BACK_OFF, gate="False")
+    look = with_pod(with_pod(look, 3001, container=BACK_OFF, gate="False"), 3002, container=BACK_OFF, gate="False")
+    assert every(planned(look, fixed()), WriteRecord) == []
+    if others == "on its node":
+        down = KubeNode(name=look.pods[0].node_name, present=True, ready=False)
+        look = replace(look, kube_nodes=((down.name, Known(value=down)),))
+    else:
+        look = with_pod(look, 3000, report=empty_report(), container=FAILED)
+    assert only(planned(look, fixed()), WriteRecord).record.nodes[1].revision == NEWER.name
+
+
+def test_a_plain_crash_is_for_the_kubelet() -> None:
+    """One crash of a controller whose revision has run moves it nowhere: the kubelet starts it again."""
+    look = with_pod(at_rest(revisions=(revision(), NEWER)), 3001, container=FAILED, gate="False")
+    assert "5-restart" not in {one.rule for one in revisions(fixed(), look, running()).verdicts}
+    assert revisions(fixed(), look, running()).exclusive is None
+    never = replace(running(), had_leader=False)
+    alone = replace(look, pods=look.pods[1:2])
+    assert revisions(fixed(), alone, never).exclusive is not None
+
+
+def test_the_way_back_is_asked_for_behind_an_older_image() -> None:
+    """A controller whose pod is refused goes back to the applied revision, though the spec's image is held."""
+    record = with_revision(running(), NEWER.name, [IDS[0]])
+    look = without_pod(at_rest(record, revisions=(revision(), NEWER)), 3000)
+    refused = Admission(allowed=False, words="quota", current=True, created=True)
+    own = PodQuestion(node_id=IDS[0], revision=NEWER.name)
+    look = replace(look, quorum=Known(value=view(KEYS, behind=[key(3000)])), admissions=((own, Known(value=refused)),))
+    said = planned(look, desired(runtime=runtime(release="3.9.0")))
+    assert "OlderImage" in reasons(said)
+    assert only(said, WriteRecord).record.nodes[0].revision == revision().name
 
 
 def test_fleet_follows_when_all_are_corrected() -> None:
@@ -335,9 +401,11 @@ def test_corrected_to_and_fro() -> None:
 
 
 def test_all_stuck_at_the_first_start() -> None:
-    """Formatted, then a heap that no pod starts with: all are corrected at once, for none runs."""
+    """Formatted, then a heap that no pod starts with: all are corrected, look by look, for none has run."""
     look = at_rest(started(), quorum=SILENT, revisions=(revision(), NEWER))
     for node_id in IDS:
         look = with_pod(look, node_id, container=BACK_OFF, gate="", marked_voter=False)
-    write = only(planned(look, fixed()), WriteRecord)
-    assert {of.revision for of in write.record.nodes} == {NEWER.name}
+    for _ in IDS:
+        look = replace(look, record=only(planned(look, fixed()), WriteRecord).record)
+    assert look.record is not None
+    assert {of.revision for of in look.record.nodes} == {NEWER.name}

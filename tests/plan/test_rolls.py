@@ -179,7 +179,7 @@ def test_one_at_a_time_gets_a_revision_that_may_be_at_fault(quorum: str) -> None
         look = replace(look, quorum=SILENT, memory=Memory())
     said = rolled(look, SPEC)
     assert every(said, WriteRecord) == []
-    back = "runs" if quorum == "no leader" else "is a caught-up voter again"
+    back = "runs, and has not crashed" if quorum == "no leader" else "is a caught-up voter again"
     assert f"controller 3002 does not run, and is made from revision {NEW.name} once 3001 {back}" in {
         one.reason for one in said.verdicts
     }

@@ -125,7 +125,10 @@ WAITS: dict[str, tuple[Observed, Desired, str, Severity, str]] = {
         PLAIN,
         "ClaimDeleting",
         Severity.DEGRADED,
-        "claim alpha-3001-g1 is being deleted: the disk of controller 3001 is gone once its pod stops",
+        (
+            "claim alpha-3001-g1 is being deleted: the disk of controller 3001 is gone once pod alpha-3001-g1 stops. "
+            "Delete that pod to have the disk replaced; a roll does so, too"
+        ),
     ),
     "crashed": (
         with_pod(at_rest(), 3001, container=FAILED, report=None, gate="False"),

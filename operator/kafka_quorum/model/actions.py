@@ -180,13 +180,14 @@ class DeletePod:
 
     Its Kafka does not run, or its replica is retired, or it is the leader of a pair that is to be removed.
 
-    `force` does not wait for the pod's node, which is lost.
+    `force` does not wait for the pod's node, which is lost. `takes_disk` says that only this pod still holds its disk.
     """
 
     pod: Pod
     reason: str
     message: str
     force: bool = False
+    takes_disk: bool = False
     judged_at_s: float = NEVER
 
 
@@ -347,15 +348,15 @@ Guarded: TypeAlias = WriteRecord | ApplyBudget | DeleteClaim | DeletePod | Resta
 def is_guarded(action: Action) -> bool:
     """Whether an action on Kubernetes may only be sent while the look that allowed it is fresh.
 
-    Not guarded are creations, and deletions of pods whose Kafka does not run: the uid and the resource version that
-    such a request names are all that matters. A readiness gate may be taken away at any time, and be given on a fresh
-    look only, because the disruption budget relies on it.
+    Not guarded are creations, and deletions of pods whose Kafka does not run and whose disks stay: the uid and the
+    resource version that such a request names are all that matters. A readiness gate may be taken away at any time, and
+    be given on a fresh look only, because the disruption budget relies on it.
     """
     match action:
         case RestartPod() | DeleteClaim() | ApplyBudget():
             return True
-        case DeletePod(pod=pod, force=force):
-            return pod.running or force
+        case DeletePod(pod=pod, force=force, takes_disk=takes_disk):
+            return pod.running or force or takes_disk
         case WriteRecord(change=change):
             return change in _RECORDED
         case MarkPod(gate=gate):

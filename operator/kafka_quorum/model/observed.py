@@ -39,6 +39,8 @@ class Running:
 
     started_at: str
     container: str = ""
+    restarted: bool = False
+    """Whether one of the same pod has ended before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +121,11 @@ class Pod:
     def running(self) -> bool:
         """Whether its Kafka runs, or may run: a pod that is being deleted still does until it is gone."""
         return isinstance(self.container, Running)
+
+    @property
+    def restarted(self) -> bool:
+        """Whether its Kafka runs, and has ended in this pod before."""
+        return isinstance(self.container, Running) and self.container.restarted
 
     @property
     def instance(self) -> str:

@@ -233,7 +233,8 @@ def _state(row: Json | None) -> ContainerState:
     state = (row or {}).get("state") or {}
     if "running" in state:
         container = f"{(row or {}).get('restartCount', 0)} {(row or {}).get('containerID', '')}"
-        return Running(started_at=state["running"].get("startedAt", ""), container=container)
+        restarted = bool(((row or {}).get("lastState") or {}).get("terminated"))
+        return Running(started_at=state["running"].get("startedAt", ""), container=container, restarted=restarted)
     if "terminated" in state:
         return _terminated(state["terminated"])
     waiting = state.get("waiting", {})

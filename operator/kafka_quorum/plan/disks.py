@@ -33,6 +33,7 @@ from kafka_quorum.model.nodes import initial_nodes, is_down, is_outdated, revisi
 from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, Running, Terminated, Waiting
 from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.plan.admission import before_create
+from kafka_quorum.plan.kept_disks import goes_with
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.podstate import waiting_pod
 from kafka_quorum.plan.safety import (
@@ -77,7 +78,7 @@ def claims(desired: Desired, observed: Observed, record: IdentityRecord, wanted:
 def _claim_part(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
     claim = _claim(desired, observed, node)
     if claim is not None and claim.deleting:
-        return Part(waits=(_claim_deleting(node, claim),))
+        return Part(waits=(_claim_deleting(desired, observed, record, node, claim),))
     if claim is not None and not (claim.lost and _never_ran(record, node)):
         return Part(actions=_annotations(desired, record, node, claim))
     if node.claim_uid is None and node.mode is FormatMode.ADOPTED:
@@ -103,8 +104,13 @@ def _never_ran(record: IdentityRecord, node: NodeIdentity) -> bool:
     return record.phase is BootstrapPhase.FORMATTING or not node.formatted
 
 
-def _claim_deleting(node: NodeIdentity, claim: Claim) -> Wait:
+def _claim_deleting(
+    desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, claim: Claim
+) -> Wait:
+    pods = (pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.claim_uid == claim.uid)
     message = f"claim {claim.name} is being deleted: the disk of controller {node.node_id} is gone once its pod stops"
+    if (pod := next(pods, None)) is not None and claim.uid == node.claim_uid:
+        message = goes_with(desired, observed, record, node, pod)
     return Wait(severity=Severity.DEGRADED, reason="ClaimDeleting", message=message, node_id=node.node_id)
 
 

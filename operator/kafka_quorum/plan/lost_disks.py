@@ -9,6 +9,7 @@ from kafka_quorum.model.names import claim_name
 from kafka_quorum.model.observed import Observed, PodRole
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.plan.disk_safety import found_empty, is_blank, may_retire_disk
+from kafka_quorum.plan.kept_disks import goes_with
 from kafka_quorum.plan.part import Part, merged
 
 
@@ -77,7 +78,11 @@ def _retire(desired: Desired, observed: Observed, record: IdentityRecord, node: 
     claim = observed.claim(claim_name(desired.name, node))
     verdict = may_retire_disk(desired, observed, record, node, claim)
     if not verdict.allowed:
-        wait = Wait(severity=Severity.DEGRADED, reason="LostDisk", message=verdict.reason, node_id=node.node_id)
+        running = next((pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.running), None)
+        told = verdict.reason
+        if running is not None:
+            told = f"{told} yet. {goes_with(desired, observed, record, node, running)}"
+        wait = Wait(severity=Severity.DEGRADED, reason="LostDisk", message=told, node_id=node.node_id)
         return Part(waits=(wait,), verdicts=(verdict,))
     new_claim = claim is None or claim.lost
     how = "its claim is gone" if claim is None else "its volume is gone" if claim.lost else "its volume is empty"

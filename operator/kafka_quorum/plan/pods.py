@@ -23,6 +23,7 @@ from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.plan.admission import before_create
 from kafka_quorum.plan.disk_safety import found_empty
 from kafka_quorum.plan.disks import is_mirrored, leftover_formatter, unreadable
+from kafka_quorum.plan.kept_disks import is_going, why_kept
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.podstate import waiting_pod
 from kafka_quorum.plan.safety import may_replace_pod, may_run, may_stop_retired
@@ -74,7 +75,7 @@ def _node(
     present = observed.pods_of(node.node_id, PodRole.KAFKA)
     revision = revision_of(observed, record, node)
     if present:
-        return merged(_present(observed, record, node, pod, revision) for pod in present)
+        return merged(_present(desired, observed, record, node, pod, revision) for pod in present)
     if not node.formatted or not _needed(observed, node, wanted):
         return Part()
     verdict = may_run(record, observed, node, mirrored=is_mirrored(desired, observed, record, node))
@@ -106,7 +107,12 @@ def _needed(observed: Observed, node: NodeIdentity, wanted: tuple[NodeID, ...]) 
 
 
 def _present(
-    observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod, revision: Revision | None
+    desired: Desired,
+    observed: Observed,
+    record: IdentityRecord,
+    node: NodeIdentity,
+    pod: Pod,
+    revision: Revision | None,
 ) -> Part:
     if pod.directory_id in record.retired and is_down(observed, pod.node_name):
         return _stranded(observed, record, pod)
@@ -115,12 +121,28 @@ def _present(
     reason = _why_replace(node, pod, revision)
     if reason is not None:
         retired = pod.directory_id in record.retired
-        verdict = may_stop_retired(record, observed, pod) if pod.running and retired else may_replace_pod(pod)
+        verdict = (
+            may_stop_retired(record, observed, pod)
+            if pod.running and retired
+            else may_replace_pod(pod, kept=_why_kept(desired, observed, record, node, pod))
+        )
         if verdict.allowed:
             code, text = reason
-            return Part(actions=(DeletePod(pod=pod, reason=code, message=text),), verdicts=(verdict,))
+            takes = _holds(node, pod) and is_going(observed, node)
+            delete = DeletePod(pod=pod, reason=code, message=text, takes_disk=takes)
+            return Part(actions=(delete,), verdicts=(verdict,))
         return Part(verdicts=(verdict,))
     return Part(waits=_waits(node, pod))
+
+
+def _why_kept(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod) -> str:
+    """Why this pod must not go, as the last that holds its controller's disk; empty if it holds another, or may go."""
+    return why_kept(desired, observed, record, node) if _holds(node, pod) else ""
+
+
+def _holds(node: NodeIdentity, pod: Pod) -> bool:
+    """Whether a pod was made for the present disk of its controller."""
+    return pod.directory_id == node.directory_id and pod.claim_uid == node.claim_uid
 
 
 def _stranded(observed: Observed, record: IdentityRecord, pod: Pod) -> Part:

@@ -10,13 +10,13 @@ from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, NodeIdentity, with_revision
 from kafka_quorum.model.names import inputs_hash
 from kafka_quorum.model.nodes import older_than, revision_of, target_revision, target_runtime
-from kafka_quorum.model.observed import DiskFound, Observed, Pod, PodRole, Waiting
+from kafka_quorum.model.observed import DiskFound, Observed, Pod, PodRole, Terminated, Waiting
 from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.plan import admission
 from kafka_quorum.plan.identity import format_of
-from kafka_quorum.plan.part import Part
+from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.podstate import is_stuck
-from kafka_quorum.plan.rolling_safety import may_run_image
+from kafka_quorum.plan.rolling_safety import may_restart, may_run_image
 
 
 def revisions(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
@@ -145,25 +145,46 @@ def _correct_pods(desired: Desired, observed: Observed, record: IdentityRecord, 
         )
         message = f"every controller is made from revision {name}"
         return Part(exclusive=WriteRecord(record=cleared, change=RecordChange.ROLL_DONE, message=message))
+    refused = admission.moved(observed, record, name)
     verdict = may_run_image(record, observed, desired.runtime.release)
     if not verdict.allowed:
         wait = Wait(severity=Severity.HELD, reason="OlderImage", message=verdict.reason)
-        return Part(verdicts=(verdict,), waits=(wait,))
+        return merged((Part(verdicts=(verdict,), waits=(wait,)), refused))
     if (creating := _existing_or_new(desired, observed, record, name, (verdict,))) is not None:
         return creating
-    stuck = [
-        node.node_id
-        for node in record.nodes
-        if (node.revision or record.applied_revision) != name
-        and (_cannot_start(observed, record, node) or any(is_stuck(pod) for pod in _made(observed, node)))
-    ]
-    if not stuck:
-        return replace(admission.moved(observed, record, name), verdicts=(verdict,))
-    message = f"controllers {', '.join(map(str, stuck))} cannot start, and are made from revision {name}"
-    corrected = with_revision(record, name, stuck)
-    return Part(
-        exclusive=WriteRecord(record=corrected, change=RecordChange.REVISION, message=message), verdicts=(verdict,)
-    )
+    corrected = _correct_stuck(desired, observed, record, name)
+    said = Part(verdicts=(verdict, *corrected.verdicts))
+    return merged((said, replace(corrected, verdicts=()) if corrected.exclusive is not None else refused))
+
+
+def _correct_stuck(desired: Desired, observed: Observed, record: IdentityRecord, name: str) -> Part:
+    """The next controller that cannot start gets the revision: one, for the revision may be what is wrong.
+
+    Before the first leader, and before a disk is formatted, there is nothing that a wrong one could take away.
+    """
+    verdicts: list[Verdict] = []
+    for node in record.nodes:
+        if (node.revision or record.applied_revision) == name:
+            continue
+        if not _cannot_start(observed, record, node):
+            if not any(_needs_another(observed, record, pod) for pod in _made(observed, node)):
+                continue
+            if node.formatted and record.had_leader:
+                verdicts.append(may_restart(desired, observed, record, node, None, name))
+                if not verdicts[-1].allowed:
+                    continue
+        message = f"controller {node.node_id} cannot start, and is made from revision {name}"
+        corrected = with_revision(record, name, (node.node_id,))
+        write = WriteRecord(record=corrected, change=RecordChange.REVISION, message=message)
+        return Part(exclusive=write, verdicts=tuple(verdicts))
+    return Part(verdicts=tuple(verdicts))
+
+
+def _needs_another(observed: Observed, record: IdentityRecord, pod: Pod) -> bool:
+    """Whether a pod will not start from its revision. After one crash the kubelet starts what has run before again."""
+    crashed = isinstance(pod.container, Terminated)
+    proven = _has_run(observed, pod.revision) or (record.had_leader and pod.revision == record.applied_revision)
+    return is_stuck(pod) and not (crashed and proven and pod.role is PodRole.KAFKA)
 
 
 def _has_run(observed: Observed, name: str) -> bool:

@@ -13,10 +13,11 @@ from kafka_quorum.model.desired import Desired, Downgrade
 from kafka_quorum.model.identity import FormatMode, IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.nodes import revision_of
+from kafka_quorum.model.nodes import is_down, node_of, revision_of
 from kafka_quorum.model.observed import Observed, Pod, PodRole, QuorumView
 from kafka_quorum.model.plan import Verdict
 from kafka_quorum.model.quorum import FeatureRange, FeatureStep, FinalizedFeature
+from kafka_quorum.plan.kept_disks import why_kept
 from kafka_quorum.plan.safety import CAUGHT_UP_LOOKS
 from kafka_quorum.plan.verdict import no, unless, yes
 
@@ -37,9 +38,11 @@ def may_restart(
     and never while the voters or a feature change. A voter that keeps up is restarted only if all others keep up. One
     that lags takes nothing away: it is restarted if the others form a caught-up majority of the whole voter set without
     it, and every controller that was restarted before is a caught-up voter again, so that it may lag together with
-    others that the roll has not reached yet.
+    others that the roll has not reached yet. No pod is stopped that holds the last of a disk that is needed.
     """
     rule, first = "5-restart", f"controller {node.node_id} restarts once"
+    if observed.pods_of(node.node_id, PodRole.KAFKA) and (kept := why_kept(desired, observed, record, node)):
+        return no(rule, f"controller {node.node_id} does not restart: {kept}")
     if pod is None:
         return _where_nothing_runs(observed, record, node, target)
     if isinstance(observed.quorum, Unknown):
@@ -74,14 +77,15 @@ def may_restart(
 def _where_nothing_runs(observed: Observed, record: IdentityRecord, node: NodeIdentity, target: str) -> Verdict:
     """A controller whose Kafka does not run is made from the revision `target`: that takes nothing away.
 
-    Not while one that was made from it is not back: where the revision itself is at fault, only one controller has it.
-    Without a leader that one only has to run, because those that do not run may be the majority.
+    Not while one that was made from it, or is about to be, is not back: where the revision itself is at fault, only one
+    controller has it. Without a leader that one only has to run, because those that do not run may be the majority. It
+    must not have crashed before: one that crashes again and again runs for moments.
     """
     rule = "5-restart"
-    others = (other for other in record.nodes if other is not node and _is_made_from(observed, record, other, target))
+    others = (other for other in record.nodes if other is not node and _tries(observed, record, other, target))
     away = _names(other.key for other in others if not _is_back(observed, record, other))
     first = f"controller {node.node_id} does not run, and is made from revision {target} once"
-    is_back = "runs" if isinstance(observed.quorum, Unknown) else "is a caught-up voter again"
+    is_back = "runs, and has not crashed" if isinstance(observed.quorum, Unknown) else "is a caught-up voter again"
     return unless(
         rule,
         ((bool(away), f"{first} {away} {is_back}"),),
@@ -91,11 +95,11 @@ def _where_nothing_runs(observed: Observed, record: IdentityRecord, node: NodeId
 
 def _is_back(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> bool:
     """Whether a controller runs and, as far as that can be asked, is a caught-up voter; an observer needs no more."""
-    pods = observed.pods_of(node.node_id, PodRole.KAFKA)
-    if not any(pod.running and not pod.deleting for pod in pods):
+    running = [pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.running and not pod.deleting]
+    if not running:
         return False
     if isinstance(observed.quorum, Unknown):
-        return True
+        return not any(pod.restarted for pod in running)
     view = observed.quorum.value
     return node.key not in view.voters or _is_steady(observed, record, view, node.key)
 
@@ -114,6 +118,19 @@ def _is_made_from(observed: Observed, record: IdentityRecord, node: NodeIdentity
     revision = revision_of(observed, record, node)
     pods = observed.pods_of(node.node_id, PodRole.KAFKA)
     return revision is not None and revision.name == target and all(pod.revision == target for pod in pods)
+
+
+def _tries(observed: Observed, record: IdentityRecord, node: NodeIdentity, target: str) -> bool:
+    """Whether a controller shows what becomes of one that is made from this revision: its Kafka ran from it, or is to.
+
+    It does not while it runs from another one, nor where its node or its disk is what keeps it from running.
+    """
+    revision = revision_of(observed, record, node)
+    if revision is None or revision.name != target or not node.formatted or is_down(observed, node_of(observed, node)):
+        return False
+    pods = observed.pods_of(node.node_id, PodRole.KAFKA)
+    refuses = any(not pod.running and pod.report is not None and not pod.report.accepted for pod in pods)
+    return not refuses and not any(pod.running and pod.revision != target for pod in pods)
 
 
 def _step_of(observed: Observed) -> str:

@@ -19,6 +19,7 @@ from kafka_quorum.model.nodes import is_foreign, is_former_claim, node_of
 from kafka_quorum.model.observed import Claim, Observed, Pod, PodRole, QuorumView
 from kafka_quorum.model.plan import Verdict
 from kafka_quorum.plan.disk_safety import STATIC, takes_empty_disks
+from kafka_quorum.plan.kept_disks import why_kept
 from kafka_quorum.plan.verdict import no, unless, yes
 
 GUARDS: Final = (
@@ -217,10 +218,15 @@ def may_retire_node(desired: Desired, observed: Observed, record: IdentityRecord
 # Rules 3 and 5: pods that do not run, or on a disk of no use
 
 
-def may_replace_pod(pod: Pod) -> Verdict:
-    """Rules 3 and 5: a pod whose Kafka does not run may be replaced on its own disk: that takes nothing away."""
+def may_replace_pod(pod: Pod, *, kept: str = "") -> Verdict:
+    """Rules 3 and 5: a pod whose Kafka does not run may be replaced on its own disk: that takes nothing away.
+
+    Unless the disk goes with the pod, and is needed: `kept` says why (`kept_disks`).
+    """
     if pod.running and not pod.finished:
         return no("3-replace-pod", f"Kafka runs in pod {pod.name}: restarting it takes a voter away")
+    if kept:
+        return no("3-replace-pod", f"pod {pod.name} is not replaced: {kept}")
     return yes("3-replace-pod", f"Kafka does not run in pod {pod.name}")
 
 
@@ -350,10 +356,14 @@ def may_remove_leader(view: QuorumView, target: ReplicaKey) -> Verdict:
 def may_hand_over(desired: Desired, observed: Observed, view: QuorumView, target: ReplicaKey) -> Verdict:
     """Rules 3 to 5: the leader of a pair that is to be removed is restarted, so that the other one leads.
 
-    Nothing covers a restart in a pair: it interrupts the quorum until the pod is back, which takes leave to do so.
+    Nothing covers a restart in a pair: it interrupts the quorum until the pod is back, which takes leave to do so. A
+    pod that would not be back, because its disk goes with it, takes the quorum with it.
     """
     rule = "3-hand-over"
     (other,) = view.voters - {target}
+    record = observed.record
+    node = record.node(target.node_id) if record is not None else None
+    kept = why_kept(desired, observed, record, node) if record is not None and node is not None else ""
     running = all(
         any(pod.running and not pod.deleting for pod in observed.pods_of(key.node_id, PodRole.KAFKA))
         for key in (target, other)
@@ -365,6 +375,7 @@ def may_hand_over(desired: Desired, observed: Observed, view: QuorumView, target
             (not view.committed, f"{first} the present voter set is committed"),
             (other not in view.caught_up, f"{first} that is caught up"),
             (not running, f"{first} the pods of both run, and none is on its way out"),
+            (bool(kept), f"controller {target.node_id} does not restart to hand over: {kept}"),
             (
                 not desired.allow_interruption,
                 f"{first} spec.controllers.allowInterruption is true: its restart interrupts a quorum of two",

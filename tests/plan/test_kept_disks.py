@@ -1,0 +1,178 @@
+"""Disks that go with their pods: no act of ours stops the last pod that holds a disk that the quorum needs."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.model.values import (
+    IDS,
+    SILENT,
+    at_rest,
+    desired,
+    key,
+    looks,
+    manual,
+    node,
+    revision,
+    running,
+    view,
+    with_pod,
+    with_the_claim,
+    without_claim,
+)
+from tests.plan.reading import every, planned, verdict, wait
+from tests.plan.test_rolls import LARGER, NEW, SPEC, rolled, rolling
+
+from kafka_quorum.model.actions import DeletePod, RecordChange, RestartPod, WriteRecord, is_guarded
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.identity import with_revision
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.observed import Observed, Unreadable, Waiting
+from kafka_quorum.plan.kept_disks import goes_with, why_kept
+from kafka_quorum.plan.safety import may_hand_over
+from kafka_quorum.plan.unreadable import without
+
+BACK_OFF = Waiting(reason="ImagePullBackOff", message="", last_exit=None)
+GOING: tuple[dict[str, Any], ...] = ({"deleting": True}, {"lost": True}, {"uid": "another"})
+
+
+def kept(look: Observed, of: int = 3000, spec: Desired | None = None) -> str:
+    """What the guard says of one controller."""
+    assert look.record is not None
+    return why_kept(spec or desired(), look, look.record, node(look.record, of))
+
+
+def alone() -> Observed:
+    """One controller, alone."""
+    return at_rest(running(1))
+
+
+@pytest.mark.parametrize("change", GOING, ids=str)
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_the_disk_of_one_or_two_is_needed(replicas: int, change: dict[str, Any]) -> None:
+    """Of one or two voters none can do without its disk: its pod is kept, and more controllers are the way out."""
+    said = kept(with_the_claim(at_rest(running(replicas)), 3000, **change))
+    assert f"{replicas - 1} other voters are caught up on disks that stay" in said
+    assert "ask for 3 controllers first" in said
+    assert kept(at_rest(running(replicas))) == ""
+
+
+@pytest.mark.parametrize("change", GOING, ids=str)
+def test_a_majority_of_the_others_does_without_it(change: dict[str, Any]) -> None:
+    """With a caught-up majority of the others on disks that stay, one disk may go."""
+    assert kept(with_the_claim(at_rest(), 3000, **change)) == ""
+    assert kept(without_claim(at_rest(), 3000)) == ""
+
+
+@pytest.mark.parametrize("change", GOING, ids=str)
+def test_others_on_disks_that_go_do_not_count(change: dict[str, Any]) -> None:
+    """A voter whose own disk goes with its pod is no part of the majority that a disk is given up for."""
+    look = with_the_claim(with_the_claim(at_rest(), 3000, **change), 3001, **change)
+    assert "1 other voters are caught up on disks that stay, and 2 must be: ask for 5 controllers first" in kept(look)
+
+
+def test_others_that_lag_do_not_count() -> None:
+    """While another voter lags the disk is needed: the way out is to wait."""
+    seen = view([key(3000), key(3001), key(3002)], behind=[key(3002)])
+    look = replace(with_the_claim(at_rest(), 3000, deleting=True), quorum=Known(value=seen), memory=looks(seen))
+    assert kept(look).endswith("and 2 must be: wait for the others")
+
+
+def test_nothing_is_given_up_without_a_leader() -> None:
+    """Without a leader, by a policy that forbids it, uncommitted, or of a static quorum, no disk is given up."""
+    look = with_the_claim(at_rest(), 3000, deleting=True)
+    assert "without a leader" in kept(replace(look, quorum=SILENT))
+    assert "lostDisk to Automatic" in kept(look, spec=desired(replacement=manual()))
+    assert isinstance(look.quorum, Known)
+    uncommitted = replace(look, quorum=Known(value=replace(look.quorum.value, committed=False)))
+    assert "not committed" in kept(uncommitted)
+    static = replace(look, record=replace(running(), static=True))
+    static = replace(static, quorum=Known(value=replace(look.quorum.value, static=True)))
+    assert "the quorum is static" in kept(static)
+
+
+def test_an_observer_has_nothing_to_lose() -> None:
+    """The disk of a controller that is no voter may go."""
+    seen = view([key(3001), key(3002)], observers=[key(3000)])
+    look = with_the_claim(with_the_claim(at_rest(), 3000, deleting=True), 3001, deleting=True)
+    assert kept(replace(look, quorum=Known(value=seen), memory=looks(seen))) == ""
+
+
+@pytest.mark.parametrize("change", GOING[:2], ids=str)
+def test_no_roll_stops_it(change: dict[str, Any]) -> None:
+    """A roll does not restart, and does not begin to restart, a controller whose disk would go, and is needed."""
+    record = running(1)
+    look = with_the_claim(at_rest(record, revisions=(revision(), NEW)), 3000, **change)
+    said = rolled(look, replace(SPEC, replicas=1, allow_interruption=True))
+    assert not verdict(said, "5-restart").allowed
+    assert every(said, RestartPod) == []
+    assert not any(one.change is RecordChange.ROLL for one in every(said, WriteRecord))
+    moved = replace(look, record=with_revision(record, NEW.name, IDS[:1]))
+    assert every(rolled(moved, replace(SPEC, replicas=1, allow_interruption=True)), RestartPod) == []
+
+
+def test_a_roll_replaces_what_nobody_needs() -> None:
+    """A roll restarts a controller whose disk goes where the others carry the quorum."""
+    look = with_the_claim(rolling(), 3001, deleting=True)
+    assert any(one.change is RecordChange.ROLL for one in every(rolled(look, SPEC), WriteRecord))
+
+
+def test_a_pod_that_takes_its_disk_goes_on_a_fresh_look_only() -> None:
+    """The deletion of a pod that does not run is guarded by the age of its look where the disk goes with it."""
+    look = replace(with_pod(at_rest(), 3000, container=BACK_OFF, gate="False"), revisions=(revision(), NEW))
+    look = replace(look, record=with_revision(running(), NEW.name, IDS[:1]))
+    seen = view([key(3000), key(3001), key(3002)], behind=[key(3000)])
+    look = replace(look, quorum=Known(value=seen), memory=looks(seen))
+    (stays,) = every(planned(look, SPEC), DeletePod)
+    (goes,) = every(planned(with_the_claim(look, 3000, deleting=True), SPEC), DeletePod)
+    assert (is_guarded(stays), is_guarded(goes)) == (False, True)
+    unknown = Unreadable(kind="Claim", name="alpha-3002-g1", node_id=IDS[2], why="its size is no quantity")
+    withheld = replace(with_the_claim(look, 3000, deleting=True), unreadable=(unknown,))
+    assert every(without(planned(withheld, SPEC), withheld), DeletePod) == []
+
+
+@pytest.mark.parametrize("how", ["corrected", "finished"])
+def test_no_pod_that_does_not_run_is_replaced(how: str) -> None:
+    """A pod in which Kafka does not run is kept as well, and so is its revision: with it the disk would go."""
+    look = with_pod(replace(alone(), revisions=(revision(), NEW)), 3000, container=BACK_OFF, gate="False")
+    if how == "finished":
+        look = with_pod(look, 3000, finished=True)
+    look = replace(look, quorum=SILENT)
+    spec = desired(replicas=1, runtime=LARGER)
+    moved = replace(look, record=with_revision(running(1), NEW.name, IDS[:1]))
+    assert every(planned(moved, spec), DeletePod) != []
+    for one in (look, moved):
+        going = planned(with_the_claim(one, 3000, deleting=True), spec)
+        assert every(going, DeletePod) == []
+        assert every(going, WriteRecord) == []
+    assert not verdict(planned(with_the_claim(moved, 3000, deleting=True), spec), "3-replace-pod").allowed
+
+
+def test_the_leader_of_a_pair_does_not_hand_over() -> None:
+    """The leader of a pair is not restarted to be removed if its disk would go with its pod."""
+    look = with_the_claim(at_rest(running(2)), 3000, deleting=True)
+    assert isinstance(look.quorum, Known)
+    said = may_hand_over(desired(allow_interruption=True), look, look.quorum.value, key(3000))
+    assert not said.allowed
+    assert "does not restart to hand over: claim alpha-3000-g1 is being deleted" in said.reason
+    assert may_hand_over(desired(allow_interruption=True), at_rest(running(2)), look.quorum.value, key(3000)).allowed
+
+
+def test_the_wait_names_the_way_out() -> None:
+    """ClaimDeleting says which pod to keep and what to do, or that the pod may go."""
+    said = wait(planned(with_the_claim(alone(), 3000, deleting=True), desired(replicas=1)), "ClaimDeleting").message
+    assert "gone once pod alpha-3000-g1 stops. Keep that pod: 0 other voters" in said
+    assert "ask for 3 controllers first" in said
+    free = wait(planned(with_the_claim(at_rest(), 3000, deleting=True)), "ClaimDeleting").message
+    assert free.endswith("Delete that pod to have the disk replaced; a roll does so, too")
+
+
+def test_a_lost_volume_under_a_running_kafka() -> None:
+    """A claim that is lost or gone while Kafka runs is told of, with the way out."""
+    look = with_the_claim(alone(), 3000, lost=True)
+    said = wait(planned(look, desired(replicas=1)), "LostDisk").message
+    assert "is not lost yet. claim alpha-3000-g1 has lost its volume: the disk of controller 3000 is gone once" in said
+    assert look.record is not None
+    gone = without_claim(alone(), 3000)
+    text = goes_with(desired(), gone, running(1), node(running(1), 3000), gone.pods[0])
+    assert text.startswith("the claim of controller 3000 is gone: ")
