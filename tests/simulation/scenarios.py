@@ -24,23 +24,30 @@ from tests.simulation.scenes import (
     edits_record,
     erases_status,
     foreign_disk,
+    go_blank,
+    goes_away,
     goes_blank,
+    has_a_new_disk,
     has_processes,
+    has_retired,
     image_vanishes,
     is_changing,
     is_gone,
     is_ready,
+    lacks_the_disk_of_before,
     loses,
     loses_node_and_room,
     orphans,
     removes_leader,
     restores_snapshot,
     says,
+    shows_disks,
     spec_of,
     strangers_come,
     strangers_left,
     strips_claim,
     tells,
+    volume_goes_and_comes,
     volumes_go_anywhere,
     without_owner,
 )
@@ -197,6 +204,46 @@ MEMBERSHIP: Final = (
         spec=_THREE,
         turns=(_turn("hides two disks for half a minute", is_ready, goes_blank(60, "leader", "follower")),),
         exhaustive=True,
+    ),
+    *(
+        Scenario(
+            name=f"two-of-three-blank-for-{steps // 2}-s",
+            spec=_THREE,
+            turns=(
+                _turn("hides two disks, one after the other", is_ready, go_blank(steps, 20)),
+                _turn("waits", after(180), does_nothing),
+            ),
+            backs_off=True,
+        )
+        for steps in (60, 80, 160)
+    ),
+    Scenario(
+        name="two-of-three-blank-and-one-empty",
+        spec=_THREE,
+        turns=(
+            _turn("hides two disks, of which one is empty afterwards", is_ready, go_blank(160, 20, empty=True)),
+            _turn("waits", after(280), does_nothing),
+        ),
+        backs_off=True,
+        holds=has_a_new_disk,
+    ),
+    Scenario(
+        name="given-up-and-back",
+        spec=_THREE,
+        turns=(
+            _turn("hides a disk", is_ready, goes_away),
+            _turn("shows it once it is given up", has_retired, shows_disks),
+            _turn("waits", after(90), does_nothing),
+        ),
+        holds=lacks_the_disk_of_before,
+    ),
+    Scenario(
+        name="volume-away-for-a-moment",
+        spec=_THREE,
+        turns=(
+            _turn("deletes the object of a volume, and makes it again", is_ready, volume_goes_and_comes(16)),
+            _turn("waits", after(60), does_nothing),
+        ),
     ),
     Scenario(
         name="two-of-three-blank-at-first",

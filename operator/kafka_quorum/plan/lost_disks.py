@@ -8,7 +8,7 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import claim_name
 from kafka_quorum.model.observed import Observed, PodRole
 from kafka_quorum.model.plan import Severity, Wait
-from kafka_quorum.plan.disk_safety import found_empty, is_blank, may_retire_disk
+from kafka_quorum.plan.disk_safety import found_empty, is_blank, is_gone, may_retire_disk
 from kafka_quorum.plan.part import Part, merged
 
 
@@ -45,7 +45,7 @@ def _leaves(desired: Desired, observed: Observed, node: NodeIdentity) -> Part:
 def _is_lost(desired: Desired, observed: Observed, node: NodeIdentity) -> bool:
     """Whether there is evidence: of an emptied disk, two runs of a script some seconds apart."""
     claim = observed.claim(claim_name(desired.name, node))
-    return claim is None or claim.lost or is_blank(observed, node)
+    return is_gone(observed, claim) or is_blank(observed, node)
 
 
 def _looks_lost(desired: Desired, observed: Observed, node: NodeIdentity) -> bool:
@@ -53,7 +53,7 @@ def _looks_lost(desired: Desired, observed: Observed, node: NodeIdentity) -> boo
     claim = observed.claim(claim_name(desired.name, node))
     if claim is None or claim.lost:
         return True
-    return any(found_empty(pod, node) for pod in observed.pods_of(node.node_id, PodRole.KAFKA))
+    return any(found_empty(observed, pod, node) for pod in observed.pods_of(node.node_id, PodRole.KAFKA))
 
 
 def _bootstrap_failed(record: IdentityRecord, suspects: list[NodeIdentity]) -> Wait | None:
