@@ -194,7 +194,7 @@ MUTANTS: Final = (
     _mutant(
         "an-emptied-disk-held-nobody",
         "6",
-        ("two-of-three-blank~node-killed",),
+        ("two-of-three-blank/step:87:node-killed:3001",),
         (_SAFETY, "(bool(stale), f", "(False, f"),
     ),
     _mutant(
