@@ -14,6 +14,7 @@ from tests.model.values import (
     SILENT,
     UID,
     at_rest,
+    blank,
     bound,
     claim,
     claim_uid,
@@ -535,6 +536,20 @@ def returned(**changes: object) -> Observed:
     said = report(lost, of, **{"directory_id": directory(3001), "accepted": False, **changes})
     pod_ = formatter(lost, of, container=failed(), report=said, finished=True, finished_at_s=NOW_S)
     return at_rest(lost, quorum=emptied(3001).quorum, pods=(*without_pod(at_rest(lost), 3001).pods, pod_))
+
+
+def test_an_earlier_disk_in_place_of_the_present_one() -> None:
+    """A pod that finds a retired disk of its own controller does not wait for ever: the present one is given up."""
+    record = with_report(with_disk_lost(running(), IDS[1], new_claim=False), IDS[1], directory(3001, 2))
+    of = node(record, 3001)
+    old = report(record, of, directory_id=directory(3001), accepted=False)
+    seen = view([key(3000), of.key, key(3002)], behind=[of.key])
+    look = with_pod(at_rest(record, quorum=Known(value=seen)), 3001, container=failed(), report=old, gate="False")
+    assert "holds an earlier one" in wait(planned(look), "LostDisk").message
+    rows = tuple(blank(one) for one in look.pods if one.node_id == of.node_id)
+    write = only(planned(replace(look, memory=replace(look.memory, blank_disks=rows))), WriteRecord)
+    assert "its volume holds an earlier one" in write.message
+    assert node(write.record, 3001).lost == (directory(3001), directory(3001, 2))
 
 
 def test_a_disk_that_comes_back_after_it_was_given_up() -> None:

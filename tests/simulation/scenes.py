@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from tests.simulation.accidents import happen, hide
+from tests.simulation.accidents import happen, hide, sandbox_of
 from tests.simulation.faults import Accident, Loss
 from tests.simulation.invariants import Checker
 from tests.simulation.kube_model import claims_of
@@ -18,6 +18,7 @@ from tests.simulation.startup import Paces, steady
 from tests.simulation.world import World
 
 from kafka_quorum.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, QUORUMS, REVISIONS, SERVICES, Json
+from kafka_quorum.model.ids import NodeID
 
 When: TypeAlias = Callable[[World], bool]
 Act: TypeAlias = Callable[[World, Checker], None]
@@ -310,7 +311,7 @@ def goes_away(world: World, checker: Checker) -> None:
     """The disk of a follower is hidden for so long that it may be given up."""
     for claim in world.claims(NAMESPACE, NAME, one_of(world, "follower")):
         world.volumes.by_claim[claim["metadata"]["uid"]].away = True
-    goes_blank(160, "follower")(world, checker)
+    goes_blank(240, "follower")(world, checker)
 
 
 def has_retired(world: World) -> bool:
@@ -324,6 +325,27 @@ def shows_disks(world: World, _: Checker) -> None:
     """Every disk that was hidden is there again."""
     for volume in world.volumes.by_claim.values():
         volume.shown(world.clock.elapsed_s)
+
+
+def has_new_process(world: World) -> bool:
+    """Once a voter runs on a disk that was formatted in place of another."""
+    return bool(_newest(world)) and is_ready(world)
+
+
+def shows_disk_of_newest(world: World, checker: Checker) -> None:
+    """The disk that was hidden is there again, on top of what was formatted meanwhile, and its pod starts again."""
+    node_ids = _newest(world)
+    shows_disks(world, checker)
+    for node_id in node_ids:
+        sandbox = sandbox_of(world, node_id)
+        if sandbox is not None:
+            world.kubelet.restart_sandbox(sandbox)
+
+
+def _newest(world: World) -> list[NodeID]:
+    """The controllers that run on what stands in for their disks."""
+    stand_ins = {id(one.stand_in) for one in world.volumes.by_claim.values() if one.stand_in is not None}
+    return [process.meta.node_id for process in world.kraft.processes if id(process.disk) in stand_ins]
 
 
 def lacks_the_disk_of_before(world: World) -> str:

@@ -10,7 +10,7 @@ from kafka_quorum.model.desired import Cure, Desired
 from kafka_quorum.model.disk import BlankDisk
 from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.nodes import lacks_data, node_of
+from kafka_quorum.model.nodes import is_retired_disk, lacks_data, node_of
 from kafka_quorum.model.observed import Claim, Observed, Pod, PodRole
 from kafka_quorum.model.plan import Verdict
 from kafka_quorum.plan.verdict import no, unless
@@ -47,14 +47,15 @@ def may_retire_disk(
     if claim is not None and not claim.lost and not any(found_empty(observed, pod, node) for pod in pods):
         return no(rule, f"nothing says that {disk} is lost")
     if claim is not None and not claim.lost and not is_blank(observed, node):
-        text = f"{disk} looks empty. It is given up if it is still empty"
+        text = f"{disk} {_looks(observed, node)}. It is given up if that is still so"
         return no(rule, f"{text} when its pod has looked again, {BLANK_FOR_S:.0f} s later or more")
     if claim is not None and claim.lost and not is_gone(observed, claim):
         text = f"the volume of claim {claim.name} is reported as lost. {disk[0].upper()}{disk[1:]} is given up"
         return no(rule, f"{text} if that is still so {BLANK_FOR_S:.0f} s later")
     verdict = _may_do_without(desired, observed, record, node)
     if verdict.allowed and claim is not None and not claim.lost and not _is_fresh(observed, node):
-        return no(rule, f"{disk} looked empty some time ago. It is given up if its pod finds it empty now")
+        text = f"{disk} {_looks(observed, node)}, and that was seen some time ago"
+        return no(rule, f"{text}. It is given up if its pod finds the same now")
     return verdict
 
 
@@ -124,6 +125,16 @@ def found_empty(observed: Observed, pod: Pod, node: NodeIdentity) -> bool:
 def is_blank(observed: Observed, node: NodeIdentity) -> bool:
     """Whether one pod, made for the node's present disk, found nothing there in two runs, far enough apart."""
     return any(row.for_s >= BLANK_FOR_S for row in _rows(observed, node))
+
+
+def has_earlier(observed: Observed, node: NodeIdentity) -> bool:
+    """Whether the volume of this controller holds a disk that it had before, and that is retired."""
+    pods = (pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if found_empty(observed, pod, node))
+    return any(pod.report is not None and is_retired_disk(observed.record, pod, pod.report) for pod in pods)
+
+
+def _looks(observed: Observed, node: NodeIdentity) -> str:
+    return "is not on its volume, which holds an earlier one" if has_earlier(observed, node) else "looks empty"
 
 
 def is_gone(observed: Observed, claim: Claim | None) -> bool:

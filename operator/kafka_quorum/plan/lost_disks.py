@@ -8,7 +8,7 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import claim_name
 from kafka_quorum.model.observed import Observed, PodRole
 from kafka_quorum.model.plan import Severity, Wait
-from kafka_quorum.plan.disk_safety import found_empty, is_blank, is_gone, may_retire_disk
+from kafka_quorum.plan.disk_safety import found_empty, has_earlier, is_blank, is_gone, may_retire_disk
 from kafka_quorum.plan.part import Part, merged
 
 
@@ -80,7 +80,8 @@ def _retire(desired: Desired, observed: Observed, record: IdentityRecord, node: 
         wait = Wait(severity=Severity.DEGRADED, reason="LostDisk", message=verdict.reason, node_id=node.node_id)
         return Part(waits=(wait,), verdicts=(verdict,))
     new_claim = claim is None or claim.lost
-    how = "its claim is gone" if claim is None else "its volume is gone" if claim.lost else "its volume is empty"
+    on_it = "its volume holds an earlier one" if has_earlier(observed, node) else "its volume is empty"
+    how = "its claim is gone" if claim is None else "its volume is gone" if claim.lost else on_it
     message = f"controller {node.node_id} lost its disk ({how}): directory id {node.directory_id} is retired"
     retired = with_disk_lost(record, node.node_id, new_claim=new_claim)
     write = WriteRecord(record=retired, change=RecordChange.DISK_LOST, message=message)

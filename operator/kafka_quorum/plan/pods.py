@@ -133,7 +133,7 @@ def _looks_again(desired: Desired, observed: Observed, record: IdentityRecord, n
     if not is_look_due(desired, observed, record, node, pod):
         return Part()
     verdict = may_replace_pod(pod)
-    text = f"pod {pod.name} found its disk empty some time ago: it is made again, to look at the disk now"
+    text = f"pod {pod.name} did not find its disk some time ago: it is made again, to look for it now"
     actions = (DeletePod(pod=pod, reason="DiskLooksEmpty", message=text),) if verdict.allowed else ()
     return Part(actions=actions, verdicts=(verdict,))
 
