@@ -521,6 +521,7 @@ def test_no_pod_is_replaced_for_nothing() -> None:
     )
     for other in others:
         assert every(planned(replace(look, kube_nodes=(("worker-3001", other),))), DeletePod) == []
+    assert every(planned(with_the_claim(look, 3001, deleting=True)), DeletePod) == [], "it alone keeps the volume"
     assert every(planned(look, desired(replacement=manual())), DeletePod) == []
     assert every(planned(waiting(emptied(3000, 3001), **OLD)), DeletePod) == []
     assert every(planned(replace(look, quorum=SILENT, taken_at_s=LOOKED_S)), DeletePod) == []

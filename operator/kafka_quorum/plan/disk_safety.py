@@ -71,6 +71,9 @@ def is_look_due(desired: Desired, observed: Observed, record: IdentityRecord, no
     now_s = observed.looked_at_s
     enough = row.for_s >= BLANK_FOR_S
     late = row.age_s(now_s) > FRESH_FOR_S if enough else now_s - row.last_seen_s > LOOKS_AGAIN_WITHIN_S
+    claim = next((claim for claim in observed.claims if claim.uid == node.claim_uid), None)
+    if claim is None or claim.deleting or claim.lost:
+        return False  # this pod may be all that keeps its volume
     if not late or not _may_do_without(desired, observed, record, node).allowed:
         return False
     match observed.kube_node(node_of(observed, node)):
