@@ -9,7 +9,7 @@ import pytest
 from tests import virtual_time
 
 from kafka_quorum.errors import KubeAlreadyExists, KubeConflict, KubeUnavailable
-from kafka_quorum.kube.protocol import Json, ResourceType
+from kafka_quorum.kube.protocol import LEASES, Json, ResourceType
 from kafka_quorum.lease import DURATION_S, MARGIN_S, RENEW_EVERY_S, Lease
 from kafka_quorum.settings import Settings
 
@@ -243,6 +243,25 @@ async def test_an_edited_duration_is_not_waited_for_without_end(duration: object
     clock.seconds += 121
     await lease.step()
     assert lease.held()
+
+
+@pytest.mark.parametrize("duration", [1, 0, -5, True])
+async def test_an_edited_duration_lets_no_two_act(duration: object) -> None:
+    """A lease that was edited to lapse at once is waited for as long as its holder acts."""
+    store, clock = LeaseStore(), SharedClock()
+    holder, other = lease_of(store, clock, "a"), lease_of(store, clock, "b")
+    await holder.step()
+    lease = await store.get(LEASES, "ns", "op")
+    assert lease is not None
+    store.store({**lease, "spec": {**lease["spec"], "leaseDurationSeconds": duration}})
+    await other.step()
+    for _ in range(int(DURATION_S)):
+        clock.seconds += 1
+        await other.step()
+        assert not (holder.held() and other.held())
+    clock.seconds += 2
+    await other.step()
+    assert other.held()
 
 
 async def kept(store: LeaseStore, clock: SharedClock, rounds: int) -> tuple[Lease, list[float], list[int]]:

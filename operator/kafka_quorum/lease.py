@@ -168,5 +168,6 @@ def _holder(item: Json) -> str:
 
 
 def _duration_s(item: Json) -> float:
+    """For how long a lease is waited for: never for less than every operator writes, whatever was edited there."""
     value = _spec(item).get("leaseDurationSeconds")
-    return min(float(value), _DURATION_MAX_S) if isinstance(value, int) and value > 0 else DURATION_S
+    return min(max(float(value), DURATION_S), _DURATION_MAX_S) if isinstance(value, int) else DURATION_S

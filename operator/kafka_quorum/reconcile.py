@@ -284,7 +284,7 @@ class Reconciler:
         now_s = self._clock.monotonic()
         soak = soaked(seen, now_s)
         seen = replace(seen, memory=nodes.agreed(seen, now_s))
-        self._memories[key] = replace(disks.blank(seen), soak=soak, announced=checks.announced)
+        self._memories[key] = replace(disks.remembered(seen, taken.taken_at_s), soak=soak, announced=checks.announced)
         seen = replace(seen, memory=self._memories[key])
         if self._witness is not None:
             self._witness.saw(key.namespace, key.name, seen)

@@ -298,6 +298,17 @@ async def test_retire_claim() -> None:
     assert call.body["metadata"]["uid"] == old.uid
     marks = call.body["metadata"]["annotations"]
     assert (marks[names.PHASE], marks[names.DIRECTORY_ID]) == (names.RETIRED, directory(3001))
+    assert names.KEPT not in marks
+
+
+async def test_keep_claim() -> None:
+    """A retired claim on which data was found is marked as kept, and is read as such."""
+    old = claim(running(), node(running(), 3001))
+    call = await one_call(
+        act.AnnotateClaim(claim=old, directory_id=directory(3001), grow_to=None, retired=True, kept=True)
+    )
+    assert call.body is not None
+    assert call.body["metadata"]["annotations"][names.KEPT] == "true"
 
 
 async def test_delete_formatter() -> None:

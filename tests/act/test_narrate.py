@@ -36,6 +36,13 @@ EVERY: list[tuple[Action, str, str]] = [
     ),
     (act.AnnotateClaim(claim=CLAIM, directory_id=None, grow_to="20Gi"), "ClaimGrown", "20Gi"),
     (
+        act.AnnotateClaim(
+            claim=CLAIM, directory_id=DirectoryID(directory(3001)), grow_to=None, retired=True, kept=True
+        ),
+        "ClaimRetired",
+        "it is kept",
+    ),
+    (
         act.AnnotateClaim(claim=CLAIM, directory_id=None, grow_to=None, retired=True),
         "ClaimRetired",
         f"{directory(3001)} never runs again",

@@ -23,7 +23,7 @@ from kafka_quorum.model.desired import (
     Storage,
     VolumeFate,
 )
-from kafka_quorum.model.disk import BlankDisk
+from kafka_quorum.model.disk import BlankDisk, LostClaim
 from kafka_quorum.model.identity import (
     BootstrapPhase,
     Format,
@@ -64,6 +64,8 @@ NAME: Final = "alpha"
 UID: Final = "uid-of-alpha"
 GIBIBYTE: Final = 1024**3
 NOW_S: Final = 1_767_225_600.0
+LOOKED_S: Final = 50.0
+"""When a leader answered, in monotonic seconds."""
 LEADER_NOW_MS: Final = 1_767_225_600_000
 IDS: Final = (NodeID(3000), NodeID(3001), NodeID(3002))
 SILENT: Final = Unknown(reason="no controller runs yet")
@@ -253,15 +255,27 @@ def empty_report() -> DiskReport:
 def blank(of: Pod, for_s: float = 20.0) -> BlankDisk:
     """The disk of a pod that every run for so long has found empty."""
     return BlankDisk(
-        pod_uid=of.uid, claim_uid=of.claim_uid, directory_id=of.directory_id, first_s=NOW_S - for_s, last_s=NOW_S
+        pod_uid=of.uid,
+        claim_uid=of.claim_uid,
+        directory_id=of.directory_id,
+        first_s=NOW_S - for_s,
+        last_s=NOW_S,
+        first_seen_s=LOOKED_S - for_s,
+        last_seen_s=LOOKED_S,
+        unseen_s=LOOKED_S - 1.0,
+        looked_s=LOOKED_S,
     )
 
 
 def still_blank(observed: Observed, for_s: float = 20.0) -> Observed:
-    """The same, after every pod that reports an empty disk has looked again, so long after it first did."""
+    """The same, after every pod that reports an empty disk has looked again, so long after it first did.
+
+    Volumes that are reported as lost have been for as long.
+    """
     empty = (one for one in observed.pods if one.report and one.report.found is DiskFound.EMPTY)
     rows = tuple(blank(one, for_s) for one in empty)
-    return replace(observed, memory=replace(observed.memory, blank_disks=rows))
+    lost = tuple(LostClaim(claim_uid=one.uid, for_s=for_s, seen_s=LOOKED_S) for one in observed.claims if one.lost)
+    return replace(observed, memory=replace(observed.memory, blank_disks=rows, lost_claims=lost))
 
 
 def pod(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Pod:  # noqa: ANN401 - whatever the field holds
@@ -346,7 +360,7 @@ def view(
         caught_up=well,
         committed=committed,
         committed_voters=own if committed else None,
-        taken_at_s=50.0,
+        taken_at_s=LOOKED_S,
     )
 
 

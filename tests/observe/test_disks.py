@@ -1,15 +1,33 @@
-"""A disk that looks blank: only runs that follow each other, of one pod and one disk, add up."""
+"""A disk that looks blank: only runs that follow each other, of one pod and one disk, add up, and they grow old."""
 
+import math
 from dataclasses import replace
 
 import pytest
-from tests.model.values import at_rest, directory, empty_report, with_pod
+from tests.model.values import (
+    OTHER_CLUSTER,
+    at_rest,
+    claim_uid,
+    directory,
+    empty_report,
+    node,
+    report,
+    running,
+    with_pod,
+    with_the_claim,
+)
 
+from kafka_quorum.model.disk import BlankDisk
+from kafka_quorum.model.identity import with_disk_lost, with_report
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.observed import DiskFound, DiskReport, Observed, Running, Waiting
-from kafka_quorum.observe.disks import blank
+from kafka_quorum.observe.disks import FORGOTTEN_AFTER_S, STARTED_AFTER_S, remembered
 
 WAITING = Waiting(reason="CrashLoopBackOff", message="", last_exit=None)
+RUNS: dict[str, object] = {"container": Running(started_at="", container="1"), "report": None}
+SILENT_QUORUM = Unknown(reason="nobody leads")
 
 
 def empty_at(finished_at_s: float) -> DiskReport:
@@ -17,19 +35,38 @@ def empty_at(finished_at_s: float) -> DiskReport:
     return replace(empty_report(), finished_at_s=finished_at_s)
 
 
-def looked(*reports: DiskReport | None, **changes: object) -> Memory:
-    """What is remembered after one look at each of these reports; `changes` come with the last one."""
+def waits(said: DiskReport | None) -> dict[str, object]:
+    """A pod that does not run Kafka, and has said this."""
+    return {"container": WAITING, "report": said}
+
+
+def after(*looks: tuple[float, dict[str, object]], base: Observed | None = None) -> Memory:
+    """What is remembered after these looks at controller 3001's pod, each at its monotonic second."""
     memory = Memory()
-    for number, report in enumerate(reports):
-        more = changes if number == len(reports) - 1 else {}
-        look: Observed = with_pod(at_rest(), 3001, **{"container": WAITING, "report": report, **more})
-        memory = blank(replace(look, memory=memory))
+    for at_s, changes in looks:
+        look = with_pod(base or replace(at_rest(), quorum=SILENT_QUORUM), 3001, **changes)
+        memory = remembered(replace(look, memory=memory), at_s)
     return memory
+
+
+def looked(*reports: DiskReport | None, **changes: object) -> Memory:
+    """After one look at each of these reports, as each run ended; `changes` come with the last one."""
+    looks: list[tuple[float, dict[str, object]]] = []
+    for number, said in enumerate(reports):
+        at_s = said.finished_at_s if said else looks[-1][0] + 1.0
+        looks.append((at_s, waits(said) | (changes if number == len(reports) - 1 else {})))
+    return after(*looks)
 
 
 def seconds(memory: Memory) -> list[float]:
     """For how long each disk has been blank."""
     return [row.for_s for row in memory.blank_disks]
+
+
+def only(memory: Memory) -> BlankDisk:
+    """The one blank disk."""
+    (row,) = memory.blank_disks
+    return row
 
 
 def test_runs_add_up() -> None:
@@ -62,16 +99,98 @@ def test_of_one_pod_and_one_disk(change: dict[str, object]) -> None:
     assert seconds(looked(empty_at(100.0), empty_at(120.0), **change)) == [0.0]
 
 
-def test_a_pod_that_runs_has_its_disk() -> None:
-    """Where Kafka runs, nothing is blank."""
-    assert seconds(looked(empty_at(100.0), empty_at(120.0), container=Running(started_at=""))) == []
-
-
 def test_a_clock_that_is_set_back_begins_it_anew() -> None:
     """Stamps of before and after do not make a span."""
-    assert seconds(looked(empty_at(5000.0), empty_at(100.0))) == [0.0]
+    assert seconds(after((0.0, waits(empty_at(5000.0))), (20.0, waits(empty_at(100.0))))) == [0.0]
+
+
+def test_a_clock_that_is_set_forward_makes_no_span() -> None:
+    """Two runs a second apart, between which the node's clock is set a minute ahead, are a second apart."""
+    assert seconds(after((10.0, waits(empty_at(100.0))), (11.0, waits(empty_at(161.0))))) == [1.0]
 
 
 def test_without_a_stamp_there_is_no_evidence() -> None:
     """A run of which nobody knows when it ended counts for nothing."""
-    assert seconds(looked(empty_at(0.0), empty_at(0.0))) == []
+    assert seconds(after((10.0, waits(empty_at(0.0))), (30.0, waits(empty_at(0.0))))) == []
+
+
+def test_forgotten_where_nobody_looked() -> None:
+    """What ran between two looks that are far apart, nobody knows: it begins anew."""
+    away_s = FORGOTTEN_AFTER_S + 1.0
+    assert seconds(after((0.0, waits(empty_at(100.0))), (away_s, waits(empty_at(100.0 + away_s))))) == [0.0]
+
+
+# Kafka between two runs
+
+
+def test_a_pod_that_fetches_has_its_disk() -> None:
+    """Where Kafka runs and fetches, nothing is blank."""
+    assert seconds(after((0.0, waits(empty_at(100.0))), (9.0, RUNS), base=at_rest())) == []
+
+
+def test_kafka_that_ran_between_two_runs_ends_it() -> None:
+    """Kafka ran on the disk for a while, without a leader: the runs before and after are not in a row."""
+    ran = ((1.0, RUNS), (1.0 + STARTED_AFTER_S, RUNS), (1.1 + STARTED_AFTER_S, RUNS))
+    assert seconds(after((0.0, waits(empty_at(100.0))), *ran)) == []
+    assert seconds(after((0.0, waits(empty_at(100.0))), *ran, (20.0, waits(empty_at(120.0))))) == [0.0]
+
+
+def test_a_container_that_only_compares_the_disk_is_no_kafka() -> None:
+    """Kafka's container compares the disk itself: containers that end within a moment keep what is remembered."""
+    another = RUNS | {"container": Running(started_at="", container="2")}
+    looks = ((1.0, RUNS), (2.0, waits(None)), (11.0, RUNS), (12.0, waits(None)), (13.0, RUNS), (18.5, another))
+    memory = after((0.0, waits(empty_at(100.0))), *looks, (19.0, waits(empty_at(119.0))))
+    assert seconds(memory) == [19.0]
+
+
+# How old the last run is
+
+
+def test_age_of_the_last_run() -> None:
+    """It ended after the last look that did not show it; with a single run nobody knows of such a look."""
+    assert only(looked(empty_at(100.0))).age_s(101.0) == math.inf
+    looks = ((100.0, waits(empty_at(100.0))), (119.0, waits(empty_at(100.0))), (121.0, waits(empty_at(120.0))))
+    assert only(after(*looks)).age_s(125.0) == 6.0
+    again = (*looks, (130.0, waits(empty_at(120.0))))
+    assert only(after(*again)).age_s(130.0) == 11.0, "another look at the same run makes it no younger"
+
+
+def test_a_report_that_arrives_late_is_old() -> None:
+    """The kubelet was cut off: it ran 20 s after the first run, and reports it minutes later."""
+    waiting = tuple((100.0 + 10.0 * number, waits(empty_at(100.0))) for number in range(30))
+    assert only(after(*waiting, (400.0, waits(empty_at(120.0))))).age_s(400.0) == 280.0
+
+
+# A disk of before
+
+
+def test_a_retired_disk_is_as_good_as_an_empty_one() -> None:
+    """A disk that this controller had before, under a directory id that is retired, is not the one it has now."""
+    lost = with_disk_lost(running(), NodeID(3001), new_claim=False)
+    record = with_report(lost, NodeID(3001), directory(3001, 2))
+    base = replace(at_rest(record), quorum=SILENT_QUORUM)
+    old = report(record, node(record, 3001), directory_id=directory(3001), accepted=False)
+    seen = (waits(replace(old, finished_at_s=100.0)), waits(replace(old, finished_at_s=120.0)))
+    assert seconds(after((0.0, seen[0]), (20.0, seen[1]), base=base)) == [20.0]
+    for change in ({"cluster_id": OTHER_CLUSTER}, {"node_id": 3000}, {"directory_id": directory(3000)}):
+        assert seconds(after((0.0, waits(replace(old, finished_at_s=100.0, **change))), base=base)) == [], change
+
+
+# Claims whose volume is lost
+
+
+def lost_for(*looks: tuple[float, bool]) -> float:
+    """For how long controller 3001's volume was lost after these looks, each at its monotonic second."""
+    memory = Memory()
+    for at_s, lost in looks:
+        memory = remembered(replace(with_the_claim(at_rest(), 3001, lost=lost), memory=memory), at_s)
+    return memory.volume_lost_for_s(claim_uid(3001))
+
+
+def test_a_lost_volume_is_looked_at_again() -> None:
+    """Time counts between looks that both showed it as lost, and of a long gap only some."""
+    assert lost_for((0.0, True)) == 0.0
+    assert lost_for((0.0, True), (5.0, True), (12.0, True)) == 12.0
+    assert lost_for((0.0, True), (500.0, True)) == 10.0
+    assert lost_for((0.0, True), (5.0, True), (6.0, False)) == 0.0
+    assert lost_for((0.0, True), (5.0, True), (6.0, False), (7.0, True)) == 0.0

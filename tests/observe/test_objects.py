@@ -22,6 +22,7 @@ from kafka_quorum.model.observed import (
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.observe.objects import (
     claim_from,
+    kube_node_from,
     owner_uid,
     pod_from,
     status_from,
@@ -301,6 +302,19 @@ def test_claim_on_its_way() -> None:
     assert claim_from(claim({"deletionTimestamp": "2026-01-01T00:01:00Z"})).deleting
     assert claim_from(claim(status={"phase": "Lost"})).lost
     assert claim_from(claim({"ownerReferences": owned()})).owner_uid == UID
+
+
+def test_claim_that_is_kept() -> None:
+    """A claim carries that data was found on it after it was retired."""
+    assert claim_from(claim({"annotations": {names.KEPT: "true"}})).kept
+    assert not claim_from(claim()).kept
+
+
+def test_node_that_is_cordoned() -> None:
+    """A node that takes no new pods is told apart from one that is not ready."""
+    item = {"metadata": {"name": "worker-1"}, "spec": {"unschedulable": True}}
+    assert kube_node_from(item).cordoned
+    assert not kube_node_from({"metadata": {"name": "worker-1"}}).cordoned
 
 
 @pytest.mark.parametrize("labels", [None, {}, {names.LABEL_QUORUM: NAME}, {names.LABEL_NODE: "3001"}])

@@ -1,10 +1,12 @@
 """Claims, formatters, the barrier and lost disks."""
 
+import math
 from dataclasses import replace
 
 import pytest
 from tests.model.values import (
     IDS,
+    LOOKED_S,
     NAME,
     NO_STATUS,
     NOW_S,
@@ -12,6 +14,7 @@ from tests.model.values import (
     SILENT,
     UID,
     at_rest,
+    blank,
     bound,
     claim,
     claim_uid,
@@ -46,12 +49,14 @@ from kafka_quorum.model.actions import (
     CreateClaim,
     CreateFormatter,
     CreatePod,
+    DeleteClaim,
     DeleteConfig,
     DeletePod,
     RecordChange,
     SetRecordOwner,
     WriteRecord,
 )
+from kafka_quorum.model.admission import Admission, PodQuestion
 from kafka_quorum.model.desired import BootstrapMode, Desired, VolumeFate
 from kafka_quorum.model.identity import (
     BootstrapPhase,
@@ -64,8 +69,17 @@ from kafka_quorum.model.identity import (
 from kafka_quorum.model.identity import (
     without_claim as claim_given_up,
 )
-from kafka_quorum.model.known import Knowable, Known
-from kafka_quorum.model.observed import DiskFound, DiskReport, Observed, Pod, QuorumView, Terminated, Waiting
+from kafka_quorum.model.known import Knowable, Known, Unknown
+from kafka_quorum.model.observed import (
+    DiskFound,
+    DiskReport,
+    KubeNode,
+    Observed,
+    Pod,
+    QuorumView,
+    Terminated,
+    Waiting,
+)
 from kafka_quorum.plan.disks import is_mirrored
 
 STARTS = Waiting(reason="ContainerCreating", message="", last_exit=None)
@@ -342,9 +356,14 @@ def test_foreign_disk(found: DiskFound) -> None:
     assert ("empty this one" in message) is (found is DiskFound.PARTIAL)
 
 
-@pytest.mark.parametrize(("age_s", "again"), [(5.0, False), (19.0, False), (20.0, True), (3600.0, True)])
+@pytest.mark.parametrize(
+    ("age_s", "again"), [(5.0, False), (19.0, False), (20.0, True), (3600.0, True), (-5.0, False), (-3600.0, True)]
+)
 def test_failed_format_is_tried_again(age_s: float, *, again: bool) -> None:
-    """A format that failed is tried again after a pause, and what went wrong is told meanwhile."""
+    """A format that failed is tried again after a pause, and what went wrong is told meanwhile.
+
+    The node's clock may be ahead: a stamp that is far off is not waited for.
+    """
     of = node(FIRST, 3000)
     said_ = replace(empty_report(), message="kafka-storage.sh ended with 1: no space left")
     pod_ = formatter(FIRST, of, container=failed(), finished=True, report=said_, finished_at_s=NOW_S - age_s)
@@ -455,7 +474,7 @@ def test_emptied_disk_in_place() -> None:
 def test_lost_claim(*, volume_only: bool) -> None:
     """A claim or volume that is gone is replaced by the next generation's."""
     look = without_pod(emptied(3001), 3001)
-    look = with_the_claim(look, 3001, lost=True) if volume_only else without_claim(look, 3001)
+    look = still_blank(with_the_claim(look, 3001, lost=True)) if volume_only else without_claim(look, 3001)
     lost = node(only(planned(look), WriteRecord).record, 3001)
     assert (lost.generation, lost.claim_uid, lost.lost) == (2, None, (directory(3001),))
 
@@ -475,6 +494,102 @@ def test_lost_disk_step_by_step() -> None:
     anew = with_report(lost, IDS[1], directory(3001, 2))
     third = planned(at_rest(anew, quorum=quorum, pods=pods))
     assert [action.node_id for action in every(third, CreatePod)] == [3001]
+
+
+def waiting(look: Observed, **row: float) -> Observed:
+    """The pod of controller 3001 found its disk empty, and waits; `row` is what is remembered of its runs."""
+    rows = tuple(replace(one, **row) for one in look.memory.blank_disks)  # type: ignore[arg-type]
+    nodes = (("worker-3001", Known(value=KubeNode(name="worker-3001", present=True, ready=True))),)
+    return replace(look, kube_nodes=nodes, memory=replace(look.memory, blank_disks=rows))
+
+
+OLD = {"unseen_s": LOOKED_S - 11.0}
+ONE_RUN = {"first_s": NOW_S, "first_seen_s": LOOKED_S - 31.0, "last_seen_s": LOOKED_S - 31.0, "unseen_s": -math.inf}
+
+
+@pytest.mark.parametrize("row", [OLD, ONE_RUN], ids=["looked long ago", "one look, and none for long"])
+def test_old_evidence_is_looked_at_again(row: dict[str, float]) -> None:
+    """A disk is not given up on what was seen long ago: its pod is made again, and the new one looks at once."""
+    removed = only(planned(waiting(emptied(3001), **row)), DeletePod)
+    assert (removed.pod.node_id, removed.reason) == (3001, "DiskLooksEmpty")
+
+
+@pytest.mark.parametrize(
+    "row", [ONE_RUN | {"first_seen_s": LOOKED_S - 29.0, "last_seen_s": LOOKED_S - 29.0}], ids=["one look"]
+)
+def test_the_kubelets_first_pauses_are_waited_for(row: dict[str, float]) -> None:
+    """A pod that looks again within half a minute is left to: it would never come to a second look otherwise."""
+    assert planned(waiting(emptied(3001), **row)).actions == ()
+
+
+def test_no_pod_is_replaced_for_nothing() -> None:
+    """Without a majority of the others, on a node that takes no pods, or where a person decides, the pod stays."""
+    look = waiting(emptied(3001), **OLD)
+    known = look.kube_node("worker-3001")
+    assert isinstance(known, Known)
+    others: tuple[Knowable[KubeNode], ...] = (
+        Known(value=replace(known.value, ready=False)),
+        Known(value=replace(known.value, cordoned=True)),
+        Unknown(reason="forbidden"),
+    )
+    for other in others:
+        assert every(planned(replace(look, kube_nodes=(("worker-3001", other),))), DeletePod) == []
+    assert every(planned(with_the_claim(look, 3001, deleting=True)), DeletePod) == [], "it alone keeps the volume"
+    assert every(planned(look, desired(replacement=manual())), DeletePod) == []
+    assert every(planned(waiting(emptied(3000, 3001), **OLD)), DeletePod) == []
+    assert every(planned(replace(look, quorum=SILENT, taken_at_s=LOOKED_S)), DeletePod) == []
+    question = PodQuestion(node_id=IDS[1], revision=revision().name)
+    refused = Known(value=Admission(allowed=False, words="quota", current=True))
+    assert every(planned(replace(look, admissions=((question, refused),))), DeletePod) == []
+
+
+def returned(**changes: object) -> Observed:
+    """Controller 3001's disk was given up as empty, and its formatter finds it as it was."""
+    lost = with_disk_lost(running(), IDS[1], new_claim=False)
+    of = node(lost, 3001)
+    said = report(lost, of, **{"directory_id": directory(3001), "accepted": False, **changes})
+    pod_ = formatter(lost, of, container=failed(), report=said, finished=True, finished_at_s=NOW_S)
+    return at_rest(lost, quorum=emptied(3001).quorum, pods=(*without_pod(at_rest(lost), 3001).pods, pod_))
+
+
+def test_an_earlier_disk_in_place_of_the_present_one() -> None:
+    """A pod that finds a retired disk of its own controller does not wait for ever: the present one is given up."""
+    record = with_report(with_disk_lost(running(), IDS[1], new_claim=False), IDS[1], directory(3001, 2))
+    of = node(record, 3001)
+    old = report(record, of, directory_id=directory(3001), accepted=False)
+    seen = view([key(3000), of.key, key(3002)], behind=[of.key])
+    look = with_pod(at_rest(record, quorum=Known(value=seen)), 3001, container=failed(), report=old, gate="False")
+    assert "holds an earlier one" in wait(planned(look), "LostDisk").message
+    rows = tuple(blank(one) for one in look.pods if one.node_id == of.node_id)
+    write = only(planned(replace(look, memory=replace(look.memory, blank_disks=rows))), WriteRecord)
+    assert "its volume holds an earlier one" in write.message
+    assert node(write.record, 3001).lost == (directory(3001), directory(3001, 2))
+
+
+def test_a_disk_that_comes_back_after_it_was_given_up() -> None:
+    """Its claim is marked as retired and kept, with its directory id, and the controller gets the next claim."""
+    look = returned()
+    mark = only(planned(look), AnnotateClaim)
+    assert (mark.claim.node_id, mark.directory_id, mark.retired, mark.kept) == (3001, directory(3001), True, True)
+    marked = with_the_claim(look, 3001, phase=names.RETIRED, directory_id=directory(3001), kept=True)
+    write = only(planned(marked), WriteRecord)
+    again = node(write.record, 3001)
+    assert (write.change, again.generation, again.claim_uid) == (RecordChange.CLAIM_LOST, 2, None)
+    assert again.lost == (directory(3001),)
+    later = replace(marked, record=write.record, pods=without_pod(marked, 3001).pods, status=mirrored(write.record))
+    said = planned(later)
+    assert [(made.node_id, made.generation) for made in every(said, CreateClaim)] == [(3001, 2)]
+    assert not any(isinstance(action, DeleteClaim | AnnotateClaim) for action in said.actions)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"directory_id": directory(3000)}, {"cluster_id": OTHER_CLUSTER}, {"node_id": 3000}]
+)
+def test_another_disk_is_named_and_left_alone(changes: dict[str, object]) -> None:
+    """Files that are not this controller's are a person's matter."""
+    said = planned(returned(**changes))
+    assert "ForeignDisk" in reasons(said)
+    assert said.actions == ()
 
 
 def test_newcomer_waits_for_a_leader() -> None:

@@ -1,11 +1,13 @@
 """Every guard says yes and no, and each no gives its reason."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.model.values import (
     IDS,
+    LOOKED_S,
     NAME,
     SILENT,
     UID,
@@ -292,9 +294,16 @@ def retire(look: Observed, wanted: Desired | None = None) -> Verdict:
     return disk_safety.may_retire_disk(wanted or desired(), look, record, node(record, 3001), present)
 
 
+def aged(observed: Observed, age_s: float) -> Observed:
+    """The same; the last look at an empty disk is so old."""
+    rows = observed.memory.blank_disks
+    old = tuple(replace(row, unseen_s=LOOKED_S - age_s, looked_s=LOOKED_S) for row in rows)
+    return replace(observed, memory=replace(observed.memory, blank_disks=old))
+
+
 EMPTIED = stopped(at_rest())
 CLAIM_GONE = without_pod(without_claim(at_rest(), 3001), 3001)
-VOLUME_LOST = without_pod(with_the_claim(at_rest(), 3001, lost=True), 3001)
+VOLUME_LOST = still_blank(without_pod(with_the_claim(at_rest(), 3001, lost=True), 3001))
 NO_VOTER = Known(value=view([key(3000), key(3002)]))
 
 
@@ -348,6 +357,9 @@ def test_one_that_was_a_voter_when_last_committed_needs_one() -> None:
         (unseen(with_pod(EMPTIED, 3001, directory_id=directory(3001, 2))), "nothing says"),
         (unseen(with_pod(at_rest(), 3001, container=WAITING, report=empty_report())), "looks empty"),
         (unseen(still_blank(EMPTIED, 14.0)), "looks empty"),
+        (unseen(aged(EMPTIED, 10.5)), "was seen some time ago"),
+        (unseen(aged(EMPTIED, math.inf)), "was seen some time ago"),
+        (unseen(still_blank(VOLUME_LOST, 14.0)), "is reported as lost"),
         (unseen(with_pod(EMPTIED, 3001, uid="another pod")), "looks empty"),
     ],
     ids=[
@@ -362,6 +374,9 @@ def test_one_that_was_a_voter_when_last_committed_needs_one() -> None:
         "pod of another id",
         "one look",
         "two looks too close",
+        "looked too long ago",
+        "nobody knows when it looked",
+        "volume lost for a moment",
         "another pod's looks",
     ],
 )

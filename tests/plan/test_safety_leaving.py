@@ -416,6 +416,14 @@ def gone(*pods: Pod, **how: Any) -> Observed:  # noqa: ANN401 - as `quorum` take
             f"{NAMED} is kept until the present voter set is committed",
         ),
         (
+            delete(gone(), of=replace(CLAIM, kept=True)),
+            f"{NAMED} is kept: data was found on it after it was retired",
+        ),
+        (
+            delete(gone(voters=VOTERS), of=replace(CLAIM, directory_id=None)),
+            f"{NAMED} is kept while {key(3002)}, which it may hold, is a voter",
+        ),
+        (
             delete(gone(behind=(key(3001),))),
             f"{NAMED} is kept: 1 voters are caught up, and 2 must be",
         ),
@@ -431,6 +439,8 @@ def gone(*pods: Pod, **how: Any) -> Observed:  # noqa: ANN401 - as `quorum` take
         "voter",
         "voter until it is committed",
         "uncommitted",
+        "data found on it",
+        "it held a voter before it was emptied",
         "few copies",
     ],
 )

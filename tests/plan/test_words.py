@@ -269,7 +269,7 @@ WRITES: dict[str, tuple[Observed, Desired, str]] = {
         f"controller 3001 lost its disk (its claim is gone): directory id {directory(3001)} is retired",
     ),
     "volume gone": (
-        with_the_claim(without_pod(LOST, 3001), 3001, lost=True),
+        still_blank(with_the_claim(without_pod(LOST, 3001), 3001, lost=True)),
         PLAIN,
         f"controller 3001 lost its disk (its volume is gone): directory id {directory(3001)} is retired",
     ),

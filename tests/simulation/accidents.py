@@ -56,7 +56,12 @@ def happen(world: World, accident: Accident) -> bool:
         case Loss.FROZEN | Loss.SLOW | Loss.PEERS_CUT | Loss.UNSEEN if sandbox is not None:
             _hamper(world, accident.loss, sandbox)
         case Loss.DISK_UNREADABLE | Loss.DISK_BLANK | Loss.DISK_ABSENT if sandbox is not None:
-            hide(world, accident.loss, sandbox, _BLANK_STEPS if accident.loss is Loss.DISK_BLANK else _OFF_STEPS)
+            hide(
+                world,
+                accident.loss,
+                sandbox.claim_uid,
+                _BLANK_STEPS if accident.loss is Loss.DISK_BLANK else _OFF_STEPS,
+            )
         case Loss.CLOCK_BACK | Loss.CLOCK_AHEAD:
             jumped = world.kraft.jumped_ms
             jump_ms = _HOUR_MS if accident.loss is Loss.CLOCK_AHEAD else -_HOUR_MS
@@ -81,13 +86,15 @@ def heal(world: World) -> None:
         world.switch_on(machine.name)
 
 
-def hide(world: World, loss: Loss, sandbox: Sandbox, steps: int) -> None:
+def hide(world: World, loss: Loss, claim_uid: str, steps: int) -> None:
     """For so many steps pods do not find the disk that is on the volume; Kafka, which had it open, ends."""
-    volume = world.volumes.by_claim[sandbox.claim_uid]
+    volume = world.volumes.by_claim[claim_uid]
     volume.absent = loss is Loss.DISK_ABSENT
     if not volume.absent:
         volume.stand_in = Disk(serial=0, unreadable=loss is Loss.DISK_UNREADABLE)
-    world.kubelet.kill_process(sandbox)
+    for sandbox in world.kubelet.sandboxes.values():
+        if sandbox.claim_uid == claim_uid and not sandbox.done:
+            world.kubelet.kill_process(sandbox)
     world.later(steps, lambda: volume.shown(world.clock.elapsed_s))
 
 

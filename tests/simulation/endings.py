@@ -20,6 +20,7 @@ from tests.simulation.world import World
 
 from kafka_quorum.kube.protocol import CLAIMS, PODS, Json
 from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey
+from kafka_quorum.model.names import KEPT
 
 _SEEN_S: Final = 1.5
 """How long a leader must have been there for the operator to know."""
@@ -129,7 +130,8 @@ def _left_behind(world: World, body: Json, voters: frozenset[ReplicaKey]) -> str
     pods = [pod["metadata"]["name"] for pod in world.kube.all(PODS)]
     retention = (body["spec"]["controllers"].get("storage") or {}).get("retentionPolicy") or {}
     volumes = world.volumes.by_claim  # a claim that has lost its volume before anything ran there is no loss
-    claims = [claim["metadata"]["name"] for claim in world.kube.all(CLAIMS) if claim["metadata"]["uid"] in volumes]
+    present = (claim["metadata"] for claim in world.kube.all(CLAIMS) if claim["metadata"]["uid"] in volumes)
+    claims = [claim["name"] for claim in present if KEPT not in (claim.get("annotations") or {})]
     if len(pods) != len(voters):
         return f"there are pods {', '.join(pods)} for {len(voters)} voters"
     if retention.get("whenScaled", "Delete") == "Delete" and len(claims) != len(voters):

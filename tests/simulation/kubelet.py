@@ -39,6 +39,13 @@ from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, u
 from kafka_quorum.model.names import KAFKA_CONTAINER, LABEL_NODE, LABEL_QUORUM, LABEL_ROLE, VERIFY_CONTAINER
 
 BACK_OFF_S: Final = 4.0
+FIRST_BACK_OFF_S: Final = 10.0
+LONGEST_BACK_OFF_S: Final = 300.0
+RESET_S: Final = 600.0
+"""A kubelet's own pauses: none after the first end of a container, then 10 s, doubled each time, up to five minutes.
+
+They begin anew once a container has run for ten minutes.
+"""
 LISTENER: Final = "CONTROLLER"
 
 
@@ -61,6 +68,8 @@ class Kubelet:
         self._addresses = 0
         self.sandboxes: dict[str, Sandbox] = {}
         self.pace: Paces = steady
+        self.backs_off = False
+        """Whether containers wait as long as a real kubelet has them wait; else `BACK_OFF_S`."""
         self.bad_images: tuple[str, ...] = ("typo",)
         self.releases: dict[str, str] = {}
         """What images hold, where it is not what their tags say."""
@@ -321,7 +330,7 @@ class Kubelet:
         except CannotStartError as error:
             self._refuse(pod, sandbox, self._ended(disk, env, accepted=False, said=str(error)))
             return
-        process = sandbox.process
+        process, sandbox.began_s = sandbox.process, self._clock.elapsed_s
         self._tell(
             Started(
                 namespace=sandbox.namespace,
@@ -342,8 +351,18 @@ class Kubelet:
 
     def _refuse(self, pod: Json, sandbox: Sandbox, ended: Json) -> None:
         sandbox.stage, sandbox.said = 0, ended
-        sandbox.retry_s = self._clock.elapsed_s + BACK_OFF_S
+        sandbox.retry_s = self._clock.elapsed_s + self._pause_s(sandbox)
         self._row(pod, sandbox, {"terminated": ended})
+
+    def _pause_s(self, sandbox: Sandbox) -> float:
+        """How long a container that has ended waits."""
+        if not self.backs_off:
+            return BACK_OFF_S
+        if sandbox.began_s and self._clock.elapsed_s - sandbox.began_s >= RESET_S:
+            sandbox.failures = 0
+        sandbox.failures, sandbox.began_s = sandbox.failures + 1, 0.0
+        doubled = FIRST_BACK_OFF_S * 2.0 ** (sandbox.failures - 2)
+        return min(doubled, LONGEST_BACK_OFF_S) if sandbox.failures > 1 else 0.0
 
     def _row(self, pod: Json, sandbox: Sandbox, state: Json, phase: str = "Pending") -> None:
         """Write the state of the container whose turn it is."""

@@ -24,6 +24,8 @@ _PAIR: Final = 2
 _JUST_NOW_S: Final = 1.0
 _LATELY_S: Final = 5.0
 """What is back for no longer than this, the operator need not know of."""
+_LOOKED_S: Final = 10.0
+"""A disk that has been back for longer was there when its pod last had to look."""
 FORMATTER: Final = "formatter"
 _ROLE, _NODE_ID = "kafkaquorum.io/role", "kafkaquorum.io/node-id"
 
@@ -156,7 +158,9 @@ class MembershipRules:
         silent = not machine.heard or now_s - machine.back_s < _LATELY_S
         if silent and (volume.local or self._is_attached(volume)):
             return False
-        if now_s - volume.back_s >= _LATELY_S:
+        if volume.away:
+            return False
+        if now_s - volume.back_s >= _LOOKED_S:
             self._fail("2, data", f"the disk of {volume.disk.key} is given up, and has its data on {volume.claim}")
         return True
 

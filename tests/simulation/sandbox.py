@@ -23,6 +23,10 @@ class Sandbox:
     verified: bool = False
     process: Process | None = None
     retry_s: float = 0.0
+    failures: int = 0
+    """How often a container has ended, since Kafka last ran for long."""
+    began_s: float = 0.0
+    """When Kafka started."""
     said: Json | None = None
     """The last termination of the container that runs or waits."""
     done: bool = False

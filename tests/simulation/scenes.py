@@ -3,6 +3,7 @@
 A scenario is a resource and a list of turns: when its condition holds, a turn acts, and the next one waits for its own.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -17,6 +18,7 @@ from tests.simulation.startup import Paces, steady
 from tests.simulation.world import World
 
 from kafka_quorum.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, QUORUMS, REVISIONS, SERVICES, Json
+from kafka_quorum.model.ids import NodeID
 
 When: TypeAlias = Callable[[World], bool]
 Act: TypeAlias = Callable[[World, Checker], None]
@@ -48,6 +50,8 @@ class Scenario:
     turns: tuple[Turn, ...] = ()
     hitches: tuple[Hitch, ...] = ()
     pace: Paces = steady
+    backs_off: bool = False
+    """Whether the kubelet's pauses are as long as they are; they are short where a scenario does not need that."""
     ends: str = "Ready"
     holds: Callable[[World], str] = anywhere
     exhaustive: bool = False
@@ -273,11 +277,103 @@ def goes_blank(steps: int, *whos: str) -> Callable[[World, Checker], None]:
 
     def act(world: World, _: Checker) -> None:
         for node_id in [one_of(world, who) for who in whos]:
-            sandbox = sandbox_of(world, node_id)
-            if sandbox is not None:
-                hide(world, Loss.DISK_BLANK, sandbox, steps)
+            for claim in list(world.claims(NAMESPACE, NAME, node_id)):
+                hide(world, Loss.DISK_BLANK, str(claim["metadata"]["uid"]), steps)
 
     return act
+
+
+def go_blank(steps: int, earlier: int, *, empty: bool = False) -> Callable[[World, Checker], None]:
+    """A follower's disk goes blank, the leader's so many steps later, and both are back after `steps` more.
+
+    The follower's is `empty` then.
+    """
+
+    def act(world: World, checker: Checker) -> None:
+        follower = one_of(world, "follower")
+        goes_blank(steps + earlier, "follower")(world, checker)
+        world.later(earlier, lambda: goes_blank(steps, "leader")(world, checker))
+        for claim in world.claims(NAMESPACE, NAME, follower) if empty else ():
+            world.volumes.empty(str(claim["metadata"]["uid"]))
+
+    return act
+
+
+def has_a_new_disk(world: World) -> str:
+    """Whether an emptied disk was replaced: one of the voters is none of the first ones."""
+    first = ((resource(world) or {}).get("status") or {}).get("bootstrap", {}).get("initialControllers") or ()
+    ids = {row["directoryID"] for row in first}
+    left = [str(process.key) for process in world.kraft.processes if process.key.directory_id in ids]
+    return f"{', '.join(left)} run on their first disks" if len(left) == len(ids) else ""
+
+
+def goes_away(world: World, checker: Checker) -> None:
+    """The disk of a follower is hidden for so long that it may be given up."""
+    for claim in world.claims(NAMESPACE, NAME, one_of(world, "follower")):
+        world.volumes.by_claim[claim["metadata"]["uid"]].away = True
+    goes_blank(240, "follower")(world, checker)
+
+
+def has_retired(world: World) -> bool:
+    """Once the record has given a disk up."""
+    stored = world.kube.get(CONFIG_MAPS, NAMESPACE, f"{NAME}-identity")
+    nodes = json.loads(stored["data"]["record.json"])["nodes"] if stored else ()
+    return any(node.get("lost") for node in nodes)
+
+
+def shows_disks(world: World, _: Checker) -> None:
+    """Every disk that was hidden is there again."""
+    for volume in world.volumes.by_claim.values():
+        volume.shown(world.clock.elapsed_s)
+
+
+def has_new_process(world: World) -> bool:
+    """Once a voter runs on a disk that was formatted in place of another."""
+    return bool(_newest(world)) and is_ready(world)
+
+
+def shows_disk_of_newest(world: World, checker: Checker) -> None:
+    """The disk that was hidden is there again, on top of what was formatted meanwhile, and its pod starts again."""
+    node_ids = _newest(world)
+    shows_disks(world, checker)
+    for node_id in node_ids:
+        sandbox = sandbox_of(world, node_id)
+        if sandbox is not None:
+            world.kubelet.restart_sandbox(sandbox)
+
+
+def _newest(world: World) -> list[NodeID]:
+    """The controllers that run on what stands in for their disks."""
+    stand_ins = {id(one.stand_in) for one in world.volumes.by_claim.values() if one.stand_in is not None}
+    return [process.meta.node_id for process in world.kraft.processes if id(process.disk) in stand_ins]
+
+
+def lacks_the_disk_of_before(world: World) -> str:
+    """A disk that came back after it was given up is kept as it was, and runs no more."""
+    disks = [volume.disk for volume in world.volumes.of_quorum(NAMESPACE, NAME)]
+    run = {process.disk.serial for process in world.kraft.processes}
+    left = [disk for disk in disks if disk.serial not in run and disk.key is not None]
+    return "" if len(left) == 1 else f"{len(left)} disks with data are kept, and do not run"
+
+
+def volume_goes_and_comes(steps: int) -> Callable[[World, Checker], None]:
+    """For so many steps the object of a follower's volume is missing: its claim says Lost, and its pod is deleted."""
+
+    def act(world: World, _: Checker) -> None:
+        node_id = one_of(world, "follower")
+        for claim in list(world.claims(NAMESPACE, NAME, node_id)):
+            name = claim["metadata"]["name"]
+            world.kube.put_status(CLAIMS, claim, {"phase": "Lost"})
+            world.later(steps, lambda name=name: _binds(world, name))  # type: ignore[misc]  # the name of this claim
+        world.delete_pods(NAMESPACE, NAME, node_id, force=True)
+
+    return act
+
+
+def _binds(world: World, name: str) -> None:
+    claim = world.kube.get(CLAIMS, NAMESPACE, name)
+    if claim is not None:
+        world.kube.put_status(CLAIMS, claim, {"phase": "Bound"})
 
 
 def one_of(world: World, who: str) -> int:

@@ -28,6 +28,8 @@ class Volume:
     """What pods find in place of the disk for a while: an empty directory, or one that cannot be read."""
     absent: bool = False
     """For a while it cannot be mounted: pods that need it wait."""
+    away: bool = False
+    """It is hidden for so long that it counts as lost."""
     back_s: float = -1e9
     """Since when the disk has been there again, after it was hidden or absent."""
 
@@ -43,7 +45,7 @@ class Volume:
 
     def shown(self, now_s: float) -> None:
         """The disk is there again."""
-        self.stand_in, self.absent, self.back_s = None, False, now_s
+        self.stand_in, self.absent, self.away, self.back_s = None, False, False, now_s
 
 
 class Volumes:

@@ -312,11 +312,13 @@ class Executor:
             case actions.DeleteClaim(claim=claim):
                 version = claim.resource_version
                 await self._kube.delete(CLAIMS, namespace, claim.name, uid=claim.uid, resource_version=version)
-            case actions.AnnotateClaim(claim=claim, directory_id=directory_id, grow_to=grow_to, retired=retired):
+            case actions.AnnotateClaim(
+                claim=claim, directory_id=directory_id, grow_to=grow_to, retired=retired, kept=kept
+            ):
                 record = record_of(context)
                 metadata = {
                     "uid": claim.uid,
-                    "annotations": objects.claim_annotations(record, directory_id, retired=retired),
+                    "annotations": objects.claim_annotations(record, directory_id, retired=retired, kept=kept),
                     "labels": objects.claim_labels(desired.name, claim.node_id),
                     "ownerReferences": objects.volume_owner(desired),
                 }

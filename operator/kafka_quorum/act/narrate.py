@@ -60,6 +60,9 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
             return "ConfigAdopted", f"config map {name} belongs to this resource again"
         case actions.CreateClaim(node_id=node_id, generation=generation):
             return "ClaimCreated", f"controller {node_id} gets a claim, generation {generation}"
+        case actions.AnnotateClaim(claim=claim, directory_id=directory_id, kept=True):
+            found = f"claim {claim.name} has data of retired directory id {directory_id}"
+            return "ClaimRetired", f"{found}: it is kept, and no controller uses it again"
         case actions.AnnotateClaim(claim=claim, retired=True):
             return "ClaimRetired", f"claim {claim.name} is marked: its replica {claim.directory_id} never runs again"
         case actions.AnnotateClaim(claim=claim, grow_to=None):

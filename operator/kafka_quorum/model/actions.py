@@ -137,6 +137,8 @@ class AnnotateClaim:
     """The size to ask for, where the spec asks for more than the claim does; else None."""
     retired: bool = False
     """The claim's replica was removed or replaced: it is marked as such, and never used again."""
+    kept: bool = False
+    """Data was found on it after that: it is never deleted either."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

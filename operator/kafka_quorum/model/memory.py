@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kafka_quorum.model.disk import BlankDisk
+from kafka_quorum.model.disk import BlankDisk, LostClaim
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable
 from kafka_quorum.model.quorum import FeatureStep
@@ -91,6 +91,7 @@ class Memory:
     unknown_looks: int = 0
     lost_nodes: tuple[LostNode, ...] = ()
     blank_disks: tuple[BlankDisk, ...] = ()
+    lost_claims: tuple[LostClaim, ...] = ()
     soak: Soak | None = None
     announced: Announced | None = None
     first_seen: tuple[FirstSeen, ...] = ()
@@ -104,6 +105,10 @@ class Memory:
     def lost_for_s(self, key: ReplicaKey) -> float:
         """For how long the node of this replica has been lost, in seconds looked at; 0 while it is not."""
         return next((lost.for_s for lost in self.lost_nodes if lost.key == key), 0.0)
+
+    def volume_lost_for_s(self, claim_uid: str) -> float:
+        """For how long the volume of this claim has been reported as lost, in seconds looked at."""
+        return next((lost.for_s for lost in self.lost_claims if lost.claim_uid == claim_uid), 0.0)
 
     def looks(self, key: ReplicaKey) -> int:
         """How many looks in a row this replica was caught up in."""

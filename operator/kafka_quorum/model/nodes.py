@@ -11,7 +11,7 @@ from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIden
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import inputs_hash, revision_name
-from kafka_quorum.model.observed import Claim, Observed, PodRole, QuorumView, Revision
+from kafka_quorum.model.observed import Claim, DiskFound, DiskReport, Observed, Pod, PodRole, QuorumView, Revision
 
 FIRST_NODE_ID: Final = 3000
 
@@ -108,6 +108,20 @@ def is_down(observed: Observed, kube_node: str) -> bool:
             return not found.ready
         case Unknown():
             return False
+
+
+def lacks_data(record: IdentityRecord | None, pod: Pod, report: DiskReport) -> bool:
+    """Whether a script did not find the data that its pod was made for: the disk was empty, or an earlier one."""
+    return report.found is DiskFound.EMPTY or is_retired_disk(record, pod, report)
+
+
+def is_retired_disk(record: IdentityRecord | None, pod: Pod, report: DiskReport) -> bool:
+    """Whether a script found a disk that this very controller had before, and that the record has retired."""
+    node = record.node(pod.node_id) if record is not None else None
+    if record is None or node is None or report.found is not DiskFound.FORMATTED:
+        return False
+    same = (report.cluster_id, report.node_id) == (record.cluster_id, node.node_id)
+    return same and report.directory_id in node.lost
 
 
 def is_former_claim(record: IdentityRecord, claim: Claim) -> bool:

@@ -158,6 +158,8 @@ class Claim:
     """The name of its PersistentVolume; empty before there is one."""
     selected_node: str = ""
     """Where the scheduler first wanted the volume: a hint, for a volume may be attached elsewhere by now."""
+    kept: bool = False
+    """Whether data was found on it after it was retired: it is never deleted by us."""
     bound_to: str = ""
     """The only Kubernetes node that can reach the volume, by its own affinity; empty if there is none, or unknown."""
 
@@ -169,6 +171,8 @@ class KubeNode:
     name: str
     present: bool
     ready: bool
+    cordoned: bool = False
+    """Whether it takes no new pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

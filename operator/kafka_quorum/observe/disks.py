@@ -1,34 +1,45 @@
-"""Which disks one pod's script has found empty in every run, and since when. Pure.
+"""Which disks one pod's script has found without their data in every run, since when, and which volumes are lost. Pure.
 
-One look at a blank volume proves nothing: it may come back. So the first and the last run that found it empty are
-remembered, until a run finds something else, or cannot read the disk, or Kafka runs.
+One look at a blank volume proves nothing: it may come back. So the first and the last run that found no data are
+remembered, until a run finds something else, or cannot read the disk, or Kafka runs, or nobody has looked for a while.
 """
 
 from dataclasses import replace
+from typing import Final
 
-from kafka_quorum.model.disk import BlankDisk
+from kafka_quorum.model.disk import BlankDisk, LostClaim
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
-from kafka_quorum.model.observed import DiskFound, Observed, Pod, PodRole
+from kafka_quorum.model.nodes import lacks_data
+from kafka_quorum.model.observed import Claim, Observed, Pod, PodRole
+
+STARTED_AFTER_S: Final = 5.0
+"""A container that runs for longer than that runs Kafka: the script before it takes a moment."""
+FORGOTTEN_AFTER_S: Final = 30.0
+"""After a longer time without a look nobody knows what ran meanwhile: it begins anew."""
+GAP_COUNTS_S: Final = 10.0
+"""At most so much of the time between two looks at a lost volume counts."""
 
 
-def blank(observed: Observed) -> Memory:
-    """What to remember of disks that look blank."""
-    rows = (_row(observed, pod) for pod in observed.pods if pod.role is PodRole.KAFKA)
-    return replace(observed.memory, blank_disks=tuple(row for row in rows if row is not None))
+def remembered(observed: Observed, now_s: float) -> Memory:
+    """What to remember of disks. `now_s` is when the objects began to be listed, in monotonic seconds."""
+    rows = (_row(observed, pod, now_s) for pod in observed.pods if pod.role is PodRole.KAFKA)
+    return replace(
+        observed.memory,
+        blank_disks=tuple(row for row in rows if row is not None),
+        lost_claims=tuple(_lost(observed, claim, now_s) for claim in observed.claims if claim.lost),
+    )
 
 
-def _row(observed: Observed, pod: Pod) -> BlankDisk | None:
-    """What this look adds for one pod; None where its newest run did not find its disk empty."""
-    this = (pod.uid, pod.claim_uid, pod.directory_id)
-    known = (row for row in observed.memory.blank_disks if (row.pod_uid, row.claim_uid, row.directory_id) == this)
-    before = next(known, None)
-    if pod.running:  # for a moment the script alone runs; Kafka, once it runs, fetches
-        return None if _fetches(observed, pod) else before
+def _row(observed: Observed, pod: Pod, now_s: float) -> BlankDisk | None:
+    """What this look adds for one pod; None where its newest run did not find its disk without its data."""
+    before = _before(observed, pod, now_s)
+    if pod.running:
+        return None if before is None or _fetches(observed, pod) else _ran(before, pod, now_s)
     if pod.report is None:
-        return before  # it looks again at this moment
-    if pod.report.found is not DiskFound.EMPTY or pod.report.finished_at_s <= 0:
+        return before and replace(before, instance="", looked_s=now_s)  # it looks again at this moment
+    if not lacks_data(observed.record, pod, pod.report) or pod.report.finished_at_s <= 0:
         return None
     ended_s = pod.report.finished_at_s
     if before is None or ended_s < before.last_s:  # the node's clock was set back: what it said before counts no more
@@ -38,10 +49,39 @@ def _row(observed: Observed, pod: Pod) -> BlankDisk | None:
             directory_id=pod.directory_id,
             first_s=ended_s,
             last_s=ended_s,
+            first_seen_s=now_s,
+            last_seen_s=now_s,
+            looked_s=now_s,
         )
-    return replace(before, last_s=ended_s)
+    seen = replace(before, instance="", looked_s=now_s)
+    if ended_s == before.last_s:
+        return seen
+    return replace(seen, last_s=ended_s, last_seen_s=now_s, unseen_s=before.looked_s)
+
+
+def _before(observed: Observed, pod: Pod, now_s: float) -> BlankDisk | None:
+    this = (pod.uid, pod.claim_uid, pod.directory_id)
+    known = (row for row in observed.memory.blank_disks if (row.pod_uid, row.claim_uid, row.directory_id) == this)
+    before = next(known, None)
+    return before if before is not None and now_s - before.looked_s <= FORGOTTEN_AFTER_S else None
+
+
+def _ran(before: BlankDisk, pod: Pod, now_s: float) -> BlankDisk | None:
+    """For a moment the script alone runs; one container that runs for longer runs Kafka, and so has its disk."""
+    if pod.instance != before.instance:
+        return replace(before, instance=pod.instance, runs_since_s=now_s, looked_s=now_s)
+    return None if now_s - before.runs_since_s > STARTED_AFTER_S else replace(before, looked_s=now_s)
 
 
 def _fetches(observed: Observed, pod: Pod) -> bool:
     key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)
     return isinstance(observed.quorum, Known) and key in observed.quorum.value.live
+
+
+def _lost(observed: Observed, claim: Claim, now_s: float) -> LostClaim:
+    """What this look adds for a claim whose volume is lost: its phase is `Bound` again when the volume is back."""
+    before = next((row for row in observed.memory.lost_claims if row.claim_uid == claim.uid), None)
+    if before is None:
+        return LostClaim(claim_uid=claim.uid, for_s=0.0, seen_s=now_s)
+    gap_s = min(max(now_s - before.seen_s, 0.0), GAP_COUNTS_S)
+    return replace(before, for_s=before.for_s + gap_s, seen_s=now_s)

@@ -83,7 +83,8 @@ def pod_from(item: Json) -> Pod | None:
 def kube_node_from(item: Json) -> KubeNode:
     """A node of Kubernetes; without a Ready condition it is not ready."""
     ready = _condition(item.get("status", {}), "Ready").get("status") == "True"
-    return KubeNode(name=item["metadata"]["name"], present=True, ready=ready)
+    cordoned = bool((item.get("spec") or {}).get("unschedulable"))
+    return KubeNode(name=item["metadata"]["name"], present=True, ready=ready, cordoned=cordoned)
 
 
 def claim_from(item: Json) -> Claim:
@@ -108,6 +109,7 @@ def claim_from(item: Json) -> Claim:
         phase=_id(annotations.get(names.PHASE)),
         requested_bytes=_size_bytes(size),
         volume=name(spec.get("volumeName") or ""),
+        kept=annotations.get(names.KEPT) == "true",
         selected_node=name(annotations.get("volume.kubernetes.io/selected-node", "")),
     )
 

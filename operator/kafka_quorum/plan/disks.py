@@ -29,8 +29,18 @@ from kafka_quorum.model.identity import (
 from kafka_quorum.model.ids import DirectoryID, NodeID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import RETIRED, claim_name, config_name, format_config_name
-from kafka_quorum.model.nodes import initial_nodes, is_down, is_outdated, revision_of
-from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, Running, Terminated, Waiting
+from kafka_quorum.model.nodes import initial_nodes, is_down, is_outdated, is_retired_disk, revision_of
+from kafka_quorum.model.observed import (
+    Claim,
+    DiskFound,
+    DiskReport,
+    Observed,
+    Pod,
+    PodRole,
+    Running,
+    Terminated,
+    Waiting,
+)
 from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.plan.admission import before_create
 from kafka_quorum.plan.kept_disks import goes_with
@@ -59,6 +69,13 @@ def claims(desired: Desired, observed: Observed, record: IdentityRecord, wanted:
     for node, claim in unbound:
         if claim.phase == RETIRED and not node.formatted:
             message = f"claim {claim.name} is retired: controller {node.node_id} gets the next one"
+            skipped = without_claim(record, node.node_id)
+            return Part(exclusive=WriteRecord(record=skipped, change=RecordChange.CLAIM_LOST, message=message))
+    for node in record.nodes:
+        claim = _claim(desired, observed, node)
+        if claim is not None and claim.uid == node.claim_uid and not node.formatted and claim.phase == RETIRED:
+            text = f"claim {claim.name} holds retired directory id {claim.directory_id}"
+            message = f"{text}: it is kept, and controller {node.node_id} gets the next one"
             skipped = without_claim(record, node.node_id)
             return Part(exclusive=WriteRecord(record=skipped, change=RecordChange.CLAIM_LOST, message=message))
     if usable := [(node, claim) for node, claim in unbound if not claim.deleting]:
@@ -287,7 +304,10 @@ def _waiting_formatter(pod: Pod, reason: str, message: str, *, outdated: bool) -
 def _failed_formatter(observed: Observed, node: NodeIdentity, pod: Pod, now_s: float, *, outdated: bool) -> Part:
     """Foreign files are left alone for a person; anything else is tried again, at once where the spec was corrected."""
     report, ended_s = pod.report, pod.finished_at_s
-    pauses = not outdated and now_s - ended_s < _RETRY_FORMAT_AFTER_S
+    # The node's clock may be anywhere: a stamp that is far off, either way, is nothing to wait for.
+    pauses = not outdated and abs(now_s - ended_s) < _RETRY_FORMAT_AFTER_S
+    if report is not None and is_retired_disk(observed.record, pod, report):
+        return _returned(observed, node, pod, report)
     if report is not None and pauses and report.found is DiskFound.UNREADABLE:
         return Part(waits=(unreadable(node, pod, report.message),))
     if report is not None and not outdated and report.found not in (DiskFound.EMPTY, DiskFound.UNREADABLE):
@@ -304,6 +324,19 @@ def _failed_formatter(observed: Observed, node: NodeIdentity, pod: Pod, now_s: f
         return _remove_formatter(pod, "FormatterFailed", f"formatter {pod.name} failed and is made anew: {said}")
     text = f"formatter {pod.name} failed, and is tried again in {_RETRY_FORMAT_AFTER_S:.0f} s: {report.message}"
     return Part(waits=(Wait(severity=Severity.DEGRADED, reason="FormatFailed", message=text, node_id=node.node_id),))
+
+
+def _returned(observed: Observed, node: NodeIdentity, pod: Pod, report: DiskReport) -> Part:
+    """A disk that was given up is there after all. It never runs again, and is not deleted: its claim is marked."""
+    claim = next((claim for claim in observed.claims if claim.uid == node.claim_uid), None)
+    text = f"formatter {pod.name} found retired directory id {report.directory_id}: claim {pod.claim_name} is kept"
+    wait = _progress(node, "Formatting", f"{text}, and controller {node.node_id} gets the next one")
+    if claim is None or claim.deleting or report.directory_id is None:
+        return Part(waits=(wait,))
+    mark = AnnotateClaim(
+        claim=claim, directory_id=DirectoryID(report.directory_id), grow_to=None, retired=True, kept=True
+    )
+    return Part(actions=(mark,), waits=(wait,))
 
 
 def given_up_formatter(observed: Observed, record: IdentityRecord, pod: Pod) -> Part | None:

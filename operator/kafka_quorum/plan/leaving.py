@@ -93,7 +93,7 @@ def _release(desired: Desired, observed: Observed, record: IdentityRecord, claim
         directory_id = DirectoryID(claim.directory_id) if claim.directory_id else None
         mark = AnnotateClaim(claim=claim, directory_id=directory_id, grow_to=None, retired=True)
         return Part(actions=(mark,))
-    if not delete or desired.storage.when_scaled is VolumeFate.RETAIN:
+    if not delete or claim.kept or desired.storage.when_scaled is VolumeFate.RETAIN:
         return Part()
     verdict = may_delete_claim(record, observed, claim)
     if not verdict.allowed:

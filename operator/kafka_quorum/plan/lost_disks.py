@@ -8,7 +8,7 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import claim_name
 from kafka_quorum.model.observed import Observed, PodRole
 from kafka_quorum.model.plan import Severity, Wait
-from kafka_quorum.plan.disk_safety import found_empty, is_blank, may_retire_disk
+from kafka_quorum.plan.disk_safety import found_empty, has_earlier, is_blank, is_gone, may_retire_disk
 from kafka_quorum.plan.kept_disks import goes_with
 from kafka_quorum.plan.part import Part, merged
 
@@ -46,7 +46,7 @@ def _leaves(desired: Desired, observed: Observed, node: NodeIdentity) -> Part:
 def _is_lost(desired: Desired, observed: Observed, node: NodeIdentity) -> bool:
     """Whether there is evidence: of an emptied disk, two runs of a script some seconds apart."""
     claim = observed.claim(claim_name(desired.name, node))
-    return claim is None or claim.lost or is_blank(observed, node)
+    return is_gone(observed, claim) or is_blank(observed, node)
 
 
 def _looks_lost(desired: Desired, observed: Observed, node: NodeIdentity) -> bool:
@@ -54,7 +54,7 @@ def _looks_lost(desired: Desired, observed: Observed, node: NodeIdentity) -> boo
     claim = observed.claim(claim_name(desired.name, node))
     if claim is None or claim.lost:
         return True
-    return any(found_empty(pod, node) for pod in observed.pods_of(node.node_id, PodRole.KAFKA))
+    return any(found_empty(observed, pod, node) for pod in observed.pods_of(node.node_id, PodRole.KAFKA))
 
 
 def _bootstrap_failed(record: IdentityRecord, suspects: list[NodeIdentity]) -> Wait | None:
@@ -85,7 +85,8 @@ def _retire(desired: Desired, observed: Observed, record: IdentityRecord, node: 
         wait = Wait(severity=Severity.DEGRADED, reason="LostDisk", message=told, node_id=node.node_id)
         return Part(waits=(wait,), verdicts=(verdict,))
     new_claim = claim is None or claim.lost
-    how = "its claim is gone" if claim is None else "its volume is gone" if claim.lost else "its volume is empty"
+    on_it = "its volume holds an earlier one" if has_earlier(observed, node) else "its volume is empty"
+    how = "its claim is gone" if claim is None else "its volume is gone" if claim.lost else on_it
     message = f"controller {node.node_id} lost its disk ({how}): directory id {node.directory_id} is retired"
     retired = with_disk_lost(record, node.node_id, new_claim=new_claim)
     write = WriteRecord(record=retired, change=RecordChange.DISK_LOST, message=message)

@@ -21,7 +21,7 @@ from kafka_quorum.model.observed import (
 )
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.plan.admission import before_create
-from kafka_quorum.plan.disk_safety import found_empty
+from kafka_quorum.plan.disk_safety import found_empty, is_look_due
 from kafka_quorum.plan.disks import is_mirrored, leftover_formatter, unreadable
 from kafka_quorum.plan.kept_disks import is_going, why_kept
 from kafka_quorum.plan.part import Part, merged
@@ -75,7 +75,9 @@ def _node(
     present = observed.pods_of(node.node_id, PodRole.KAFKA)
     revision = revision_of(observed, record, node)
     if present:
-        return merged(_present(desired, observed, record, node, pod, revision) for pod in present)
+        tended = merged(_present(desired, observed, record, node, pod, revision) for pod in present)
+        again = (_looks_again(desired, observed, record, node, pod) for pod in present if node.node_id in wanted)
+        return tended if tended.actions else merged((tended, *again))
     if not node.formatted or not _needed(observed, node, wanted):
         return Part()
     verdict = may_run(record, observed, node, mirrored=is_mirrored(desired, observed, record, node))
@@ -132,7 +134,20 @@ def _present(
             delete = DeletePod(pod=pod, reason=code, message=text, takes_disk=takes)
             return Part(actions=(delete,), verdicts=(verdict,))
         return Part(verdicts=(verdict,))
-    return Part(waits=_waits(node, pod))
+    return Part(waits=_waits(observed, node, pod))
+
+
+def _looks_again(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod) -> Part:
+    """A pod whose next look at its empty disk is minutes away: the kubelet's pauses grow. A new one looks at once."""
+    revision = revision_of(observed, record, node)
+    if revision is None or before_create(observed, node, revision.name) is not None:
+        return Part()  # it could not be made again
+    if not is_look_due(desired, observed, record, node, pod):
+        return Part()
+    verdict = may_replace_pod(pod, kept=_why_kept(desired, observed, record, node, pod))
+    text = f"pod {pod.name} did not find its disk some time ago: it is made again, to look for it now"
+    actions = (DeletePod(pod=pod, reason="DiskLooksEmpty", message=text),) if verdict.allowed else ()
+    return Part(actions=actions, verdicts=(verdict,))
 
 
 def _why_kept(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod) -> str:
@@ -171,10 +186,10 @@ def _why_replace(node: NodeIdentity, pod: Pod, revision: Revision | None) -> tup
     return None
 
 
-def _waits(node: NodeIdentity, pod: Pod) -> tuple[Wait, ...]:
+def _waits(observed: Observed, node: NodeIdentity, pod: Pod) -> tuple[Wait, ...]:
     report = pod.report
     if report is not None and not report.accepted and not pod.running:
-        if found_empty(pod, node):
+        if found_empty(observed, pod, node):
             return ()  # lost_disks judges it
         if report.found is DiskFound.UNREADABLE:
             return (unreadable(node, pod, report.message),)

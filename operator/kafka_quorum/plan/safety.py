@@ -418,6 +418,10 @@ def may_delete_claim(record: IdentityRecord, observed: Observed, claim: Claim) -
     voting = {key.directory_id for key in view.voters | (view.committed_voters or view.voters)}
     unknown = claim.cluster_id != record.cluster_id or (claim.directory_id or None) not in {None, *record.retired}
     healthy, majority = len(view.voters & view.caught_up), len(view.voters) // 2 + 1
+    # An emptied disk is used again under its claim: which of its controller's replicas it held, no annotation tells.
+    stale = sorted(
+        str(key) for key in view.voters if key.node_id == claim.node_id and key.directory_id in record.retired
+    )
     return unless(
         rule,
         (
@@ -429,6 +433,8 @@ def may_delete_claim(record: IdentityRecord, observed: Observed, claim: Claim) -
                 claim.directory_id is not None and claim.directory_id in voting,
                 f"claim {claim.name} is kept while its replica {claim.directory_id} is a voter",
             ),
+            (claim.kept, f"claim {claim.name} is kept: data was found on it after it was retired"),
+            (bool(stale), f"claim {claim.name} is kept while {', '.join(stale)}, which it may hold, is a voter"),
             (not view.committed, f"claim {claim.name} is kept until the present voter set is committed"),
             (
                 healthy < majority,

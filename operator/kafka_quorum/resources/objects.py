@@ -39,12 +39,15 @@ def claim_labels(quorum: str, node_id: NodeID) -> Json:
     return labels(quorum, **{names.LABEL_NODE: str(node_id)})
 
 
-def claim_annotations(record: IdentityRecord, directory_id: str | None, *, retired: bool = False) -> Json:
+def claim_annotations(
+    record: IdentityRecord, directory_id: str | None, *, retired: bool = False, kept: bool = False
+) -> Json:
     """The identity as a claim carries it; None removes an annotation in a merge patch."""
     return {
         names.CLUSTER_ID: record.cluster_id,
         names.DIRECTORY_ID: directory_id,
         names.PHASE: names.RETIRED if retired else record.phase.value,
+        **({names.KEPT: "true"} if kept else {}),
     }
 
 
