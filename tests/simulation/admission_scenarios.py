@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from tests.simulation.release_scenes import controllers, ends_restarted, later
-from tests.simulation.scenes import Act, Scenario, Turn, When, after, applies, is_ready, says, spec_of
+from tests.simulation.release_scenes import both, controllers, ends_restarted, later
+from tests.simulation.scenes import Act, Scenario, Turn, When, after, applies, does_nothing, is_ready, says, spec_of
 from tests.simulation.world import World
 
 from kafka_quorum.kube.protocol import Json
@@ -34,6 +34,9 @@ def _asks(name: str | None, heap: str = "1Gi", **more: Any) -> Act:  # noqa: ANN
     return applies({"controllers": {"jvm": {"heap": heap}, "template": template, **more}})
 
 
+_older: Final = applies({"kafka": {"version": "4.1.2", "image": ""}})
+
+
 def _is_short(count: int) -> When:
     """Once a controller has been stopped."""
     return lambda world: is_ready(world) is False and len(controllers(world)) < count
@@ -46,6 +49,11 @@ def _turn(what: str, when: When, act: Act) -> Turn:
 def _named(world: World) -> bool:
     """Once the status shows the refusal of the API server."""
     return says("Progressing", "RollHeld")(world)
+
+
+def _all_run(world: World) -> str:
+    """Every controller has a pod, and runs."""
+    return "" if len(controllers(world)) == 3 else f"{len(controllers(world))} controllers run"
 
 
 def _set_back(replicas: int) -> Scenario:
@@ -90,6 +98,18 @@ REFUSED: Final = (
             _turn("the class is created", _named, later(_SHOWN_STEPS, _classes("missing"))),
         ),
         holds=ends_restarted("1024m"),
+    ),
+    Scenario(
+        name="refused-pod-behind-an-older-image",
+        spec=spec_of("InitialControllers", 3),
+        turns=(
+            _turn("there is one class", is_ready, _classes(_GONE)),
+            _turn("names it", after(0), _asks(_GONE)),
+            _turn("the class is deleted, and an older release named", _is_short(3), both(_classes(), _older)),
+            _turn("waits", after(60), does_nothing),
+        ),
+        ends="OlderImage",
+        holds=_all_run,
     ),
     Scenario(
         name="every-pod-refused-in-a-roll",

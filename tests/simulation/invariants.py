@@ -30,6 +30,7 @@ from tests.simulation.happened import (
     StopSent,
     UpdateSent,
 )
+from tests.simulation.kept_rules import KEPT, KeptRules
 from tests.simulation.kube_model import Written, loaded
 from tests.simulation.membership_rules import FORMATTER, MembershipRules, retired_in
 from tests.simulation.roll_rules import NEEDLESS, RollRules
@@ -48,6 +49,7 @@ BY_KNOWLEDGE: Final = FEATURES_BY_KNOWLEDGE | {
     DONE,
     "given up",
     "2, removed by another",
+    KEPT,
 }
 """Rules that nobody can keep for two operators that do not know of each other, for Kafka has no compare-and-swap.
 
@@ -115,6 +117,7 @@ class Checker:
         self._rolls = RollRules(world, self._glances, self.fail)
         self._membership = MembershipRules(world, self._rolls, self.fail)
         self._features = FeatureRules(world, self._glances, self.fail)
+        self._kept = KeptRules(world, self._glances, self.fail)
         self._committed = CommittedRules(world, self._glances, self.fail)
         self.planned = self._committed.planned
         world.witness = self._committed
@@ -142,6 +145,7 @@ class Checker:
         self._world.kraft.broken.clear()
         self._glances.look()
         self._rolls.look()
+        self._kept.look()
         running: set[ReplicaKey] = set()
         for process in self._world.kraft.processes:
             if process.key in running:
@@ -191,6 +195,7 @@ class Checker:
         retired = self.lineage(stop.namespace, stop.quorum).retired.keys()
         if isinstance(event, StopSent):
             self._membership.stop_sent(stop, retired)
+            self._kept.stop_sent(stop, frozenset(retired))
         else:
             self._membership.pod_deleted(stop, retired)
 

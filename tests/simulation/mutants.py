@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.simulation.claim_mutations import CLAIM_MUTANTS
 from tests.simulation.driver import Run
 from tests.simulation.explore import any_replay, runs_of
 from tests.simulation.lease_mutations import LEASE_MUTANTS
@@ -27,7 +28,7 @@ from tests.simulation.status_mutations import STATUS_MUTANTS
 from tests.simulation.time_mutations import TIME_MUTANTS
 from tests.simulation.weather import Weathered
 
-ALL: Final = (*MUTANTS, *TIME_MUTANTS, *LOOK_MUTANTS, *LEASE_MUTANTS, *STATUS_MUTANTS)
+ALL: Final = (*MUTANTS, *TIME_MUTANTS, *LOOK_MUTANTS, *LEASE_MUTANTS, *STATUS_MUTANTS, *CLAIM_MUTANTS)
 ROOT: Final = Path(__file__).resolve().parents[2]
 _LIMIT_S: Final = 1800
 _CRASHED: Final = "no fault of the operator"

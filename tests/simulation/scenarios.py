@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tests.simulation.admission_scenarios import REFUSED
+from tests.simulation.claim_scenarios import CLAIM_SCENARIOS
 from tests.simulation.faults import HIDDEN_DISKS, Loss
 from tests.simulation.invariants import Checker
 from tests.simulation.look_scenarios import LOOKS
@@ -398,4 +399,5 @@ ALL: Final = (
     *REFUSED,
     *STANDING,
     *STATUS_SCENARIOS,
+    *CLAIM_SCENARIOS,
 )
