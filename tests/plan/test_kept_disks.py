@@ -27,9 +27,10 @@ from kafka_quorum.model.actions import DeletePod, RecordChange, RestartPod, Writ
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import with_revision
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import Observed, Waiting
+from kafka_quorum.model.observed import Observed, Unreadable, Waiting
 from kafka_quorum.plan.kept_disks import goes_with, why_kept
 from kafka_quorum.plan.safety import may_hand_over
+from kafka_quorum.plan.unreadable import without
 
 BACK_OFF = Waiting(reason="ImagePullBackOff", message="", last_exit=None)
 GOING: tuple[dict[str, Any], ...] = ({"deleting": True}, {"lost": True}, {"uid": "another"})
@@ -125,6 +126,9 @@ def test_a_pod_that_takes_its_disk_goes_on_a_fresh_look_only() -> None:
     (stays,) = every(planned(look, SPEC), DeletePod)
     (goes,) = every(planned(with_the_claim(look, 3000, deleting=True), SPEC), DeletePod)
     assert (is_guarded(stays), is_guarded(goes)) == (False, True)
+    unknown = Unreadable(kind="Claim", name="alpha-3002-g1", node_id=IDS[2], why="its size is no quantity")
+    withheld = replace(with_the_claim(look, 3000, deleting=True), unreadable=(unknown,))
+    assert every(without(planned(withheld, SPEC), withheld), DeletePod) == []
 
 
 @pytest.mark.parametrize("how", ["corrected", "finished"])

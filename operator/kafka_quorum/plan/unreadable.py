@@ -48,7 +48,7 @@ def _node_of(action: Action) -> NodeID | None:
     match action:
         case actions.CreateClaim() | actions.CreateFormatter() | actions.CreatePod():
             return action.node_id
-        case actions.DeletePod() if action.pod.running:
+        case actions.DeletePod() if action.pod.running or action.takes_disk:
             return None  # what follows from its stop is a decision about the quorum
         case actions.MarkPod() | actions.DeletePod():
             return action.pod.node_id
