@@ -1,6 +1,7 @@
 """The modelled cluster runs our pods as a kubelet does: bound, formatted in steps, compared, started, restarted."""
 
 import json
+from itertools import pairwise
 
 from tests.simulation.bodies import DIRECTORY, NS, make, pod, prepare, steps
 from tests.simulation.disk import Content, Disk
@@ -177,3 +178,19 @@ def test_what_a_deleted_owner_owned_is_collected_and_the_rest_stays() -> None:
     assert len(made.kube.list(CLAIMS, NS, {})) == 2
     steps(made, 2)
     assert [body["metadata"]["name"] for body in made.kube.list(CLAIMS, NS, {})] == ["demo-3000-g1"]
+
+
+def test_a_real_back_off_doubles_up_to_five_minutes() -> None:
+    """A container that ends again and again waits nothing, then 10 s, doubled each time, at most 300 s."""
+    made = world()
+    made.kubelet.backs_off = True
+    make(made, pod("k", "controller"))
+    ended: list[float] = []
+    while made.clock.elapsed_s < 1400.0:
+        made.step()
+        rows = status(made, "k").get("initContainerStatuses") or [{"state": {}}]
+        if "terminated" in rows[0]["state"]:
+            ended.append(made.clock.elapsed_s)
+    gaps = [round(later - earlier, -1) for earlier, later in pairwise(ended)]
+    assert gaps == [0.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0, 300.0][: len(gaps)]
+    assert len(gaps) >= 7
