@@ -600,6 +600,16 @@ def test_newcomer_waits_for_a_leader() -> None:
     assert "lost its disk" in wait(said, "LostDisk").message
 
 
+@pytest.mark.parametrize("leads", [False, True])
+def test_a_lost_disk_stays_told_while_its_pod_looks_again(*, leads: bool) -> None:
+    """While the script runs once more nothing is known to be better: the loss is still told, and nothing is retired."""
+    starts = Waiting(reason="PodInitializing", message="", last_exit=None)
+    look = emptied(3001) if leads else replace(emptied(3001), quorum=SILENT)
+    said = planned(with_pod(look, 3001, container=starts, report=None))
+    assert "of controller 3001 " in wait(said, "LostDisk").message
+    assert not any(isinstance(action, WriteRecord) for action in said.actions)
+
+
 def test_manual_cure() -> None:
     """With the Manual policy a lost disk is told and not touched."""
     said = planned(emptied(3001), desired(replacement=manual()))

@@ -44,7 +44,8 @@ def may_retire_disk(
     pods = observed.pods_of(node.node_id, PodRole.KAFKA)
     if running := [pod.name for pod in pods if pod.running]:
         return no(rule, f"Kafka runs in pod {running[0]}: {disk} is not lost")
-    if claim is not None and not claim.lost and not any(found_empty(observed, pod, node) for pod in pods):
+    seen = any(found_empty(observed, pod, node) for pod in pods)
+    if claim is not None and not claim.lost and not seen and not looks_again(observed, node):
         return no(rule, f"nothing says that {disk} is lost")
     if claim is not None and not claim.lost and not is_blank(observed, node):
         text = f"{disk} {_looks(observed, node)}. It is given up if that is still so"
@@ -53,7 +54,7 @@ def may_retire_disk(
         text = f"the volume of claim {claim.name} is reported as lost. {disk[0].upper()}{disk[1:]} is given up"
         return no(rule, f"{text} if that is still so {BLANK_FOR_S:.0f} s later")
     verdict = _may_do_without(desired, observed, record, node)
-    if verdict.allowed and claim is not None and not claim.lost and not _is_fresh(observed, node):
+    if verdict.allowed and claim is not None and not claim.lost and not (seen and _is_fresh(observed, node)):
         text = f"{disk} {_looks(observed, node)}, and that was seen some time ago"
         return no(rule, f"{text}. It is given up if its pod finds the same now")
     return verdict
@@ -123,6 +124,11 @@ def found_empty(observed: Observed, pod: Pod, node: NodeIdentity) -> bool:
     """
     same_disk = pod.claim_uid == node.claim_uid and pod.directory_id == node.directory_id
     return same_disk and pod.report is not None and lacks_data(observed.record, pod, pod.report)
+
+
+def looks_again(observed: Observed, node: NodeIdentity) -> bool:
+    """Whether a pod that found no data runs its script once more at this moment: nothing is known to be better."""
+    return bool(_rows(observed, node))
 
 
 def is_blank(observed: Observed, node: NodeIdentity) -> bool:

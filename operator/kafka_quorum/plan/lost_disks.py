@@ -8,7 +8,7 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import claim_name
 from kafka_quorum.model.observed import Observed, PodRole
 from kafka_quorum.model.plan import Severity, Wait
-from kafka_quorum.plan.disk_safety import found_empty, has_earlier, is_blank, is_gone, may_retire_disk
+from kafka_quorum.plan.disk_safety import found_empty, has_earlier, is_blank, is_gone, looks_again, may_retire_disk
 from kafka_quorum.plan.kept_disks import goes_with
 from kafka_quorum.plan.part import Part, merged
 
@@ -52,7 +52,7 @@ def _is_lost(desired: Desired, observed: Observed, node: NodeIdentity) -> bool:
 def _looks_lost(desired: Desired, observed: Observed, node: NodeIdentity) -> bool:
     """Whether a single look says so: it is told, and looked at again."""
     claim = observed.claim(claim_name(desired.name, node))
-    if claim is None or claim.lost:
+    if claim is None or claim.lost or looks_again(observed, node):
         return True
     return any(found_empty(observed, pod, node) for pod in observed.pods_of(node.node_id, PodRole.KAFKA))
 
