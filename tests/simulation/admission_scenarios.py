@@ -52,9 +52,6 @@ def _asks(name: str | None, heap: str = "1Gi", **pod: Any) -> Act:  # noqa: ANN4
 _older: Final = applies({"kafka": {"version": "4.1.2", "image": ""}})
 
 
-_older: Final = applies({"kafka": {"version": "4.1.2", "image": ""}})
-
-
 def _is_short(count: int) -> When:
     """Once a controller has been stopped."""
     return lambda world: is_ready(world) is False and len(controllers(world)) < count
