@@ -350,7 +350,7 @@ def test_one_that_was_a_voter_when_last_committed_needs_one() -> None:
         (unseen(without_pod(at_rest(), 3001)), "nothing says"),
         (unseen(with_pod(at_rest(), 3001, container=WAITING)), "nothing says"),
         (unseen(with_pod(EMPTIED, 3001, report=replace(empty_report(), found=DiskFound.UNREADABLE))), "nothing says"),
-        (unseen(with_pod(EMPTIED, 3001, report=None)), "nothing says"),
+        (unseen(with_pod(EMPTIED, 3001, report=None)), "if its pod finds the same now"),
         (EMPTIED, "still fetches"),
         (CLAIM_GONE, "still fetches"),
         (unseen(with_pod(EMPTIED, 3001, claim_uid="another")), "nothing says"),

@@ -128,7 +128,8 @@ def found_empty(observed: Observed, pod: Pod, node: NodeIdentity) -> bool:
 
 def looks_again(observed: Observed, node: NodeIdentity) -> bool:
     """Whether a pod that found no data runs its script once more at this moment: nothing is known to be better."""
-    return bool(_rows(observed, node))
+    looking = {pod.uid for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.report is None}
+    return any(row.pod_uid in looking for row in _rows(observed, node))
 
 
 def is_blank(observed: Observed, node: NodeIdentity) -> bool:
