@@ -13,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +32,8 @@ from tests.simulation.weather import Weathered
 ALL: Final = (*MUTANTS, *TIME_MUTANTS, *LOOK_MUTANTS, *LEASE_MUTANTS, *STATUS_MUTANTS, *CLAIM_MUTANTS)
 ROOT: Final = Path(__file__).resolve().parents[2]
 _LIMIT_S: Final = 1800
+_AT_ONCE: Final = 4
+"""So many shares are tried in one process with the unchanged source."""
 _CRASHED: Final = "no fault of the operator"
 
 
@@ -52,10 +55,10 @@ def main() -> int:
     if arguments.judge:
         return _judge(arguments.judge)
     chosen = [one for one in ALL if not arguments.mutant or one.name in arguments.mutant]
-    if (fault := _sound(chosen)) is not None:
-        sys.stdout.write(f"the unchanged source fails: {fault}\n")
-        return 1
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        if faults := _unsound(chosen, pool):
+            sys.stdout.write("".join(f"the unchanged source fails: {fault}\n" for fault in faults))
+            return 1
         fates = []
         for fate in pool.map(_try, chosen):
             fates.append(fate)
@@ -102,12 +105,16 @@ def _how(run: Run | Weathered) -> str:
     return "" if run.ending.honest else f"liveness: {run.ending.why}"
 
 
-def _sound(chosen: list[Mutant]) -> str | None:
-    """What fails with the unchanged source, if anything does."""
+def _unsound(chosen: list[Mutant], pool: Executor) -> list[str]:
+    """What fails with the unchanged source, if anything does; how far that is goes to standard error."""
     shares = list(dict.fromkeys(share for one in chosen for share in one.shares))
+    parts = [shares[start : start + _AT_ONCE] for start in range(0, len(shares), _AT_ONCE)]
     with tempfile.TemporaryDirectory() as directory:
-        said = _said(_tree(Path(directory)), shares)
-    return None if said == "LIVES" else said
+        tree, answers = _tree(Path(directory)), []
+        for said in pool.map(partial(_said, tree), parts):
+            answers.append(said)
+            sys.stderr.write(f"{len(answers)} of {len(parts)} parts of the unchanged source: {said[:200]}\n")
+    return [said for said in answers if said != "LIVES"]
 
 
 def _try(mutant: Mutant) -> Fate:
@@ -134,9 +141,12 @@ def _tree(directory: Path) -> Path:
 def _said(tree: Path, shares: list[str]) -> str:
     command = [sys.executable, "-m", "tests.simulation.mutants", "--judge", *shares]
     environment = os.environ | {"PYTHONPATH": f"{tree / 'operator'}{os.pathsep}{tree}"}
-    done = subprocess.run(  # its failure is an answer, too
-        command, cwd=tree, env=environment, capture_output=True, text=True, timeout=_LIMIT_S, check=False
-    )
+    try:
+        done = subprocess.run(  # its failure is an answer, too
+            command, cwd=tree, env=environment, capture_output=True, text=True, timeout=_LIMIT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"nothing was said within {_LIMIT_S} s"
     last = done.stdout.strip().splitlines()[-1:] or done.stderr.strip().splitlines()[-1:]
     return (last[0] if last else "nothing was said").strip()
 
