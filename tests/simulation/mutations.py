@@ -140,8 +140,8 @@ MUTANTS: Final = (
         ("attachable-volume-of-a-lost-node",),
         (
             "model/nodes.py",
-            "    return next((claim.bound_to for claim",
-            "    return next((claim.selected_node for claim",
+            "    return claim.bound_to if claim is not None",
+            "    return claim.selected_node if claim is not None",
         ),
     ),
     _mutant(
@@ -166,14 +166,14 @@ MUTANTS: Final = (
         "two-blank-looks-are-never-told-apart",
         "2, data",
         ("disk-blank-of-follower", "disk-blank-of-leader"),
-        (_DISKS, "    if claim is not None and not claim.lost and not is_blank(observed, node):", "    if False:"),
-        (_DISKS, "    if verdict.allowed and claim is not None", "    if False and claim is not None"),
+        (_DISKS, "    if has_volume and not is_blank(observed, node):", "    if False:"),
+        (_DISKS, "    if verdict.allowed and has_volume", "    if False and has_volume"),
     ),
     _mutant(
         "old-looks-at-a-blank-disk-count",
         "2, data",
         ("two-of-three-blank-for-40-s", "two-of-three-blank-for-80-s"),
-        (_DISKS, "    if verdict.allowed and claim is not None", "    if False and claim is not None"),
+        (_DISKS, "    if verdict.allowed and has_volume", "    if False and has_volume"),
     ),
     _mutant(
         "nobody-looks-again-at-an-empty-disk",
@@ -224,7 +224,7 @@ MUTANTS: Final = (
         _LOST_DISKS,
         (
             "plan/pods.py",
-            "    if (pod.directory_id, pod.claim_uid) != (node.directory_id, node.claim_uid):",
+            "    if not has_disk_of(pod, node):",
             "    if False:",
         ),
     ),

@@ -117,9 +117,12 @@ def pod_name(quorum: str, node: NodeIdentity) -> str:
     return claim_name(quorum, node)
 
 
+FORMATTER_SUFFIX: Final = "-format"
+
+
 def formatter_name(quorum: str, node: NodeIdentity) -> str:
     """The pod that formats that claim."""
-    return f"{claim_name(quorum, node)}-format"
+    return f"{claim_name(quorum, node)}{FORMATTER_SUFFIX}"
 
 
 def claim_parts(name: str) -> tuple[str, NodeID, int] | None:

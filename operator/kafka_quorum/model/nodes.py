@@ -98,7 +98,18 @@ def node_of(observed: Observed, node: NodeIdentity) -> str:
     pods = (pod for pod in observed.pods if pod.node_id == node.node_id and pod.claim_uid == node.claim_uid)
     if name := next((pod.node_name for pod in pods if pod.scheduled and not pod.finished), ""):
         return name
-    return next((claim.bound_to for claim in observed.claims if claim.uid == node.claim_uid), "")
+    claim = claim_of(observed, node)
+    return claim.bound_to if claim is not None else ""
+
+
+def claim_of(observed: Observed, node: NodeIdentity) -> Claim | None:
+    """The claim of a controller's present disk, by its uid."""
+    return next((claim for claim in observed.claims if claim.uid == node.claim_uid), None)
+
+
+def has_disk_of(pod: Pod, node: NodeIdentity) -> bool:
+    """Whether a pod was made for the present disk of its controller."""
+    return pod.directory_id == node.directory_id and pod.claim_uid == node.claim_uid
 
 
 def is_down(observed: Observed, kube_node: str) -> bool:

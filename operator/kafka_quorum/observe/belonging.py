@@ -13,7 +13,6 @@ from kafka_quorum.model.observed import PodRole, Stranger
 from kafka_quorum.resources.meta import foreign_controller
 
 CONFIG_ROLE: Final = "config"
-_FORMATTER: Final = "-format"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +48,9 @@ def is_pod(item: Json, quorum: str) -> bool:
     labels = metadata.get("labels") or {}
     formats = labels.get(names.LABEL_ROLE) == PodRole.FORMATTER.value
     name = metadata["name"]
-    if formats != name.endswith(_FORMATTER) or foreign_controller(item) is not None:
+    if formats != name.endswith(names.FORMATTER_SUFFIX) or foreign_controller(item) is not None:
         return False
-    parts = names.claim_parts(name.removesuffix(_FORMATTER))
+    parts = names.claim_parts(name.removesuffix(names.FORMATTER_SUFFIX))
     return parts is not None and (parts[0], str(parts[1])) == (quorum, labels.get(names.LABEL_NODE))
 
 

@@ -10,7 +10,7 @@ from kafka_quorum.model.desired import Cure, Desired
 from kafka_quorum.model.disk import BlankDisk
 from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.nodes import is_retired_disk, lacks_data, node_of
+from kafka_quorum.model.nodes import claim_of, has_disk_of, is_retired_disk, lacks_data, node_of
 from kafka_quorum.model.observed import Claim, Observed, Pod, PodRole
 from kafka_quorum.model.plan import Verdict
 from kafka_quorum.plan.verdict import no, unless
@@ -45,16 +45,17 @@ def may_retire_disk(
     if running := [pod.name for pod in pods if pod.running]:
         return no(rule, f"Kafka runs in pod {running[0]}: {disk} is not lost")
     seen = any(found_empty(observed, pod, node) for pod in pods)
-    if claim is not None and not claim.lost and not seen and not looks_again(observed, node):
+    has_volume = claim is not None and not claim.lost
+    if has_volume and not seen and not looks_again(observed, node):
         return no(rule, f"nothing says that {disk} is lost")
-    if claim is not None and not claim.lost and not is_blank(observed, node):
+    if has_volume and not is_blank(observed, node):
         text = f"{disk} {_looks(observed, node)}. It is given up if that is still so"
         return no(rule, f"{text} when its pod has looked again, {BLANK_FOR_S:.0f} s later or more")
     if claim is not None and claim.lost and not is_gone(observed, claim):
         text = f"the volume of claim {claim.name} is reported as lost. {disk[0].upper()}{disk[1:]} is given up"
         return no(rule, f"{text} if that is still so {BLANK_FOR_S:.0f} s later")
     verdict = _may_do_without(desired, observed, record, node)
-    if verdict.allowed and claim is not None and not claim.lost and not (seen and _is_fresh(observed, node)):
+    if verdict.allowed and has_volume and not (seen and _is_fresh(observed, node)):
         text = f"{disk} {_looks(observed, node)}, and that was seen some time ago"
         return no(rule, f"{text}. It is given up if its pod finds the same now")
     return verdict
@@ -72,7 +73,7 @@ def is_look_due(desired: Desired, observed: Observed, record: IdentityRecord, no
     now_s = observed.looked_at_s
     enough = row.for_s >= BLANK_FOR_S
     late = row.age_s(now_s) > FRESH_FOR_S if enough else now_s - row.last_seen_s > LOOKS_AGAIN_WITHIN_S
-    claim = next((claim for claim in observed.claims if claim.uid == node.claim_uid), None)
+    claim = claim_of(observed, node)
     if claim is None or claim.deleting or claim.lost:
         return False  # this pod may be all that keeps its volume
     if not late or not _may_do_without(desired, observed, record, node).allowed:
@@ -122,8 +123,7 @@ def found_empty(observed: Observed, pod: Pod, node: NodeIdentity) -> bool:
 
     An earlier disk of this controller, which is retired, is as good as an empty one.
     """
-    same_disk = pod.claim_uid == node.claim_uid and pod.directory_id == node.directory_id
-    return same_disk and pod.report is not None and lacks_data(observed.record, pod, pod.report)
+    return has_disk_of(pod, node) and pod.report is not None and lacks_data(observed.record, pod, pod.report)
 
 
 def looks_again(observed: Observed, node: NodeIdentity) -> bool:

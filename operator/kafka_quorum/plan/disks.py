@@ -29,7 +29,7 @@ from kafka_quorum.model.identity import (
 from kafka_quorum.model.ids import DirectoryID, NodeID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import RETIRED, claim_name, config_name, format_config_name
-from kafka_quorum.model.nodes import initial_nodes, is_down, is_outdated, is_retired_disk, revision_of
+from kafka_quorum.model.nodes import claim_of, initial_nodes, is_down, is_outdated, is_retired_disk, revision_of
 from kafka_quorum.model.observed import (
     Claim,
     DiskFound,
@@ -328,7 +328,7 @@ def _failed_formatter(observed: Observed, node: NodeIdentity, pod: Pod, now_s: f
 
 def _returned(observed: Observed, node: NodeIdentity, pod: Pod, report: DiskReport) -> Part:
     """A disk that was given up is there after all. It never runs again, and is not deleted: its claim is marked."""
-    claim = next((claim for claim in observed.claims if claim.uid == node.claim_uid), None)
+    claim = claim_of(observed, node)
     text = f"formatter {pod.name} found retired directory id {report.directory_id}: claim {pod.claim_name} is kept"
     wait = _progress(node, "Formatting", f"{text}, and controller {node.node_id} gets the next one")
     if claim is None or claim.deleting or report.directory_id is None:

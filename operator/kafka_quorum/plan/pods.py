@@ -8,7 +8,7 @@ from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityReco
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import config_name
-from kafka_quorum.model.nodes import is_down, revision_of
+from kafka_quorum.model.nodes import has_disk_of, is_down, revision_of
 from kafka_quorum.model.observed import (
     DiskFound,
     Observed,
@@ -130,7 +130,7 @@ def _present(
         )
         if verdict.allowed:
             code, text = reason
-            takes = _holds(node, pod) and is_going(observed, node)
+            takes = has_disk_of(pod, node) and is_going(observed, node)
             delete = DeletePod(pod=pod, reason=code, message=text, takes_disk=takes)
             return Part(actions=(delete,), verdicts=(verdict,))
         return Part(verdicts=(verdict,))
@@ -152,12 +152,7 @@ def _looks_again(desired: Desired, observed: Observed, record: IdentityRecord, n
 
 def _why_kept(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod) -> str:
     """Why this pod must not go, as the last that holds its controller's disk; empty if it holds another, or may go."""
-    return why_kept(desired, observed, record, node) if _holds(node, pod) else ""
-
-
-def _holds(node: NodeIdentity, pod: Pod) -> bool:
-    """Whether a pod was made for the present disk of its controller."""
-    return pod.directory_id == node.directory_id and pod.claim_uid == node.claim_uid
+    return why_kept(desired, observed, record, node) if has_disk_of(pod, node) else ""
 
 
 def _stranded(observed: Observed, record: IdentityRecord, pod: Pod) -> Part:
@@ -171,7 +166,7 @@ def _stranded(observed: Observed, record: IdentityRecord, pod: Pod) -> Part:
 
 
 def _why_replace(node: NodeIdentity, pod: Pod, revision: Revision | None) -> tuple[str, str] | None:
-    if (pod.directory_id, pod.claim_uid) != (node.directory_id, node.claim_uid):
+    if not has_disk_of(pod, node):
         return "PodOutdated", f"pod {pod.name} was made for another disk than controller {node.node_id} has now"
     if pod.finished:
         return (

@@ -153,8 +153,8 @@ def _correct_pods(desired: Desired, observed: Observed, record: IdentityRecord, 
     if (creating := _existing_or_new(desired, observed, record, name, (verdict,))) is not None:
         return creating
     corrected = _correct_stuck(desired, observed, record, name)
-    said = Part(verdicts=(verdict, *corrected.verdicts))
-    return merged((said, replace(corrected, verdicts=()) if corrected.exclusive is not None else refused))
+    others = () if corrected.exclusive is not None else (refused,)
+    return merged((Part(verdicts=(verdict,)), corrected, *others))
 
 
 def _correct_stuck(desired: Desired, observed: Observed, record: IdentityRecord, name: str) -> Part:
