@@ -3,7 +3,18 @@
 from typing import Any, Final
 
 from tests.simulation.release_scenes import both, controllers, ends_restarted, later
-from tests.simulation.scenes import Act, Scenario, Turn, When, after, applies, does_nothing, is_ready, says, spec_of
+from tests.simulation.scenes import (
+    Act,
+    Scenario,
+    When,
+    after,
+    applies,
+    does_nothing,
+    is_ready,
+    says,
+    spec_of,
+    turn,
+)
 from tests.simulation.world import World
 
 from kafka_quorum.kube.protocol import Json
@@ -57,10 +68,6 @@ def _is_short(count: int) -> When:
     return lambda world: is_ready(world) is False and len(controllers(world)) < count
 
 
-def _turn(what: str, when: When, act: Act) -> Turn:
-    return Turn(what=what, when=when, act=act)
-
-
 def _named(world: World) -> bool:
     """Once the status shows the refusal of the API server."""
     return says("Progressing", "RollHeld")(world)
@@ -76,9 +83,9 @@ def _set_back(replicas: int) -> Scenario:
         name=f"refused-pod-set-back-{replicas}",
         spec=spec_of("InitialControllers", replicas),
         turns=(
-            _turn("there are no classes", is_ready, _classes()),
-            _turn("names one", after(0), _asks("missing")),
-            _turn("sets it back", _named, later(_SHOWN_STEPS, _asks(None, "512Mi"))),
+            turn("there are no classes", is_ready, _classes()),
+            turn("names one", after(0), _asks("missing")),
+            turn("sets it back", _named, later(_SHOWN_STEPS, _asks(None, "512Mi"))),
         ),
         exhaustive=replicas == 1,
         holds=ends_restarted("512m"),
@@ -91,10 +98,10 @@ def _refused_late(replicas: int) -> Scenario:
         name=f"refused-after-the-dry-run-{replicas}",
         spec=spec_of("InitialControllers", replicas),
         turns=(
-            _turn("there is one class", is_ready, _classes(_GONE)),
-            _turn("names it", after(0), _asks(_GONE)),
-            _turn("the class is deleted", _is_short(replicas), _classes()),
-            _turn("sets it back", _named, later(_SHOWN_STEPS, _asks(None, "512Mi"))),
+            turn("there is one class", is_ready, _classes(_GONE)),
+            turn("names it", after(0), _asks(_GONE)),
+            turn("the class is deleted", _is_short(replicas), _classes()),
+            turn("sets it back", _named, later(_SHOWN_STEPS, _asks(None, "512Mi"))),
         ),
         exhaustive=replicas == 1,
         holds=ends_restarted("512m"),
@@ -108,9 +115,9 @@ REFUSED: Final = (
         name="refused-pod-cause-removed",
         spec=spec_of("InitialControllers", 3),
         turns=(
-            _turn("there are no classes", is_ready, _classes()),
-            _turn("names one", after(0), _asks("missing")),
-            _turn("the class is created", _named, later(_SHOWN_STEPS, _classes("missing"))),
+            turn("there are no classes", is_ready, _classes()),
+            turn("names one", after(0), _asks("missing")),
+            turn("the class is created", _named, later(_SHOWN_STEPS, _classes("missing"))),
         ),
         holds=ends_restarted("1024m"),
     ),
@@ -118,10 +125,10 @@ REFUSED: Final = (
         name="refused-pod-behind-an-older-image",
         spec=spec_of("InitialControllers", 3),
         turns=(
-            _turn("there is one class", is_ready, _classes(_GONE)),
-            _turn("names it", after(0), _asks(_GONE)),
-            _turn("the class is deleted, and an older release named", _is_short(3), both(_classes(), _older)),
-            _turn("waits", after(60), does_nothing),
+            turn("there is one class", is_ready, _classes(_GONE)),
+            turn("names it", after(0), _asks(_GONE)),
+            turn("the class is deleted, and an older release named", _is_short(3), both(_classes(), _older)),
+            turn("waits", after(60), does_nothing),
         ),
         ends="OlderImage",
         holds=_all_run,
@@ -130,10 +137,10 @@ REFUSED: Final = (
         name="every-pod-refused-in-a-roll",
         spec=spec_of("InitialControllers", 3),
         turns=(
-            _turn("wants another heap", is_ready, _asks(None)),
-            _turn("the namespace refuses pods", _is_short(3), _all_pods("violates PodSecurity")),
-            _turn("sets the spec back", says("Degraded", "PodRefused"), _asks(None, "512Mi")),
-            _turn("the namespace is corrected", after(60), _all_pods("")),
+            turn("wants another heap", is_ready, _asks(None)),
+            turn("the namespace refuses pods", _is_short(3), _all_pods("violates PodSecurity")),
+            turn("sets the spec back", says("Degraded", "PodRefused"), _asks(None, "512Mi")),
+            turn("the namespace is corrected", after(60), _all_pods("")),
         ),
         holds=ends_restarted("512m"),
     ),
@@ -141,8 +148,8 @@ REFUSED: Final = (
         name="nulls-in-the-template",
         spec=spec_of("InitialControllers", 3),
         turns=(
-            _turn("the namespace is restricted", is_ready, _restricted),
-            _turn("writes nulls", after(0), _asks(None, **_NULLS)),
+            turn("the namespace is restricted", is_ready, _restricted),
+            turn("writes nulls", after(0), _asks(None, **_NULLS)),
         ),
         holds=ends_restarted("1024m"),
     ),
@@ -150,8 +157,8 @@ REFUSED: Final = (
         name="refused-at-the-bootstrap",
         spec=spec_of("InitialControllers", 3, controllers={"template": {"spec": {"priorityClassName": "missing"}}}),
         turns=(
-            _turn("there are no classes", after(0), _classes()),
-            _turn("corrects the spec", says("Degraded", "PodRefused"), _asks(None, "512Mi")),
+            turn("there are no classes", after(0), _classes()),
+            turn("corrects the spec", says("Degraded", "PodRefused"), _asks(None, "512Mi")),
         ),
         exhaustive=True,
         holds=ends_restarted("512m"),
@@ -160,9 +167,9 @@ REFUSED: Final = (
         name="scaled-with-a-refused-revision",
         spec=spec_of("InitialControllers", 1, controllers={"template": {"spec": {"priorityClassName": _GONE}}}),
         turns=(
-            _turn("the class is deleted", is_ready, _classes()),
-            _turn("asks for three", after(0), applies({"controllers": {"replicas": 3}})),
-            _turn("corrects the spec", says("Degraded", "PodRefused"), _asks(None)),
+            turn("the class is deleted", is_ready, _classes()),
+            turn("asks for three", after(0), applies({"controllers": {"replicas": 3}})),
+            turn("corrects the spec", says("Degraded", "PodRefused"), _asks(None)),
         ),
         holds=ends_restarted("1024m"),
     ),

@@ -14,8 +14,6 @@ from tests.simulation.release_scenes import both, ends_restarted, later
 from tests.simulation.scenes import (
     Act,
     Scenario,
-    Turn,
-    When,
     after,
     applies,
     does_nothing,
@@ -24,6 +22,7 @@ from tests.simulation.scenes import (
     says,
     spec_of,
     tells,
+    turn,
 )
 from tests.simulation.world import World
 
@@ -32,12 +31,6 @@ from kafka_quorum.kube.protocol import CLAIMS, PODS
 _HEAP: Final = applies({"controllers": {"jvm": {"heap": "1Gi"}}})
 _TYPO: Final = {"kafka": {"version": "4.4.0", "image": "apache/kafka:typo"}}
 _RIGHT: Final = {"kafka": {"version": "4.4.0", "image": "apache/kafka:4.4.0"}}
-_SHOWN_STEPS: Final = 60
-"""Long enough for an operator that would stop a controller to do so."""
-
-
-def _turn(what: str, when: When, act: Act) -> Turn:
-    return Turn(what=what, when=when, act=act)
 
 
 def _deletes_claims(*whos: str) -> Act:
@@ -107,9 +100,9 @@ def _rolled(name: str, replicas: int, act: Act, reason: str) -> Scenario:
         name=name,
         spec=spec_of("InitialControllers", replicas),
         turns=(
-            _turn("takes every claim away", is_ready, act),
-            _turn("wants another heap", says("Degraded", reason), later(12, _HEAP)),
-            _turn("waits", after(60), does_nothing),
+            turn("takes every claim, or its volume, away", is_ready, act),
+            turn("wants another heap", says("Degraded", reason), later(12, _HEAP)),
+            turn("waits", after(60), does_nothing),
         ),
         ends=reason,
         holds=_led_on(replicas),
@@ -118,23 +111,13 @@ def _rolled(name: str, replicas: int, act: Act, reason: str) -> Scenario:
 
 CLAIM_SCENARIOS: Final = (
     *(_rolled(f"claims-deleted-and-rolled-{count}", count, _deletes_claims(), "ClaimDeleting") for count in (1, 3)),
-    Scenario(
-        name="volumes-lost-and-rolled",
-        spec=spec_of("InitialControllers", 1),
-        turns=(
-            _turn("loses the volume's object", is_ready, _loses_volumes),
-            _turn("wants another heap", says("Degraded", "LostDisk"), later(12, _HEAP)),
-            _turn("waits", after(60), does_nothing),
-        ),
-        ends="LostDisk",
-        holds=_led_on(1),
-    ),
+    _rolled("volumes-lost-and-rolled", 1, _loses_volumes, "LostDisk"),
     Scenario(
         name="claim-deleted-and-rolled",
         spec=spec_of("InitialControllers", 3),
         turns=(
-            _turn("deletes a claim", is_ready, _deletes_claims("follower")),
-            _turn("wants another heap", says("Degraded", "ClaimDeleting"), later(12, _HEAP)),
+            turn("deletes a claim", is_ready, _deletes_claims("follower")),
+            turn("wants another heap", says("Degraded", "ClaimDeleting"), later(12, _HEAP)),
         ),
         holds=ends_restarted("1024m"),
     ),
@@ -142,8 +125,8 @@ CLAIM_SCENARIOS: Final = (
         name="only-claim-deleted-way-out",
         spec=spec_of("InitialControllers", 1),
         turns=(
-            _turn("deletes the claim", is_ready, _deletes_claims()),
-            _turn(
+            turn("deletes the claim", is_ready, _deletes_claims()),
+            turn(
                 "asks for three and another heap",
                 tells("Degraded", "ask for 3 controllers"),
                 both(applies({"controllers": {"replicas": 3}}), _HEAP),
@@ -155,9 +138,9 @@ CLAIM_SCENARIOS: Final = (
         name="pair-shrinks-without-its-claim",
         spec=spec_of("InitialControllers", 2, controllers={"allowInterruption": True}),
         turns=(
-            _turn("deletes the leader's claim", is_ready, _deletes_claims("leader")),
-            _turn("the leader is to go", says("Degraded", "ClaimDeleting"), later(12, _shrinks)),
-            _turn("waits", after(60), does_nothing),
+            turn("deletes the leader's claim", is_ready, _deletes_claims("leader")),
+            turn("the leader is to go", says("Degraded", "ClaimDeleting"), later(12, _shrinks)),
+            turn("waits", after(60), does_nothing),
         ),
         ends="ClaimDeleting",
         holds=_led_on(2),
@@ -166,10 +149,10 @@ CLAIM_SCENARIOS: Final = (
         name="stuck-pod-without-its-claim",
         spec=spec_of("InitialControllers", 1),
         turns=(
-            _turn("asks for a typo", is_ready, applies(_TYPO)),
-            _turn("deletes the claim", says("Degraded", "PodStuck"), _deletes_claims()),
-            _turn("corrects the image", says("Degraded", "ClaimDeleting"), later(12, applies(_RIGHT))),
-            _turn("waits", after(60), does_nothing),
+            turn("asks for a typo", is_ready, applies(_TYPO)),
+            turn("deletes the claim", says("Degraded", "PodStuck"), _deletes_claims()),
+            turn("corrects the image", says("Degraded", "ClaimDeleting"), later(12, applies(_RIGHT))),
+            turn("waits", after(60), does_nothing),
         ),
         ends="ClaimDeleting",
         holds=_keeps(1),
@@ -178,9 +161,9 @@ CLAIM_SCENARIOS: Final = (
         name="crash-beside-an-image-that-cannot-start",
         spec=spec_of("InitialControllers", 3),
         turns=(
-            _turn("asks for a typo", is_ready, applies(_TYPO)),
-            _turn("another controller crashes", says("Degraded", "PodStuck"), later(12, _crashes)),
-            _turn("waits", after(60), does_nothing),
+            turn("asks for a typo", is_ready, applies(_TYPO)),
+            turn("another controller crashes", says("Degraded", "PodStuck"), later(12, _crashes)),
+            turn("waits", after(60), does_nothing),
         ),
         ends="PodStuck",
         holds=_one_with_typo,

@@ -20,7 +20,7 @@ from tests.simulation.kafka_edge import KafkaEdge
 from tests.simulation.kube_edge import KubeEdge
 from tests.simulation.kube_model import Written
 from tests.simulation.place import NAME, NAMESPACE
-from tests.simulation.scenes import Scenario, applies, condition, is_ready
+from tests.simulation.scenes import Scenario, applies, rests
 from tests.simulation.slow import Hitches
 from tests.simulation.world import World
 
@@ -195,9 +195,7 @@ class Driver:
         if (self._woken and now_s >= self._deaf_until_s) or now_s >= self._due_s:
             self._pass()
             self.checker.look()
-        rests = condition(self.world, "Progressing").get("status") == "False"
-        whole = is_ready(self.world) and rests and condition(self.world, "Degraded").get("status") == "False"
-        self._ready_steps = self._ready_steps + 1 if whole else 0
+        self._ready_steps = self._ready_steps + 1 if rests(self.world) else 0
         self._quiet_steps = 0 if self.world.pending else self._quiet_steps + 1
 
     def _pass(self) -> None:

@@ -28,8 +28,6 @@ from tests.simulation.releases import METADATA
 from tests.simulation.scenes import (
     Act,
     Scenario,
-    Turn,
-    When,
     after,
     applies,
     deletes,
@@ -40,6 +38,7 @@ from tests.simulation.scenes import (
     loses,
     says,
     spec_of,
+    turn,
 )
 
 from kafka_quorum.kube.protocol import Json
@@ -50,10 +49,6 @@ _WHILE_STEPS: Final = 40
 """Long enough for whoever would go on to do so."""
 _HEAP: Final = {"controllers": {"jvm": {"heap": "1Gi"}}}
 _TYPO, _MIRROR = "apache/kafka:typo", "mirror/kafka:4.4.0"
-
-
-def _turn(what: str, when: When, act: Act) -> Turn:
-    return Turn(what=what, when=when, act=act)
 
 
 def _kafka(version: str, image: str = "", levels: dict[str, int] | None = None, **features: Any) -> Json:  # noqa: ANN401 - JSON
@@ -79,14 +74,14 @@ ROLLS: Final = (
     Scenario(
         name="roll-config",
         spec=_spec("4.4.0"),
-        turns=(_turn("wants another heap", is_ready, applies(_HEAP)),),
+        turns=(turn("wants another heap", is_ready, applies(_HEAP)),),
         exhaustive=True,
         holds=ends_restarted("1024m"),
     ),
     Scenario(
         name="roll-version-hold",
         spec=_OLD,
-        turns=(_turn("asks for 4.4.0", is_ready, _asks("4.4.0")),),
+        turns=(turn("asks for 4.4.0", is_ready, _asks("4.4.0")),),
         exhaustive=True,
         holds=ends_on("4.4.0", metadata=27),
     ),
@@ -94,8 +89,8 @@ ROLLS: Final = (
         name="roll-reversed",
         spec=_OLD,
         turns=(
-            _turn("asks for 4.4.0", is_ready, _asks("4.4.0")),
-            _turn("goes back", half_way("4.4.0"), _asks("4.1.2")),
+            turn("asks for 4.4.0", is_ready, _asks("4.4.0")),
+            turn("goes back", half_way("4.4.0"), _asks("4.1.2")),
         ),
         exhaustive=True,
         holds=ends_on("4.1.2", metadata=27),
@@ -104,8 +99,8 @@ ROLLS: Final = (
         name="roll-paused-and-resumed",
         spec=_OLD,
         turns=(
-            _turn("asks for 4.4.0", is_ready, _asks("4.4.0")),
-            _turn("pauses, and resumes", half_way("4.4.0"), pauses_for(_WHILE_STEPS)),
+            turn("asks for 4.4.0", is_ready, _asks("4.4.0")),
+            turn("pauses, and resumes", half_way("4.4.0"), pauses_for(_WHILE_STEPS)),
         ),
         holds=ends_on("4.4.0", metadata=27),
     ),
@@ -114,9 +109,9 @@ ROLLS: Final = (
             name=f"image-that-cannot-start-{name}",
             spec=_OLD,
             turns=(
-                _turn("asks for a typo", is_ready, _asks("4.4.0", image=_TYPO)),
-                _turn("waits", has_image(_TYPO), later(_WHILE_STEPS, at_most_one_with(_TYPO))),
-                _turn("puts it right", after(120), _asks(release)),
+                turn("asks for a typo", is_ready, _asks("4.4.0", image=_TYPO)),
+                turn("waits", has_image(_TYPO), later(_WHILE_STEPS, at_most_one_with(_TYPO))),
+                turn("puts it right", after(120), _asks(release)),
             ),
             holds=ends_on(release, metadata=27),
         )
@@ -126,10 +121,10 @@ ROLLS: Final = (
         name="image-that-lies",
         spec=_OLD,
         turns=(
-            _turn("a tag lies", is_ready, image_lies(_MIRROR, "4.1.2")),
-            _turn("asks for it", is_ready, _asks("4.4.0", image=_MIRROR)),
-            _turn("waits", has_image(_MIRROR), later(_WHILE_STEPS, at_most_one_with(_MIRROR))),
-            _turn("takes it back", after(120), _asks("4.1.2")),
+            turn("a tag lies", is_ready, image_lies(_MIRROR, "4.1.2")),
+            turn("asks for it", is_ready, _asks("4.4.0", image=_MIRROR)),
+            turn("waits", has_image(_MIRROR), later(_WHILE_STEPS, at_most_one_with(_MIRROR))),
+            turn("takes it back", after(120), _asks("4.1.2")),
         ),
         holds=ends_on("4.1.2", metadata=27),
     ),
@@ -137,8 +132,8 @@ ROLLS: Final = (
         name="roll-with-a-dead-node",
         spec=_OLD,
         turns=(
-            _turn("loses a node", is_ready, loses(Loss.NODE_KILLED, "follower")),
-            _turn("asks for 4.4.0", after(0), _asks("4.4.0")),
+            turn("loses a node", is_ready, loses(Loss.NODE_KILLED, "follower")),
+            turn("asks for 4.4.0", after(0), _asks("4.4.0")),
         ),
         exhaustive=True,
         holds=ends_on("4.4.0", metadata=27),
@@ -147,8 +142,8 @@ ROLLS: Final = (
         name="roll-with-a-node-off",
         spec=_spec("4.1.2", replicas=5),
         turns=(
-            _turn("a node is off for a while", is_ready, loses(Loss.NODE_OFF, "follower")),
-            _turn("asks for 4.4.0", after(0), _asks("4.4.0")),
+            turn("a node is off for a while", is_ready, loses(Loss.NODE_OFF, "follower")),
+            turn("asks for 4.4.0", after(0), _asks("4.4.0")),
         ),
         holds=ends_on("4.4.0", metadata=27),
     ),
@@ -156,8 +151,8 @@ ROLLS: Final = (
         name="roll-while-scaling",
         spec=_OLD,
         turns=(
-            _turn("asks for five", is_ready, applies({"controllers": {"replicas": 5}})),
-            _turn("asks for 4.4.0", is_changing, _asks("4.4.0")),
+            turn("asks for five", is_ready, applies({"controllers": {"replicas": 5}})),
+            turn("asks for 4.4.0", is_changing, _asks("4.4.0")),
         ),
         holds=ends_on("4.4.0", metadata=27),
     ),
@@ -165,8 +160,8 @@ ROLLS: Final = (
         name="scaled-while-rolling",
         spec=_spec("4.1.2", replicas=5),
         turns=(
-            _turn("asks for 4.4.0", is_ready, _asks("4.4.0")),
-            _turn("asks for three", half_way("4.4.0"), applies({"controllers": {"replicas": 3}})),
+            turn("asks for 4.4.0", is_ready, _asks("4.4.0")),
+            turn("asks for three", half_way("4.4.0"), applies({"controllers": {"replicas": 3}})),
         ),
         holds=ends_on("4.4.0", metadata=27),
     ),
@@ -174,7 +169,7 @@ ROLLS: Final = (
         Scenario(
             name=f"roll-{replicas}-{'held' if held else 'allowed'}",
             spec=_spec("4.4.0", replicas=replicas, controllers={"allowInterruption": not held}),
-            turns=(_turn("wants another heap", is_ready, applies(_HEAP)),),
+            turns=(turn("wants another heap", is_ready, applies(_HEAP)),),
             ends=ROLL_HELD if held else "Ready",
             holds=ends_restarted("512m" if held else "1024m"),
         )
@@ -187,13 +182,13 @@ FEATURES: Final = (
     Scenario(
         name="follow-to-4.4",
         spec=_OLD,
-        turns=(_turn("asks for 4.4.0", is_ready, _asks("4.4.0", policy="Follow")),),
+        turns=(turn("asks for 4.4.0", is_ready, _asks("4.4.0", policy="Follow")),),
         holds=ends_on("4.4.0", metadata=33, kraft=1, transaction=2, group=1),
     ),
     Scenario(
         name="follow-one-release",
         spec=_spec("4.2.1"),
-        turns=(_turn("asks for 4.3.1", is_ready, _asks("4.3.1", policy="Follow")),),
+        turns=(turn("asks for 4.3.1", is_ready, _asks("4.3.1", policy="Follow")),),
         exhaustive=True,
         holds=ends_on("4.3.1", metadata=30),
     ),
@@ -201,29 +196,29 @@ FEATURES: Final = (
         name="follow-from-3.9",
         spec=_spec("3.9.2"),
         turns=(
-            _turn("asks for 4.1.2", is_ready, _asks("4.1.2", policy="Follow")),
-            _turn("asks for 4.4.0", ready_and(all_run("4.1.2")), _asks("4.4.0", policy="Follow")),
+            turn("asks for 4.1.2", is_ready, _asks("4.1.2", policy="Follow")),
+            turn("asks for 4.4.0", ready_and(all_run("4.1.2")), _asks("4.4.0", policy="Follow")),
         ),
         holds=ends_on("4.4.0", metadata=33, kraft=1, transaction=2, group=1),
     ),
     Scenario(
         name="levels-explicit",
         spec=_spec("4.4.0", levels={"metadata": 27, "transaction": 0}),
-        turns=(_turn("names levels", is_ready, _asks("4.4.0", levels={"metadata": 29, "transaction": 2})),),
+        turns=(turn("names levels", is_ready, _asks("4.4.0", levels={"metadata": 29, "transaction": 2})),),
         holds=ends_on("4.4.0", metadata=29, transaction=2),
     ),
     Scenario(
         name="levels-named-while-rolling",
         spec=_spec("4.4.0", levels={"metadata": 27}),
-        turns=(_turn("names levels, and another heap", is_ready, _asks_both),),
+        turns=(turn("names levels, and another heap", is_ready, _asks_both),),
         holds=ends_on("4.4.0", metadata=29),
     ),
     Scenario(
         name="soaked-for-long",
         spec=_spec("4.4.0", levels={"metadata": 27}),
         turns=(
-            _turn("names levels", is_ready, _asks("4.4.0", levels={"metadata": 29}, soakSeconds=20)),
-            _turn("waits", has_level(METADATA, 29), does_nothing),
+            turn("names levels", is_ready, _asks("4.4.0", levels={"metadata": 29}, soakSeconds=20)),
+            turn("waits", has_level(METADATA, 29), does_nothing),
         ),
         holds=ends_on("4.4.0", metadata=29),
     ),
@@ -231,9 +226,9 @@ FEATURES: Final = (
         name="lagging-broker",
         spec=_OLD,
         turns=(
-            _turn("a broker starts", is_ready, broker_starts(1, "4.1.2")),
-            _turn("asks for 4.4.0", is_ready, _asks("4.4.0", policy="Follow")),
-            _turn("upgrades the broker", after(90), broker_is_upgraded(1, "4.4.0")),
+            turn("a broker starts", is_ready, broker_starts(1, "4.1.2")),
+            turn("asks for 4.4.0", is_ready, _asks("4.4.0", policy="Follow")),
+            turn("upgrades the broker", after(90), broker_is_upgraded(1, "4.4.0")),
         ),
         holds=ends_on("4.4.0", metadata=33),
     ),
@@ -241,8 +236,8 @@ FEATURES: Final = (
         name="ghosts-below-4.4",
         spec=_spec("4.2.1", replicas=5),
         turns=(
-            _turn("asks for three", is_ready, applies({"controllers": {"replicas": 3}})),
-            _turn("asks for 4.3.1", is_ready, _asks("4.3.1", policy="Follow")),
+            turn("asks for three", is_ready, applies({"controllers": {"replicas": 3}})),
+            turn("asks for 4.3.1", is_ready, _asks("4.3.1", policy="Follow")),
         ),
         exhaustive=True,
         holds=ends_on("4.3.1", metadata=30),
@@ -251,9 +246,9 @@ FEATURES: Final = (
         name="ghost-at-4.4",
         spec=_spec("4.4.0", replicas=4, levels={"metadata": 31}),
         turns=(
-            _turn("asks for three", is_ready, applies({"controllers": {"replicas": 3}})),
-            _turn("a ghost appears", is_ready, ghost_registers(3003)),
-            _turn("raises the level", is_ready, _asks("4.4.0", levels={"metadata": 33})),
+            turn("asks for three", is_ready, applies({"controllers": {"replicas": 3}})),
+            turn("a ghost appears", is_ready, ghost_registers(3003)),
+            turn("raises the level", is_ready, _asks("4.4.0", levels={"metadata": 33})),
         ),
         exhaustive=True,
         holds=ends_on("4.4.0", metadata=33),
@@ -262,15 +257,15 @@ FEATURES: Final = (
         name="ghost-of-nobody",
         spec=_spec("4.4.0", levels={"metadata": 31}),
         turns=(
-            _turn("a ghost appears that never was a controller here", is_ready, ghost_registers(3009)),
-            _turn("raises the level", is_ready, _asks("4.4.0", levels={"metadata": 33})),
+            turn("a ghost appears that never was a controller here", is_ready, ghost_registers(3009)),
+            turn("raises the level", is_ready, _asks("4.4.0", levels={"metadata": 33})),
         ),
         holds=ends_on("4.4.0", metadata=31),
     ),
     Scenario(
         name="downgrade-safe",
         spec=_spec("4.4.0", levels={"metadata": 29}),
-        turns=(_turn("asks for less", is_ready, _asks("4.4.0", levels={"metadata": 27}, downgrade="Safe")),),
+        turns=(turn("asks for less", is_ready, _asks("4.4.0", levels={"metadata": 27}, downgrade="Safe")),),
         holds=ends_on("4.4.0", metadata=27),
     ),
     *(
@@ -278,8 +273,8 @@ FEATURES: Final = (
             name=f"downgrade-{name}",
             spec=_spec("4.4.0", levels={"metadata": before}),
             turns=(
-                _turn("asks for less", is_ready, _asks("4.4.0", levels={"metadata": before - 1}, downgrade=policy)),
-                _turn("thinks better of it", after(120), _asks("4.4.0", levels={"metadata": before})),
+                turn("asks for less", is_ready, _asks("4.4.0", levels={"metadata": before - 1}, downgrade=policy)),
+                turn("thinks better of it", after(120), _asks("4.4.0", levels={"metadata": before})),
             ),
             holds=ends_on("4.4.0", metadata=before),
         )
@@ -289,15 +284,15 @@ FEATURES: Final = (
         name="image-older-than-the-levels",
         spec=_spec("4.4.0"),
         turns=(
-            _turn("asks for 4.1.2", is_ready, _asks("4.1.2")),
-            _turn("thinks better of it", after(120), both(at_most_one_with("apache/kafka:4.1.2"), _asks("4.4.0"))),
+            turn("asks for 4.1.2", is_ready, _asks("4.1.2")),
+            turn("thinks better of it", after(120), both(at_most_one_with("apache/kafka:4.1.2"), _asks("4.4.0"))),
         ),
         holds=ends_on("4.4.0", metadata=33),
     ),
     Scenario(
         name="image-older-and-supported",
         spec=_spec("4.4.0", levels={"metadata": 27, "share": 0, "streams": 0}),
-        turns=(_turn("asks for 4.1.2", is_ready, _asks("4.1.2", levels={"metadata": 27})),),
+        turns=(turn("asks for 4.1.2", is_ready, _asks("4.1.2", levels={"metadata": 27})),),
         holds=ends_on("4.1.2", metadata=27),
     ),
 )
@@ -313,7 +308,7 @@ STATIC: Final = (
     Scenario(
         name="static-to-dynamic",
         spec=_spec("4.1.2", mode="Static"),
-        turns=(_turn("asks for kraft.version 1", is_ready, _asks("4.1.2", levels=_DYNAMIC)),),
+        turns=(turn("asks for kraft.version 1", is_ready, _asks("4.1.2", levels=_DYNAMIC)),),
         exhaustive=True,
         holds=ends_dynamic("4.1.2"),
     ),
@@ -321,8 +316,8 @@ STATIC: Final = (
         name="static-3.9-to-dynamic",
         spec=_spec("3.9.2", mode="Static"),
         turns=(
-            _turn("asks for kraft.version 1", is_ready, _asks("3.9.2", levels=_DYNAMIC)),
-            _turn("asks for 4.1.2", after(120), _asks("4.1.2", levels=_DYNAMIC)),
+            turn("asks for kraft.version 1", is_ready, _asks("3.9.2", levels=_DYNAMIC)),
+            turn("asks for 4.1.2", after(120), _asks("4.1.2", levels=_DYNAMIC)),
         ),
         holds=ends_dynamic("4.1.2"),
     ),
@@ -330,15 +325,15 @@ STATIC: Final = (
         name="static-then-scaled",
         spec=_spec("4.1.2", mode="Static"),
         turns=(
-            _turn("asks for kraft.version 1", is_ready, _asks("4.1.2", levels=_DYNAMIC)),
-            _turn("asks for five", ready_and(is_dynamic), applies({"controllers": {"replicas": 5}})),
+            turn("asks for kraft.version 1", is_ready, _asks("4.1.2", levels=_DYNAMIC)),
+            turn("asks for five", ready_and(is_dynamic), applies({"controllers": {"replicas": 5}})),
         ),
         holds=ends_dynamic("4.1.2"),
     ),
     Scenario(
         name="static-roll",
         spec=_spec("4.1.2", mode="Static"),
-        turns=(_turn("asks for 4.4.0", is_ready, _asks("4.4.0")),),
+        turns=(turn("asks for 4.4.0", is_ready, _asks("4.4.0")),),
         holds=ends_on("4.4.0", metadata=27, kraft=0),
     ),
     *(
@@ -346,8 +341,8 @@ STATIC: Final = (
             name=f"static-{name}",
             spec=_spec("4.1.2", mode="Static"),
             turns=(
-                _turn("loses a disk", is_ready, loses(loss, "follower")),
-                _turn("waits", after(90), does_nothing),
+                turn("loses a disk", is_ready, loses(loss, "follower")),
+                turn("waits", after(90), does_nothing),
             ),
             ends="LostDisk",
         )
@@ -357,10 +352,10 @@ STATIC: Final = (
         name="adopted",
         spec=_spec("4.1.2", mode="Static"),
         turns=(
-            _turn("deletes the resource", is_ready, deletes(with_volumes=False)),
-            _turn("takes over all but one disk", is_gone, adopts(_kafka("4.1.2"))),
-            _turn("brings the last one", says("Progressing", "AdoptWaits"), brings_the_last_claim),
-            _turn("asks for kraft.version 1", is_ready, _asks("4.1.2", levels=_DYNAMIC)),
+            turn("deletes the resource", is_ready, deletes(with_volumes=False)),
+            turn("takes over all but one disk", is_gone, adopts(_kafka("4.1.2"))),
+            turn("brings the last one", says("Progressing", "AdoptWaits"), brings_the_last_claim),
+            turn("asks for kraft.version 1", is_ready, _asks("4.1.2", levels=_DYNAMIC)),
         ),
         exhaustive=True,
         holds=ends_dynamic("4.1.2"),

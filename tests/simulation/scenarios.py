@@ -11,7 +11,6 @@ from tests.simulation.look_scenarios import LOOKS
 from tests.simulation.release_scenarios import RELEASES
 from tests.simulation.scenes import (
     Scenario,
-    Turn,
     after,
     always,
     annotates_claim_wrongly,
@@ -50,6 +49,7 @@ from tests.simulation.scenes import (
     strangers_left,
     strips_claim,
     tells,
+    turn,
     volume_goes_and_comes,
     volumes_go_anywhere,
     without_owner,
@@ -66,10 +66,6 @@ _ALONE = spec_of("Standalone", 1)
 _DELETE = {"storage": {"retentionPolicy": {"whenDeleted": "Delete"}}}
 
 
-def _turn(what: str, when: Callable[[World], bool], act: Callable[[World, Checker], None]) -> Turn:
-    return Turn(what=what, when=when, act=act)
-
-
 EXHAUSTIVE: Final = (
     Scenario(name="initial-1", spec=spec_of("InitialControllers", 1), exhaustive=True),
     Scenario(name="initial-3", spec=_THREE, exhaustive=True),
@@ -78,7 +74,7 @@ EXHAUSTIVE: Final = (
     Scenario(
         name="standalone-1-to-3",
         spec=_ALONE,
-        turns=(_turn("asks for three", is_ready, applies(spec_of("Standalone", 3))),),
+        turns=(turn("asks for three", is_ready, applies(spec_of("Standalone", 3))),),
         exhaustive=True,
     ),
 )
@@ -101,17 +97,17 @@ MEMBERSHIP: Final = (
         name="scale-1-3-5-3-1",
         spec=_ALONE,
         turns=(
-            _turn("asks for three", is_ready, _replicas(3)),
-            _turn("asks for five", is_ready, _replicas(5)),
-            _turn("asks for three", is_ready, _replicas(3)),
-            _turn("asks for one", is_ready, _replicas(1)),
+            turn("asks for three", is_ready, _replicas(3)),
+            turn("asks for five", is_ready, _replicas(5)),
+            turn("asks for three", is_ready, _replicas(3)),
+            turn("asks for one", is_ready, _replicas(1)),
         ),
     ),
     *(
         Scenario(
             name=f"scale-{begin}-to-{end}",
             spec=spec_of("InitialControllers", begin),
-            turns=(_turn(f"asks for {end}", is_ready, _replicas(end)),),
+            turns=(turn(f"asks for {end}", is_ready, _replicas(end)),),
             exhaustive=True,
         )
         for begin, end in ((1, 3), (3, 5), (5, 3), (3, 1), (2, 3), (4, 3))
@@ -119,15 +115,15 @@ MEMBERSHIP: Final = (
     Scenario(
         name="scale-3-to-1-retained",
         spec=spec_of("InitialControllers", 3, controllers=_RETAIN),
-        turns=(_turn("asks for one", is_ready, _replicas(1)), _turn("asks for three", is_ready, _replicas(3))),
+        turns=(turn("asks for one", is_ready, _replicas(1)), turn("asks for three", is_ready, _replicas(3))),
         exhaustive=True,
     ),
     Scenario(
         name="target-changed-half-way",
         spec=_THREE,
         turns=(
-            _turn("asks for five", is_ready, _replicas(5)),
-            _turn("asks for three again", is_changing, _replicas(3)),
+            turn("asks for five", is_ready, _replicas(5)),
+            turn("asks for three again", is_changing, _replicas(3)),
         ),
         exhaustive=True,
     ),
@@ -135,28 +131,28 @@ MEMBERSHIP: Final = (
         name="removal-called-off",
         spec=_THREE,
         turns=(
-            _turn("asks for one", is_ready, _replicas(1)),
-            _turn("asks for three again", is_changing, _replicas(3)),
+            turn("asks for one", is_ready, _replicas(1)),
+            turn("asks for three again", is_changing, _replicas(3)),
         ),
         exhaustive=True,
     ),
     Scenario(
         name="ids-swapped",
         spec=spec_of("InitialControllers", 3, controllers=_ids(3000, 3001, 3002)),
-        turns=(_turn("wants others", is_ready, applies({"controllers": _ids(3001, 3003, 3004)})),),
+        turns=(turn("wants others", is_ready, applies({"controllers": _ids(3001, 3003, 3004)})),),
         exhaustive=True,
     ),
     Scenario(
         name="active-controller-removed",
         spec=_THREE,
-        turns=(_turn("removes the leader", is_ready, removes_leader),),
+        turns=(turn("removes the leader", is_ready, removes_leader),),
         exhaustive=True,
     ),
     *(
         Scenario(
             name=f"lost-disk-of-{who}",
             spec=_THREE,
-            turns=(_turn(f"loses the disk of the {who}", is_ready, loses(Loss.CLAIM_DELETED, who)),),
+            turns=(turn(f"loses the disk of the {who}", is_ready, loses(Loss.CLAIM_DELETED, who)),),
             exhaustive=True,
         )
         for who in ("leader", "follower", "bootstrap-node")
@@ -165,7 +161,7 @@ MEMBERSHIP: Final = (
         Scenario(
             name=f"emptied-disk-of-{who}",
             spec=_THREE,
-            turns=(_turn(f"empties the disk of the {who}", is_ready, loses(Loss.EMPTIED_AND_KILLED, who)),),
+            turns=(turn(f"empties the disk of the {who}", is_ready, loses(Loss.EMPTIED_AND_KILLED, who)),),
             exhaustive=True,
         )
         for who in ("leader", "follower")
@@ -174,22 +170,22 @@ MEMBERSHIP: Final = (
         name="orphaned-and-applied-again",
         spec=_THREE,
         turns=(
-            _turn("deletes it with --cascade=orphan", is_ready, orphans),
-            _turn("applies it again", always, applies(_THREE)),
-            _turn("waits", after(60), does_nothing),
+            turn("deletes it with --cascade=orphan", is_ready, orphans),
+            turn("applies it again", always, applies(_THREE)),
+            turn("waits", after(60), does_nothing),
         ),
         holds=without_owner,
     ),
     Scenario(
         name="labels-lost",
         spec=_THREE,
-        turns=(_turn("loses the labels of a claim", is_ready, strips_claim), _turn("waits", after(60), does_nothing)),
+        turns=(turn("loses the labels of a claim", is_ready, strips_claim), turn("waits", after(60), does_nothing)),
         holds=bare_claims,
     ),
     Scenario(
         name="strangers",
         spec=_THREE,
-        turns=(_turn("labels what is not ours", is_ready, strangers_come), _turn("waits", after(60), does_nothing)),
+        turns=(turn("labels what is not ours", is_ready, strangers_come), turn("waits", after(60), does_nothing)),
         ends="ForeignObject",
         holds=strangers_left,
     ),
@@ -197,15 +193,15 @@ MEMBERSHIP: Final = (
         name="attachable-volume-of-a-lost-node",
         spec=_THREE,
         turns=(
-            _turn("wants volumes that go anywhere", always, volumes_go_anywhere),
-            _turn("deletes a node, and no other has room", is_ready, loses_node_and_room),
+            turn("wants volumes that go anywhere", always, volumes_go_anywhere),
+            turn("deletes a node, and no other has room", is_ready, loses_node_and_room),
         ),
         exhaustive=True,
     ),
     Scenario(
         name="two-of-three-blank",
         spec=_THREE,
-        turns=(_turn("hides two disks for half a minute", is_ready, goes_blank(60, "leader", "follower")),),
+        turns=(turn("hides two disks for half a minute", is_ready, goes_blank(60, "leader", "follower")),),
         exhaustive=True,
     ),
     *(
@@ -213,8 +209,8 @@ MEMBERSHIP: Final = (
             name=f"two-of-three-blank-for-{steps // 2}-s",
             spec=_THREE,
             turns=(
-                _turn("hides two disks, one after the other", is_ready, go_blank(steps, 20)),
-                _turn("waits", after(180), does_nothing),
+                turn("hides two disks, one after the other", is_ready, go_blank(steps, 20)),
+                turn("waits", after(180), does_nothing),
             ),
             backs_off=True,
         )
@@ -224,8 +220,8 @@ MEMBERSHIP: Final = (
         name="two-of-three-blank-and-one-empty",
         spec=_THREE,
         turns=(
-            _turn("hides two disks, of which one is empty afterwards", is_ready, go_blank(160, 20, empty=True)),
-            _turn("waits", after(280), does_nothing),
+            turn("hides two disks, of which one is empty afterwards", is_ready, go_blank(160, 20, empty=True)),
+            turn("waits", after(280), does_nothing),
         ),
         backs_off=True,
         holds=has_a_new_disk,
@@ -234,9 +230,9 @@ MEMBERSHIP: Final = (
         name="given-up-and-back",
         spec=_THREE,
         turns=(
-            _turn("hides a disk", is_ready, goes_away),
-            _turn("shows it once it is given up", has_retired, shows_disks),
-            _turn("waits", after(90), does_nothing),
+            turn("hides a disk", is_ready, goes_away),
+            turn("shows it once it is given up", has_retired, shows_disks),
+            turn("waits", after(90), does_nothing),
         ),
         holds=lacks_the_disk_of_before,
     ),
@@ -244,9 +240,9 @@ MEMBERSHIP: Final = (
         name="given-up-formatted-and-back",
         spec=_THREE,
         turns=(
-            _turn("hides a disk", is_ready, goes_away),
-            _turn("shows it once another runs in its place", has_new_process, shows_disk_of_newest),
-            _turn("waits", after(130), does_nothing),
+            turn("hides a disk", is_ready, goes_away),
+            turn("shows it once another runs in its place", has_new_process, shows_disk_of_newest),
+            turn("waits", after(130), does_nothing),
         ),
         holds=lacks_the_disk_of_before,
     ),
@@ -254,25 +250,25 @@ MEMBERSHIP: Final = (
         name="volume-away-for-a-moment",
         spec=_THREE,
         turns=(
-            _turn("deletes the object of a volume, and makes it again", is_ready, volume_goes_and_comes(16)),
-            _turn("waits", after(60), does_nothing),
+            turn("deletes the object of a volume, and makes it again", is_ready, volume_goes_and_comes(16)),
+            turn("waits", after(60), does_nothing),
         ),
     ),
     Scenario(
         name="two-of-three-blank-at-first",
         spec=_THREE,
-        turns=(_turn("hides two disks", has_processes(3), goes_blank(60, "bootstrap-node", "follower")),),
+        turns=(turn("hides two disks", has_processes(3), goes_blank(60, "bootstrap-node", "follower")),),
     ),
     Scenario(
         name="the-only-disk-blank",
         spec=_ALONE,
-        turns=(_turn("hides it for half a minute", is_ready, goes_blank(60, "leader")),),
+        turns=(turn("hides it for half a minute", is_ready, goes_blank(60, "leader")),),
     ),
     *(
         Scenario(
             name=f"{loss.value}-of-{who}",
             spec=_THREE,
-            turns=(_turn(f"{loss.value} of the {who}", is_ready, loses(loss, who)),),
+            turns=(turn(f"{loss.value} of the {who}", is_ready, loses(loss, who)),),
         )
         for loss in sorted(HIDDEN_DISKS, key=str)
         for who in ("leader", "follower")
@@ -281,8 +277,8 @@ MEMBERSHIP: Final = (
         name="two-lost-disks-of-five",
         spec=_FIVE,
         turns=(
-            _turn("loses the leader's disk", is_ready, loses(Loss.VOLUME_LOST, "leader")),
-            _turn("loses another", always, loses(Loss.EMPTIED_AND_KILLED, "follower")),
+            turn("loses the leader's disk", is_ready, loses(Loss.VOLUME_LOST, "leader")),
+            turn("loses another", always, loses(Loss.EMPTIED_AND_KILLED, "follower")),
         ),
         exhaustive=True,
     ),
@@ -290,7 +286,7 @@ MEMBERSHIP: Final = (
         Scenario(
             name=name,
             spec=_THREE,
-            turns=(_turn(f"{loss.value} of the {who}", is_ready, loses(loss, who)),),
+            turns=(turn(f"{loss.value} of the {who}", is_ready, loses(loss, who)),),
             exhaustive=True,
         )
         for name, loss, who in (
@@ -305,35 +301,35 @@ MEMBERSHIP: Final = (
         name="lost-node-while-scaling",
         spec=_THREE,
         turns=(
-            _turn("asks for five", is_ready, _replicas(5)),
-            _turn("loses a node", is_changing, loses(Loss.NODE_KILLED, "follower")),
+            turn("asks for five", is_ready, _replicas(5)),
+            turn("loses a node", is_changing, loses(Loss.NODE_KILLED, "follower")),
         ),
         exhaustive=True,
     ),
     Scenario(
         name="pair-not-to-be-interrupted",
         spec=spec_of("InitialControllers", 3, controllers={"allowInterruption": False}),
-        turns=(_turn("asks for one", is_ready, _replicas(1)),),
+        turns=(turn("asks for one", is_ready, _replicas(1)),),
         ends="RemovingController",
     ),
     Scenario(
         name="lost-disk-manual",
         spec=spec_of("InitialControllers", 3, controllers=_MANUAL),
-        turns=(_turn("loses a disk", is_ready, loses(Loss.CLAIM_DELETED, "follower")),),
+        turns=(turn("loses a disk", is_ready, loses(Loss.CLAIM_DELETED, "follower")),),
         ends="LostDisk",
     ),
     Scenario(
         name="lost-node-manual",
         spec=spec_of("InitialControllers", 3, controllers=_MANUAL),
-        turns=(_turn("loses a node", is_ready, loses(Loss.NODE_KILLED, "follower")),),
+        turns=(turn("loses a node", is_ready, loses(Loss.NODE_KILLED, "follower")),),
         ends="LostNode",
     ),
     Scenario(
         name="restored-from-a-snapshot",
         spec=_THREE,
         turns=(
-            _turn("waits", is_ready, does_nothing),
-            _turn("restores a claim from a snapshot", after(40), restores_snapshot),
+            turn("waits", is_ready, does_nothing),
+            turn("restores a claim from a snapshot", after(40), restores_snapshot),
         ),
         ends="IdentityConflict",
     ),
@@ -348,102 +344,102 @@ FURTHER: Final = (
     Scenario(
         name="paused",
         spec={**_THREE, "paused": True},
-        turns=(_turn("resumes", says("Progressing", "Paused"), applies({"paused": False})),),
+        turns=(turn("resumes", says("Progressing", "Paused"), applies({"paused": False})),),
     ),
     Scenario(
         name="typo-before-the-barrier",
         spec={**_THREE, **_TYPO},
-        turns=(_turn("corrects the image", says("Degraded", "PodStuck"), applies(_RIGHT)),),
+        turns=(turn("corrects the image", says("Degraded", "PodStuck"), applies(_RIGHT)),),
     ),
     Scenario(
         name="status-erased",
         spec=_THREE,
-        turns=(_turn("erases the status", is_ready, erases_status),),
+        turns=(turn("erases the status", is_ready, erases_status),),
     ),
     Scenario(
         name="record-deleted",
         spec=_THREE,
-        turns=(_turn("deletes the record", is_ready, deletes_record),),
+        turns=(turn("deletes the record", is_ready, deletes_record),),
     ),
     Scenario(
         name="record-and-status-gone",
         spec=_THREE,
-        turns=(_turn("deletes the record and the status", is_ready, deletes_record_and_status),),
+        turns=(turn("deletes the record and the status", is_ready, deletes_record_and_status),),
     ),
     Scenario(
         name="service-deleted",
         spec=_THREE,
-        turns=(_turn("deletes the service", is_ready, deletes_service),),
+        turns=(turn("deletes the service", is_ready, deletes_service),),
     ),
     Scenario(
         name="retained-and-applied-again",
         spec=_THREE,
         turns=(
-            _turn("deletes the resource", is_ready, deletes(with_volumes=False)),
-            _turn("applies it again", is_gone, applies(_THREE)),
+            turn("deletes the resource", is_ready, deletes(with_volumes=False)),
+            turn("applies it again", is_gone, applies(_THREE)),
         ),
     ),
     Scenario(
         name="deleted-and-applied-at-once",
         spec=spec_of("InitialControllers", 3, controllers=_DELETE),
         turns=(
-            _turn("deletes the resource", is_ready, deletes(with_volumes=True)),
-            _turn("applies it again", lambda _: True, applies(spec_of("InitialControllers", 3, controllers=_DELETE))),
+            turn("deletes the resource", is_ready, deletes(with_volumes=True)),
+            turn("applies it again", lambda _: True, applies(spec_of("InitialControllers", 3, controllers=_DELETE))),
         ),
     ),
     Scenario(
         name="retention-changed",
         spec=_THREE,
         turns=(
-            _turn("wants Delete", is_ready, applies({"controllers": _DELETE})),
-            _turn("waits", after(60), does_nothing),
+            turn("wants Delete", is_ready, applies({"controllers": _DELETE})),
+            turn("waits", after(60), does_nothing),
         ),
     ),
     Scenario(
         name="storage-grown",
         spec=_THREE,
         turns=(
-            _turn("asks for more", is_ready, applies({"controllers": {"storage": {"size": "20Gi"}}})),
-            _turn("waits", after(60), does_nothing),
+            turn("asks for more", is_ready, applies({"controllers": {"storage": {"size": "20Gi"}}})),
+            turn("waits", after(60), does_nothing),
         ),
     ),
     Scenario(
         name="foreign-files",
         spec=spec_of("InitialControllers", 1),
-        turns=(_turn("puts files on the volume", lambda world: bool(world.volumes.by_claim), foreign_disk),),
+        turns=(turn("puts files on the volume", lambda world: bool(world.volumes.by_claim), foreign_disk),),
         ends="ForeignDisk",
     ),
     Scenario(
         name="another-claim",
         spec=_THREE,
-        turns=(_turn("annotates a claim wrongly", is_ready, annotates_claim_wrongly),),
+        turns=(turn("annotates a claim wrongly", is_ready, annotates_claim_wrongly),),
         ends="IdentityConflict",
     ),
     Scenario(
         name="record-unreadable",
         spec=_THREE,
-        turns=(_turn("breaks the record", is_ready, edits_record("{")),),
+        turns=(turn("breaks the record", is_ready, edits_record("{")),),
         ends="IdentityUnreadable",
     ),
     Scenario(
         name="fewer-replicas",
         spec=_THREE,
-        turns=(_turn("asks for one", is_ready, applies({"controllers": {"replicas": 1}})),),
+        turns=(turn("asks for one", is_ready, applies({"controllers": {"replicas": 1}})),),
     ),
     Scenario(
         name="older-image",
         spec={**_THREE, **_TYPO},
         turns=(
-            _turn("asks for less", says("Degraded", "PodStuck"), applies({"kafka": {"version": "4.1.2", "image": ""}})),
+            turn("asks for less", says("Degraded", "PodStuck"), applies({"kafka": {"version": "4.1.2", "image": ""}})),
         ),
     ),
     Scenario(
         name="image-gone",
         spec=_THREE,
         turns=(
-            _turn("the image vanishes", is_ready, image_vanishes),
-            _turn("asks for less", says("Degraded", "PodStuck"), applies(_OLDER)),
-            _turn("names a mirror", tells("Ready", "and the quorum has"), applies(_MIRROR)),
+            turn("the image vanishes", is_ready, image_vanishes),
+            turn("asks for less", says("Degraded", "PodStuck"), applies(_OLDER)),
+            turn("names a mirror", tells("Ready", "and the quorum has"), applies(_MIRROR)),
         ),
     ),
 )

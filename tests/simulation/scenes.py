@@ -38,6 +38,11 @@ class Turn:
     act: Act
 
 
+def turn(what: str, when: When, act: Act) -> Turn:
+    """A turn, as tables write it."""
+    return Turn(what=what, when=when, act=act)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """A quorum's spec, what happens to it, and where it ends without faults: Ready, or `ends` as the reason.
@@ -91,6 +96,12 @@ def is_ready(world: World) -> bool:
     if body is None or row.get("status") != "True":
         return False
     return bool(row.get("observedGeneration") == body["metadata"]["generation"])
+
+
+def rests(world: World) -> bool:
+    """Whether it is Ready, nothing is degraded, and nothing is done any more."""
+    off = (condition(world, kind).get("status") == "False" for kind in ("Progressing", "Degraded"))
+    return is_ready(world) and all(off)
 
 
 def after(seconds: float) -> Callable[[World], bool]:

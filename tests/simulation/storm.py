@@ -23,7 +23,7 @@ from tests.simulation.kafka_edge import KafkaEdge
 from tests.simulation.kube_edge import KubeEdge
 from tests.simulation.kube_model import Written
 from tests.simulation.place import NAME, NAMESPACE
-from tests.simulation.scenes import Scenario, applies, condition, is_ready, spec_of
+from tests.simulation.scenes import Scenario, applies, rests, spec_of
 from tests.simulation.slow import Slowness
 from tests.simulation.startup import drawn, steady
 from tests.simulation.tenure import LeaseWire, tenure_of
@@ -300,9 +300,7 @@ class Storm:
         if self._raging:
             await self._rage()
         self.world.step()
-        rests = condition(self.world, "Progressing").get("status") == "False"
-        whole = is_ready(self.world) and rests and condition(self.world, "Degraded").get("status") == "False"
-        self._ready_steps = self._ready_steps + 1 if whole else 0
+        self._ready_steps = self._ready_steps + 1 if rests(self.world) else 0
         self._quiet_steps = 0 if self.world.pending else self._quiet_steps + 1
 
     def _settled(self) -> bool:

@@ -14,10 +14,7 @@ from tests.simulation.pod_words import FETCH_TIMEOUT
 from tests.simulation.process import Process
 from tests.simulation.release_scenes import both, ends_on, ends_restarted, pauses_for
 from tests.simulation.scenes import (
-    Act,
     Scenario,
-    Turn,
-    When,
     after,
     always,
     applies,
@@ -25,6 +22,7 @@ from tests.simulation.scenes import (
     is_ready,
     loses,
     spec_of,
+    turn,
 )
 from tests.simulation.slow import Hitch
 from tests.simulation.startup import slow
@@ -36,10 +34,6 @@ from kafka_quorum.model.names import LABEL_NODE, LABEL_ROLE, REVISION
 _OLD_LOOK_STEPS: Final = 10
 _LAG_STEPS: Final = 20
 _REPORT_STEPS: Final = 20
-
-
-def _turn(what: str, when: When, act: Act) -> Turn:
-    return Turn(what=what, when=when, act=act)
 
 
 def _kafka(level: int) -> Json:
@@ -135,7 +129,7 @@ TIMES: Final = (
         Scenario(
             name=f"slow-starters-at-{timeout_ms // 1000}s",
             spec=_spec(timeout_ms),
-            turns=(_turn("wants another heap", is_ready, applies({"controllers": {"jvm": {"heap": "1Gi"}}})),),
+            turns=(turn("wants another heap", is_ready, applies({"controllers": {"jvm": {"heap": "1Gi"}}})),),
             pace=slow,
             holds=ends_restarted("1024m"),
         )
@@ -146,7 +140,7 @@ TIMES: Final = (
             name=f"timeout-from-{before}s-to-{now}s",
             spec=_spec(before * 1000),
             turns=(
-                _turn(
+                turn(
                     "wants another timeout",
                     is_ready,
                     applies({"controllers": {"config": {FETCH_TIMEOUT: str(now * 1000)}}}),
@@ -159,7 +153,7 @@ TIMES: Final = (
     Scenario(
         name="stopped-on-an-old-look",
         spec=_spec(),
-        turns=(_turn("wants another heap", is_ready, applies({"controllers": {"jvm": {"heap": "1Gi"}}})),),
+        turns=(turn("wants another heap", is_ready, applies({"controllers": {"jvm": {"heap": "1Gi"}}})),),
         hitches=(Hitch(verb="DescribeCluster", when=_is_stopping, steps=_OLD_LOOK_STEPS, meanwhile=_freezes_another),),
         holds=ends_restarted("1024m"),
     ),
@@ -167,8 +161,8 @@ TIMES: Final = (
         name="moved-beside-one-that-lags",
         spec=_spec(),
         turns=(
-            _turn("wants another heap", is_ready, applies({"controllers": {"jvm": {"heap": "1Gi"}}})),
-            _turn("pauses; another one lags", _is_moving, both(_slows_another, pauses_for(_LAG_STEPS))),
+            turn("wants another heap", is_ready, applies({"controllers": {"jvm": {"heap": "1Gi"}}})),
+            turn("pauses; another one lags", _is_moving, both(_slows_another, pauses_for(_LAG_STEPS))),
         ),
         holds=ends_restarted("1024m"),
     ),
@@ -176,8 +170,8 @@ TIMES: Final = (
         name="leader-reports-late",
         spec=_spec(level=27),
         turns=(
-            _turn("names the next level", is_ready, applies({"kafka": _kafka(28)})),
-            _turn("the leader reports late", is_changing, _leader_reports_late),
+            turn("names the next level", is_ready, applies({"kafka": _kafka(28)})),
+            turn("the leader reports late", is_changing, _leader_reports_late),
         ),
         holds=ends_on("4.4.0", metadata=28),
     ),
@@ -185,10 +179,10 @@ TIMES: Final = (
         name="lost-node-beside-observers",
         spec=_spec(),
         turns=(
-            _turn("a voter lags", is_ready, _slows_a_follower),
-            _turn("a node is lost", always, loses(Loss.NODE_KILLED, "follower")),
-            _turn("asks for five", always, applies({"controllers": {"replicas": 5}})),
-            _turn("nothing lags any more", after(90), _nothing_lags),
+            turn("a voter lags", is_ready, _slows_a_follower),
+            turn("a node is lost", always, loses(Loss.NODE_KILLED, "follower")),
+            turn("asks for five", always, applies({"controllers": {"replicas": 5}})),
+            turn("nothing lags any more", after(90), _nothing_lags),
         ),
         holds=_voters(5),
     ),
