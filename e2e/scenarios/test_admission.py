@@ -5,7 +5,6 @@ created is paused, so that an operator which serves the cluster leaves it alone.
 """
 
 import json
-import subprocess
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 import yaml
 from tests.api.specs import ACCEPTED, CLUSTER_ID, NAMES, OTHER_CLUSTER_ID, REFUSED, Refused, resource
 
-from harness.shell import wait_until
+from harness.shell import kubectl, run, wait_until
 from kafka_quorum.api import crd, rules
 
 pytestmark = pytest.mark.e2e
@@ -23,49 +22,37 @@ pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def kubectl(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    """One kubectl command, whatever becomes of it."""
-    return subprocess.run(["kubectl", *arguments], input=stdin, capture_output=True, text=True, timeout=60, check=False)
-
-
-def succeed(*arguments: str, stdin: str | None = None) -> str:
-    """One kubectl command that must succeed: its output."""
-    result = kubectl(*arguments, stdin=stdin)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
 def refused(*arguments: str, stdin: str | None = None) -> str:
     """One kubectl command that must be refused: what was said."""
-    result = kubectl(*arguments, stdin=stdin)
-    assert result.returncode != 0, result.stdout
-    return result.stderr
+    code, output, errors = run("kubectl", *arguments, stdin=stdin)
+    assert code != 0, output
+    return errors
 
 
 @pytest.fixture(scope="module", autouse=True)
 def definition() -> None:
     """The definition of KafkaQuorum, as the chart brought it; applied where no chart did."""
-    if kubectl("get", "crd", crd.NAME).returncode != 0:
-        succeed("apply", "--server-side", "-f", str(ROOT / "crds"))
-        succeed("wait", "--for=condition=Established", f"crd/{crd.NAME}", "--timeout=30s")
+    if run("kubectl", "get", "crd", crd.NAME)[0] != 0:
+        kubectl("apply", "--server-side", "-f", str(ROOT / "crds"))
+        kubectl("wait", "--for=condition=Established", f"crd/{crd.NAME}", "--timeout=30s")
 
 
 @pytest.fixture(scope="module")
 def namespace(definition: None) -> Iterator[str]:  # noqa: ARG001 - an order, not a value
     """A namespace of this module's own."""
     name = f"admission-{uuid.uuid4().hex[:8]}"
-    succeed("create", "namespace", name)
+    kubectl("create", "namespace", name)
     yield name
-    succeed("delete", "namespace", name, "--wait=false")
+    kubectl("delete", "namespace", name, "--wait=false")
 
 
 @pytest.fixture
 def quorum(namespace: str) -> Iterator[str]:
     """The name of a paused KafkaQuorum with three controllers, 10Gi each."""
     name = f"q-{uuid.uuid4().hex[:8]}"
-    succeed("create", "-f", "-", stdin=json.dumps(resource(name=name, namespace=namespace)))
+    kubectl("create", "-f", "-", stdin=json.dumps(resource(name=name, namespace=namespace)))
     yield name
-    succeed("-n", namespace, "delete", "kq", name)
+    kubectl("-n", namespace, "delete", "kq", name)
 
 
 def dry_run(candidate: dict[str, Any]) -> tuple[str, ...]:
@@ -91,14 +78,14 @@ def test_the_server_refuses_with_a_sentence(case: Refused, namespace: str) -> No
 def test_what_only_the_operator_refuses_is_admitted(case: Refused, namespace: str) -> None:
     """The table says truly what CEL does not see: here the operator's own validation is the only guard."""
     candidate = resource(case.patch, namespace=namespace)
-    succeed(*dry_run(candidate), stdin=json.dumps(candidate))
+    kubectl(*dry_run(candidate), stdin=json.dumps(candidate))
 
 
 @pytest.mark.parametrize("spec", ACCEPTED.values(), ids=ACCEPTED.keys())
 def test_the_server_accepts_what_is_valid(spec: dict[str, Any], namespace: str) -> None:
     """No rule is in the way of a good spec, and what was written is kept."""
     candidate = resource(spec, namespace=namespace)
-    stored = json.loads(succeed(*dry_run(candidate), stdin=json.dumps(candidate)))
+    stored = json.loads(kubectl(*dry_run(candidate), stdin=json.dumps(candidate)))
     assert stored["spec"]["kafka"]["version"] == candidate["spec"]["kafka"]["version"]
     template = candidate["spec"].get("controllers", {}).get("template", {}).get("spec", {})
     assert stored["spec"]["controllers"]["template"]["spec"] == template
@@ -114,7 +101,7 @@ def test_the_server_refuses_names_without_host_names(name: str, words: str, name
 def test_the_longest_name_is_accepted(namespace: str) -> None:
     """The limit itself still fits."""
     candidate = resource(name="a" * rules.NAME_LIMIT, namespace=namespace)
-    succeed(*dry_run(candidate), stdin=json.dumps(candidate))
+    kubectl(*dry_run(candidate), stdin=json.dumps(candidate))
 
 
 @pytest.mark.parametrize(
@@ -137,16 +124,16 @@ def test_what_must_not_change_cannot(
 
 def test_storage_may_grow(quorum: str, namespace: str) -> None:
     """The same size in another notation is no shrinking, and a larger one is admitted."""
-    succeed(*patch(namespace, quorum, {"controllers": {"storage": {"size": "10240Mi"}}}))
-    succeed(*patch(namespace, quorum, {"controllers": {"storage": {"size": "11Gi"}}}))
+    kubectl(*patch(namespace, quorum, {"controllers": {"storage": {"size": "10240Mi"}}}))
+    kubectl(*patch(namespace, quorum, {"controllers": {"storage": {"size": "11Gi"}}}))
 
 
 def test_the_storage_class_is_fixed_once_the_quorum_has_started(quorum: str, namespace: str) -> None:
     """A class that does not exist can be corrected while nothing has run, and no class changes afterwards."""
     change = {"controllers": {"storage": {"storageClassName": "other"}}}
-    succeed(*patch(namespace, quorum, change))
+    kubectl(*patch(namespace, quorum, change))
     status = json.dumps({"status": {"bootstrap": {"phase": "Started"}}})
-    succeed("-n", namespace, "patch", "kq", quorum, "--type=merge", "--subresource=status", "-p", status)
+    kubectl("-n", namespace, "patch", "kq", quorum, "--type=merge", "--subresource=status", "-p", status)
     answer = refused(*patch(namespace, quorum, {"controllers": {"storage": {"storageClassName": "third"}}}))
     assert "spec.controllers.storage.storageClassName" in answer
     assert rules.STORAGE_CLASS_CHANGED.message in answer
@@ -155,35 +142,35 @@ def test_the_storage_class_is_fixed_once_the_quorum_has_started(quorum: str, nam
 def test_a_cluster_id_may_be_set_late_to_the_one_in_use_only(quorum: str, namespace: str) -> None:
     """The id that the operator made may be written into the spec; any other one is refused, and none may be removed."""
     status = json.dumps({"status": {"clusterID": CLUSTER_ID}})
-    succeed("-n", namespace, "patch", "kq", quorum, "--type=merge", "--subresource=status", "-p", status)
+    kubectl("-n", namespace, "patch", "kq", quorum, "--type=merge", "--subresource=status", "-p", status)
     words = rules.CLUSTER_ID_CHANGED.message
     assert words in refused(*patch(namespace, quorum, {"clusterID": OTHER_CLUSTER_ID}))
-    succeed(*patch(namespace, quorum, {"clusterID": CLUSTER_ID}))
+    kubectl(*patch(namespace, quorum, {"clusterID": CLUSTER_ID}))
     for change in (OTHER_CLUSTER_ID, "", None):
         assert words in refused(*patch(namespace, quorum, {"clusterID": change}))
 
 
 def test_scaling_goes_through_the_same_rules(quorum: str, namespace: str) -> None:
     """`kubectl scale` to five works, to none is refused, and with exact node ids any number but theirs is refused."""
-    succeed("-n", namespace, "scale", "kq", quorum, "--replicas=5")
-    replicas = succeed("-n", namespace, "get", "kq", quorum, "-o", "jsonpath={.spec.controllers.replicas}")
+    kubectl("-n", namespace, "scale", "kq", quorum, "--replicas=5")
+    replicas = kubectl("-n", namespace, "get", "kq", quorum, "-o", "jsonpath={.spec.controllers.replicas}")
     assert replicas == "5"
     assert rules.REPLICAS_RANGE.message in refused("-n", namespace, "scale", "kq", quorum, "--replicas=0")
-    succeed(*patch(namespace, quorum, {"controllers": {"nodeIDs": [3000, 3001, 3002, 3003, 3004]}}))
+    kubectl(*patch(namespace, quorum, {"controllers": {"nodeIDs": [3000, 3001, 3002, 3003, 3004]}}))
     assert rules.NODE_IDS_COUNT.message in refused("-n", namespace, "scale", "kq", quorum, "--replicas=3")
 
 
 def test_the_table_tells_the_story(quorum: str, namespace: str) -> None:
     """`kubectl get kq` has a column for each question, and more of them with `-o wide`."""
-    head = succeed("-n", namespace, "get", "kq", quorum).splitlines()[0].split()
+    head = kubectl("-n", namespace, "get", "kq", quorum).splitlines()[0].split()
     assert head == ["NAME", "READY", "VOTERS", "RELEASE", "METADATA", "DOING", "AGE"]
-    wide = succeed("-n", namespace, "get", "kafka", "-o", "wide").splitlines()[0]
+    wide = kubectl("-n", namespace, "get", "kafka", "-o", "wide").splitlines()[0]
     assert wide.split()[7:] == ["LOOKED", "LEADER", "CLUSTER", "ID", "MESSAGE"]
 
 
 def test_kubectl_explains_every_field(namespace: str) -> None:  # noqa: ARG001 - the definition must be there
     """`kubectl explain` has the models' own words."""
-    assert "Kafka release, X.Y.Z" in succeed("explain", "kq.spec.kafka.version")
+    assert "Kafka release, X.Y.Z" in kubectl("explain", "kq.spec.kafka.version")
 
 
 def test_an_unknown_field_is_named(namespace: str) -> None:
@@ -197,30 +184,30 @@ def foreign_group(namespace: str) -> Iterator[str]:  # noqa: ARG001 - an order, 
     """A group of its own for a definition that this test changes."""
     group = f"g{uuid.uuid4().hex[:8]}.example.org"
     yield group
-    succeed("delete", "crd", f"{crd.PLURAL}.{group}", "--ignore-not-found", "--timeout=60s")
+    kubectl("delete", "crd", f"{crd.PLURAL}.{group}", "--ignore-not-found", "--timeout=60s")
     # Until nobody discovers it any more: `kubectl get kafka` would stumble over a type that is not there.
-    wait_until("the group is forgotten", lambda: group not in succeed("api-versions"), 60)
+    wait_until("the group is forgotten", lambda: group not in kubectl("api-versions"), 60)
 
 
 def test_tighter_rules_do_not_stop_the_status_of_what_is_stored(foreign_group: str, namespace: str) -> None:
     """A resource that was stored before a rule existed can still be told about, and corrected, part by part."""
     loose = in_group(foreign_group, rules_kept=False)
-    succeed("create", "-f", "-", stdin=yaml.safe_dump(loose))
-    succeed("wait", "--for=condition=Established", f"crd/{crd.PLURAL}.{foreign_group}", "--timeout=30s")
+    kubectl("create", "-f", "-", stdin=yaml.safe_dump(loose))
+    kubectl("wait", "--for=condition=Established", f"crd/{crd.PLURAL}.{foreign_group}", "--timeout=30s")
     bad = {
         "kafka": {"version": "four", "config": {"node.id": "7"}},
         "controllers": {"replicas": 0, "nodeIDs": [1, 1], "storage": {"size": "big"}, "jvm": {"heap": "512"}},
         "bootstrap": {"mode": "Static"},
     }
     candidate = resource(bad, name="a" * 60, namespace=namespace) | {"apiVersion": f"{foreign_group}/v1alpha1"}
-    succeed("create", "-f", "-", stdin=json.dumps(candidate))
-    succeed("replace", "-f", "-", stdin=yaml.safe_dump(in_group(foreign_group, rules_kept=True)))
+    kubectl("create", "-f", "-", stdin=json.dumps(candidate))
+    kubectl("replace", "-f", "-", stdin=yaml.safe_dump(in_group(foreign_group, rules_kept=True)))
     kind = f"{crd.PLURAL}.{foreign_group}"
     await_rules(kind, namespace, candidate["metadata"]["name"])
     named = ("-n", namespace, "patch", kind, candidate["metadata"]["name"], "--type=merge")
-    succeed(*named, "--subresource=status", "-p", json.dumps({"status": {"clusterID": CLUSTER_ID}}))
-    succeed(*named, "-p", json.dumps({"metadata": {"labels": {"team": "events"}}}))
-    succeed(*named, "-p", json.dumps({"spec": {"kafka": {"version": "4.4.0"}}}))
+    kubectl(*named, "--subresource=status", "-p", json.dumps({"status": {"clusterID": CLUSTER_ID}}))
+    kubectl(*named, "-p", json.dumps({"metadata": {"labels": {"team": "events"}}}))
+    kubectl(*named, "-p", json.dumps({"spec": {"kafka": {"version": "4.4.0"}}}))
 
 
 def in_group(group: str, *, rules_kept: bool) -> dict[str, Any]:
@@ -251,6 +238,6 @@ def await_rules(kind: str, namespace: str, name: str) -> None:
     change = json.dumps({"spec": {"controllers": {"replicas": -1}}})
     for _ in range(100):
         trial = ("-n", namespace, "patch", kind, name, "--type=merge", "--dry-run=server", "-p", change)
-        if rules.REPLICAS_RANGE.message in kubectl(*trial).stderr:
+        if rules.REPLICAS_RANGE.message in run("kubectl", *trial)[2]:
             return
     pytest.fail("the rules of the replaced definition never took effect")

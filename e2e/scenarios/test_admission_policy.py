@@ -5,7 +5,6 @@ The account, its rights and its policy are of this module alone, so that the ope
 """
 
 import json
-import subprocess
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.shell import wait_until
+from harness.shell import kubectl, run, wait_until
 from helm import render
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(180)]
@@ -21,18 +20,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(180)]
 Json = dict[str, Any]
 KINDS = ("ServiceAccount", "Role", "RoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 LABEL = "kafkaquorum.io/quorum"
-
-
-def kubectl(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    """One kubectl command, whatever becomes of it."""
-    return subprocess.run(["kubectl", *arguments], input=stdin, capture_output=True, text=True, timeout=60, check=False)
-
-
-def succeed(*arguments: str, stdin: str | None = None) -> str:
-    """One kubectl command that must succeed: its output."""
-    result = kubectl(*arguments, stdin=stdin)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
 
 
 class Account:
@@ -45,23 +32,23 @@ class Account:
 
     def make(self, body: Json) -> None:
         """Create an object as administrator."""
-        succeed("-n", self.namespace, "create", "-f", "-", stdin=json.dumps(body))
+        kubectl("-n", self.namespace, "create", "-f", "-", stdin=json.dumps(body))
 
-    def run(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        """One command as the operator's account."""
-        return kubectl(self._as, "-n", self.namespace, *arguments, stdin=stdin)
+    def run(self, *arguments: str, stdin: str | None = None) -> tuple[int, str, str]:
+        """One command as the operator's account: exit code, output, errors."""
+        return run("kubectl", self._as, "-n", self.namespace, *arguments, stdin=stdin)
 
     def refused(self, *arguments: str, stdin: str | None = None) -> str:
         """One command that the policy must refuse: what was said."""
-        result = self.run(*arguments, stdin=stdin)
-        assert result.returncode != 0, result.stdout
-        assert "ValidatingAdmissionPolicy" in result.stderr, result.stderr
-        return result.stderr
+        code, output, errors = self.run(*arguments, stdin=stdin)
+        assert code != 0, output
+        assert "ValidatingAdmissionPolicy" in errors, errors
+        return errors
 
     def allowed(self, *arguments: str, stdin: str | None = None) -> None:
         """One command that must succeed."""
-        result = self.run(*arguments, stdin=stdin)
-        assert result.returncode == 0, result.stderr
+        code, _, errors = self.run(*arguments, stdin=stdin)
+        assert code == 0, errors
 
     def evict(self, pod: str) -> tuple[tuple[str, ...], str]:
         """The arguments and the body of an eviction that leaves nothing behind."""
@@ -90,19 +77,19 @@ def account() -> Iterator[Account]:
     options = [text for value in values for text in ("--set", value)]
     items = [item for item in yaml.safe_load_all(render.template("--namespace", name, *options)) if item]
     body = "---\n".join(json.dumps(item) + "\n" for item in items if item["kind"] in KINDS)
-    succeed("create", "namespace", name)
-    succeed("apply", "-f", "-", stdin=body)
+    kubectl("create", "namespace", name)
+    kubectl("apply", "-f", "-", stdin=body)
     found = Account(name)
     probe = json.dumps(config_map("somebodys"))
 
     def in_force() -> bool:
-        answer = found.run("create", "--dry-run=server", "-f", "-", stdin=probe)
-        return "ValidatingAdmissionPolicy" in answer.stderr
+        _, _, errors = found.run("create", "--dry-run=server", "-f", "-", stdin=probe)
+        return "ValidatingAdmissionPolicy" in errors
 
     wait_until("the policy is in force", in_force, 60)
     yield found
-    succeed("delete", "validatingadmissionpolicy,validatingadmissionpolicybinding", name)
-    succeed("delete", "namespace", name, "--wait=false")
+    kubectl("delete", "validatingadmissionpolicy,validatingadmissionpolicybinding", name)
+    kubectl("delete", "namespace", name, "--wait=false")
 
 
 def test_a_strangers_object_cannot_be_taken(account: Account) -> None:
