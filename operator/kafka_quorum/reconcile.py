@@ -24,6 +24,7 @@ from kafka_quorum.model.memory import Announced, Memory, StepCheck
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.quorum import FeatureStep
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.observe import disks, gather, nodes
 from kafka_quorum.observe.gather import Look, Snapshot
 from kafka_quorum.observe.soak import soaked
@@ -292,8 +293,11 @@ class Reconciler:
 
     async def _checks(self, desired: Desired, seen: Observed, looked: Look) -> _Checks:
         """What the leader says of the next step, in every look; and of what could be raised, once a minute."""
-        asked = await gather.checks(self._controllers, looked.leader, levels.questions(desired, seen, seen.record))
-        could = levels.announced(desired, seen, seen.record)
+        if seen.record is None:
+            return _Checks(answers=(), announced=None)
+        situation = Situation(desired=desired, observed=seen, record=seen.record)
+        asked = await gather.checks(self._controllers, looked.leader, levels.questions(situation))
+        could = levels.announced(situation)
         told, now_s = seen.memory.announced, self._clock.monotonic()
         fresh = told is not None and now_s - told.at_s < _ANNOUNCED_FOR_S
         if could and (told is None or not fresh or tuple(step for step, _ in told.checks) != could):

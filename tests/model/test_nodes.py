@@ -45,7 +45,7 @@ from kafka_quorum.model.nodes import (
     stale_voters,
     target_revision,
     target_runtime,
-    wanted_node_ids,
+    requested_node_ids,
 )
 from kafka_quorum.model.observed import KubeNode
 
@@ -89,7 +89,7 @@ def ids(*numbers: int) -> tuple[NodeID, ...]:
 def test_wanted(present: tuple[int, ...], replicas: int, exact: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     """Lowest free ids are added, highest removed; an exact set decides alone."""
     record = replace(with_nodes(replace(minted(), nodes=()), ids(*present)), initial=()) if present else None
-    assert wanted_node_ids(desired(replicas=replicas, node_ids=ids(*exact)), record) == wanted
+    assert requested_node_ids(desired(replicas=replicas, node_ids=ids(*exact)), record) == wanted
 
 
 def test_initial_node_ids() -> None:

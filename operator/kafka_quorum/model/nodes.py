@@ -16,7 +16,7 @@ from kafka_quorum.model.observed import Claim, DiskFound, DiskReport, Observed, 
 FIRST_NODE_ID: Final = 3000
 
 
-def wanted_node_ids(desired: Desired, record: IdentityRecord | None) -> tuple[NodeID, ...]:
+def requested_node_ids(desired: Desired, record: IdentityRecord | None) -> tuple[NodeID, ...]:
     """The exact set where the spec names one; else what is there, the lowest free ids added, the highest removed."""
     if desired.node_ids:
         return tuple(sorted(desired.node_ids))

@@ -15,6 +15,7 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import Observed, PodRole
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.rolling_safety import may_run_image
 
@@ -65,37 +66,37 @@ def _unless_accepted(observed: Observed, question: PodQuestion, unchecked: Wait,
     return None
 
 
-def is_refused(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> bool:
+def is_refused(situation: Situation, node: NodeIdentity) -> bool:
     """Whether a controller has no pod because the API server refused it."""
-    return _refused_pod(observed, record, node) is not None
+    return _refused_pod(situation, node) is not None
 
 
-def moved(observed: Observed, record: IdentityRecord, target: str) -> Part:
+def moved(situation: Situation) -> Part:
     """Controllers without a pod, whose pod is refused, move to a revision that is accepted: one look, one move.
 
-    `target` is the spec's revision. The controller's own revision is asked about again before the applied one.
+    The first is `situation.target`. The controller's own revision is asked about again before the applied one.
     """
-    if record.phase is not BootstrapPhase.STARTED:
+    if situation.record.phase is not BootstrapPhase.STARTED:
         return Part()
-    return merged(_moved(observed, record, node, target) for node in record.nodes)
+    return merged(_moved(situation, node) for node in situation.record.nodes)
 
 
-def _moved(observed: Observed, record: IdentityRecord, node: NodeIdentity, target: str) -> Part:
-    refused = _refused_pod(observed, record, node)
+def _moved(situation: Situation, node: NodeIdentity) -> Part:
+    refused = _refused_pod(situation, node)
     if refused is None:
         return Part()
     pod, own = refused
     questions: list[PodQuestion] = []
-    for name in dict.fromkeys((target, record.applied_revision)):
-        revision = observed.revision(name)
-        if name in (None, pod.revision) or revision is None or (name != target and not own.current):
+    for name in dict.fromkeys((situation.target, situation.record.applied_revision)):
+        revision = situation.observed.revision(name)
+        if name in (None, pod.revision) or revision is None or (name != situation.target and not own.current):
             continue
-        if not may_run_image(record, observed, revision.runtime.release).allowed:
+        if not may_run_image(situation, revision.runtime.release).allowed:
             continue
         question = replace(pod, revision=revision.name)
-        match observed.admission(question):
+        match situation.observed.admission(question):
             case Known(value=answer) if answer.allowed:
-                return _move(record, node, pod.revision, revision.name)
+                return _move(situation.record, node, pod.revision, revision.name)
             case Known(value=answer) if answer.current:
                 continue
             case Unknown():
@@ -112,16 +113,14 @@ def _move(record: IdentityRecord, node: NodeIdentity, refused: str, name: str) -
     return Part(exclusive=WriteRecord(record=corrected, change=RecordChange.REVISION, message=message))
 
 
-def _refused_pod(
-    observed: Observed, record: IdentityRecord, node: NodeIdentity
-) -> tuple[PodQuestion, Admission] | None:
+def _refused_pod(situation: Situation, node: NodeIdentity) -> tuple[PodQuestion, Admission] | None:
     """The pod that a controller lacks because it is refused, and the refusal; None if it has one, or none is."""
     role = PodRole.KAFKA if node.formatted else PodRole.FORMATTER
-    revision = node.revision or record.applied_revision
-    if revision is None or observed.pods_of(node.node_id, role):
+    revision = node.revision or situation.record.applied_revision
+    if revision is None or situation.observed.pods_of(node.node_id, role):
         return None
     question = PodQuestion(node_id=node.node_id, revision=revision, formatter=not node.formatted)
-    answer = observed.admission(question)
+    answer = situation.observed.admission(question)
     if not isinstance(answer, Known) or answer.value.allowed:
         return None
     return question, answer.value

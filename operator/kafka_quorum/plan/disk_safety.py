@@ -6,13 +6,14 @@ voters are a committed, caught-up majority: then nothing that the quorum has pro
 
 from typing import Final
 
-from kafka_quorum.model.desired import Cure, Desired
+from kafka_quorum.model.desired import Cure
 from kafka_quorum.model.disk import BlankDisk
-from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
+from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import claim_of, has_disk_of, is_retired_disk, lacks_data, node_of
 from kafka_quorum.model.observed import Claim, Observed, Pod, PodRole
 from kafka_quorum.model.plan import Verdict
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.verdict import no, unless
 
 BLANK_FOR_S: Final = 15.0
@@ -30,15 +31,14 @@ STATIC: Final = (
 )
 
 
-def may_retire_disk(
-    desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, claim: Claim | None
-) -> Verdict:
+def may_retire_disk(situation: Situation, node: NodeIdentity, claim: Claim | None) -> Verdict:
     """Rule 2: a disk is given up only on evidence, only without its replica's fetches, and never the quorum with it.
 
     The evidence is a claim that is gone, a volume that Kubernetes reports as lost for some seconds, or a disk that was
     empty in two runs some seconds apart, the last of them a moment ago. A voter's disk stays until a majority of voters
     without it is caught up, and that is committed.
     """
+    observed = situation.observed
     rule = "2-retire-disk"
     disk = f"the disk of controller {node.node_id}"
     pods = observed.pods_of(node.node_id, PodRole.KAFKA)
@@ -54,19 +54,20 @@ def may_retire_disk(
     if claim is not None and claim.lost and not is_gone(observed, claim):
         text = f"the volume of claim {claim.name} is reported as lost. {disk[0].upper()}{disk[1:]} is given up"
         return no(rule, f"{text} if that is still so {BLANK_FOR_S:.0f} s later")
-    verdict = _may_do_without(desired, observed, record, node)
+    verdict = _may_do_without(situation, node)
     if verdict.allowed and has_volume and not (seen and _is_fresh(observed, node)):
         text = f"{disk} {_looks(observed, node)}, and that was seen some time ago"
         return no(rule, f"{text}. It is given up if its pod finds the same now")
     return verdict
 
 
-def is_look_due(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod) -> bool:
+def is_look_due(situation: Situation, node: NodeIdentity, pod: Pod) -> bool:
     """Whether a pod that found its disk empty is to be replaced by one that looks at once.
 
     Only where nothing but a new look keeps the disk from being given up, and where the new pod may go to the same
     Kubernetes node. Each pod begins its own evidence: what the earlier one saw counts no more.
     """
+    observed = situation.observed
     row = _row(observed, pod)
     if row is None or pod.running or pod.deleting or not found_empty(observed, pod, node):
         return False
@@ -76,7 +77,7 @@ def is_look_due(desired: Desired, observed: Observed, record: IdentityRecord, no
     claim = claim_of(observed, node)
     if claim is None or claim.deleting or claim.lost:
         return False  # this pod may be all that keeps its volume
-    if not late or not _may_do_without(desired, observed, record, node).allowed:
+    if not late or not _may_do_without(situation, node).allowed:
         return False
     match observed.kube_node(node_of(observed, node)):
         case Known(value=kube_node):
@@ -85,11 +86,12 @@ def is_look_due(desired: Desired, observed: Observed, record: IdentityRecord, no
             return False
 
 
-def _may_do_without(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Verdict:
+def _may_do_without(situation: Situation, node: NodeIdentity) -> Verdict:
     """Whether this disk, if it is lost, may be given up: by the policy, and because the other voters suffice."""
+    observed = situation.observed
     rule = "2-retire-disk"
     disk = f"the disk of controller {node.node_id}"
-    if takes_empty_disks(observed, record):
+    if takes_empty_disks(situation):
         return no(rule, f"{disk} is lost, and {STATIC}")
     if isinstance(observed.quorum, Unknown):
         text = f"{disk} is lost, and is not replaced without a leader: a majority of the voters must run"
@@ -102,7 +104,10 @@ def _may_do_without(desired: Desired, observed: Observed, record: IdentityRecord
         rule,
         (
             (node.key in view.live, f"replica {node.key} still fetches: its disk is somewhere, and Kafka runs on it"),
-            (desired.replacement.lost_disk is Cure.MANUAL, f"{disk} is lost, and its replacement is Manual: {way_out}"),
+            (
+                situation.desired.replacement.lost_disk is Cure.MANUAL,
+                f"{disk} is lost, and its replacement is Manual: {way_out}",
+            ),
             (not view.committed, f"{disk} is lost, and is replaced once the present voter set is committed"),
             (
                 votes and healthy < majority,
@@ -113,9 +118,11 @@ def _may_do_without(desired: Desired, observed: Observed, record: IdentityRecord
     )
 
 
-def takes_empty_disks(observed: Observed, record: IdentityRecord) -> bool:
+def takes_empty_disks(situation: Situation) -> bool:
     """Whether this is a static quorum; one whose voters have directory ids by now only has the setting left over."""
-    return record.static and (isinstance(observed.quorum, Unknown) or observed.quorum.value.static)
+    return situation.record.static and (
+        isinstance(situation.observed.quorum, Unknown) or situation.observed.quorum.value.static
+    )
 
 
 def found_empty(observed: Observed, pod: Pod, node: NodeIdentity) -> bool:

@@ -15,7 +15,7 @@ from kafka_quorum.model.actions import (
     SetRecordOwner,
     WriteRecord,
 )
-from kafka_quorum.model.desired import Desired, VolumeFate
+from kafka_quorum.model.desired import VolumeFate
 from kafka_quorum.model.identity import (
     BootstrapPhase,
     FormatMode,
@@ -26,7 +26,7 @@ from kafka_quorum.model.identity import (
     with_started,
     without_claim,
 )
-from kafka_quorum.model.ids import DirectoryID, NodeID
+from kafka_quorum.model.ids import DirectoryID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import RETIRED, claim_name, config_name, format_config_name
 from kafka_quorum.model.nodes import claim_of, initial_nodes, is_down, is_outdated, is_retired_disk, revision_of
@@ -42,6 +42,7 @@ from kafka_quorum.model.observed import (
     Waiting,
 )
 from kafka_quorum.model.plan import Severity, Verdict, Wait
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.admission import before_create
 from kafka_quorum.plan.kept_disks import goes_with
 from kafka_quorum.plan.part import Part, merged
@@ -56,15 +57,16 @@ from kafka_quorum.plan.safety import (
 _RETRY_FORMAT_AFTER_S = 20.0
 
 
-def claims(desired: Desired, observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
+def claims(situation: Situation) -> Part:
     """Every node has its claim, the record knows its uid, and the claim carries a copy of the identity.
 
     One that is on its way out gets no claim any more, unless the quorum cannot start without it.
     """
+    record = situation.record
     unbound = [
         (node, claim)
         for node in record.nodes
-        if node.claim_uid is None and (claim := _claim(desired, observed, node)) is not None
+        if node.claim_uid is None and (claim := _claim(situation, node)) is not None
     ]
     for node, claim in unbound:
         if claim.phase == RETIRED and not node.formatted:
@@ -72,7 +74,7 @@ def claims(desired: Desired, observed: Observed, record: IdentityRecord, wanted:
             skipped = without_claim(record, node.node_id)
             return Part(exclusive=WriteRecord(record=skipped, change=RecordChange.CLAIM_LOST, message=message))
     for node in record.nodes:
-        claim = _claim(desired, observed, node)
+        claim = _claim(situation, node)
         if claim is not None and claim.uid == node.claim_uid and not node.formatted and claim.phase == RETIRED:
             text = f"claim {claim.name} holds retired directory id {claim.directory_id}"
             message = f"{text}: it is kept, and controller {node.node_id} gets the next one"
@@ -85,27 +87,28 @@ def claims(desired: Desired, observed: Observed, record: IdentityRecord, wanted:
         names = ", ".join(claim.name for _, claim in usable)
         return Part(exclusive=WriteRecord(record=bound, change=RecordChange.CLAIMS_BOUND, message=f"bound {names}"))
     parts = (
-        _claim_part(desired, observed, record, node)
+        _claim_part(situation, node)
         for node in record.nodes
-        if node.node_id in wanted or node.claim_uid is not None or _starts_with(record, node)
+        if node.node_id in situation.wanted or node.claim_uid is not None or _starts_with(record, node)
     )
-    return merged((_owner(desired, observed, record), *parts))
+    return merged((_owner(situation), *parts))
 
 
-def _claim_part(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
-    claim = _claim(desired, observed, node)
+def _claim_part(situation: Situation, node: NodeIdentity) -> Part:
+    record = situation.record
+    claim = _claim(situation, node)
     if claim is not None and claim.deleting:
-        return Part(waits=(_claim_deleting(desired, observed, record, node, claim),))
+        return Part(waits=(_claim_deleting(situation, node, claim),))
     if claim is not None and not (claim.lost and _never_ran(record, node)):
-        return Part(actions=_annotations(desired, record, node, claim))
+        return Part(actions=_annotations(situation, node, claim))
     if node.claim_uid is None and node.mode is FormatMode.ADOPTED:
-        name = claim_name(desired.name, node)
+        name = claim_name(situation.desired.name, node)
         text = f"claim {name}, whose disk is to be taken over, is not there: bring it back under this name"
         return Part(waits=(Wait(severity=Severity.DEGRADED, reason="AdoptWaits", message=text, node_id=node.node_id),))
     if node.claim_uid is None:
         return Part(actions=(CreateClaim(node_id=node.node_id, generation=node.generation),))
     if _never_ran(record, node):
-        name = claim_name(desired.name, node)
+        name = claim_name(situation.desired.name, node)
         message = f"claim {name} or its volume is gone, and its disk never ran: the next one takes its place"
         without = without_claim(record, node.node_id)
         return Part(exclusive=WriteRecord(record=without, change=RecordChange.CLAIM_LOST, message=message))
@@ -121,37 +124,34 @@ def _never_ran(record: IdentityRecord, node: NodeIdentity) -> bool:
     return record.phase is BootstrapPhase.FORMATTING or not node.formatted
 
 
-def _claim_deleting(
-    desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, claim: Claim
-) -> Wait:
-    pods = (pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.claim_uid == claim.uid)
+def _claim_deleting(situation: Situation, node: NodeIdentity, claim: Claim) -> Wait:
+    pods = (pod for pod in situation.observed.pods_of(node.node_id, PodRole.KAFKA) if pod.claim_uid == claim.uid)
     message = f"claim {claim.name} is being deleted: the disk of controller {node.node_id} is gone once its pod stops"
     if (pod := next(pods, None)) is not None and claim.uid == node.claim_uid:
-        message = goes_with(desired, observed, record, node, pod)
+        message = goes_with(situation, node, pod)
     return Wait(severity=Severity.DEGRADED, reason="ClaimDeleting", message=message, node_id=node.node_id)
 
 
-def _annotations(
-    desired: Desired, record: IdentityRecord, node: NodeIdentity, claim: Claim
-) -> tuple[AnnotateClaim, ...]:
-    owner = desired.uid if desired.storage.when_deleted is VolumeFate.DELETE else None
+def _annotations(situation: Situation, node: NodeIdentity, claim: Claim) -> tuple[AnnotateClaim, ...]:
+    owner = situation.desired.uid if situation.desired.storage.when_deleted is VolumeFate.DELETE else None
     mirrored = (claim.cluster_id, claim.directory_id, claim.phase, claim.owner_uid)
     labelled = claim.labelled or claim.uid != node.claim_uid  # no other claim of that name becomes ours
-    if labelled and mirrored == (record.cluster_id, node.directory_id, record.phase.value, owner):
+    if labelled and mirrored == (situation.record.cluster_id, node.directory_id, situation.record.phase.value, owner):
         return ()
     return (AnnotateClaim(claim=claim, directory_id=node.directory_id, grow_to=None),)
 
 
-def _owner(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
-    owner = desired.uid if desired.storage.when_deleted is VolumeFate.DELETE else None
-    if observed.record_owner_uid == owner:
+def _owner(situation: Situation) -> Part:
+    owner = situation.desired.uid if situation.desired.storage.when_deleted is VolumeFate.DELETE else None
+    if situation.observed.record_owner_uid == owner:
         return Part()
-    return Part(actions=(SetRecordOwner(resource_version=record.resource_version),))
+    return Part(actions=(SetRecordOwner(resource_version=situation.record.resource_version),))
 
 
-def is_mirrored(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> bool:
+def is_mirrored(situation: Situation, node: NodeIdentity) -> bool:
     """Whether the status and the claim carry what the record says of this node: the identity stands in three places."""
-    claim, status = _claim(desired, observed, node), observed.status
+    record = situation.record
+    claim, status = _claim(situation, node), situation.observed.status
     entry = next((entry for entry in status.controllers if entry.node_id == node.node_id), None)
     if claim is None or entry is None:
         return False
@@ -166,18 +166,12 @@ def is_mirrored(desired: Desired, observed: Observed, record: IdentityRecord, no
     )
 
 
-def formatting(
-    desired: Desired,
-    observed: Observed,
-    record: IdentityRecord,
-    *,
-    now_s: float,
-    create: bool,
-) -> Part:
+def formatting(situation: Situation, *, create: bool) -> Part:
     """Reports are recorded, done formatters removed, the barrier falls, and unformatted disks get their formatter.
 
     Without `create` the format itself is about to be corrected: no formatter is made, and those that did nothing go.
     """
+    observed, record = situation.observed, situation.record
     for node in record.nodes:
         for pod in observed.pods_of(node.node_id, PodRole.FORMATTER):
             if (directory_id := _reported(record, node, pod)) is not None:
@@ -185,18 +179,18 @@ def formatting(
                 reported = with_report(record, node.node_id, directory_id)
                 write = WriteRecord(record=reported, change=RecordChange.FORMATTED, message=message)
                 return Part(exclusive=write)
-    barrier = _barrier(desired, observed, record)
+    barrier = _barrier(situation)
     if barrier.exclusive is not None:
         return barrier
     tended = (
-        given_up_formatter(observed, record, pod)
+        given_up_formatter(situation, pod)
         or _tend_formatter(
-            observed, node, pod, now_s, outdated=not create or is_outdated(observed, record, node, pod.revision)
+            situation, node, pod, outdated=not create or is_outdated(observed, record, node, pod.revision)
         )
         for node in record.nodes
         for pod in observed.pods_of(node.node_id, PodRole.FORMATTER)
     )
-    created = (_format(desired, observed, record, node) for node in record.nodes if create)
+    created = (_format(situation, node) for node in record.nodes if create)
     return merged((barrier, *tended, *created))
 
 
@@ -214,10 +208,11 @@ def _reported(record: IdentityRecord, node: NodeIdentity, pod: Pod) -> Directory
     return DirectoryID(report.directory_id)
 
 
-def _barrier(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
+def _barrier(situation: Situation) -> Part:
+    record = situation.record
     if record.phase is BootstrapPhase.STARTED:
         return Part()
-    verdict = may_start(record, observed, initial_nodes(record), desired.name)
+    verdict = may_start(situation, initial_nodes(record), situation.desired.name)
     if not verdict.allowed:
         return Part(verdicts=(verdict,))
     message = f"every initial controller is formatted: cluster {record.cluster_id} may start"
@@ -225,16 +220,17 @@ def _barrier(desired: Desired, observed: Observed, record: IdentityRecord) -> Pa
     return Part(exclusive=write, verdicts=(verdict,))
 
 
-def _format(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
+def _format(situation: Situation, node: NodeIdentity) -> Part:
+    observed, record = situation.observed, situation.record
     revision = revision_of(observed, record, node)
     if node.formatted or revision is None or observed.pods_of(node.node_id, PodRole.FORMATTER):
         return Part()
     initial = node.mode is not FormatMode.NO_INITIAL_CONTROLLERS
     guard = may_format_initial if initial else may_format_newcomer
-    verdict = guard(record, observed, node)
+    verdict = guard(situation, node)
     if not verdict.allowed:
         return Part(verdicts=(verdict,), waits=(_format_wait(observed, node, verdict),))
-    if not is_mirrored(desired, observed, record, node):
+    if not is_mirrored(situation, node):
         message = f"the identity of controller {node.node_id} is being written to status and claim"
         return Part(verdicts=(verdict,), waits=(_progress(node, "Formatting", message),))
     naming = format_config_name if initial else config_name
@@ -244,7 +240,7 @@ def _format(desired: Desired, observed: Observed, record: IdentityRecord, node: 
     action = CreateFormatter(
         node_id=node.node_id,
         revision=revision,
-        config_name=naming(desired.name, revision.inputs_hash, record.node_ids),
+        config_name=naming(situation.desired.name, revision.inputs_hash, record.node_ids),
         avoid_nodes=tuple(sorted(siblings)),
     )
     return Part(actions=(action,), verdicts=(verdict,))
@@ -274,8 +270,8 @@ def _votes_still(observed: Observed, node: NodeIdentity) -> bool:
     return any(key.directory_id in node.lost for key in voters)
 
 
-def _tend_formatter(observed: Observed, node: NodeIdentity, pod: Pod, now_s: float, *, outdated: bool) -> Part:
-    if pod.deleting and is_down(observed, pod.node_name):
+def _tend_formatter(situation: Situation, node: NodeIdentity, pod: Pod, *, outdated: bool) -> Part:
+    if pod.deleting and is_down(situation.observed, pod.node_name):
         way_out = f"delete claim {pod.claim_name}, and the pod by force, to have it formatted on another node"
         text = f"pod {pod.name} cannot end: its node {pod.node_name} is down. Bring the node back, or {way_out}"
         return Part(waits=(Wait(severity=Severity.DEGRADED, reason="NodeDown", message=text, node_id=node.node_id),))
@@ -289,7 +285,7 @@ def _tend_formatter(observed: Observed, node: NodeIdentity, pod: Pod, now_s: flo
         case Running():
             return Part(waits=(_progress(node, "Formatting", f"formatter {pod.name} runs"),))
         case Terminated():
-            return _failed_formatter(observed, node, pod, now_s, outdated=outdated)
+            return _failed_formatter(situation, node, pod, outdated=outdated)
 
 
 def _waiting_formatter(pod: Pod, reason: str, message: str, *, outdated: bool) -> Part:
@@ -301,11 +297,12 @@ def _waiting_formatter(pod: Pod, reason: str, message: str, *, outdated: bool) -
     return Part(waits=(waiting_pod(pod, reason, message, otherwise="Formatting"),))
 
 
-def _failed_formatter(observed: Observed, node: NodeIdentity, pod: Pod, now_s: float, *, outdated: bool) -> Part:
+def _failed_formatter(situation: Situation, node: NodeIdentity, pod: Pod, *, outdated: bool) -> Part:
     """Foreign files are left alone for a person; anything else is tried again, at once where the spec was corrected."""
+    observed = situation.observed
     report, ended_s = pod.report, pod.finished_at_s
     # The node's clock may be anywhere: a stamp that is far off, either way, is nothing to wait for.
-    pauses = not outdated and abs(now_s - ended_s) < _RETRY_FORMAT_AFTER_S
+    pauses = not outdated and abs(situation.now_s - ended_s) < _RETRY_FORMAT_AFTER_S
     if report is not None and is_retired_disk(observed.record, pod, report):
         return _returned(observed, node, pod, report)
     if report is not None and pauses and report.found is DiskFound.UNREADABLE:
@@ -339,20 +336,22 @@ def _returned(observed: Observed, node: NodeIdentity, pod: Pod, report: DiskRepo
     return Part(actions=(mark,), waits=(wait,))
 
 
-def given_up_formatter(observed: Observed, record: IdentityRecord, pod: Pod) -> Part | None:
+def given_up_formatter(situation: Situation, pod: Pod) -> Part | None:
     """A formatter on a lost node, of a claim that nobody uses: nobody there can confirm its end, nor is it waited for.
 
     None for any other. Whatever it still writes, it writes to a disk that no pod is ever made for.
     """
-    if not is_down(observed, pod.node_name) or any(node.claim_uid == pod.claim_uid for node in record.nodes):
+    if not is_down(situation.observed, pod.node_name) or any(
+        node.claim_uid == pod.claim_uid for node in situation.record.nodes
+    ):
         return None
     message = f"formatter {pod.name} is given up with node {pod.node_name}, and its claim with it"
     return Part(actions=(DeletePod(pod=pod, reason="PodGivenUp", message=message, force=True),))
 
 
-def leftover_formatter(observed: Observed, record: IdentityRecord, pod: Pod) -> Part:
+def leftover_formatter(situation: Situation, pod: Pod) -> Part:
     """The formatter of a controller that was removed meanwhile: its claim is released once it is gone."""
-    if (given_up := given_up_formatter(observed, record, pod)) is not None:
+    if (given_up := given_up_formatter(situation, pod)) is not None:
         return given_up
     removed = _remove_formatter(pod, "FormatterDone", f"formatter {pod.name} is removed with its controller")
     if not pod.deleting and removed.actions:
@@ -371,19 +370,19 @@ def _remove_formatter(pod: Pod, reason: str, message: str) -> Part:
     return Part(actions=(DeletePod(pod=pod, reason=reason, message=message),), verdicts=(verdict,))
 
 
-def growth(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
+def growth(situation: Situation) -> Part:
     """Claims that ask for less than the spec does."""
     actions = []
-    for node in record.nodes:
-        claim = _claim(desired, observed, node)
-        if claim is not None and not claim.deleting and claim.requested_bytes < desired.storage.size_bytes:
-            grow = AnnotateClaim(claim=claim, directory_id=node.directory_id, grow_to=desired.storage.size)
+    for node in situation.record.nodes:
+        claim = _claim(situation, node)
+        if claim is not None and not claim.deleting and claim.requested_bytes < situation.desired.storage.size_bytes:
+            grow = AnnotateClaim(claim=claim, directory_id=node.directory_id, grow_to=situation.desired.storage.size)
             actions.append(grow)
     return Part(actions=tuple(actions))
 
 
-def _claim(desired: Desired, observed: Observed, node: NodeIdentity) -> Claim | None:
-    return observed.claim(claim_name(desired.name, node))
+def _claim(situation: Situation, node: NodeIdentity) -> Claim | None:
+    return situation.observed.claim(claim_name(situation.desired.name, node))
 
 
 def _progress(node: NodeIdentity, reason: str, message: str) -> Wait:

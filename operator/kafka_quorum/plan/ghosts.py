@@ -9,14 +9,13 @@ from typing import Final
 
 from kafka_quorum.api.features import METADATA
 from kafka_quorum.model.actions import CureGhost
-from kafka_quorum.model.desired import Desired
-from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
+from kafka_quorum.model.identity import BootstrapPhase
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import advertised
-from kafka_quorum.model.nodes import target_runtime
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import FeatureRange
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.rolling_safety import may_cure_ghost
 from kafka_quorum.plan.voters import leader_endpoint
@@ -26,9 +25,10 @@ UNREGISTER_SINCE: Final = 33
 _NAMED: Final = re.compile(r"[Cc]ontroller ([0-9]{1,10}) only supports")
 
 
-def ghosts(desired: Desired, observed: Observed, record: IdentityRecord, *, in_the_way: bool) -> Part:
+def ghosts(situation: Situation, *, in_the_way: bool) -> Part:
     """Cure one ghost: one that is in the way of a step, or one that can be forgotten, when nothing else is to do."""
-    leader = leader_endpoint(desired, observed)
+    desired, observed, record = situation.desired, situation.observed, situation.record
+    leader = leader_endpoint(situation)
     if record.phase is not BootstrapPhase.STARTED or leader is None or isinstance(observed.quorum, Unknown):
         return Part()
     forgets = any(each.name == METADATA and each.level >= UNREGISTER_SINCE for each in observed.finalized)
@@ -36,7 +36,7 @@ def ghosts(desired: Desired, observed: Observed, record: IdentityRecord, *, in_t
     for node_id in _in_the_way(observed) if in_the_way else _registered(observed) if forgets else ():
         if record.node(node_id) is not None:
             continue
-        verdict = may_cure_ghost(observed, record, node_id)
+        verdict = may_cure_ghost(situation, node_id)
         if not verdict.allowed:
             # Another's, or one that is not gone yet: it hides no other ghost.
             refused = Part(verdicts=(*refused.verdicts, verdict))
@@ -45,9 +45,7 @@ def ghosts(desired: Desired, observed: Observed, record: IdentityRecord, *, in_t
         cure = CureGhost(
             leader=leader,
             node_id=node_id,
-            listeners=(
-                advertised(desired.namespace, desired.name, node_id, target_runtime(desired, observed, record)),
-            ),
+            listeners=(advertised(desired.namespace, desired.name, node_id, situation.runtime),),
             supported=() if forgets else _ranges(observed, leader.node_id),
             message=f"controller {node_id} {how}: {verdict.reason}",
             judged_at_s=observed.quorum.value.taken_at_s,

@@ -24,7 +24,7 @@ from kafka_quorum.model.identity import (
 )
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.names import RETIRED, claim_name
-from kafka_quorum.model.nodes import initial_node_ids, wanted_node_ids
+from kafka_quorum.model.nodes import initial_node_ids, requested_node_ids
 from kafka_quorum.model.observed import Claim, Observed, PodRole
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity, Wait
 from kafka_quorum.plan.forgotten import forgotten
@@ -74,7 +74,7 @@ def _without_record(desired: Desired, observed: Observed, *, repair_only: bool) 
     if verdict.allowed and repair_only:
         return Part(verdicts=(verdict,))
     if verdict.allowed:
-        wanted = wanted_node_ids(desired, None)
+        wanted = requested_node_ids(desired, None)
         initial = initial_node_ids(desired, wanted)
         action = MintIdentity(
             cluster_id=desired.cluster_id,

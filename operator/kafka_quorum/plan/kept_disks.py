@@ -5,18 +5,19 @@ the disk up, whatever the stop is for. So such a stop is judged like a disk that
 a committed voter set, and a caught-up majority of the other voters on disks that stay.
 """
 
-from kafka_quorum.model.desired import Cure, Desired
-from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
+from kafka_quorum.model.desired import Cure
+from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.observed import Observed, Pod
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.disk_safety import STATIC, takes_empty_disks
 
 
-def why_kept(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> str:
+def why_kept(situation: Situation, node: NodeIdentity) -> str:
     """Why no act may stop the pod that holds this controller's disk; empty if the disk stays, or is not needed."""
-    fate = _fate(observed, node)
-    needed = _why_needed(desired, observed, record, node) if fate else ""
+    fate = _fate(situation.observed, node)
+    needed = _why_needed(situation, node) if fate else ""
     return f"{fate}, its disk is gone once its pod stops, and {needed}" if needed else ""
 
 
@@ -25,9 +26,9 @@ def is_going(observed: Observed, node: NodeIdentity) -> bool:
     return bool(_fate(observed, node))
 
 
-def goes_with(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod) -> str:
+def goes_with(situation: Situation, node: NodeIdentity, pod: Pod) -> str:
     """What a person should know of a disk that goes with this pod, the way out included."""
-    needed, fate = _why_needed(desired, observed, record, node), _fate(observed, node)
+    needed, fate = _why_needed(situation, node), _fate(situation.observed, node)
     way_out = f"Keep that pod: {needed}" if needed else "Delete that pod to have the disk replaced; a roll does so, too"
     return f"{fate}: the disk of controller {node.node_id} is gone once pod {pod.name} stops. {way_out}"
 
@@ -45,22 +46,23 @@ def _fate(observed: Observed, node: NodeIdentity) -> str:
     return f"claim {claim.name} has lost its volume" if claim.lost else ""
 
 
-def _why_needed(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> str:
+def _why_needed(situation: Situation, node: NodeIdentity) -> str:
     """Why the quorum cannot do without a controller's disk now, or nobody may say so; empty if it can."""
-    if takes_empty_disks(observed, record):
+    observed = situation.observed
+    if takes_empty_disks(situation):
         return STATIC
     if isinstance(observed.quorum, Unknown):
         return f"no disk is given up without a leader: {observed.quorum.reason}"
     view = observed.quorum.value
     if node.key not in view.voters | (view.committed_voters or view.voters):
         return ""
-    staying = frozenset(key for key in view.voters - {node.key} if _stays(observed, record, key))
+    staying = frozenset(key for key in view.voters - {node.key} if _stays(situation, key))
     healthy, majority = len(staying & view.caught_up), len(view.voters) // 2 + 1
     least = 2 * (len(view.voters) - len(staying)) + 1
     way_out = "wait for the others" if len(staying) >= majority else f"ask for {least} controllers first"
     rows = (
         (
-            desired.replacement.lost_disk is Cure.MANUAL,
+            situation.desired.replacement.lost_disk is Cure.MANUAL,
             "lost disks are not replaced: set spec.controllers.replacement.lostDisk to Automatic",
         ),
         (not view.committed, "the present voter set is not committed yet"),
@@ -72,7 +74,7 @@ def _why_needed(desired: Desired, observed: Observed, record: IdentityRecord, no
     return next((text for holds, text in rows if holds), "")
 
 
-def _stays(observed: Observed, record: IdentityRecord, key: ReplicaKey) -> bool:
+def _stays(situation: Situation, key: ReplicaKey) -> bool:
     """Whether a voter's disk stays when its pod stops, as far as it is a controller of ours."""
-    node = record.node(key.node_id)
-    return node is None or (node.key == key and not _fate(observed, node))
+    node = situation.record.node(key.node_id)
+    return node is None or (node.key == key and not _fate(situation.observed, node))

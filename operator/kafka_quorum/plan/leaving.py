@@ -6,24 +6,25 @@ for nobody can ask it; its old claim waits until its key is removed from the vot
 """
 
 from kafka_quorum.model.actions import AnnotateClaim, DeleteClaim, RecordChange, WriteRecord
-from kafka_quorum.model.desired import Desired, VolumeFate
-from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity, with_disk_lost, without_node
-from kafka_quorum.model.ids import DirectoryID, NodeID
+from kafka_quorum.model.desired import VolumeFate
+from kafka_quorum.model.identity import BootstrapPhase, NodeIdentity, with_disk_lost, without_node
+from kafka_quorum.model.ids import DirectoryID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import RETIRED, claim_name
 from kafka_quorum.model.nodes import is_down, is_former_claim, node_of
 from kafka_quorum.model.observed import Claim, Observed
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.safety import may_delete_claim, may_drop_node, may_retire_node
 
 
-def removed(observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
+def removed(situation: Situation) -> Part:
     """Controllers that the spec does not name any more leave the record once they are no voters."""
-    unwanted = [node for node in record.nodes if node.node_id not in wanted]
-    if record.phase is not BootstrapPhase.STARTED:
+    unwanted = [node for node in situation.record.nodes if node.node_id not in situation.wanted]
+    if situation.record.phase is not BootstrapPhase.STARTED:
         return merged(_waits_for_start(node) for node in unwanted)
-    return merged(_drop(observed, record, node) for node in unwanted)
+    return merged(_drop(situation, node) for node in unwanted)
 
 
 def _waits_for_start(node: NodeIdentity) -> Part:
@@ -31,14 +32,16 @@ def _waits_for_start(node: NodeIdentity) -> Part:
     return Part(waits=(_wait(Severity.HELD, "RemovingController", text, node),))
 
 
-def _drop(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
-    verdict = may_drop_node(observed, record, node)
+def _drop(situation: Situation, node: NodeIdentity) -> Part:
+    verdict = may_drop_node(situation, node)
     if not verdict.allowed:
         wait = _wait(Severity.PROGRESS, "RemovingController", verdict.reason, node)
-        return Part(verdicts=(verdict,), waits=(wait, *_down(observed, node)))
+        return Part(verdicts=(verdict,), waits=(wait, *_down(situation.observed, node)))
     retired = f"directory id {node.directory_id} retired" if node.directory_id else "had no directory id yet"
     message = f"controller {node.node_id} is removed, and {retired}"
-    write = WriteRecord(record=without_node(record, node.node_id), change=RecordChange.NODES_REMOVED, message=message)
+    write = WriteRecord(
+        record=without_node(situation.record, node.node_id), change=RecordChange.NODES_REMOVED, message=message
+    )
     return Part(exclusive=write, verdicts=(verdict,))
 
 
@@ -51,51 +54,51 @@ def _down(observed: Observed, node: NodeIdentity) -> tuple[Wait, ...]:
     return (_wait(Severity.DEGRADED, "NodeDown", text, node),)
 
 
-def lost_nodes(desired: Desired, observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
+def lost_nodes(situation: Situation) -> Part:
     """Wanted controllers on a Kubernetes node that is down: waited for, and given up by the policy."""
-    if record.phase is not BootstrapPhase.STARTED:
+    if situation.record.phase is not BootstrapPhase.STARTED:
         return Part()
     return merged(
-        _lost_node(desired, observed, record, node)
-        for node in record.nodes
-        if node.node_id in wanted and is_down(observed, node_of(observed, node))
+        _lost_node(situation, node)
+        for node in situation.record.nodes
+        if node.node_id in situation.wanted and is_down(situation.observed, node_of(situation.observed, node))
     )
 
 
-def _lost_node(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
-    verdict = may_retire_node(desired, observed, record, node)
+def _lost_node(situation: Situation, node: NodeIdentity) -> Part:
+    verdict = may_retire_node(situation, node)
     if not verdict.allowed:
         wait = _wait(Severity.DEGRADED, "LostNode", verdict.reason, node)
         return Part(verdicts=(verdict,), waits=(wait,))
     message = f"controller {node.node_id} is given up with its node: {verdict.reason}"
-    retired = with_disk_lost(record, node.node_id, new_claim=True)
+    retired = with_disk_lost(situation.record, node.node_id, new_claim=True)
     write = WriteRecord(record=retired, change=RecordChange.NODE_LOST, message=message)
     return Part(exclusive=write, verdicts=(verdict,))
 
 
-def released(desired: Desired, observed: Observed, record: IdentityRecord, *, delete: bool) -> Part:
+def released(situation: Situation, *, delete: bool) -> Part:
     """Claims that no controller of the record uses: marked as retired, and deleted where the policy says so.
 
     Without `delete` they are only marked: the policy is that of an earlier spec, and not this one's word.
     """
-    if record.phase is not BootstrapPhase.STARTED:
+    if situation.record.phase is not BootstrapPhase.STARTED:
         return Part()
-    present = {claim_name(desired.name, node) for node in record.nodes}
-    left = (claim for claim in observed.claims if claim.name not in present and not claim.deleting)
-    return merged(_release(desired, observed, record, claim, delete=delete) for claim in left)
+    present = {claim_name(situation.desired.name, node) for node in situation.record.nodes}
+    left = (claim for claim in situation.observed.claims if claim.name not in present and not claim.deleting)
+    return merged(_release(situation, claim, delete=delete) for claim in left)
 
 
-def _release(desired: Desired, observed: Observed, record: IdentityRecord, claim: Claim, *, delete: bool) -> Part:
-    if not is_former_claim(record, claim):
-        return Part(verdicts=(may_delete_claim(record, observed, claim),)) if delete else Part()
-    retired = claim.directory_id in record.retired
+def _release(situation: Situation, claim: Claim, *, delete: bool) -> Part:
+    if not is_former_claim(situation.record, claim):
+        return Part(verdicts=(may_delete_claim(situation, claim),)) if delete else Part()
+    retired = claim.directory_id in situation.record.retired
     if retired and claim.phase != RETIRED:
         directory_id = DirectoryID(claim.directory_id) if claim.directory_id else None
         mark = AnnotateClaim(claim=claim, directory_id=directory_id, grow_to=None, retired=True)
         return Part(actions=(mark,))
-    if not delete or claim.kept or desired.storage.when_scaled is VolumeFate.RETAIN:
+    if not delete or claim.kept or situation.desired.storage.when_scaled is VolumeFate.RETAIN:
         return Part()
-    verdict = may_delete_claim(record, observed, claim)
+    verdict = may_delete_claim(situation, claim)
     if not verdict.allowed:
         return Part(verdicts=(verdict,))
     message = f"claim {claim.name} is released: {verdict.reason}"

@@ -13,13 +13,13 @@ from kafka_quorum.api.features import KRAFT, METADATA, default_levels, dependenc
 from kafka_quorum.api.release import parse_release
 from kafka_quorum.model.actions import BeginFeatureStep, FinishOperation, RecordChange, StepFeature, WriteRecord
 from kafka_quorum.model.desired import Desired, Downgrade, FeaturePolicy
-from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, with_levels, without_static
+from kafka_quorum.model.identity import BootstrapPhase, with_levels, without_static
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.nodes import older_than, target_revision
 from kafka_quorum.model.observed import FeatureOperation, Observed
 from kafka_quorum.model.plan import FeaturePlan, Severity, Verdict, Wait
 from kafka_quorum.model.quorum import FeatureStep
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.rolling_safety import LEAST_SOAK_S, blockers, may_drop_static, may_lower, may_raise
 from kafka_quorum.plan.voters import leader_endpoint
@@ -43,11 +43,12 @@ class Want:
         return FeatureStep(name=self.name, level=self.level, downgrade=self.level < self.present)
 
 
-def seen(observed: Observed, record: IdentityRecord) -> Part:
+def seen(situation: Situation) -> Part:
     """Remember the finalized levels: what an image has to support while nobody can be asked."""
-    if record.phase is not BootstrapPhase.STARTED or isinstance(observed.quorum, Unknown):
+    record = situation.record
+    if record.phase is not BootstrapPhase.STARTED or isinstance(situation.observed.quorum, Unknown):
         return Part()
-    levels = observed.finalized
+    levels = situation.observed.finalized
     if not levels or levels == record.levels:
         return Part()
     told = ", ".join(f"{each.name} {level_text(each.name, each.level)}" for each in levels)
@@ -55,29 +56,30 @@ def seen(observed: Observed, record: IdentityRecord) -> Part:
     return Part(exclusive=write)
 
 
-def turned_dynamic(observed: Observed, record: IdentityRecord) -> Part:
+def turned_dynamic(situation: Situation) -> Part:
     """The static voters are given up once nobody heeds them: the roll that follows drops the setting (Q10)."""
+    record = situation.record
     if not record.static or record.phase is not BootstrapPhase.STARTED:
         return Part()
-    verdict = may_drop_static(observed, record)
+    verdict = may_drop_static(situation)
     if not verdict.allowed:
-        raised = any(each.name == KRAFT and each.level >= 1 for each in observed.finalized)
+        raised = situation.present.get(KRAFT, 0) >= 1
         return Part(verdicts=(verdict,), waits=(_wait(STEPPING, verdict.reason),) if raised else ())
     message = f"the quorum is dynamic: {verdict.reason}"
     write = WriteRecord(record=without_static(record), change=RecordChange.DYNAMIC, message=message)
     return Part(exclusive=write, verdicts=(verdict,))
 
 
-def wants(desired: Desired, observed: Observed, record: IdentityRecord) -> tuple[Want, ...]:
+def wants(situation: Situation) -> tuple[Want, ...]:
     """What is asked for and is not so, in the order in which it is to be changed; empty while the levels are unknown.
 
     The policy Follow raises to the defaults of the release, never lowers, and leaves kraft.version to a person: a
     quorum that is dynamic stays so.
     """
-    present = {each.name: each.level for each in observed.finalized}
-    if not present or record.phase is not BootstrapPhase.STARTED:
+    present = situation.present
+    if not present or situation.record.phase is not BootstrapPhase.STARTED:
         return ()
-    asked = dict(_defaults(desired, present)) | {each.name: each.level for each in desired.features}
+    asked = dict(_defaults(situation.desired, present)) | {each.name: each.level for each in situation.desired.features}
     open_ = {name: level for name, level in asked.items() if level != present.get(name, 0)}
     ups = [name for name in _ordered(open_) if open_[name] > present.get(name, 0)]
     downs = [name for name in reversed(_ordered(open_)) if open_[name] < present.get(name, 0)]
@@ -109,72 +111,73 @@ def _ordered(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (known.index(name) if name in known else len(known), name))
 
 
-def questions(desired: Desired, observed: Observed, record: IdentityRecord | None) -> tuple[FeatureStep, ...]:
+def questions(situation: Situation) -> tuple[FeatureStep, ...]:
     """The steps that the active controller is asked to validate in this look: what it is to allow, and nothing else."""
-    if record is None or isinstance(observed.quorum, Unknown):
+    if isinstance(situation.observed.quorum, Unknown):
         return ()
-    operation = observed.status.feature_operation
+    operation = situation.observed.status.feature_operation
     found = [operation.step] if operation else []
-    for want in wants(desired, observed, record):
+    for want in wants(situation):
         found.extend((want.whole, want.next) if want.next.downgrade else (want.next,))
     return tuple(dict.fromkeys(found))
 
 
-def announced(desired: Desired, observed: Observed, record: IdentityRecord | None) -> tuple[FeatureStep, ...]:
+def announced(situation: Situation) -> tuple[FeatureStep, ...]:
     """What could be raised, and is held: asked about now and then, so that it is known in advance who would block."""
-    present = {each.name: each.level for each in observed.finalized}
-    if record is None or not present or isinstance(observed.quorum, Unknown):
+    present = situation.present
+    if not present or isinstance(situation.observed.quorum, Unknown):
         return ()
-    if desired.feature_policy is FeaturePolicy.FOLLOW or record.phase is not BootstrapPhase.STARTED:
+    if situation.desired.feature_policy is FeaturePolicy.FOLLOW or situation.record.phase is not BootstrapPhase.STARTED:
         return ()
-    open_ = {want.name for want in wants(desired, observed, record)}
-    raises = ((name, level) for name, level in _raises(desired, present) if name not in open_)
+    open_ = {want.name for want in wants(situation)}
+    raises = ((name, level) for name, level in _raises(situation.desired, present) if name not in open_)
     return tuple(FeatureStep(name=name, level=level) for name, level in raises)
 
 
-def soak_left_s(desired: Desired, observed: Observed) -> float:
+def soak_left_s(situation: Situation) -> float:
     """How much of the soak is still to come, in seconds."""
-    soak = observed.memory.soak
-    return max(max(desired.soak_s, LEAST_SOAK_S) - (soak.healthy_s if soak else 0.0), 0.0)
+    soak = situation.observed.memory.soak
+    return max(max(situation.desired.soak_s, LEAST_SOAK_S) - (soak.healthy_s if soak else 0.0), 0.0)
 
 
 # The next step
 
 
-def step(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
+def step(situation: Situation) -> Part:
     """The feature step that is open, or the next one."""
-    if record.phase is not BootstrapPhase.STARTED:
+    if situation.record.phase is not BootstrapPhase.STARTED:
         return Part()
-    operation = observed.status.feature_operation
+    operation = situation.observed.status.feature_operation
     if operation is not None:
-        return _continue(desired, observed, record, operation)
-    if observed.status.operation is not None:
+        return _continue(situation, operation)
+    if situation.observed.status.operation is not None:
         return Part()
     waiting = []
-    for want in wants(desired, observed, record):
-        part = _begin(desired, observed, record, want)
+    for want in wants(situation):
+        part = _begin(situation, want)
         if part.exclusive is not None:
             return part  # one that is held lets the next one go
         waiting.append(part)
     return merged(waiting)
 
 
-def _begin(desired: Desired, observed: Observed, record: IdentityRecord, want: Want) -> Part:
-    if (missing := _missing(want, observed)) is not None:
+def _begin(situation: Situation, want: Want) -> Part:
+    if (missing := _missing(want, situation.observed)) is not None:
         return Part(waits=(_wait(BLOCKED, missing, Severity.HELD),))
-    verdict = _judge(desired, observed, record, want.next, want)
+    verdict = _judge(situation, want.next, want)
     if verdict.allowed:
         return Part(exclusive=BeginFeatureStep(step=want.next, present=want.present), verdicts=(verdict,))
-    return Part(verdicts=(verdict,), waits=(_why(desired, observed, record, want, verdict),))
+    return Part(verdicts=(verdict,), waits=(_why(situation, want, verdict),))
 
 
-def _continue(desired: Desired, observed: Observed, record: IdentityRecord, operation: FeatureOperation) -> Part:
+def _continue(situation: Situation, operation: FeatureOperation) -> Part:
     """Done if the leader shows the level, sent if it still may be, given up otherwise, to be begun again."""
+    observed = situation.observed
     asked = operation.step
     if isinstance(observed.quorum, Unknown):
         text = f"the step to {_text(asked)} waits for a leader: {observed.quorum.reason}"
         return Part(waits=(_wait("NoLeader", text),))
-    levels = {each.name: each.level for each in observed.finalized}
+    levels = situation.present
     if not levels:
         leader_id = observed.quorum.value.answer.leader_id
         text = f"waiting for controller {leader_id}, which leads, to report the level of {asked.name}"
@@ -182,12 +185,12 @@ def _continue(desired: Desired, observed: Observed, record: IdentityRecord, oper
     if levels.get(asked.name, 0) == asked.level:
         text = f"{_text(asked)} is finalized"
         return Part(exclusive=FinishOperation(id=operation.id, reason="Completed", message=text))
-    want = next((each for each in wants(desired, observed, record) if each.next == asked), None)
-    leader = leader_endpoint(desired, observed)
+    want = next((each for each in wants(situation) if each.next == asked), None)
+    leader = leader_endpoint(situation)
     if want is None or leader is None:
         text = f"the step to {_text(asked)} is not the next one any more"
         return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text))
-    verdict = _judge(desired, observed, record, asked, want)
+    verdict = _judge(situation, asked, want)
     if not verdict.allowed:
         text = f"the step is given up: {verdict.reason}"
         return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text), verdicts=(verdict,))
@@ -204,19 +207,19 @@ def given_up(observed: Observed) -> Part:
     return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text))
 
 
-def _judge(desired: Desired, observed: Observed, record: IdentityRecord, asked: FeatureStep, want: Want) -> Verdict:
+def _judge(situation: Situation, asked: FeatureStep, want: Want) -> Verdict:
     if asked.downgrade:
-        return may_lower(desired, observed, record, asked, want.whole)
-    return may_raise(desired, observed, record, asked, _not_rolled(desired, observed, record))
+        return may_lower(situation, asked, want.whole)
+    return may_raise(situation, asked, _not_rolled(situation))
 
 
-def _not_rolled(desired: Desired, observed: Observed, record: IdentityRecord) -> tuple[NodeID, ...]:
-    return tuple(node.node_id for node in older_than(observed, record, target_revision(desired, observed, record)))
+def _not_rolled(situation: Situation) -> tuple[NodeID, ...]:
+    return tuple(node.node_id for node in situation.older)
 
 
 def _missing(want: Want, observed: Observed) -> str | None:
     """What a step depends on and does not have, or what depends on a level that the whole way down would leave."""
-    present = {each.name: each.level for each in observed.finalized}
+    present = situation.present
     if not want.next.downgrade:
         for name, level in dependencies(want.name, want.next.level).items():
             if present.get(name, 0) < level:
@@ -236,18 +239,18 @@ def _at(present: Mapping[str, int], name: str) -> str:
     return f"it is at {level_text(name, present.get(name, 0))}"
 
 
-def _why(desired: Desired, observed: Observed, record: IdentityRecord, want: Want, verdict: Verdict) -> Wait:
+def _why(situation: Situation, want: Want, verdict: Verdict) -> Wait:
     """Which kind of waiting it is: for a person, for time, or for the next look."""
-    check = observed.check(want.whole if want.next.downgrade else want.next)
+    check = situation.observed.check(want.whole if want.next.downgrade else want.next)
     refused = isinstance(check, Known) and not check.value.allowed
-    if want.next.downgrade and (refused or desired.downgrade is not Downgrade.SAFE or want.name == KRAFT):
+    if want.next.downgrade and (refused or situation.desired.downgrade is not Downgrade.SAFE or want.name == KRAFT):
         return _wait(REFUSED, verdict.reason, Severity.HELD)
-    if _not_rolled(desired, observed, record):
+    if _not_rolled(situation):
         return _wait(STEPPING, verdict.reason)
-    if refused or blockers(observed, record, want.next):
+    if refused or blockers(situation, want.next):
         return _wait(BLOCKED, verdict.reason, Severity.HELD)
-    soak = observed.memory.soak
-    if soak is not None and soak.healthy_s < max(desired.soak_s, LEAST_SOAK_S) and isinstance(check, Known):
+    soak = situation.observed.memory.soak
+    if soak is not None and soak.healthy_s < max(situation.desired.soak_s, LEAST_SOAK_S) and isinstance(check, Known):
         return _wait(SOAKING, verdict.reason)
     return _wait(STEPPING, verdict.reason)
 
@@ -255,27 +258,28 @@ def _why(desired: Desired, observed: Observed, record: IdentityRecord, want: Wan
 # What a person reads
 
 
-def plans(desired: Desired, observed: Observed, record: IdentityRecord) -> tuple[FeaturePlan, ...]:
+def plans(situation: Situation) -> tuple[FeaturePlan, ...]:
     """Every feature that is to change or could, and what stands against it."""
     found = []
-    for want in wants(desired, observed, record):
-        against = _against(observed, record, want)
+    for want in wants(situation):
+        against = _against(situation, want)
         found.append(FeaturePlan(name=want.name, present=want.present, level=want.level, wanted=True, against=against))
-    present = {each.name: each.level for each in observed.finalized}
-    could = {each.name: each for each in announced(desired, observed, record)}
+    present = situation.present
+    could = {each.name: each for each in announced(situation)}
     for name, raised in could.items():
         # What it depends on is announced as well, and comes first: what Kafka says of it now is beside the point.
         needs = dependencies(name, raised.level).items()
         first = any(present.get(other, 0) < level and other in could for other, level in needs)
-        against = "" if first else "; ".join(blockers(observed, record, raised)) or _said(observed, raised)
+        against = "" if first else "; ".join(blockers(situation, raised)) or _said(situation.observed, raised)
         found.append(
             FeaturePlan(name=name, present=present.get(name, 0), level=raised.level, wanted=False, against=against)
         )
     return tuple(found)
 
 
-def _against(observed: Observed, record: IdentityRecord, want: Want) -> str:
-    named = "; ".join(blockers(observed, record, want.whole))
+def _against(situation: Situation, want: Want) -> str:
+    observed = situation.observed
+    named = "; ".join(blockers(situation, want.whole))
     return named or _missing(want, observed) or _said(observed, want.whole) or _said(observed, want.next)
 
 

@@ -1,57 +1,59 @@
 """Disks that are lost behind the barrier: retired for ever on evidence, waited for without, and always told of."""
 
 from kafka_quorum.model.actions import RecordChange, WriteRecord
-from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity, with_disk_lost
-from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import claim_name
-from kafka_quorum.model.observed import Observed, PodRole
+from kafka_quorum.model.observed import PodRole
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.disk_safety import found_empty, has_earlier, is_blank, is_gone, looks_again, may_retire_disk
 from kafka_quorum.plan.kept_disks import goes_with
 from kafka_quorum.plan.part import Part, merged
 
 
-def lost(desired: Desired, observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
+def lost(situation: Situation) -> Part:
     """Behind the barrier: a claim that is gone, a volume without data. The directory id is retired, with evidence.
 
     The disk of a controller that is on its way out is not replaced, only told of: its voter is removed in any case.
     """
+    record = situation.record
     if record.phase is not BootstrapPhase.STARTED:
         return Part()
-    unread = {item.node_id for item in observed.unreadable}
+    unread = {item.node_id for item in situation.observed.unreadable}
     if None in unread:
         return Part()  # any of the disks may be the one that cannot be read
     known = [node for node in record.nodes if node.formatted and node.node_id not in unread]
-    suspects = [node for node in known if _looks_lost(desired, observed, node)]
-    failed = _bootstrap_failed(record, [node for node in suspects if _is_lost(desired, observed, node)])
+    suspects = [node for node in known if _looks_lost(situation, node)]
+    failed = _bootstrap_failed(record, [node for node in suspects if _is_lost(situation, node)])
     if failed is not None:
         return Part(waits=(failed,))
-    retired = (_retire(desired, observed, record, node) for node in suspects if node.node_id in wanted)
-    leaving = (_leaves(desired, observed, node) for node in record.nodes if node.node_id not in wanted)
+    retired = (_retire(situation, node) for node in suspects if node.node_id in situation.wanted)
+    leaving = (_leaves(situation, node) for node in record.nodes if node.node_id not in situation.wanted)
     return merged((*retired, *leaving))
 
 
-def _leaves(desired: Desired, observed: Observed, node: NodeIdentity) -> Part:
+def _leaves(situation: Situation, node: NodeIdentity) -> Part:
     """The lost disk of a controller that nobody wants: without it there may never be a leader to remove its voter."""
-    if isinstance(observed.quorum, Known) and node.key not in observed.quorum.value.voters:
+    if isinstance(situation.observed.quorum, Known) and node.key not in situation.observed.quorum.value.voters:
         return Part()
-    if not node.formatted or not _is_lost(desired, observed, node):
+    if not node.formatted or not _is_lost(situation, node):
         return Part()
     text = f"controller {node.node_id} lost its disk, which is not replaced: its voter {node.key} is removed"
     return Part(waits=(Wait(severity=Severity.DEGRADED, reason="DiskNotReplaced", message=text, node_id=node.node_id),))
 
 
-def _is_lost(desired: Desired, observed: Observed, node: NodeIdentity) -> bool:
+def _is_lost(situation: Situation, node: NodeIdentity) -> bool:
     """Whether there is evidence: of an emptied disk, two runs of a script some seconds apart."""
-    claim = observed.claim(claim_name(desired.name, node))
+    observed = situation.observed
+    claim = observed.claim(claim_name(situation.desired.name, node))
     return is_gone(observed, claim) or is_blank(observed, node)
 
 
-def _looks_lost(desired: Desired, observed: Observed, node: NodeIdentity) -> bool:
+def _looks_lost(situation: Situation, node: NodeIdentity) -> bool:
     """Whether a single look says so: it is told, and looked at again."""
-    claim = observed.claim(claim_name(desired.name, node))
+    observed = situation.observed
+    claim = observed.claim(claim_name(situation.desired.name, node))
     if claim is None or claim.lost or looks_again(observed, node):
         return True
     return any(found_empty(observed, pod, node) for pod in observed.pods_of(node.node_id, PodRole.KAFKA))
@@ -74,20 +76,21 @@ def _bootstrap_failed(record: IdentityRecord, suspects: list[NodeIdentity]) -> W
     return Wait(severity=Severity.DEGRADED, reason="BootstrapFailed", message=message)
 
 
-def _retire(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Part:
-    claim = observed.claim(claim_name(desired.name, node))
-    verdict = may_retire_disk(desired, observed, record, node, claim)
+def _retire(situation: Situation, node: NodeIdentity) -> Part:
+    observed = situation.observed
+    claim = observed.claim(claim_name(situation.desired.name, node))
+    verdict = may_retire_disk(situation, node, claim)
     if not verdict.allowed:
         running = next((pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.running), None)
         told = verdict.reason
         if running is not None:
-            told = f"{told} yet. {goes_with(desired, observed, record, node, running)}"
+            told = f"{told} yet. {goes_with(situation, node, running)}"
         wait = Wait(severity=Severity.DEGRADED, reason="LostDisk", message=told, node_id=node.node_id)
         return Part(waits=(wait,), verdicts=(verdict,))
     new_claim = claim is None or claim.lost
     on_it = "its volume holds an earlier one" if has_earlier(observed, node) else "its volume is empty"
     how = "its claim is gone" if claim is None else "its volume is gone" if claim.lost else on_it
     message = f"controller {node.node_id} lost its disk ({how}): directory id {node.directory_id} is retired"
-    retired = with_disk_lost(record, node.node_id, new_claim=new_claim)
+    retired = with_disk_lost(situation.record, node.node_id, new_claim=new_claim)
     write = WriteRecord(record=retired, change=RecordChange.DISK_LOST, message=message)
     return Part(exclusive=write, verdicts=(verdict,))

@@ -16,12 +16,11 @@ from kafka_quorum.model.actions import (
     stops_kafka,
 )
 from kafka_quorum.model.desired import Desired
-from kafka_quorum.model.identity import IdentityRecord, with_nodes
-from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.identity import with_nodes
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.nodes import target_revision, wanted_node_ids
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan, Severity, Wait
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan import (
     admission,
     disks,
@@ -54,48 +53,43 @@ def plan(desired: Desired, observed: Observed, *, now_s: float, repair_only: boo
     settled = assess(desired, observed, repair_only=repair_only)
     if isinstance(settled, Part):
         return _finished(settled, observed)
-    part = _of_record(desired, observed, settled.record, now_s=now_s, repair_only=repair_only)
-    planned = _finished(part, observed, soaks_s=levels.soak_left_s(desired, observed))
-    return replace(planned, features=levels.plans(desired, observed, settled.record))
-
-
-def _of_record(
-    desired: Desired, observed: Observed, record: IdentityRecord, *, now_s: float, repair_only: bool
-) -> Part:
-    wanted = record.node_ids if repair_only or record.static else wanted_node_ids(desired, record)
-    target = target_revision(desired, observed, record)
-    changes = (
-        admission.moved(observed, record, target)
-        if repair_only
-        else merged((_nodes(record, wanted), revisions.revisions(desired, observed, record)))
+    situation = Situation(
+        desired=desired, observed=observed, record=settled.record, now_s=now_s, repair_only=repair_only
     )
-    held = () if repair_only else (*revisions.unsupported(desired, observed, record), *_static(desired, record))
-    reformat = not repair_only and revisions.format_pending(desired, observed, record)
+    planned = _finished(_of_record(situation), observed, soaks_s=levels.soak_left_s(situation))
+    return replace(planned, features=levels.plans(situation))
+
+
+def _of_record(situation: Situation) -> Part:
+    observed, repair_only = situation.observed, situation.repair_only
+    changes = admission.moved(situation) if repair_only else merged((_nodes(situation), revisions.revisions(situation)))
+    held = () if repair_only else (*revisions.unsupported(situation), *_static(situation))
+    reformat = not repair_only and revisions.format_pending(situation)
     upkeep = merged(
         (
-            Part(waits=(*held, *unbound(desired, observed, record))),
+            Part(waits=(*held, *unbound(situation))),
             changes,
-            membership.first_leader(observed, record),
-            levels.seen(observed, record),
-            lost_disks.lost(desired, observed, record, wanted),
-            leaving.lost_nodes(desired, observed, record, wanted),
-            leaving.removed(observed, record, wanted),
-            disks.claims(desired, observed, record, wanted),
-            support.support(desired, observed, record),
-            disks.formatting(desired, observed, record, now_s=now_s, create=not reformat),
-            pods(desired, observed, record, wanted),
-            leaving.released(desired, observed, record, delete=not repair_only),
-            marks(observed, record),
-            Part(waits=(*membership.stale_waits(record, observed), *_strangers(observed))),
+            membership.first_leader(situation),
+            levels.seen(situation),
+            lost_disks.lost(situation),
+            leaving.lost_nodes(situation),
+            leaving.removed(situation),
+            disks.claims(situation),
+            support.support(situation),
+            disks.formatting(situation, create=not reformat),
+            pods(situation),
+            leaving.released(situation, delete=not repair_only),
+            marks(situation),
+            Part(waits=(*membership.stale_waits(situation), *_strangers(observed))),
         )
     )
     upkeep = _without_marks_of_what_goes(upkeep)
-    voters = membership.membership(desired, observed, record, wanted)
+    voters = membership.membership(situation)
     if membership.is_second_half(voters, observed):
         return merged((Part(waits=upkeep.waits, verdicts=upkeep.verdicts), voters))
     if observed.status.feature_operation is not None:
         voters = _silent(voters)
-    later = _releases(desired, observed, record, voters, repair_only=repair_only)
+    later = _releases(situation, voters)
     if upkeep.exclusive is not None or upkeep.actions:
         voters, later = (_silent(part) for part in (voters, later))
     # While a change is open, what it waits for is what a person should read first.
@@ -103,22 +97,22 @@ def _of_record(
     return merged((voters, upkeep, later) if open_ else (upkeep, voters, later))
 
 
-def _releases(desired: Desired, observed: Observed, record: IdentityRecord, voters: Part, *, repair_only: bool) -> Part:
+def _releases(situation: Situation, voters: Part) -> Part:
     """What is done when the voters are as they should be: rolls, then ghosts and feature levels, then larger claims.
 
     A feature step that is open comes before all of that, and before the voters: it is a matter of two looks.
     """
-    if observed.status.feature_operation is not None:
-        return levels.given_up(observed) if repair_only else levels.step(desired, observed, record)
-    if repair_only:
+    if situation.observed.status.feature_operation is not None:
+        return levels.given_up(situation.observed) if situation.repair_only else levels.step(situation)
+    if situation.repair_only:
         return Part()
     parts = (
-        levels.turned_dynamic(observed, record),
-        rolls.roll(desired, observed, record),
-        ghosts.ghosts(desired, observed, record, in_the_way=True),
-        levels.step(desired, observed, record),
-        ghosts.ghosts(desired, observed, record, in_the_way=False),
-        disks.growth(desired, observed, record),
+        levels.turned_dynamic(situation),
+        rolls.roll(situation),
+        ghosts.ghosts(situation, in_the_way=True),
+        levels.step(situation),
+        ghosts.ghosts(situation, in_the_way=False),
+        disks.growth(situation),
     )
     return merged(map(_silent, parts)) if voters.exclusive is not None else _one_by_one(parts)
 
@@ -134,9 +128,10 @@ def _silent(part: Part) -> Part:
     return Part(waits=part.waits, verdicts=part.verdicts)
 
 
-def _static(desired: Desired, record: IdentityRecord) -> tuple[Wait, ...]:
+def _static(situation: Situation) -> tuple[Wait, ...]:
     """A static quorum's voters stand in the properties of all its nodes: they change when it is dynamic."""
-    if not record.static or wanted_node_ids(desired, record) == record.node_ids:
+    record = situation.record
+    if not record.static or situation.requested == record.node_ids:
         return ()
     way_out = "name kraft.version 1 in spec.kafka.features.levels first"
     text = f"the voters of a static quorum do not change: {way_out}"
@@ -159,8 +154,9 @@ def _without_marks_of_what_goes(part: Part) -> Part:
     return replace(part, actions=tuple(kept))
 
 
-def _nodes(record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
-    added = [node_id for node_id in wanted if node_id not in record.node_ids]
+def _nodes(situation: Situation) -> Part:
+    record = situation.record
+    added = [node_id for node_id in situation.wanted if node_id not in record.node_ids]
     if not added:
         return Part()
     message = f"controllers {', '.join(map(str, added))} are wanted, and will join one by one"

@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 from kafka_quorum.model.actions import CreatePod, DeletePod, MarkPod
-from kafka_quorum.model.desired import Desired
-from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, NodeIdentity
-from kafka_quorum.model.ids import NodeID, ReplicaKey
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity
+from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import config_name
 from kafka_quorum.model.nodes import has_disk_of, is_down, revision_of
@@ -20,6 +19,7 @@ from kafka_quorum.model.observed import (
     Waiting,
 )
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.admission import before_create
 from kafka_quorum.plan.disk_safety import found_empty, is_look_due
 from kafka_quorum.plan.disks import is_mirrored, leftover_formatter, unreadable
@@ -32,31 +32,32 @@ UNKNOWN_AFTER_LOOKS = 3
 """After how many looks without an answer the readiness gates say Unknown."""
 
 
-def pods(desired: Desired, observed: Observed, record: IdentityRecord, wanted: tuple[NodeID, ...]) -> Part:
+def pods(situation: Situation) -> Part:
     """Every formatted node has one pod, of the record's identity and of the node's revision.
 
     A controller that is on its way out is not started again, unless it is a voter still.
     """
+    record = situation.record
     if record.phase is not BootstrapPhase.STARTED:
         return Part()
-    nodes = (_node(desired, observed, record, node, wanted) for node in record.nodes)
+    nodes = (_node(situation, node) for node in record.nodes)
     leftovers = (
-        leftover_formatter(observed, record, pod) if pod.role is PodRole.FORMATTER else _leftover(observed, record, pod)
-        for pod in observed.pods
+        leftover_formatter(situation, pod) if pod.role is PodRole.FORMATTER else _leftover(situation, pod)
+        for pod in situation.observed.pods
         if record.node(pod.node_id) is None
     )
     return merged((*nodes, *leftovers))
 
 
-def _leftover(observed: Observed, record: IdentityRecord, pod: Pod) -> Part:
+def _leftover(situation: Situation, pod: Pod) -> Part:
     """The pod of a controller that was removed."""
-    if is_down(observed, pod.node_name):
-        return _stranded(observed, record, pod)
+    if is_down(situation.observed, pod.node_name):
+        return _stranded(situation, pod)
     if pod.deleting:
         return Part(waits=(_ends(pod),))
-    verdict = may_stop_retired(record, observed, pod)
+    verdict = may_stop_retired(situation, pod)
     if not verdict.allowed:
-        known = pod.directory_id in record.retired
+        known = pod.directory_id in situation.record.retired
         severity = Severity.PROGRESS if known else Severity.DEGRADED  # time alone makes no stranger ours
         wait = Wait(severity=severity, reason="RemovingPod", message=verdict.reason, node_id=pod.node_id)
         return Part(verdicts=(verdict,), waits=(wait,))
@@ -69,18 +70,17 @@ def _ends(pod: Pod) -> Wait:
     return Wait(severity=Severity.PROGRESS, reason="PodEnds", message=text, node_id=pod.node_id)
 
 
-def _node(
-    desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, wanted: tuple[NodeID, ...]
-) -> Part:
+def _node(situation: Situation, node: NodeIdentity) -> Part:
+    observed, record = situation.observed, situation.record
     present = observed.pods_of(node.node_id, PodRole.KAFKA)
     revision = revision_of(observed, record, node)
     if present:
-        tended = merged(_present(desired, observed, record, node, pod, revision) for pod in present)
-        again = (_looks_again(desired, observed, record, node, pod) for pod in present if node.node_id in wanted)
+        tended = merged(_present(situation, node, pod, revision) for pod in present)
+        again = (_looks_again(situation, node, pod) for pod in present if node.node_id in situation.wanted)
         return tended if tended.actions else merged((tended, *again))
-    if not node.formatted or not _needed(observed, node, wanted):
+    if not node.formatted or not _needed(situation, node):
         return Part()
-    verdict = may_run(record, observed, node, mirrored=is_mirrored(desired, observed, record, node))
+    verdict = may_run(situation, node, mirrored=is_mirrored(situation, node))
     if not verdict.allowed:
         wait = Wait(severity=Severity.PROGRESS, reason="Starting", message=verdict.reason, node_id=node.node_id)
         return Part(verdicts=(verdict,), waits=(wait,))
@@ -93,40 +93,34 @@ def _node(
         text = f"controller {node.node_id} starts from the next revision, without controller.quorum.voters"
         wait = Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=node.node_id)
         return Part(verdicts=(verdict,), waits=(wait,))
-    config = config_name(desired.name, revision.inputs_hash, record.node_ids)
+    config = config_name(situation.desired.name, revision.inputs_hash, record.node_ids)
     create = CreatePod(node_id=node.node_id, revision=revision, config_name=config)
     part = before_create(observed, node, revision.name) or Part(actions=(create,))
     return replace(part, verdicts=(verdict,))
 
 
-def _needed(observed: Observed, node: NodeIdentity, wanted: tuple[NodeID, ...]) -> bool:
+def _needed(situation: Situation, node: NodeIdentity) -> bool:
     """Whether this controller has to run: it is wanted, or a voter still; without an answer nobody knows that."""
-    match observed.quorum:
+    match situation.observed.quorum:
         case Known(value=view):
-            return node.node_id in wanted or node.key in view.voters
+            return node.node_id in situation.wanted or node.key in view.voters
         case Unknown():
             return True
 
 
-def _present(
-    desired: Desired,
-    observed: Observed,
-    record: IdentityRecord,
-    node: NodeIdentity,
-    pod: Pod,
-    revision: Revision | None,
-) -> Part:
-    if pod.directory_id in record.retired and is_down(observed, pod.node_name):
-        return _stranded(observed, record, pod)
+def _present(situation: Situation, node: NodeIdentity, pod: Pod, revision: Revision | None) -> Part:
+    observed = situation.observed
+    if pod.directory_id in situation.record.retired and is_down(observed, pod.node_name):
+        return _stranded(situation, pod)
     if pod.deleting:
         return Part(waits=(_ends(pod),))
     reason = _why_replace(node, pod, revision)
     if reason is not None:
-        retired = pod.directory_id in record.retired
+        retired = pod.directory_id in situation.record.retired
         verdict = (
-            may_stop_retired(record, observed, pod)
+            may_stop_retired(situation, pod)
             if pod.running and retired
-            else may_replace_pod(pod, kept=_why_kept(desired, observed, record, node, pod))
+            else may_replace_pod(pod, kept=_why_kept(situation, node, pod))
         )
         if verdict.allowed:
             code, text = reason
@@ -137,27 +131,27 @@ def _present(
     return Part(waits=_waits(observed, node, pod))
 
 
-def _looks_again(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod) -> Part:
+def _looks_again(situation: Situation, node: NodeIdentity, pod: Pod) -> Part:
     """A pod whose next look at its empty disk is minutes away: the kubelet's pauses grow. A new one looks at once."""
-    revision = revision_of(observed, record, node)
-    if revision is None or before_create(observed, node, revision.name) is not None:
+    revision = revision_of(situation.observed, situation.record, node)
+    if revision is None or before_create(situation.observed, node, revision.name) is not None:
         return Part()  # it could not be made again
-    if not is_look_due(desired, observed, record, node, pod):
+    if not is_look_due(situation, node, pod):
         return Part()
-    verdict = may_replace_pod(pod, kept=_why_kept(desired, observed, record, node, pod))
+    verdict = may_replace_pod(pod, kept=_why_kept(situation, node, pod))
     text = f"pod {pod.name} did not find its disk some time ago: it is made again, to look for it now"
     actions = (DeletePod(pod=pod, reason="DiskLooksEmpty", message=text),) if verdict.allowed else ()
     return Part(actions=actions, verdicts=(verdict,))
 
 
-def _why_kept(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod) -> str:
+def _why_kept(situation: Situation, node: NodeIdentity, pod: Pod) -> str:
     """Why this pod must not go, as the last that holds its controller's disk; empty if it holds another, or may go."""
-    return why_kept(desired, observed, record, node) if has_disk_of(pod, node) else ""
+    return why_kept(situation, node) if has_disk_of(pod, node) else ""
 
 
-def _stranded(observed: Observed, record: IdentityRecord, pod: Pod) -> Part:
+def _stranded(situation: Situation, pod: Pod) -> Part:
     """A pod on a lost node, on a retired disk: nobody there can confirm its end, and nobody waits for it."""
-    verdict = may_stop_retired(record, observed, pod)
+    verdict = may_stop_retired(situation, pod)
     if not verdict.allowed:
         wait = Wait(severity=Severity.DEGRADED, reason="LostNode", message=verdict.reason, node_id=pod.node_id)
         return Part(verdicts=(verdict,), waits=(wait,))
@@ -202,23 +196,23 @@ def _waits(observed: Observed, node: NodeIdentity, pod: Pod) -> tuple[Wait, ...]
             return (Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=node.node_id),)
 
 
-def marks(observed: Observed, record: IdentityRecord) -> Part:
+def marks(situation: Situation) -> Part:
     """Labels and readiness gates: ready means a caught-up voter, and only a voter counts in the disruption budget."""
     actions = [
         action
-        for pod in observed.pods
+        for pod in situation.observed.pods
         if pod.role is PodRole.KAFKA and not pod.deleting and not pod.finished
-        if (action := _mark(observed, record, pod)) is not None
+        if (action := _mark(situation, pod)) is not None
     ]
     return Part(actions=tuple(actions))
 
 
-def _mark(observed: Observed, record: IdentityRecord, pod: Pod) -> MarkPod | None:
-    node = record.node(pod.node_id)
+def _mark(situation: Situation, pod: Pod) -> MarkPod | None:
+    node = situation.record.node(pod.node_id)
     key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)
-    match observed.quorum:
+    match situation.observed.quorum:
         case Unknown(reason=reason):
-            if observed.memory.unknown_looks < UNKNOWN_AFTER_LOOKS or pod.gate in ("", "Unknown"):
+            if situation.observed.memory.unknown_looks < UNKNOWN_AFTER_LOOKS or pod.gate in ("", "Unknown"):
                 return None
             return MarkPod(pod=pod, voter=pod.marked_voter, gate="Unknown", message=f"of unknown state: {reason}")
         case Known(value=view):

@@ -9,14 +9,15 @@ from typing import Final
 
 from kafka_quorum.api.features import KRAFT, METADATA, level_text, supported_by
 from kafka_quorum.api.release import parse_release
-from kafka_quorum.model.desired import Desired, Downgrade
-from kafka_quorum.model.identity import FormatMode, IdentityRecord, NodeIdentity
+from kafka_quorum.model.desired import Downgrade
+from kafka_quorum.model.identity import FormatMode, NodeIdentity
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import is_down, node_of, revision_of
 from kafka_quorum.model.observed import Observed, Pod, PodRole, QuorumView
 from kafka_quorum.model.plan import Verdict
-from kafka_quorum.model.quorum import FeatureRange, FeatureStep, FinalizedFeature
+from kafka_quorum.model.quorum import FeatureRange, FeatureStep
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.kept_disks import why_kept
 from kafka_quorum.plan.safety import CAUGHT_UP_LOOKS
 from kafka_quorum.plan.verdict import no, unless, yes
@@ -29,9 +30,7 @@ STATIC_TO_DYNAMIC_SINCE: Final = (4, 1, 0)
 """3.9 takes kraft.version 1 on a static quorum, says that it is finalized, and has no directory ids (measured)."""
 
 
-def may_restart(
-    desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod | None, target: str
-) -> Verdict:
+def may_restart(situation: Situation, node: NodeIdentity, pod: Pod | None) -> Verdict:
     """Rules 3 to 5: a controller is recreated from the revision `target`; without a `pod` it does not run.
 
     One at a time, the next when every one that was restarted is a caught-up voter again, the active controller last,
@@ -40,20 +39,21 @@ def may_restart(
     it, and every controller that was restarted before is a caught-up voter again, so that it may lag together with
     others that the roll has not reached yet. No pod is stopped that holds the last of a disk that is needed.
     """
+    observed = situation.observed
     rule, first = "5-restart", f"controller {node.node_id} restarts once"
-    if observed.pods_of(node.node_id, PodRole.KAFKA) and (kept := why_kept(desired, observed, record, node)):
+    if observed.pods_of(node.node_id, PodRole.KAFKA) and (kept := why_kept(situation, node)):
         return no(rule, f"controller {node.node_id} does not restart: {kept}")
     if pod is None:
-        return _where_nothing_runs(observed, record, node, target)
+        return _where_nothing_runs(situation, node)
     if isinstance(observed.quorum, Unknown):
         return no(rule, f"{first} the quorum has a leader: {observed.quorum.reason}")
     view, key, status = observed.quorum.value, node.key, observed.status
     others = view.voters - {key}
-    steady = frozenset(other for other in others if _is_steady(observed, record, view, other))
-    moved = frozenset(other.key for other in record.nodes if _is_made_from(observed, record, other, target))
+    steady = frozenset(other for other in others if _is_steady(situation, view, other))
+    moved = frozenset(other.key for other in situation.record.nodes if _is_made_from(situation, other))
     waits_for = _names((others - steady) if key in view.shown else (others - steady) & moved)
     majority, leads = len(view.voters) // 2 + 1, key.node_id == view.answer.leader_id
-    older = _names(other.key for other in record.nodes if other is not node and other.key not in moved)
+    older = _names(other.key for other in situation.record.nodes if other is not node and other.key not in moved)
     interrupts = key in view.voters and len(view.voters) <= _PAIR
     allow = "spec.controllers.allowInterruption is true: its restart interrupts a quorum of one or two voters"
     return unless(
@@ -62,7 +62,7 @@ def may_restart(
             (status.operation is not None or not view.committed or view.changing, f"{first} no voter change is open"),
             (status.feature_operation is not None, f"{first} the step to {_step_of(observed)} is done"),
             (pod.deleting or not pod.running, f"pod {pod.name} does not run, or is on its way out"),
-            (interrupts and not desired.allow_interruption, f"{first} {allow}"),
+            (interrupts and not situation.desired.allow_interruption, f"{first} {allow}"),
             (key in view.voters and bool(waits_for), f"{first} {waits_for} is a caught-up voter again"),
             (
                 key in view.voters and len(view.voters) > _PAIR and len(steady) < majority,
@@ -74,7 +74,7 @@ def may_restart(
     )
 
 
-def _where_nothing_runs(observed: Observed, record: IdentityRecord, node: NodeIdentity, target: str) -> Verdict:
+def _where_nothing_runs(situation: Situation, node: NodeIdentity) -> Verdict:
     """A controller whose Kafka does not run is made from the revision `target`: that takes nothing away.
 
     Not while one that was made from it, or is about to be, is not back: where the revision itself is at fault, only one
@@ -82,10 +82,12 @@ def _where_nothing_runs(observed: Observed, record: IdentityRecord, node: NodeId
     must not have crashed before: one that crashes again and again runs for moments.
     """
     rule = "5-restart"
-    others = (other for other in record.nodes if other is not node and _tries(observed, record, other, target))
-    away = _names(other.key for other in others if not _is_back(observed, record, other))
-    first = f"controller {node.node_id} does not run, and is made from revision {target} once"
-    is_back = "runs, and has not crashed" if isinstance(observed.quorum, Unknown) else "is a caught-up voter again"
+    others = (other for other in situation.record.nodes if other is not node and _tries(situation, other))
+    away = _names(other.key for other in others if not _is_back(situation, other))
+    first = f"controller {node.node_id} does not run, and is made from revision {situation.target} once"
+    is_back = (
+        "runs, and has not crashed" if isinstance(situation.observed.quorum, Unknown) else "is a caught-up voter again"
+    )
     return unless(
         rule,
         ((bool(away), f"{first} {away} {is_back}"),),
@@ -93,44 +95,55 @@ def _where_nothing_runs(observed: Observed, record: IdentityRecord, node: NodeId
     )
 
 
-def _is_back(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> bool:
+def _is_back(situation: Situation, node: NodeIdentity) -> bool:
     """Whether a controller runs and, as far as that can be asked, is a caught-up voter; an observer needs no more."""
+    observed = situation.observed
     running = [pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.running and not pod.deleting]
     if not running:
         return False
     if isinstance(observed.quorum, Unknown):
         return not any(pod.restarted for pod in running)
     view = observed.quorum.value
-    return node.key not in view.voters or _is_steady(observed, record, view, node.key)
+    return node.key not in view.voters or _is_steady(situation, view, node.key)
 
 
-def _is_steady(observed: Observed, record: IdentityRecord, view: QuorumView, key: ReplicaKey) -> bool:
+def _is_steady(situation: Situation, view: QuorumView, key: ReplicaKey) -> bool:
     """Whether a voter has been caught up for some looks, with its pod running, where it is a controller of ours."""
-    if key not in view.caught_up or observed.memory.looks(key) < CAUGHT_UP_LOOKS:
+    if key not in view.caught_up or situation.observed.memory.looks(key) < CAUGHT_UP_LOOKS:
         return False
-    if record.node(key.node_id) is None:
+    if situation.record.node(key.node_id) is None:
         return True
-    return any(pod.running and not pod.deleting for pod in observed.pods_of(key.node_id, PodRole.KAFKA))
+    return any(pod.running and not pod.deleting for pod in situation.observed.pods_of(key.node_id, PodRole.KAFKA))
 
 
-def _is_made_from(observed: Observed, record: IdentityRecord, node: NodeIdentity, target: str) -> bool:
+def _is_made_from(situation: Situation, node: NodeIdentity) -> bool:
     """Whether a controller is to be made, and its pod, if there is one, is made from this revision."""
-    revision = revision_of(observed, record, node)
-    pods = observed.pods_of(node.node_id, PodRole.KAFKA)
-    return revision is not None and revision.name == target and all(pod.revision == target for pod in pods)
+    revision = revision_of(situation.observed, situation.record, node)
+    pods = situation.observed.pods_of(node.node_id, PodRole.KAFKA)
+    return (
+        revision is not None
+        and revision.name == situation.target
+        and all(pod.revision == situation.target for pod in pods)
+    )
 
 
-def _tries(observed: Observed, record: IdentityRecord, node: NodeIdentity, target: str) -> bool:
+def _tries(situation: Situation, node: NodeIdentity) -> bool:
     """Whether a controller shows what becomes of one that is made from this revision: its Kafka ran from it, or is to.
 
     It does not while it runs from another one, nor where its node or its disk is what keeps it from running.
     """
-    revision = revision_of(observed, record, node)
-    if revision is None or revision.name != target or not node.formatted or is_down(observed, node_of(observed, node)):
+    observed = situation.observed
+    revision = revision_of(observed, situation.record, node)
+    if (
+        revision is None
+        or revision.name != situation.target
+        or not node.formatted
+        or is_down(observed, node_of(observed, node))
+    ):
         return False
     pods = observed.pods_of(node.node_id, PodRole.KAFKA)
     refuses = any(not pod.running and pod.report is not None and not pod.report.accepted for pod in pods)
-    return not refuses and not any(pod.running and pod.revision != target for pod in pods)
+    return not refuses and not any(pod.running and pod.revision != situation.target for pod in pods)
 
 
 def _step_of(observed: Observed) -> str:
@@ -142,13 +155,14 @@ def _names(keys: Iterator[ReplicaKey] | frozenset[ReplicaKey]) -> str:
     return ", ".join(str(node_id) for node_id in sorted(key.node_id for key in keys))
 
 
-def may_run_image(record: IdentityRecord, observed: Observed, wanted_release: str) -> Verdict:
+def may_run_image(situation: Situation, wanted_release: str) -> Verdict:
     """Rule 7: no image that cannot read what is finalized; one of a release that nobody knows may go up, never down.
 
     Without an answer the levels count that were seen last; before there were any, the release of the format.
     """
+    record = situation.record
     rule = "7-image"
-    levels, release = _levels(observed, record), parse_release(wanted_release)
+    levels, release = situation.to_support, parse_release(wanted_release)
     ranges = supported_by(release) if release is not None else None
     if levels and ranges is not None:
         known = {each.name: each for each in ranges}
@@ -158,25 +172,15 @@ def may_run_image(record: IdentityRecord, observed: Observed, wanted_release: st
                 has = f"the quorum has {level_text(level.name, level.level)} finalized"
                 return no(rule, f"Kafka {wanted_release} {why}, and {has}: {way_out}")
         return yes(rule, f"Kafka {wanted_release} supports every finalized level")
-    used = (revision for node in record.nodes if (revision := revision_of(observed, record, node)) is not None)
+    used = (
+        revision for node in record.nodes if (revision := revision_of(situation.observed, record, node)) is not None
+    )
     present = [record.format.release, *(revision.runtime.release for revision in used)]
     newest = max(present, key=release_numbers)
     if release_numbers(wanted_release) < release_numbers(newest):
         way_out = f"set spec.kafka.version to {newest} or later"
         return no(rule, f"Kafka {wanted_release} is older than {newest}, which this quorum has: {way_out}")
     return yes(rule, f"Kafka {wanted_release} is not older than what this quorum has")
-
-
-def _levels(observed: Observed, record: IdentityRecord) -> tuple[FinalizedFeature, ...]:
-    """The levels that an image has to read: the highest that the leader, or a controller ahead of it, reports.
-
-    Without a report of the leader they are the highest that were seen before, or that any controller reports.
-    """
-    before = () if observed.finalized else record.levels
-    highest: dict[str, FinalizedFeature] = {}
-    for each in sorted((*before, *observed.finalized_anywhere), key=lambda each: each.level):
-        highest[each.name] = each
-    return tuple(sorted(highest.values()))
 
 
 def _unreadable(supported: FeatureRange | None, name: str, level: int) -> str | None:
@@ -190,19 +194,19 @@ def _unreadable(supported: FeatureRange | None, name: str, level: int) -> str | 
     return None
 
 
-def blockers(observed: Observed, record: IdentityRecord, step: FeatureStep) -> tuple[str, ...]:
+def blockers(situation: Situation, step: FeatureStep) -> tuple[str, ...]:
     """The controllers that said that they do not support a level, in sentences that a person can act on (F6).
 
     `controller 3002 runs 4.1.2, which supports metadata.version up to 4.1-IV1 (27)`; those of one kind in one sentence.
     """
     found: dict[tuple[str, str], list[str]] = {}
-    for node in record.nodes:
-        answer = observed.versions_of(node.node_id)
+    for node in situation.record.nodes:
+        answer = situation.observed.versions_of(node.node_id)
         if isinstance(answer, Unknown):
             continue
         ranges = {each.name: each for each in answer.value.supported}
         if step.level and (why := _unreadable(ranges.get(step.name), step.name, step.level)) is not None:
-            found.setdefault((_release_of(observed, node.node_id), why), []).append(str(node.node_id))
+            found.setdefault((_release_of(situation.observed, node.node_id), why), []).append(str(node.node_id))
     return tuple(
         f"controller{'s' * (len(ids) > 1)} {', '.join(ids)} run{'s' * (len(ids) == 1)} {release}, which {why}"
         for (release, why), ids in found.items()
@@ -215,51 +219,56 @@ def _release_of(observed: Observed, node_id: NodeID) -> str:
     return revision.runtime.release if revision else "an unknown release"
 
 
-def unasked(observed: Observed, record: IdentityRecord) -> tuple[NodeID, ...]:
+def unasked(situation: Situation) -> tuple[NodeID, ...]:
     """The controllers that do not answer: the active controller vouches for them, by their registrations."""
-    return tuple(node.node_id for node in record.nodes if isinstance(observed.versions_of(node.node_id), Unknown))
+    return tuple(
+        node.node_id
+        for node in situation.record.nodes
+        if isinstance(situation.observed.versions_of(node.node_id), Unknown)
+    )
 
 
-def may_raise(
-    desired: Desired, observed: Observed, record: IdentityRecord, step: FeatureStep, older: tuple[NodeID, ...]
-) -> Verdict:
+def may_raise(situation: Situation, step: FeatureStep, older: tuple[NodeID, ...]) -> Verdict:
     """Rule 7: one level up, after the roll, with every node known to support it and every voter well for the soak time.
 
     `older` are the controllers that the roll has not reached yet.
     """
+    observed = situation.observed
     rule, first = "7-raise", f"{step.name} is raised to {level_text(step.name, step.level)} once"
     if isinstance(observed.quorum, Unknown):
         return no(rule, f"{first} the quorum has a leader: {observed.quorum.reason}")
     rolled = ", ".join(map(str, older))
-    static = step.name == KRAFT and _too_old_for_dynamic(observed, record)
+    static = step.name == KRAFT and _too_old_for_dynamic(situation)
     return unless(
         rule,
         (
-            (bool(older), f"{first} controllers {rolled} run Kafka {desired.runtime.release} from the present spec"),
+            (
+                bool(older),
+                f"{first} controllers {rolled} run Kafka {situation.desired.runtime.release} from the present spec",
+            ),
             (bool(static), f"{first} {static}"),
-            (bool(named := blockers(observed, record, step)), f"{first} {'; '.join(named)}"),
+            (bool(named := blockers(situation, step)), f"{first} {'; '.join(named)}"),
             *_unsettled(observed, observed.quorum.value, first),
             *_refusal(observed, step, first),
-            *_unsoaked(desired, observed, first),
+            *_unsoaked(situation, first),
         ),
-        _vouched(observed, record, step),
+        _vouched(situation, step),
     )
 
 
-def may_lower(
-    desired: Desired, observed: Observed, record: IdentityRecord, step: FeatureStep, whole: FeatureStep
-) -> Verdict:
+def may_lower(situation: Situation, step: FeatureStep, whole: FeatureStep) -> Verdict:
     """Rule 7: one level down, only where the spec says so, and Kafka says of the `whole` way that nothing is lost."""
+    observed = situation.observed
     rule, to = "7-lower", level_text(whole.name, whole.level)
     if whole.name == KRAFT:
         return no(rule, f"{KRAFT} never goes down: no release of Kafka turns a dynamic quorum static again")
-    if desired.downgrade is Downgrade.FORBID:
+    if situation.desired.downgrade is Downgrade.FORBID:
         way_out = "set spec.kafka.features.downgrade to Safe if it is meant, or correct the level"
         return no(rule, f"{whole.name} is not lowered to {to}: {way_out}")
     first = f"{step.name} is lowered to {level_text(step.name, step.level)} once"
     if isinstance(observed.quorum, Unknown):
         return no(rule, f"{first} the quorum has a leader: {observed.quorum.reason}")
-    named = blockers(observed, record, step)
+    named = blockers(situation, step)
     return unless(
         rule,
         (
@@ -267,9 +276,9 @@ def may_lower(
             *_unsettled(observed, observed.quorum.value, first),
             *_refusal(observed, whole, first),
             *_refusal(observed, step, first),
-            *_unsoaked(desired, observed, first),
+            *_unsoaked(situation, first),
         ),
-        _vouched(observed, record, step),
+        _vouched(situation, step),
     )
 
 
@@ -288,49 +297,50 @@ def _refusal(observed: Observed, step: FeatureStep, first: str) -> Iterator[tupl
             yield not check.allowed, f"{first} the active controller allows it; it says: {check.words}"
 
 
-def _unsoaked(desired: Desired, observed: Observed, first: str) -> Iterator[tuple[bool, str]]:
-    soak = observed.memory.soak
+def _unsoaked(situation: Situation, first: str) -> Iterator[tuple[bool, str]]:
+    soak = situation.observed.memory.soak
     healthy_s = soak.healthy_s if soak else 0.0
-    needed_s = max(desired.soak_s, LEAST_SOAK_S)
+    needed_s = max(situation.desired.soak_s, LEAST_SOAK_S)
     well = f"every voter has been well for {needed_s:.0f} s at the present levels"
     yield healthy_s < needed_s, f"{first} {well}"
 
 
-def _vouched(observed: Observed, record: IdentityRecord, step: FeatureStep) -> str:
-    silent = ", ".join(map(str, unasked(observed, record)))
+def _vouched(situation: Situation, step: FeatureStep) -> str:
+    silent = ", ".join(map(str, unasked(situation)))
     told = f" (not asked: controllers {silent})" if silent else ""
     return f"the active controller would allow {step.name} {level_text(step.name, step.level)}{told}"
 
 
-def _too_old_for_dynamic(observed: Observed, record: IdentityRecord) -> str:
+def _too_old_for_dynamic(situation: Situation) -> str:
     """The controllers on which kraft.version 1 would not make a static quorum dynamic; empty if there is none."""
     ranges = {each.name: each for each in supported_by(STATIC_TO_DYNAMIC_SINCE) or ()}
     needed = ranges[METADATA].max_level
     too_old = []
-    for node in record.nodes:
-        match observed.versions_of(node.node_id):
+    for node in situation.record.nodes:
+        match situation.observed.versions_of(node.node_id):
             case Known(value=said):
                 levels = (each.max_level for each in said.supported if each.name == METADATA)
                 if max(levels, default=0) < needed:
-                    too_old.append(f"controller {node.node_id} runs {_release_of(observed, node.node_id)}")
+                    too_old.append(f"controller {node.node_id} runs {_release_of(situation.observed, node.node_id)}")
             case Unknown(reason=reason):
                 too_old.append(f"controller {node.node_id} has not said what it runs: {reason}")
     return f"every controller runs Kafka 4.1 or later: {'; '.join(too_old)}" if too_old else ""
 
 
-def may_cure_ghost(observed: Observed, record: IdentityRecord, node_id: NodeID) -> Verdict:
+def may_cure_ghost(situation: Situation, node_id: NodeID) -> Verdict:
     """Rule 7: a registration is taken out of the way only if its controller was removed here, and runs nowhere."""
+    observed = situation.observed
     rule = "7-cure-ghost"
     if isinstance(observed.quorum, Unknown):
         return no(rule, f"the registration of controller {node_id} stays: {observed.quorum.reason}")
     view = observed.quorum.value
-    ours = any(each.node_id == node_id for each in record.former)
+    ours = any(each.node_id == node_id for each in situation.record.former)
     runs = next((key for key in view.live | view.voters if key.node_id == node_id), None)
     pods = ", ".join(pod.name for pod in observed.pods if pod.node_id == node_id)
     return unless(
         rule,
         (
-            (record.node(node_id) is not None, f"controller {node_id} is one of this resource"),
+            (situation.record.node(node_id) is not None, f"controller {node_id} is one of this resource"),
             (runs is not None, f"replica {runs} votes, or fetches: controller {node_id} is no ghost"),
             (bool(pods), f"the registration of controller {node_id} goes once pods {pods} are gone"),
             (not ours, f"controller {node_id} never was one of this resource: its registration is left alone"),
@@ -339,17 +349,18 @@ def may_cure_ghost(observed: Observed, record: IdentityRecord, node_id: NodeID) 
     )
 
 
-def may_drop_static(observed: Observed, record: IdentityRecord) -> Verdict:
+def may_drop_static(situation: Situation) -> Verdict:
     """Rule 7: `controller.quorum.voters` is given up once every controller ignores it, by the voters' directory ids.
 
     The finalized level alone does not tell: 3.9 finalizes kraft.version 1 on a static quorum and stays static.
     """
+    observed = situation.observed
     rule, first = "7-drop-static", "controller.quorum.voters is dropped once"
     if isinstance(observed.quorum, Unknown):
         return no(rule, f"{first} the quorum has a leader: {observed.quorum.reason}")
     view = observed.quorum.value
     # A disk that was lost meanwhile is made anew, and starts when this is over.
-    first_disks = [node for node in record.nodes if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS]
+    first_disks = [node for node in situation.record.nodes if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS]
     own = frozenset(node.key for node in first_disks)
     behind = ", ".join(str(node.node_id) for node in first_disks if not _ignores_static(observed, node.node_id))
     return unless(

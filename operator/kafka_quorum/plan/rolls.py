@@ -12,14 +12,13 @@ from dataclasses import replace
 from kafka_quorum.api.features import level_text, supported_by
 from kafka_quorum.api.release import parse_release
 from kafka_quorum.model.actions import RecordChange, RestartPod, WriteRecord
-from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity, with_revision
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.nodes import older_than, target_revision
 from kafka_quorum.model.observed import Observed, Pod, PodRole
 from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.model.quorum import FeatureRange, NodeVersions
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan import admission
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.podstate import is_stuck
@@ -29,47 +28,45 @@ ROLLING = "Rolling"
 ROLL_HELD = "RollHeld"
 
 
-def roll(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
+def roll(situation: Situation) -> Part:
     """The next restart of a roll, or what it waits for. The revision itself is `revisions`' to make."""
-    target = target_revision(desired, observed, record)
-    revision = observed.revision(target)
+    observed, record = situation.observed, situation.record
+    revision = observed.revision(situation.target)
     if record.phase is not BootstrapPhase.STARTED or revision is None:
         return Part()
-    older = older_than(observed, record, target)
-    if not older or not may_run_image(record, observed, revision.runtime.release).allowed:
+    if not situation.older or not may_run_image(situation, revision.runtime.release).allowed:
         return Part()
-    if (held := _held(observed, record, target, revision.runtime.release)) is not None:
+    if (held := _held(situation, revision.runtime.release)) is not None:
         return Part(waits=(held,))
     refused: list[tuple[NodeIdentity, Verdict]] = []
-    turns = _turns(observed, record, older, target)
-    which = f"{len(record.nodes) - len(older) + 1} of {len(record.nodes)}"
+    turns = _turns(situation)
+    which = f"{len(record.nodes) - len(situation.older) + 1} of {len(record.nodes)}"
     for node in turns:
-        match _one(desired, observed, record, node, target, which):
+        match _one(situation, node, which):
             case Part() as part:
                 return part
             case Verdict() as refusal:
                 refused.append((node, refusal))
             case None:
                 continue
-    return Part(waits=_waits(observed, record, turns, refused), verdicts=tuple(verdict for _, verdict in refused))
+    return Part(waits=_waits(situation, turns, refused), verdicts=tuple(verdict for _, verdict in refused))
 
 
-def _one(
-    desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity, target: str, which: str
-) -> Part | Verdict | None:
+def _one(situation: Situation, node: NodeIdentity, which: str) -> Part | Verdict | None:
     """What the roll does with one controller, or the guard's refusal; None where `pods` sees to it."""
-    pods = observed.pods_of(node.node_id, PodRole.KAFKA)
+    record = situation.record
+    pods = situation.observed.pods_of(node.node_id, PodRole.KAFKA)
     pod = next((pod for pod in pods if pod.running), None)
-    if pod is None and (_made_from(record, node) == target or any(one.deleting for one in pods)):
+    if pod is None and (_made_from(record, node) == situation.target or any(one.deleting for one in pods)):
         return None  # it starts, or goes
-    if pod is not None and pod.revision == target:
-        return _move(record, node, target, f"it runs from revision {target}", ())
-    verdict = may_restart(desired, observed, record, node, pod, target)
+    if pod is not None and pod.revision == situation.target:
+        return _move(situation, node, f"it runs from revision {situation.target}", ())
+    verdict = may_restart(situation, node, pod)
     if not verdict.allowed:
         return verdict
     if pod is None:
-        return _move(record, node, target, verdict.reason, (verdict,))
-    return _go(observed, record, node, pod, target, verdict, which)
+        return _move(situation, node, verdict.reason, (verdict,))
+    return _go(situation, node, pod, verdict, which)
 
 
 def _made_from(record: IdentityRecord, node: NodeIdentity) -> str | None:
@@ -77,12 +74,15 @@ def _made_from(record: IdentityRecord, node: NodeIdentity) -> str | None:
     return node.revision or record.applied_revision
 
 
-def _turns(
-    observed: Observed, record: IdentityRecord, older: tuple[NodeIdentity, ...], target: str
-) -> tuple[NodeIdentity, ...]:
+def _turns(situation: Situation) -> tuple[NodeIdentity, ...]:
     """Who may be next, in order. While one is moved and still runs from the old revision no other follower begins."""
-    moved = {node.node_id for node in older if _made_from(record, node) == target and not _leads(observed, node)}
-    ranked = sorted(older, key=lambda node: _turn(observed, node, moved))
+    observed = situation.observed
+    moved = {
+        node.node_id
+        for node in situation.older
+        if _made_from(situation.record, node) == situation.target and not _leads(observed, node)
+    }
+    ranked = sorted(situation.older, key=lambda node: _turn(observed, node, moved))
     return tuple(node for node in ranked if not moved or node.node_id in moved or _lags(observed, node))
 
 
@@ -101,42 +101,43 @@ def _lags(observed: Observed, node: NodeIdentity) -> bool:
     return isinstance(observed.quorum, Known) and node.key not in observed.quorum.value.shown
 
 
-def _go(
-    observed: Observed, record: IdentityRecord, node: NodeIdentity, pod: Pod, target: str, verdict: Verdict, which: str
-) -> Part:
+def _go(situation: Situation, node: NodeIdentity, pod: Pod, verdict: Verdict, which: str) -> Part:
     """The record first; the pod when the record says what is made in its place. The API server accepts it before."""
-    held = admission.before_stop(observed, node, target, reason=ROLLING, held=ROLL_HELD)
+    observed = situation.observed
+    held = admission.before_stop(observed, node, situation.target, reason=ROLLING, held=ROLL_HELD)
     if held is not None:
         return replace(held, verdicts=(verdict,))
-    if _made_from(record, node) != target:
-        return _move(record, node, target, f"{which}: {verdict.reason}", (verdict,))
+    if _made_from(situation.record, node) != situation.target:
+        return _move(situation, node, f"{which}: {verdict.reason}", (verdict,))
     voters = observed.quorum.value.voters if isinstance(observed.quorum, Known) else frozenset()
-    message = f"pod {pod.name} restarts from revision {target}: {verdict.reason}"
+    message = f"pod {pod.name} restarts from revision {situation.target}: {verdict.reason}"
     restart = RestartPod(pod=pod, evict=len(voters) > 1, message=message)
     return Part(exclusive=restart, verdicts=(verdict,))
 
 
-def _move(record: IdentityRecord, node: NodeIdentity, target: str, why: str, verdicts: tuple[Verdict, ...]) -> Part:
-    moved = with_revision(record, target, (node.node_id,))
-    message = f"controller {node.node_id} moves to revision {target} ({why})"
+def _move(situation: Situation, node: NodeIdentity, why: str, verdicts: tuple[Verdict, ...]) -> Part:
+    moved = with_revision(situation.record, situation.target, (node.node_id,))
+    message = f"controller {node.node_id} moves to revision {situation.target} ({why})"
     return Part(exclusive=WriteRecord(record=moved, change=RecordChange.ROLL, message=message), verdicts=verdicts)
 
 
-def _held(observed: Observed, record: IdentityRecord, target: str, release: str) -> Wait | None:
+def _held(situation: Situation, release: str) -> Wait | None:
     """What stops a roll after its first controllers: one that cannot start, or is not the release it is said to be."""
     claimed = supported_by(numbers) if (numbers := parse_release(release)) is not None else None
-    for node in record.nodes:
-        pods = [pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.revision == target]
+    for node in situation.record.nodes:
+        pods = [
+            pod for pod in situation.observed.pods_of(node.node_id, PodRole.KAFKA) if pod.revision == situation.target
+        ]
         if any(is_stuck(pod) for pod in pods):
-            text = f"the roll stops: controller {node.node_id} does not start from revision {target}"
+            text = f"the roll stops: controller {node.node_id} does not start from revision {situation.target}"
             return _wait(Severity.HELD, ROLL_HELD, f"{text}. Correct the spec, or go back", node.node_id)
-        answer = observed.versions_of(node.node_id)
+        answer = situation.observed.versions_of(node.node_id)
         if claimed is None or isinstance(answer, Unknown) or not any(pod.running for pod in pods):
             continue
         if (lie := _misreported(answer.value, claimed, release)) is not None:
             text = f"the roll stops: controller {node.node_id} {lie}. Correct spec.kafka.image or spec.kafka.version"
             return _wait(Severity.HELD, ROLL_HELD, text, node.node_id)
-    return _unheard(observed, record, target)
+    return _unheard(situation)
 
 
 def _misreported(said: NodeVersions, claimed: tuple[FeatureRange, ...], release: str) -> str | None:
@@ -151,28 +152,25 @@ def _misreported(said: NodeVersions, claimed: tuple[FeatureRange, ...], release:
     return None
 
 
-def _unheard(observed: Observed, record: IdentityRecord, target: str) -> Wait | None:
+def _unheard(situation: Situation) -> Wait | None:
     """A controller that restarted has to say what it supports before the next one goes."""
-    for node in record.nodes:
-        pods = observed.pods_of(node.node_id, PodRole.KAFKA)
-        answer = observed.versions_of(node.node_id)
-        if isinstance(answer, Unknown) and any(pod.running and pod.revision == target for pod in pods):
+    for node in situation.record.nodes:
+        pods = situation.observed.pods_of(node.node_id, PodRole.KAFKA)
+        answer = situation.observed.versions_of(node.node_id)
+        if isinstance(answer, Unknown) and any(pod.running and pod.revision == situation.target for pod in pods):
             text = f"waits until controller {node.node_id} says what it supports: {answer.reason}"
             return _wait(Severity.PROGRESS, ROLLING, text, node.node_id)
     return None
 
 
 def _waits(
-    observed: Observed,
-    record: IdentityRecord,
-    turns: tuple[NodeIdentity, ...],
-    refused: list[tuple[NodeIdentity, Verdict]],
+    situation: Situation, turns: tuple[NodeIdentity, ...], refused: list[tuple[NodeIdentity, Verdict]]
 ) -> tuple[Wait, ...]:
     if refused:
         node, verdict = refused[0]
         return (_wait(Severity.PROGRESS, ROLLING, verdict.reason, node.node_id),)
     starting = turns[0]  # none of them runs
-    if admission.is_refused(observed, record, starting):
+    if admission.is_refused(situation, starting):
         return ()  # `pods` says why it has no pod
     text = f"waits until controller {starting.node_id} runs"
     return (_wait(Severity.PROGRESS, ROLLING, text, starting.node_id),)

@@ -11,13 +11,14 @@ Each guard is one function and returns a `Verdict`; its reason is what the log, 
 
 from typing import Final
 
-from kafka_quorum.model.desired import Cure, Desired
-from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, NodeIdentity
+from kafka_quorum.model.desired import Cure
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import is_foreign, is_former_claim, node_of
 from kafka_quorum.model.observed import Claim, Observed, Pod, PodRole, QuorumView
 from kafka_quorum.model.plan import Verdict
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.disk_safety import STATIC, takes_empty_disks
 from kafka_quorum.plan.kept_disks import why_kept
 from kafka_quorum.plan.verdict import no, unless, yes
@@ -93,35 +94,35 @@ def may_adopt(desired: Desired, observed: Observed) -> Verdict:
     )
 
 
-def may_format_initial(record: IdentityRecord, observed: Observed, node: NodeIdentity) -> Verdict:
+def may_format_initial(situation: Situation, node: NodeIdentity) -> Verdict:
     """Rule 1: initial voters are formatted before the barrier only, with their pre-made directory ids."""
     rule = "1-initial-format"
-    if record.phase is not BootstrapPhase.FORMATTING:
+    if situation.record.phase is not BootstrapPhase.FORMATTING:
         return no(rule, f"controller {node.node_id} is not formatted as an initial voter: the quorum may have started")
-    if node.key not in record.initial or node.mode is FormatMode.NO_INITIAL_CONTROLLERS:
+    if node.key not in situation.record.initial or node.mode is FormatMode.NO_INITIAL_CONTROLLERS:
         return no(rule, f"controller {node.node_id} is not one of the initial controllers")
-    if kafka := [pod.name for pod in observed.pods if pod.role is PodRole.KAFKA]:
+    if kafka := [pod.name for pod in situation.observed.pods if pod.role is PodRole.KAFKA]:
         return no(rule, f"pods that run Kafka exist already ({', '.join(kafka)}): the quorum may have started")
-    return _claim_is_ours("1-initial-format", record, observed, node)
+    return _claim_is_ours(situation, "1-initial-format", node)
 
 
-def may_format_newcomer(record: IdentityRecord, observed: Observed, node: NodeIdentity) -> Verdict:
+def may_format_newcomer(situation: Situation, node: NodeIdentity) -> Verdict:
     """Rules 1 and 2: behind the barrier a disk is formatted without initial controllers, to catch up with a quorum."""
     rule = "1-format-newcomer"
-    if record.phase is not BootstrapPhase.STARTED:
+    if situation.record.phase is not BootstrapPhase.STARTED:
         return no(rule, f"controller {node.node_id} joins later: the initial controllers are being formatted")
     if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS or node.formatted:
         return no(rule, f"controller {node.node_id} has a formatted disk")
-    if kafka := observed.pods_of(node.node_id, PodRole.KAFKA):
+    if kafka := situation.observed.pods_of(node.node_id, PodRole.KAFKA):
         return no(rule, f"pod {kafka[0].name} still holds the disk of controller {node.node_id}")
-    match observed.quorum:
+    match situation.observed.quorum:
         case Unknown(reason=reason):
             return no(rule, f"controller {node.node_id} is formatted once the quorum has a leader: {reason}")
         case Known(value=view):
             if (other := _somebody_else(view, node)) is not None:
                 way_out = "choose another id in spec.controllers.nodeIDs, or stop that one"
                 return no(rule, f"node id {node.node_id} is in use elsewhere, by replica {other}: {way_out}")
-            return _claim_is_ours(rule, record, observed, node)
+            return _claim_is_ours(situation, rule, node)
 
 
 def _somebody_else(view: QuorumView, node: NodeIdentity) -> ReplicaKey | None:
@@ -131,16 +132,16 @@ def _somebody_else(view: QuorumView, node: NodeIdentity) -> ReplicaKey | None:
     return next(iter(sorted(foreign, key=str)), None)
 
 
-def may_start(record: IdentityRecord, observed: Observed, initial: tuple[NodeIdentity, ...], quorum: str) -> Verdict:
+def may_start(situation: Situation, initial: tuple[NodeIdentity, ...], quorum: str) -> Verdict:
     """Rule 1, the barrier: `Started` is written once every initial controller has reported its format."""
     rule = "1-start"
     missing = [str(node.node_id) for node in initial if not node.formatted]
     if missing:
         return no(rule, f"the quorum starts once controllers {', '.join(missing)} are formatted")
-    if any(item.name.startswith(f"{quorum}-format-") for item in observed.support):
+    if any(item.name.startswith(f"{quorum}-format-") for item in situation.observed.support):
         return no(rule, "the quorum starts once the config map of its initial format is gone, and no formatter can run")
     for node in initial:
-        verdict = _claim_is_ours(rule, record, observed, node)
+        verdict = _claim_is_ours(situation, rule, node)
         if not verdict.allowed:
             return verdict
     return yes(rule, "every initial controller is formatted")
@@ -149,10 +150,11 @@ def may_start(record: IdentityRecord, observed: Observed, initial: tuple[NodeIde
 # Rule 2: whose disk it is, and when it is given up
 
 
-def may_run(record: IdentityRecord, observed: Observed, node: NodeIdentity, *, mirrored: bool) -> Verdict:
+def may_run(situation: Situation, node: NodeIdentity, *, mirrored: bool) -> Verdict:
     """Rule 2: Kafka runs on a claim only with the directory id that was formatted there, and behind the barrier."""
+    record = situation.record
     rule = "2-run"
-    formatters = observed.pods_of(node.node_id, PodRole.FORMATTER)
+    formatters = situation.observed.pods_of(node.node_id, PodRole.FORMATTER)
     holds = f"formatter {formatters[0].name} still holds" if formatters else ""
     static = record.static and node.mode is FormatMode.NO_INITIAL_CONTROLLERS
     first = f"controller {node.node_id}, whose new disk knows no voters, starts once"
@@ -177,21 +179,22 @@ def may_run(record: IdentityRecord, observed: Observed, node: NodeIdentity, *, m
         ),
         "",
     )
-    return _claim_is_ours(rule, record, observed, node) if verdict.allowed else verdict
+    return _claim_is_ours(situation, rule, node) if verdict.allowed else verdict
 
 
-def may_retire_node(desired: Desired, observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Verdict:
+def may_retire_node(situation: Situation, node: NodeIdentity) -> Verdict:
     """Rule 2: the disk on a lost node is given up where Kubernetes and the quorum have agreed on it long enough.
 
     One voter at a time, and only while the others carry the quorum: a node that is given up needs nobody's return. A
     disk whose replica is no voter takes nothing away, and a stale vote of its own waits for its successor.
     """
+    observed = situation.observed
     rule = "2-retire-node"
     down = f"node {node_of(observed, node)} of controller {node.node_id} is down"
     if isinstance(observed.quorum, Unknown):
         return no(rule, f"{down}, and it is not replaced while there is no leader: {observed.quorum.reason}")
-    view, after_s = observed.quorum.value, desired.replacement.lost_node_after_s
-    stale = ", ".join(sorted(str(key) for key in view.voters - {other.key for other in record.nodes}))
+    view, after_s = observed.quorum.value, situation.desired.replacement.lost_node_after_s
+    stale = ", ".join(sorted(str(key) for key in view.voters - {other.key for other in situation.record.nodes}))
     healthy, majority = len((view.voters & view.caught_up) - {node.key}), len(view.voters) // 2 + 1
     votes = node.key in view.voters
     way_out = "set spec.controllers.replacement.lostNode to Automatic, or bring the node back"
@@ -199,8 +202,11 @@ def may_retire_node(desired: Desired, observed: Observed, record: IdentityRecord
         rule,
         (
             (node.key in view.live, f"replica {node.key} still fetches: its node is not lost"),
-            (takes_empty_disks(observed, record), f"{down}, and {STATIC}"),
-            (desired.replacement.lost_node is Cure.MANUAL, f"{down}, and its replacement is Manual: {way_out}"),
+            (takes_empty_disks(situation), f"{down}, and {STATIC}"),
+            (
+                situation.desired.replacement.lost_node is Cure.MANUAL,
+                f"{down}, and its replacement is Manual: {way_out}",
+            ),
             (
                 observed.memory.lost_for_s(node.key) < after_s,
                 f"{down} and its replica does not fetch: after {after_s} s of both it is replaced on another node",
@@ -230,15 +236,16 @@ def may_replace_pod(pod: Pod, *, kept: str = "") -> Verdict:
     return yes("3-replace-pod", f"Kafka does not run in pod {pod.name}")
 
 
-def may_stop_retired(record: IdentityRecord, observed: Observed, pod: Pod) -> Verdict:
+def may_stop_retired(situation: Situation, pod: Pod) -> Verdict:
     """Rules 3 and 4: a pod on a retired disk is stopped once it is no voter, or where the others carry the quorum.
 
     Never one that fetches while the voter set is on its way to another: the change may wait for the very cure that
     the pod holds up.
     """
+    observed = situation.observed
     rule = "3-stop-retired"
     key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)
-    if pod.directory_id not in record.retired:
+    if pod.directory_id not in situation.record.retired:
         return no(rule, f"pod {pod.name} runs replica {key}, which this quorum never retired: it is left alone")
     if isinstance(observed.quorum, Unknown):
         return no(rule, f"pod {pod.name} is stopped once the quorum has a leader: {observed.quorum.reason}")
@@ -304,12 +311,13 @@ def may_add_voter(
     return yes(rule, f"{target} is caught up, and so are {healthy} of {len(view.voters) + 1} voters")
 
 
-def may_remove_voter(view: QuorumView, desired: Desired, record: IdentityRecord, target: ReplicaKey) -> Verdict:
+def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey) -> Verdict:
     """Rule 3: a voter is removed if those that stay keep a live, caught-up majority without it.
 
     A lost disk's voter is removed only where it does not fetch: else it runs somewhere. One whose controller was
     removed goes all the same.
     """
+    record = situation.record
     rule = "3-remove-voter"
     node = record.node(target.node_id)
     stale = node is not None and target != node.key
@@ -328,7 +336,7 @@ def may_remove_voter(view: QuorumView, desired: Desired, record: IdentityRecord,
                 f"stale voter {target} still fetches: it runs somewhere, and is removed once it is stopped",
             ),
             (
-                unknown and desired.replacement.lost_disk is Cure.MANUAL,
+                unknown and situation.desired.replacement.lost_disk is Cure.MANUAL,
                 f"stale voter {target} is no disk that this quorum retired: {way_out}",
             ),
             (not remaining, f"{target} is the only voter"),
@@ -353,7 +361,7 @@ def may_remove_leader(view: QuorumView, target: ReplicaKey) -> Verdict:
     return yes(rule, f"{target} is not the leader of a pair")
 
 
-def may_hand_over(desired: Desired, observed: Observed, view: QuorumView, target: ReplicaKey) -> Verdict:
+def may_hand_over(situation: Situation, view: QuorumView, target: ReplicaKey) -> Verdict:
     """Rules 3 to 5: the leader of a pair that is to be removed is restarted, so that the other one leads.
 
     Nothing covers a restart in a pair: it interrupts the quorum until the pod is back, which takes leave to do so. A
@@ -361,11 +369,11 @@ def may_hand_over(desired: Desired, observed: Observed, view: QuorumView, target
     """
     rule = "3-hand-over"
     (other,) = view.voters - {target}
-    record = observed.record
+    record = situation.observed.record
     node = record.node(target.node_id) if record is not None else None
-    kept = why_kept(desired, observed, record, node) if record is not None and node is not None else ""
+    kept = why_kept(situation, node) if record is not None and node is not None else ""
     running = all(
-        any(pod.running and not pod.deleting for pod in observed.pods_of(key.node_id, PodRole.KAFKA))
+        any(pod.running and not pod.deleting for pod in situation.observed.pods_of(key.node_id, PodRole.KAFKA))
         for key in (target, other)
     )
     first = f"{target} hands over to {other} once"
@@ -377,7 +385,7 @@ def may_hand_over(desired: Desired, observed: Observed, view: QuorumView, target
             (not running, f"{first} the pods of both run, and none is on its way out"),
             (bool(kept), f"controller {target.node_id} does not restart to hand over: {kept}"),
             (
-                not desired.allow_interruption,
+                not situation.desired.allow_interruption,
                 f"{first} spec.controllers.allowInterruption is true: its restart interrupts a quorum of two",
             ),
         ),
@@ -388,8 +396,9 @@ def may_hand_over(desired: Desired, observed: Observed, view: QuorumView, target
 # Rules 4 and 6: what is left of a controller that goes
 
 
-def may_drop_node(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Verdict:
+def may_drop_node(situation: Situation, node: NodeIdentity) -> Verdict:
     """Rules 4 and 6: a controller is dropped from the record once its removal from the voters is seen committed."""
+    observed = situation.observed
     rule = "4-drop-node"
     if isinstance(observed.quorum, Unknown):
         return no(rule, f"controller {node.node_id} is removed once the quorum has a leader: {observed.quorum.reason}")
@@ -402,14 +411,15 @@ def may_drop_node(observed: Observed, record: IdentityRecord, node: NodeIdentity
             (voter is not None, f"controller {node.node_id} goes once voter {voter} is removed"),
             (not view.committed, f"controller {node.node_id} goes once its removal from the voters is committed"),
             (is_open, f"controller {node.node_id} goes once its change is closed"),
-            (len(record.nodes) == 1, f"controller {node.node_id} is the last one"),
+            (len(situation.record.nodes) == 1, f"controller {node.node_id} is the last one"),
         ),
         f"controller {node.node_id} is no voter, and that is committed",
     )
 
 
-def may_delete_claim(record: IdentityRecord, observed: Observed, claim: Claim) -> Verdict:
+def may_delete_claim(situation: Situation, claim: Claim) -> Verdict:
     """Rule 6: a volume goes when its replica is retired, no voter by a committed set, and others have its data."""
+    record, observed = situation.record, situation.observed
     rule = "6-delete-volume"
     if isinstance(observed.quorum, Unknown):
         return no(rule, f"claim {claim.name} is kept while there is no leader: {observed.quorum.reason}")
@@ -448,9 +458,9 @@ def may_delete_claim(record: IdentityRecord, observed: Observed, claim: Claim) -
 # What guards have in common
 
 
-def _claim_is_ours(rule: str, record: IdentityRecord, observed: Observed, node: NodeIdentity) -> Verdict:
+def _claim_is_ours(situation: Situation, rule: str, node: NodeIdentity) -> Verdict:
     """Whether the disk that a pod would mount is the one in the record."""
-    claim = next((claim for claim in observed.claims if _is_claim_of(claim, node)), None)
+    claim = next((claim for claim in situation.observed.claims if _is_claim_of(claim, node)), None)
     if claim is None or node.claim_uid is None:
         return no(rule, f"the claim of controller {node.node_id} is not there yet")
     if claim.uid != node.claim_uid:
@@ -459,7 +469,7 @@ def _claim_is_ours(rule: str, record: IdentityRecord, observed: Observed, node: 
     if claim.deleting or claim.lost:
         state = "being deleted" if claim.deleting else "without its volume"
         return no(rule, f"claim {claim.name} is {state}")
-    return yes(rule, f"claim {claim.name} is the one in the record of cluster {record.cluster_id}")
+    return yes(rule, f"claim {claim.name} is the one in the record of cluster {situation.record.cluster_id}")
 
 
 def _is_claim_of(claim: Claim, node: NodeIdentity) -> bool:

@@ -2,7 +2,6 @@
 
 from kafka_quorum.model.actions import AdoptConfig, ApplyBudget, ApplyService, CreateConfig, DeleteConfig
 from kafka_quorum.model.desired import Desired
-from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import (
     budget_facts,
@@ -12,18 +11,17 @@ from kafka_quorum.model.names import (
     service_facts,
     service_name,
 )
-from kafka_quorum.model.nodes import all_initial_formatted, revision_of, target_runtime
+from kafka_quorum.model.nodes import all_initial_formatted, revision_of
 from kafka_quorum.model.observed import Observed, Revision
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.part import Part, merged
 
 _PAIR = 2
 
 
-def support(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
+def support(situation: Situation) -> Part:
     """Everything that pods rely on, compared by the fields that matter."""
-    return merged(
-        (_service(desired, observed, record), _budget(desired, observed, record), _configs(desired, observed, record))
-    )
+    return merged((_service(situation), _budget(situation), _configs(situation)))
 
 
 def min_available(desired: Desired, voters: int, *, changing: bool) -> int:
@@ -38,24 +36,26 @@ def min_available(desired: Desired, voters: int, *, changing: bool) -> int:
     return voters // 2 + 1
 
 
-def _service(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
-    port = target_runtime(desired, observed, record).listener.port
+def _service(situation: Situation) -> Part:
+    desired, observed = situation.desired, situation.observed
+    port = situation.runtime.listener.port
     wanted = service_facts(desired.name, port)
     present = _facts(observed, "Service", service_name(desired.name))
     orphaned = _is_orphan(observed, "Service", service_name(desired.name))
     return Part() if present == wanted and not orphaned else Part(actions=(ApplyService(port=port),))
 
 
-def _budget(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
+def _budget(situation: Situation) -> Part:
+    desired, observed = situation.desired, situation.observed
     present = _facts(observed, "PodDisruptionBudget", budget_name(desired.name))
     match observed.quorum:
         case Known(value=view) if view.committed_voters is not None:
             changing = observed.status.operation is not None or view.changing
             wanted = min_available(desired, len(view.committed_voters), changing=changing)
-        case _ if present is not None or not record.initial:
+        case _ if present is not None or not situation.record.initial:
             return Part()  # nothing new is known: what stands, stands
         case _:
-            wanted = min_available(desired, len(record.initial), changing=False)
+            wanted = min_available(desired, len(situation.record.initial), changing=False)
     if present == budget_facts(desired.name, wanted) and not _is_orphan(
         observed, "PodDisruptionBudget", budget_name(desired.name)
     ):
@@ -63,15 +63,16 @@ def _budget(desired: Desired, observed: Observed, record: IdentityRecord) -> Par
     return Part(actions=(ApplyBudget(min_available=wanted),))
 
 
-def _configs(desired: Desired, observed: Observed, record: IdentityRecord) -> Part:
+def _configs(situation: Situation) -> Part:
+    observed, record = situation.observed, situation.record
     wanted: dict[str, Revision] = {}
     fleet = observed.revision(record.applied_revision)
     if fleet is not None and not all_initial_formatted(record):
-        wanted[format_config_name(desired.name, fleet.inputs_hash, record.node_ids)] = fleet
+        wanted[format_config_name(situation.desired.name, fleet.inputs_hash, record.node_ids)] = fleet
     for node in record.nodes:
         for revision in (revision_of(observed, record, node), fleet):
             if revision is not None:
-                wanted[config_name(desired.name, revision.inputs_hash, record.node_ids)] = revision
+                wanted[config_name(situation.desired.name, revision.inputs_hash, record.node_ids)] = revision
     present = {item.name for item in observed.support if item.kind == "ConfigMap"}
     used = {pod.config_name for pod in observed.pods}
     created = tuple(

@@ -3,10 +3,10 @@
 import re
 from typing import Final
 
-from kafka_quorum.model.desired import Desired
-from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity
+from kafka_quorum.model.identity import BootstrapPhase, NodeIdentity
 from kafka_quorum.model.observed import Observed, Pod
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.situation import Situation
 
 _UNBOUND: Final = re.compile(
     r'unbound immediate persistentvolumeclaim|(?:persistentvolumeclaim|storageclass[a-z0-9.]*) "[^"]*" not found',
@@ -15,13 +15,13 @@ _UNBOUND: Final = re.compile(
 """What the scheduler says of a pod whose claim is not bound. It says other things of claims, too."""
 
 
-def unbound(desired: Desired, observed: Observed, record: IdentityRecord) -> tuple[Wait, ...]:
+def unbound(situation: Situation) -> tuple[Wait, ...]:
     """One wait for each claim that keeps its pod from being scheduled."""
     return tuple(
-        _wait(desired, record, node, pod.claim_name)
-        for node in record.nodes
-        for pod in observed.pods
-        if pod.node_id == node.node_id and pod.claim_uid == node.claim_uid and _waits(observed, pod)
+        _wait(situation, node, pod.claim_name)
+        for node in situation.record.nodes
+        for pod in situation.observed.pods
+        if pod.node_id == node.node_id and pod.claim_uid == node.claim_uid and _waits(situation.observed, pod)
     )
 
 
@@ -31,11 +31,11 @@ def _waits(observed: Observed, pod: Pod) -> bool:
     return not goes and _UNBOUND.search(pod.unschedulable) is not None
 
 
-def _wait(desired: Desired, record: IdentityRecord, node: NodeIdentity, claim: str) -> Wait:
-    name = desired.storage.storage_class
+def _wait(situation: Situation, node: NodeIdentity, claim: str) -> Wait:
+    name = situation.desired.storage.storage_class
     which = f"storage class {name}" if name else "the default storage class"
     way_out = "Create the class or a volume for it"
-    if record.phase is BootstrapPhase.FORMATTING:
+    if situation.record.phase is BootstrapPhase.FORMATTING:
         way_out += ", or correct spec.controllers.storage.storageClassName and delete this claim"
     text = f"Waiting for a volume: claim {claim} of controller {node.node_id} is not bound ({which}). {way_out}"
     return Wait(severity=Severity.DEGRADED, reason="ClaimUnbound", message=text, node_id=node.node_id)

@@ -1,13 +1,14 @@
 """Where the leader listens: whom every act on the quorum is sent to."""
 
-from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.observed import Observed, PodRole
+from kafka_quorum.model.observed import PodRole
 from kafka_quorum.model.quorum import Endpoint
+from kafka_quorum.model.situation import Situation
 
 
-def leader_endpoint(desired: Desired, observed: Observed) -> Endpoint | None:
+def leader_endpoint(situation: Situation) -> Endpoint | None:
     """The leader's address, by the revision that its pod was made from; None where no pod of ours leads."""
+    observed = situation.observed
     if isinstance(observed.quorum, Unknown):
         return None
     pods = observed.pods_of(observed.quorum.value.answer.leader_id, PodRole.KAFKA)
@@ -15,5 +16,5 @@ def leader_endpoint(desired: Desired, observed: Observed) -> Endpoint | None:
     if pod is None:
         return None
     revision = observed.revision(pod.revision)
-    runtime = revision.runtime if revision else desired.runtime
+    runtime = revision.runtime if revision else situation.desired.runtime
     return Endpoint(node_id=pod.node_id, host=pod.ip, port=runtime.listener.port)

@@ -13,10 +13,10 @@ from kafka_quorum.model.nodes import (
     initial_node_ids,
     is_foreign,
     older_than,
+    requested_node_ids,
     revision_of,
     stale_voters,
     target_revision,
-    wanted_node_ids,
 )
 from kafka_quorum.model.observed import Observed, PodRole, QuorumView
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity
@@ -231,7 +231,7 @@ def _expected(done: Pass) -> int:
 
 
 def _wanted(done: Pass) -> tuple[NodeID, ...]:
-    return wanted_node_ids(done.desired, None)
+    return requested_node_ids(done.desired, None)
 
 
 def _stale(observed: Observed, view: QuorumView) -> list[Json]:

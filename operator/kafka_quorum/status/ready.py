@@ -10,7 +10,7 @@ from kafka_quorum.model import actions
 from kafka_quorum.model.actions import Action, RecordChange
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.nodes import older_than, stale_voters, target_revision, wanted_node_ids
+from kafka_quorum.model.nodes import older_than, requested_node_ids, stale_voters, target_revision
 from kafka_quorum.model.observed import PodRole, QuorumView
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.status.finding import IDENTITY_MISSING, Finding, Pass, Truth, sentence
@@ -37,7 +37,7 @@ def ready(done: Pass) -> Finding:
     if lacking is not None:
         reason, otherwise = lacking
         return _finding(Truth.FALSE, reason, _why(done, otherwise))
-    wanted = len(wanted_node_ids(done.desired, record))
+    wanted = len(requested_node_ids(done.desired, record))
     return _finding(Truth.TRUE, "AllVotersCaughtUp", f"{wanted} of {wanted} controllers are voters, and caught up")
 
 
@@ -54,7 +54,7 @@ def _without_record(done: Pass) -> Finding:
 
 def _lacking(done: Pass, record: IdentityRecord, view: QuorumView) -> tuple[str, str] | None:
     """What still stands between this quorum and its voters: reason and sentence; None if nothing does."""
-    wanted = wanted_node_ids(done.desired, record)
+    wanted = requested_node_ids(done.desired, record)
     keys = {node.node_id: node.key for node in record.nodes}
     # Kafka goes on calling a voter caught up for a fetch timeout after it was killed: its pod tells at once.
     up = {pod.node_id for pod in done.observed.pods if pod.role is PodRole.KAFKA and pod.running and not pod.deleting}

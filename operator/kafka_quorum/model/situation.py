@@ -1,0 +1,85 @@
+"""What one pass decides by: what is wanted, what was observed, and what follows from the two, each computed once.
+
+Everything that more than one concern asks for is here, so that it has one meaning in the planner, in the questions for
+the leader and in the status.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from kafka_quorum.model.desired import Desired, Runtime
+from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.names import inputs_hash, revision_name
+from kafka_quorum.model.nodes import older_than, requested_node_ids, revision_of, target_runtime
+from kafka_quorum.model.observed import Observed, Revision
+from kafka_quorum.model.quorum import FinalizedFeature
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """One quorum whose identity is settled, at the moment of one pass.
+
+    `now_s` is wall-clock time in seconds since the epoch; it is compared with the kubelet's stamps only. With
+    `repair_only` the spec has faults: pods and disks are repaired, and nothing is changed.
+    """
+
+    desired: Desired
+    observed: Observed
+    record: IdentityRecord
+    now_s: float = 0.0
+    repair_only: bool = False
+    requested: tuple[NodeID, ...] = field(init=False, compare=False)
+    """The controllers that the spec asks for."""
+    wanted: tuple[NodeID, ...] = field(init=False, compare=False)
+    """The controllers that this pass works towards: the requested ones, unless voters cannot or must not change."""
+    runtime: Runtime = field(init=False, compare=False)
+    """What every pod shall be made from."""
+    target: str = field(init=False, compare=False)
+    """The name of the revision that holds this runtime."""
+    older: tuple[NodeIdentity, ...] = field(init=False, compare=False)
+    """The controllers that are not made from the target yet: by the record, or by a pod that exists."""
+    present: Mapping[str, int] = field(init=False, compare=False)
+    """The present levels, by feature: those that the leader itself reports as finalized. Empty if it reports none."""
+    to_support: tuple[FinalizedFeature, ...] = field(init=False, compare=False)
+    """The levels that every image must be able to read, whether the leader reports its levels or not."""
+
+    def __post_init__(self) -> None:
+        """Compute what follows."""
+        desired, observed, record = self.desired, self.observed, self.record
+        requested = requested_node_ids(desired, record)
+        runtime = target_runtime(desired, observed, record)
+        target = revision_name(desired.name, inputs_hash(runtime))
+        computed = {
+            "requested": requested,
+            "wanted": record.node_ids if self.repair_only or record.static else requested,
+            "runtime": runtime,
+            "target": target,
+            "older": older_than(observed, record, target),
+            "present": MappingProxyType({each.name: each.level for each in observed.finalized}),
+            "to_support": _to_support(observed, record),
+        }
+        for name, value in computed.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def target_revision(self) -> Revision | None:
+        """The revision that every controller shall be made from, if it exists yet."""
+        return self.observed.revision(self.target)
+
+    def revision_of(self, node: NodeIdentity) -> Revision | None:
+        """The revision that the pod of this controller is made from: its own, else the applied one."""
+        return revision_of(self.observed, self.record, node)
+
+
+def _to_support(observed: Observed, record: IdentityRecord) -> tuple[FinalizedFeature, ...]:
+    """The highest levels that the leader, or a controller ahead of it, reports.
+
+    Without a report of the leader they are the highest that were seen before, or that any controller reports.
+    """
+    before = () if observed.finalized else record.levels
+    highest: dict[str, FinalizedFeature] = {}
+    for each in sorted((*before, *observed.finalized_anywhere), key=lambda each: each.level):
+        highest[each.name] = each
+    return tuple(sorted(highest.values()))
