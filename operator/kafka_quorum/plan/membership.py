@@ -149,7 +149,7 @@ def _add(scene: _Scene, target: ReplicaKey) -> _Change:
 
 
 def _remove(scene: _Scene, target: ReplicaKey) -> _Change:
-    removal = may_remove_voter(scene.view, scene.desired, scene.record, target)
+    removal = may_remove_voter(scene.view, scene.desired, scene.record, target, fewer=_fewer(scene, target))
     leader = may_remove_leader(scene.view, target)
     return _Change(type=REMOVE_VOTER, target=target, verdicts=(_one_change(scene, target), removal, leader))
 
@@ -157,14 +157,35 @@ def _remove(scene: _Scene, target: ReplicaKey) -> _Change:
 def _replace(scene: _Scene, stale: ReplicaKey, node: NodeIdentity) -> _Change:
     """The newcomer must be ready to be added to the voters that stay, or the stale one is not removed."""
     view = scene.view
-    staying = tuple(row for row in view.answer.voters if row.key != stale)
-    without = replace(view, answer=replace(view.answer, voters=staying))
     verdicts = (
         _one_change(scene, node.key),
-        may_add_voter(without, scene.observed, node.key, len(scene.wanted), ()),
+        may_add_voter(_without(view, stale), scene.observed, node.key, len(scene.wanted), ()),
         may_remove_voter(view, scene.desired, scene.record, stale),
     )
     return _Change(type=REPLACE_VOTER, target=node.key, verdicts=verdicts)
+
+
+def _without(view: QuorumView, target: ReplicaKey) -> QuorumView:
+    """The view as it would be after this voter was removed."""
+    staying = tuple(row for row in view.answer.voters if row.key != target)
+    return replace(view, answer=replace(view.answer, voters=staying))
+
+
+def _fewer(scene: _Scene, target: ReplicaKey) -> str:
+    """Who must be ready to join before this voter is removed, because fewer than wanted would stay; empty if nobody.
+
+    A voter that is down for a moment may come back with its data, so nothing is gained before its successor is ready.
+    """
+    without = _without(scene.view, target)
+    if len(without.voters) >= len(scene.wanted):
+        return ""
+    keys = {node.node_id: node.key for node in _newcomers(scene)}
+    for key in keys.values():
+        others = tuple(other for other in keys.values() if other != key)
+        if may_add_voter(without, scene.observed, key, len(scene.wanted), others).allowed:
+            return ""
+    joining = (node_id for node_id in scene.wanted if scene.view.voter_of(node_id) is None)
+    return ", ".join(map(str, joining))
 
 
 def _one_change(scene: _Scene, target: ReplicaKey) -> Verdict:
@@ -260,7 +281,8 @@ def _left_to_do(scene: _Scene, operation: Operation) -> _Change | None:
     node = scene.record.node(target.node_id)
     if operation.type == REMOVE_VOTER:
         unwanted = target.node_id not in scene.wanted and not is_foreign(scene.record, target)
-        return _remove(scene, target) if unwanted and target in view.voters else None
+        back = target in view.shown and bool(_fewer(scene, target))
+        return _remove(scene, target) if unwanted and target in view.voters and not back else None
     if target in view.voters or node is None or node.key != target or target.node_id not in scene.wanted:
         return None
     stale = view.voter_of(target.node_id)
@@ -290,7 +312,9 @@ def _ended(scene: _Scene, operation: Operation) -> Part:
 def _why_given_up(scene: _Scene, operation: Operation) -> str:
     target = operation.target
     if operation.type == REMOVE_VOTER:
-        return f"{target} is wanted again"
+        if target.node_id in scene.wanted:
+            return f"{target} is wanted again"
+        return f"{target} is caught up again, and stays until controllers {_fewer(scene, target)} can join"
     node = scene.record.node(target.node_id)
     if node is not None and node.node_id in scene.wanted and node.key != target:
         return f"controller {target.node_id} has another disk by now than {target}"
