@@ -243,6 +243,21 @@ async def at_rest() -> Bench:
     return bench
 
 
+async def test_status_ceases_to_say_ready_before_a_voter_change_begins() -> None:
+    """The intent of a voter change is written to a status that does not say Ready, and is held for one pass at most."""
+    bench = await at_rest()
+    assert bench.condition("Ready")[0] == "True"
+    status = bench.kube.objects[QUORUMS.plural, NAME]["status"]
+    bench.resource({**SPEC, "controllers": {"replicas": 2}})
+    bench.kube.objects[QUORUMS.plural, NAME]["status"] = status
+    bench.reconciler.changed(KEY)
+    await bench.run()
+    assert bench.condition("Ready")[0] == "False"
+    assert bench.kube.objects[QUORUMS.plural, NAME]["status"].get("operation") is None
+    await bench.run()
+    assert bench.kube.objects[QUORUMS.plural, NAME]["status"]["operation"]["type"] == "RemoveVoter"
+
+
 async def test_nothing_is_written_at_rest() -> None:
     """A pass that finds nothing new writes nothing, and everything says Ready."""
     bench = await at_rest()

@@ -17,6 +17,7 @@ from kafka_quorum.act.leased import leased_controllers, leased_kube
 from kafka_quorum.api.scaling import autoscaler_of
 from kafka_quorum.judge import Judged, judge
 from kafka_quorum.kube.protocol import Json, KubeApi
+from kafka_quorum.model.actions import BeginOperation
 from kafka_quorum.model.admission import Admissions
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.known import Knowable, Known, Unknown
@@ -33,6 +34,7 @@ from kafka_quorum.plan.planner import plan
 from kafka_quorum.repeats import FREE, Repeated, Repeats
 from kafka_quorum.report import Reporter
 from kafka_quorum.settings import Clock, IdSource, Settings
+from kafka_quorum.status.build import says_ready
 from kafka_quorum.status.finding import Pass
 from kafka_quorum.wire.protocol import Controllers
 
@@ -134,6 +136,8 @@ class Reconciler:
         self._snapshots: dict[QuorumKey, Snapshot] = {}
         self._changes: dict[QuorumKey, int] = {}
         self._repeats: dict[QuorumKey, Repeats] = {}
+        self._announced: set[QuorumKey] = set()
+        """Whose status was written without Ready, so that a voter change can begin."""
 
     def changed(self, key: QuorumKey, resource_version: str = "") -> bool:
         """A watch has spoken: objects remembered, or being read at this moment, are not trusted any more.
@@ -150,6 +154,7 @@ class Reconciler:
         """The resource is gone: remember nothing of it."""
         for store in (self._memories, self._snapshots, self._changes, self._repeats):
             store.pop(key, None)
+        self._announced.discard(key)
         self._reporter.forget(key)
         self._events.forget(key.namespace, key.name)
         self._admission.forget(key.namespace, key.name)
@@ -226,6 +231,7 @@ class Reconciler:
             planned = _planned(desired, observed, judged, now_s)
         if (planned.actions or planned.questions) and not may_act:
             return None
+        planned = self._announcing(key, planned, taken.resource)
         self._reporter.tell(key, planned)
         outcomes = await self._executor.execute(planned, context)
         self._admission.learn(outcomes, context, (revision.name for revision in observed.revisions))
@@ -263,6 +269,18 @@ class Reconciler:
             urgent=status.operation is not None or status.feature_operation is not None,
             repeated=repeated,
         )
+
+    def _announcing(self, key: QuorumKey, planned: Plan, resource: Json) -> Plan:
+        """The plan, without the beginning of a voter change while the status still says Ready.
+
+        The intent and the conditions are two writes: nobody is to read one beside the other. It is held for one pass.
+        """
+        begins = any(isinstance(action, BeginOperation) for action in planned.actions)
+        if not begins or key in self._announced or not says_ready(resource):
+            self._announced.discard(key)
+            return planned
+        self._announced.add(key)
+        return replace(planned, actions=(), requeue_s=0.0)
 
     def _is_last_word(self, key: QuorumKey, written: Json, changes: int) -> bool:
         """Whether nothing was heard since the objects were read, and no answer was older than our own last write."""

@@ -151,6 +151,42 @@ def test_dead_before_adds() -> None:
     assert begun(planned(look, of(4, 3000, 3001, 3002, 3009))) == (REMOVE, key(3003))
 
 
+def swapped(*, ready: bool, down: bool = True, doing: tuple[str, ReplicaKey] | None = None) -> Plan:
+    """Controllers 3000 to 3002, of which 3009 takes the place of 3002; whether that is down, and 3009 `ready`."""
+    record = with_nodes(running(), [NodeID(3009)])
+    record = with_report(with_claim(record, NodeID(3009), "claim-3009-1"), NodeID(3009), directory(3009))
+    behind = (*((key(3002),) if down else ()), *(() if ready else (key(3009),)))
+    look = scene(record, FIVE[:3], (key(3009),), behind=behind, doing=doing)
+    return planned(look, of(3, 3000, 3001, 3009))
+
+
+def test_voter_that_is_down_stays_until_its_successor_is_ready() -> None:
+    """A voter that nobody wants and that is down may come back: it goes when its successor is ready to be added."""
+    said = swapped(ready=False)
+    assert said.actions == ()
+    assert "It goes when one of controllers 3009 is ready" in wait(said, "RemovingVoter").message
+    assert begun(swapped(ready=True)) == (REMOVE, key(3002))
+
+
+def test_voter_that_is_back_stays_until_its_successor_is_ready() -> None:
+    """A removal that was begun while the voter was down is given up when it is back before its successor is ready."""
+    finish = only(swapped(ready=False, down=False, doing=(REMOVE, key(3002))), FinishOperation)
+    assert finish.reason == "GivenUp"
+    assert "is caught up again, and stays until controllers 3009 can join" in finish.message
+
+
+def test_request_to_remove_waits_for_a_successor_too() -> None:
+    """A removal that was begun is not sent while the voter is down and no successor is ready any more."""
+    said = swapped(ready=False, doing=(REMOVE, key(3002)))
+    assert said.actions == ()
+    assert isinstance(only(swapped(ready=True, doing=(REMOVE, key(3002))), RemoveRaftVoter), RemoveRaftVoter)
+
+
+def test_voters_more_than_wanted_need_no_successor() -> None:
+    """A dead voter beyond what is wanted goes at once: nothing takes its place."""
+    assert begun(planned(scene(running(4), FIVE[:4], behind=(key(3003),)), of(3))) == (REMOVE, key(3003))
+
+
 def test_replacement_before_all() -> None:
     """A lost disk that can be replaced comes before every change of the scale."""
     record = lost_disk(running(5), 3001)

@@ -71,6 +71,8 @@ class MembershipRules:
         count, majority = len(self._caught_up(leader, staying)), len(staying) // 2 + 1
         if count < majority:
             self._fail("3", f"{target} is removed, and {count} of the {len(staying)} that stay are caught up")
+        if len(staying) < self._wanted(leader) and not self._successors(leader) and not self._changed_meanwhile(leader):
+            self._fail("3, fewer", f"{target} is removed, {len(staying)} voters stay, and no successor is ready")
         if target == leader.key and len(voters) == _PAIR:
             self._fail("3", f"{target} leads a pair, and is removed: should it crash now, nobody can lead")
         if target == leader.key and not self._elected_since_begun(leader):
@@ -210,6 +212,10 @@ class MembershipRules:
         others = [key for key in leader.rows if key not in (target, leader.key) and self._healthy(leader, key)]
         # A spec that wants more by now was another one when the operator looked.
         return bool(others) or self._wanted(leader) <= len(leader.voters) + 1 or self._changed_meanwhile(leader)
+
+    def _successors(self, leader: Process) -> set[ReplicaKey]:
+        """The replicas that are no voters, and are caught up."""
+        return self._caught_up(leader, frozenset(leader.rows) - leader.voters)
 
     def _has_pod(self, leader: Process, key: ReplicaKey) -> bool:
         for pod in self._world.kube.all(PODS):

@@ -279,6 +279,12 @@ MUTANTS: Final = (
         ("scale-3-to-5~emptied-and-killed",),
         ("observe/quorum.py", "abs(now_ms - stamp(row)) <= within_ms", "abs(now_ms - stamp(row)) <= within_ms * 1000"),
     ),
+    _mutant(
+        "a-voter-that-is-down-goes-at-once",
+        "3, fewer",
+        ("follower-removed-while-it-is-down",),
+        ("plan/membership.py", "    if len(without.voters) >= len(scene.wanted):", "    if scene.wanted:"),
+    ),
     # 4: one voter change at a time
     _mutant(
         "finished-before-it-is-committed",

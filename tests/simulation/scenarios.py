@@ -40,6 +40,7 @@ from tests.simulation.scenes import (
     loses_node_and_room,
     orphans,
     removes_leader,
+    removes_one_that_is_down,
     restores_snapshot,
     says,
     shows_disk_of_newest,
@@ -113,6 +114,11 @@ MEMBERSHIP: Final = (
         for begin, end in ((1, 3), (3, 5), (5, 3), (3, 1), (2, 3), (4, 3))
     ),
     Scenario(
+        name="scale-5-to-3-at-rest",
+        spec=_FIVE,
+        turns=(turn("rests", is_ready, does_nothing), turn("asks for three", after(20), _replicas(3))),
+    ),
+    Scenario(
         name="scale-3-to-1-retained",
         spec=spec_of("InitialControllers", 3, controllers=_RETAIN),
         turns=(turn("asks for one", is_ready, _replicas(1)), turn("asks for three", is_ready, _replicas(3))),
@@ -147,6 +153,11 @@ MEMBERSHIP: Final = (
         spec=_THREE,
         turns=(turn("removes the leader", is_ready, removes_leader),),
         exhaustive=True,
+    ),
+    Scenario(
+        name="follower-removed-while-it-is-down",
+        spec=_THREE,
+        turns=(turn("removes a follower that is down", is_ready, removes_one_that_is_down),),
     ),
     *(
         Scenario(

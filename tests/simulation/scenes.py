@@ -408,6 +408,14 @@ def removes_leader(world: World, checker: Checker) -> None:
     applies({"controllers": {"replicas": len(ids), "nodeIDs": ids}})(world, checker)
 
 
+def removes_one_that_is_down(world: World, checker: Checker) -> None:
+    """Name every controller but a follower, and another one; at that moment the pod of this follower is deleted."""
+    follower = one_of(world, "follower")
+    ids = sorted({3000, 3001, 3002, 3003} - {follower})
+    applies({"controllers": {"replicas": len(ids), "nodeIDs": ids}})(world, checker)
+    world.delete_pods(NAMESPACE, NAME, follower, force=True)
+
+
 def restores_snapshot(world: World, _: Checker) -> None:
     """Somebody deletes a pod and its claim, and makes the claim again from a snapshot of the volume."""
     claim = max(world.kube.all(CLAIMS), key=lambda item: str(item["metadata"]["name"]))

@@ -13,6 +13,15 @@ def _mutant(name: str, shares: tuple[str, ...], *edits: tuple[str, str, str]) ->
 
 STATUS_MUTANTS: Final = (
     _mutant(
+        "ready-beside-a-voter-change",
+        ("scale-5-to-3-at-rest",),
+        (
+            "reconcile.py",
+            "        if not begins or key in self._announced or not says_ready(resource):",
+            "        if True:",
+        ),
+    ),
+    _mutant(
         "ready-before-available",
         ("initial-3",),
         (

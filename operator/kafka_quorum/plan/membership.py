@@ -139,21 +139,42 @@ def _add(situation: Situation, view: QuorumView, target: ReplicaKey) -> _Change:
 
 
 def _remove(situation: Situation, view: QuorumView, target: ReplicaKey) -> _Change:
-    removal = may_remove_voter(situation, view, target)
+    removal = may_remove_voter(situation, view, target, fewer=_fewer(situation, view, target))
     leader = may_remove_leader(view, target)
     return _Change(type=REMOVE_VOTER, target=target, verdicts=(_one_change(situation, view, target), removal, leader))
 
 
 def _replace(situation: Situation, view: QuorumView, stale: ReplicaKey, node: NodeIdentity) -> _Change:
     """The newcomer must be ready to be added to the voters that stay, or the stale one is not removed."""
-    staying = tuple(row for row in view.answer.voters if row.key != stale)
-    without = replace(view, answer=replace(view.answer, voters=staying))
     verdicts = (
         _one_change(situation, view, node.key),
-        may_add_voter(without, situation.observed, node.key, len(situation.wanted), ()),
+        may_add_voter(_without(view, stale), situation.observed, node.key, len(situation.wanted), ()),
         may_remove_voter(situation, view, stale),
     )
     return _Change(type=REPLACE_VOTER, target=node.key, verdicts=verdicts)
+
+
+def _without(view: QuorumView, target: ReplicaKey) -> QuorumView:
+    """The view as it would be after this voter was removed."""
+    staying = tuple(row for row in view.answer.voters if row.key != target)
+    return replace(view, answer=replace(view.answer, voters=staying))
+
+
+def _fewer(situation: Situation, view: QuorumView, target: ReplicaKey) -> str:
+    """Who must be ready to join before this voter is removed, because fewer than wanted would stay; empty if nobody.
+
+    A voter that is down for a moment may come back with its data, so nothing is gained before its successor is ready.
+    """
+    without = _without(view, target)
+    if len(without.voters) >= len(situation.wanted):
+        return ""
+    keys = {node.node_id: node.key for node in _newcomers(situation, view)}
+    for key in keys.values():
+        others = tuple(other for other in keys.values() if other != key)
+        if may_add_voter(without, situation.observed, key, len(situation.wanted), others).allowed:
+            return ""
+    joining = (node_id for node_id in situation.wanted if view.voter_of(node_id) is None)
+    return ", ".join(map(str, joining))
 
 
 def _one_change(situation: Situation, view: QuorumView, target: ReplicaKey) -> Verdict:
@@ -249,7 +270,8 @@ def _left_to_do(situation: Situation, view: QuorumView, operation: Operation) ->
     node = situation.record.node(target.node_id)
     if operation.type == REMOVE_VOTER:
         unwanted = target.node_id not in situation.wanted and not is_foreign(situation.record, target)
-        return _remove(situation, view, target) if unwanted and target in view.voters else None
+        back = target in view.shown and bool(_fewer(situation, view, target))
+        return _remove(situation, view, target) if unwanted and target in view.voters and not back else None
     if target in view.voters or node is None or node.key != target or target.node_id not in situation.wanted:
         return None
     stale = view.voter_of(target.node_id)
@@ -272,14 +294,16 @@ def _ended(situation: Situation, view: QuorumView, operation: Operation) -> Part
     if done:
         text = f"voter {target} is {word} and committed"
         return Part(exclusive=FinishOperation(id=operation.id, reason="Completed", message=text))
-    text = f"{_why_given_up(situation, operation)}: the change is given up"
+    text = f"{_why_given_up(situation, view, operation)}: the change is given up"
     return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text))
 
 
-def _why_given_up(situation: Situation, operation: Operation) -> str:
+def _why_given_up(situation: Situation, view: QuorumView, operation: Operation) -> str:
     target = operation.target
     if operation.type == REMOVE_VOTER:
-        return f"{target} is wanted again"
+        if target.node_id in situation.wanted:
+            return f"{target} is wanted again"
+        return f"{target} is caught up again, and stays until controllers {_fewer(situation, view, target)} can join"
     node = situation.record.node(target.node_id)
     if node is not None and node.node_id in situation.wanted and node.key != target:
         return f"controller {target.node_id} has another disk by now than {target}"

@@ -311,11 +311,12 @@ def may_add_voter(
     return yes(rule, f"{target} is caught up, and so are {healthy} of {len(view.voters) + 1} voters")
 
 
-def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey) -> Verdict:
+def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey, *, fewer: str = "") -> Verdict:
     """Rule 3: a voter is removed if those that stay keep a live, caught-up majority without it.
 
     A lost disk's voter is removed only where it does not fetch: else it runs somewhere. One whose controller was
-    removed goes all the same.
+    removed goes all the same. Where fewer voters than wanted would stay, a successor must be ready to be added: `fewer`
+    names the controllers of which none is.
     """
     record = situation.record
     rule = "3-remove-voter"
@@ -326,6 +327,7 @@ def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey)
     remaining = view.voters - {target}
     healthy, majority = len(remaining & view.caught_up), len(remaining) // 2 + 1
     needs = f"{majority} of the {len(remaining)} voters that stay must be caught up, and {healthy} are"
+    successor = f"too few voters would stay. It goes when one of controllers {fewer} is ready to join in its place"
     return unless(
         rule,
         (
@@ -341,6 +343,7 @@ def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey)
             ),
             (not remaining, f"{target} is the only voter"),
             (healthy < majority, f"{target} is not removed now: {needs}"),
+            (bool(fewer), f"{target} is not removed now: {successor}"),
         ),
         f"{healthy} of the {len(remaining)} voters that stay are caught up",
     )

@@ -92,6 +92,12 @@ def readable(old: Json) -> Json:
     return kept | rows
 
 
+def says_ready(resource: Json) -> bool:
+    """Whether the status of this resource, as it was read, has Ready=True."""
+    rows = readable(resource.get("status") or {}).get("conditions") or ()
+    return any(row.get("type") == "Ready" and row.get("status") == "True" for row in rows)
+
+
 def _shortened(status: Json) -> Json:
     """The status with at most `_ROWS_MAX` rows in each list, and how many were left out of which."""
     left_out = {name: len(status[name]) - _ROWS_MAX for name in _BOUNDED if len(status.get(name) or ()) > _ROWS_MAX}
