@@ -41,11 +41,11 @@ from kafka_quorum.model.nodes import (
     is_foreign,
     node_of,
     older_than,
+    requested_node_ids,
     revision_of,
     stale_voters,
     target_revision,
     target_runtime,
-    requested_node_ids,
 )
 from kafka_quorum.model.observed import KubeNode
 

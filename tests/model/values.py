@@ -56,6 +56,7 @@ from kafka_quorum.model.observed import (
     SupportObject,
 )
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer, Replica
+from kafka_quorum.model.situation import Situation
 
 Versions: TypeAlias = tuple[tuple[NodeID, Knowable[NodeVersions]], ...]
 
@@ -444,6 +445,24 @@ def at_rest(record: IdentityRecord | None = None, **changes: Any) -> Observed:  
         memory=memory,
     )
     return replace(plain, **changes)
+
+
+def situation(
+    desired: Desired | None = None,
+    observed: Observed | None = None,
+    record: IdentityRecord | None = None,
+    **changes: Any,  # noqa: ANN401 - whatever the field holds
+) -> Situation:
+    """What a pass decides by; by default three controllers at rest, and the record that was observed."""
+    look = observed if observed is not None else at_rest(record)
+    known = record if record is not None else look.record
+    assert known is not None
+    return Situation(
+        desired=desired if desired is not None else _plain_desired(), observed=look, record=known, **changes
+    )
+
+
+_plain_desired = desired
 
 
 def nothing() -> Observed:

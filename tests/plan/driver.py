@@ -21,6 +21,7 @@ from tests.model.values import (
     operation,
     pod,
     report,
+    situation,
     stepping,
     still_blank,
     uuid,
@@ -343,7 +344,10 @@ class World(Features):
         )
         controllers = tuple(NodeID(number) for number in sorted(self.registered) if number not in self.brokers)
         seen = replace(self.observed, versions=said, registered=Known(value=controllers))
-        steps = (*questions(self.desired, seen, record), *announced(self.desired, seen, record))
+        steps = (
+            *questions(situation(desired=self.desired, observed=seen, record=record)),
+            *announced(situation(desired=self.desired, observed=seen, record=record)),
+        )
         checks = tuple(
             (step, Known(value=StepCheck(allowed=not words, words=words)))
             for step in steps

@@ -31,6 +31,7 @@ from tests.model.values import (
     revision,
     running,
     runtime,
+    situation,
     started,
     still_blank,
     storage,
@@ -181,7 +182,7 @@ def test_retention_delete() -> None:
 
 def test_mirrored() -> None:
     """The identity stands in three places when status and claim say what the record says."""
-    assert is_mirrored(desired(), at_rest(FIRST), FIRST, node(FIRST, 3001))
+    assert is_mirrored(situation(desired=desired(), observed=at_rest(FIRST), record=FIRST), node(FIRST, 3001))
 
 
 @pytest.mark.parametrize(
@@ -200,7 +201,7 @@ def test_mirrored() -> None:
 )
 def test_not_mirrored(look: Observed) -> None:
     """While one copy lacks anything, no disk of that controller is formatted."""
-    assert not is_mirrored(desired(), look, FIRST, node(FIRST, 3001))
+    assert not is_mirrored(situation(desired=desired(), observed=look, record=FIRST), node(FIRST, 3001))
     assert 3001 not in {action.node_id for action in every(planned(look), CreateFormatter)}
 
 

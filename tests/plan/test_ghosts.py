@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.model.values import SILENT, desired, key, running, saying, speaking, started, stepping, view
+from tests.model.values import SILENT, desired, key, running, saying, situation, speaking, started, stepping, view
 from tests.plan.reading import every, only, planned, verdict
 
 from kafka_quorum.api.features import METADATA
@@ -106,34 +106,49 @@ def test_only_refusals_name_ghosts() -> None:
     words = "Controller 3003 only supports versions 7-27"
     look = registered(3003, said=OF_4_1)
     allowed = replace(look, checks=((RAISE, Known(value=StepCheck(allowed=True, words=words))),))
-    assert ghosts(WANTED, allowed, RECORD, in_the_way=True).exclusive is None
+    assert ghosts(situation(desired=WANTED, observed=allowed, record=RECORD), in_the_way=True).exclusive is None
     silent = replace(look, checks=((RAISE, Unknown(reason=words)),))
-    assert ghosts(WANTED, silent, RECORD, in_the_way=True).exclusive is None
+    assert ghosts(situation(desired=WANTED, observed=silent, record=RECORD), in_the_way=True).exclusive is None
 
 
 def test_ranges_must_be_known() -> None:
     """Where the active controller does not say what it supports nobody is registered in a ghost's place."""
     look = refused("Controller 3003 only supports versions 7-27")
     versions = tuple((of, Unknown(reason="busy") if of == 3000 else said) for of, said in look.versions)
-    assert ghosts(WANTED, replace(look, versions=versions), RECORD, in_the_way=True).exclusive is None
+    assert (
+        ghosts(
+            situation(desired=WANTED, observed=replace(look, versions=versions), record=RECORD), in_the_way=True
+        ).exclusive
+        is None
+    )
 
 
 def test_nobody_to_ask() -> None:
     """Without a leader, without its pod, before the barrier and without a list nobody is cured."""
     look = registered(3003)
-    assert ghosts(desired(), replace(look, quorum=SILENT), RECORD, in_the_way=False).exclusive is None
-    assert ghosts(desired(), replace(look, pods=look.pods[1:]), RECORD, in_the_way=False).exclusive is None
+    assert (
+        ghosts(
+            situation(desired=desired(), observed=replace(look, quorum=SILENT), record=RECORD), in_the_way=False
+        ).exclusive
+        is None
+    )
+    assert (
+        ghosts(
+            situation(desired=desired(), observed=replace(look, pods=look.pods[1:]), record=RECORD), in_the_way=False
+        ).exclusive
+        is None
+    )
     forming = replace(started(), phase=replace(RECORD).phase.FORMATTING)
-    assert ghosts(desired(), look, forming, in_the_way=False).exclusive is None
+    assert ghosts(situation(desired=desired(), observed=look, record=forming), in_the_way=False).exclusive is None
     unknown = replace(look, registered=Unknown(reason="the leader was not asked"))
-    assert ghosts(desired(), unknown, RECORD, in_the_way=False).exclusive is None
+    assert ghosts(situation(desired=desired(), observed=unknown, record=RECORD), in_the_way=False).exclusive is None
 
 
 def test_living_ghost_is_told_of() -> None:
     """Who fetches is no ghost, whatever the record says, and the guard says so."""
     look = registered(3003)
     seen = replace(look, quorum=Known(value=view((key(3000), key(3001), key(3002)), (key(3003),))))
-    part = ghosts(desired(), seen, RECORD, in_the_way=False)
+    part = ghosts(situation(desired=desired(), observed=seen, record=RECORD), in_the_way=False)
     assert part.exclusive is None
     assert not verdict(part, "7-cure-ghost").allowed
 

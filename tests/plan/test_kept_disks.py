@@ -15,6 +15,7 @@ from tests.model.values import (
     node,
     revision,
     running,
+    situation,
     view,
     with_pod,
     with_the_claim,
@@ -39,7 +40,7 @@ GOING: tuple[dict[str, Any], ...] = ({"deleting": True}, {"lost": True}, {"uid":
 def kept(look: Observed, of: int = 3000, spec: Desired | None = None) -> str:
     """What the guard says of one controller."""
     assert look.record is not None
-    return why_kept(spec or desired(), look, look.record, node(look.record, of))
+    return why_kept(situation(desired=spec or desired(), observed=look, record=look.record), node(look.record, of))
 
 
 def alone() -> Observed:
@@ -152,10 +153,14 @@ def test_the_leader_of_a_pair_does_not_hand_over() -> None:
     """The leader of a pair is not restarted to be removed if its disk would go with its pod."""
     look = with_the_claim(at_rest(running(2)), 3000, deleting=True)
     assert isinstance(look.quorum, Known)
-    said = may_hand_over(desired(allow_interruption=True), look, look.quorum.value, key(3000))
+    said = may_hand_over(
+        situation(desired=desired(allow_interruption=True), observed=look), look.quorum.value, key(3000)
+    )
     assert not said.allowed
     assert "does not restart to hand over: claim alpha-3000-g1 is being deleted" in said.reason
-    assert may_hand_over(desired(allow_interruption=True), at_rest(running(2)), look.quorum.value, key(3000)).allowed
+    assert may_hand_over(
+        situation(desired=desired(allow_interruption=True), observed=at_rest(running(2))), look.quorum.value, key(3000)
+    ).allowed
 
 
 def test_the_wait_names_the_way_out() -> None:
@@ -174,5 +179,7 @@ def test_a_lost_volume_under_a_running_kafka() -> None:
     assert "is not lost yet. claim alpha-3000-g1 has lost its volume: the disk of controller 3000 is gone once" in said
     assert look.record is not None
     gone = without_claim(alone(), 3000)
-    text = goes_with(desired(), gone, running(1), node(running(1), 3000), gone.pods[0])
+    text = goes_with(
+        situation(desired=desired(), observed=gone, record=running(1)), node(running(1), 3000), gone.pods[0]
+    )
     assert text.startswith("the claim of controller 3000 is gone: ")

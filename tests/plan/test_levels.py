@@ -17,6 +17,7 @@ from tests.model.values import (
     running,
     runtime,
     saying,
+    situation,
     speaking,
     started,
     stepping,
@@ -90,7 +91,10 @@ def during(look: Observed, name: str, level: int, *, downgrade: bool = False) ->
 def order(wanted: Desired, look: Observed) -> list[str]:
     """What is wanted, in its order, as name and levels."""
     assert look.record is not None
-    return [f"{want.name} {want.present}-{want.next.level}-{want.level}" for want in wants(wanted, look, look.record)]
+    return [
+        f"{want.name} {want.present}-{want.next.level}-{want.level}"
+        for want in wants(situation(desired=wanted, observed=look, record=look.record))
+    ]
 
 
 # What is wanted
@@ -127,8 +131,8 @@ def test_levels_are_lowered_in_the_opposite_order() -> None:
     """Downwards metadata.version goes last, and all that goes down goes before what goes up."""
     asked = safely(metadata_version=26, group_version=0, share_version=1)
     assert order(asked, well()) == ["group.version 1-0-0", "metadata.version 27-26-26", "share.version 0-1-1"]
-    assert wants(asked, well(), running())[0].next.downgrade
-    assert not wants(asked, well(), running())[2].next.downgrade
+    assert wants(situation(desired=asked, observed=well(), record=running()))[0].next.downgrade
+    assert not wants(situation(desired=asked, observed=well(), record=running()))[2].next.downgrade
 
 
 def test_follow_raises_to_the_defaults() -> None:
@@ -168,7 +172,7 @@ def test_unknown_levels_want_nothing(look: Observed, *, known: bool) -> None:
 def test_nothing_is_wanted_before_the_barrier() -> None:
     """Before the barrier the levels are a matter of the format."""
     look = speaking(bound(), saying("4.1.2"))
-    assert wants(asks(metadata_version=33), look, bound()) == ()
+    assert wants(situation(desired=asks(metadata_version=33), observed=look, record=bound())) == ()
     assert planned(look, asks(metadata_version=33), repair_only=True).features == ()
 
 
@@ -178,7 +182,10 @@ def test_nothing_is_wanted_before_the_barrier() -> None:
 def test_next_step_is_asked() -> None:
     """In every look the active controller is asked of the next step of each feature, and of nothing else."""
     asked = asks(metadata_version=33, share_version=1)
-    assert questions(asked, well(), running()) == (RAISE, FeatureStep(name="share.version", level=1))
+    assert questions(situation(desired=asked, observed=well(), record=running())) == (
+        RAISE,
+        FeatureStep(name="share.version", level=1),
+    )
 
 
 def test_one_that_is_held_lets_the_next_one_go() -> None:
@@ -196,35 +203,44 @@ def test_whole_way_down_is_asked_first() -> None:
     """Of a way down the active controller is asked as a whole, and of its first step; one level is one question."""
     step = FeatureStep(name=METADATA, level=32, downgrade=True)
     way = FeatureStep(name=METADATA, level=30, downgrade=True)
-    assert questions(safely(metadata_version=30), well(saying()), running()) == (way, step)
-    assert questions(safely(metadata_version=32), well(saying()), running()) == (step,)
+    assert questions(situation(desired=safely(metadata_version=30), observed=well(saying()), record=running())) == (
+        way,
+        step,
+    )
+    assert questions(situation(desired=safely(metadata_version=32), observed=well(saying()), record=running())) == (
+        step,
+    )
 
 
 def test_open_step_is_asked() -> None:
     """The step that is open is asked about, whatever the spec says by now."""
     look = during(well(), METADATA, 28)
-    assert questions(desired(), look, running()) == (RAISE,)
-    assert questions(asks(metadata_version=33), look, running()) == (RAISE,)
+    assert questions(situation(desired=desired(), observed=look, record=running())) == (RAISE,)
+    assert questions(situation(desired=asks(metadata_version=33), observed=look, record=running())) == (RAISE,)
 
 
 def test_nobody_is_asked_without_a_leader() -> None:
-    """Without a leader or a record there is nobody to ask."""
+    """Without a leader there is nobody to ask."""
     look = replace(during(well(), METADATA, 28), quorum=SILENT)
-    assert questions(asks(metadata_version=33), look, running()) == ()
-    assert questions(asks(metadata_version=33), well(), None) == ()
-    for record, seen in ((running(), look), (None, well()), (running(), at_rest()), (bound(), well())):
-        assert announced(desired(), seen, record) == ()
+    assert questions(situation(desired=asks(metadata_version=33), observed=look, record=running())) == ()
+    for record, seen in ((running(), look), (running(), at_rest()), (bound(), well())):
+        assert announced(situation(desired=desired(), observed=seen, record=record)) == ()
 
 
 def test_announced() -> None:
     """What could be raised under Hold is asked about as a whole, except for what is on its way."""
-    whole = announced(desired(), well(), running())
+    whole = announced(situation(desired=desired(), observed=well(), record=running()))
     assert FeatureStep(name=METADATA, level=33) in whole
     assert not any(step.name == KRAFT or step.downgrade for step in whole)
-    assert all(step.name != METADATA for step in announced(asks(metadata_version=28), well(), running()))
-    assert FeatureStep(name=METADATA, level=33) in announced(asks(metadata_version=27), well(), running())
-    assert announced(FOLLOWS, well(), running()) == ()
-    assert announced(desired(), well(saying()), running()) == ()
+    assert all(
+        step.name != METADATA
+        for step in announced(situation(desired=asks(metadata_version=28), observed=well(), record=running()))
+    )
+    assert FeatureStep(name=METADATA, level=33) in announced(
+        situation(desired=asks(metadata_version=27), observed=well(), record=running())
+    )
+    assert announced(situation(desired=FOLLOWS, observed=well(), record=running())) == ()
+    assert announced(situation(desired=desired(), observed=well(saying()), record=running())) == ()
 
 
 # A step

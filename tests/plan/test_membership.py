@@ -21,6 +21,7 @@ from tests.model.values import (
     revision,
     running,
     runtime,
+    situation,
     started,
     support,
     view,
@@ -269,7 +270,7 @@ def test_request_goes_where_the_leader_listens() -> None:
     moved = revision(runtime(listener=ControllerListener(name="CONTROLLER", port=9999)))
     record = replace(joining(), applied_revision=moved.name)
     look = scene(target=FOURTH, record=record)
-    asked = membership(FOUR, replace(look, revisions=(moved,)), record, record.node_ids).exclusive
+    asked = membership(situation(desired=FOUR, observed=replace(look, revisions=(moved,)), record=record)).exclusive
     assert isinstance(asked, AddRaftVoter)
     assert asked.leader.port == 9999
 

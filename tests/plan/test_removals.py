@@ -21,6 +21,7 @@ from tests.model.values import (
     pod,
     running,
     runtime,
+    situation,
     support,
     view,
     with_pod,
@@ -330,7 +331,7 @@ def test_hand_over_is_judged_on_its_own() -> None:
         (scene(running(2), pair, behind=(key(3000),)), "once that is caught up"),
     ):
         assert isinstance(look.quorum, Known)
-        judged = may_hand_over(ONE, look, look.quorum.value, key(3001))
+        judged = may_hand_over(situation(desired=ONE, observed=look), look.quorum.value, key(3001))
         assert (judged.allowed, said in judged.reason) == (False, True)
 
 

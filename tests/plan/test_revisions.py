@@ -19,6 +19,7 @@ from tests.model.values import (
     revision,
     running,
     runtime,
+    situation,
     started,
     view,
     with_pod,
@@ -168,7 +169,7 @@ def test_ended_without_a_word_may_have_formatted() -> None:
     """A formatter that ended without a report may have formatted: the levels stay until it is known."""
     said = Terminated(exit_code=137, reason="Error", message="", finished_at="")
     look = at_rest(bound(), pods=(formatter(bound(), bound().nodes[0], container=said, finished=True),))
-    assert not format_pending(desired(features=LEVELS), look, bound())
+    assert not format_pending(situation(desired=desired(features=LEVELS), observed=look, record=bound()))
 
 
 @pytest.mark.parametrize("begun", ["reported", "running"])
@@ -365,11 +366,13 @@ def test_a_node_or_a_disk_says_nothing_of_a_revision(others: str) -> None:
 def test_a_plain_crash_is_for_the_kubelet() -> None:
     """One crash of a controller whose revision has run moves it nowhere: the kubelet starts it again."""
     look = with_pod(at_rest(revisions=(revision(), NEWER)), 3001, container=FAILED, gate="False")
-    assert "5-restart" not in {one.rule for one in revisions(fixed(), look, running()).verdicts}
-    assert revisions(fixed(), look, running()).exclusive is None
+    assert "5-restart" not in {
+        one.rule for one in revisions(situation(desired=fixed(), observed=look, record=running())).verdicts
+    }
+    assert revisions(situation(desired=fixed(), observed=look, record=running())).exclusive is None
     never = replace(running(), had_leader=False)
     alone = replace(look, pods=look.pods[1:2])
-    assert revisions(fixed(), alone, never).exclusive is not None
+    assert revisions(situation(desired=fixed(), observed=alone, record=never)).exclusive is not None
 
 
 def test_the_way_back_is_asked_for_behind_an_older_image() -> None:

@@ -27,6 +27,7 @@ from tests.model.values import (
     nothing,
     pod,
     running,
+    situation,
     started,
     still_blank,
     support,
@@ -90,7 +91,7 @@ def test_no_mint_over_a_trace(trace: Observed, named: str) -> None:
 def test_format_initial() -> None:
     """An initial controller's own claim is formatted before the barrier."""
     record = bound()
-    assert safety.may_format_initial(record, at_rest(record), node(record, 3000)).allowed
+    assert safety.may_format_initial(situation(record=record, observed=at_rest(record)), node(record, 3000)).allowed
 
 
 @pytest.mark.parametrize("phase_only", [True, False])
@@ -98,30 +99,40 @@ def test_no_initial_format_behind_the_barrier(*, phase_only: bool) -> None:
     """Behind the barrier nothing is formatted with initial controllers, even if nothing runs."""
     record = replace(bound(), phase=BootstrapPhase.STARTED) if phase_only else started()
     look = at_rest(record, pods=())
-    held(safety.may_format_initial(record, look, node(record, 3000)), "may have started")
+    held(safety.may_format_initial(situation(record=record, observed=look), node(record, 3000)), "may have started")
 
 
 def test_no_initial_format_of_another_key() -> None:
     """A pre-made directory id other than the record's is no initial controller's."""
     record = bound()
     stranger = replace(node(record, 3000), directory_id=directory(3000, 2))
-    held(safety.may_format_initial(record, at_rest(record), stranger), "not one of the initial controllers")
+    held(
+        safety.may_format_initial(situation(record=record, observed=at_rest(record)), stranger),
+        "not one of the initial controllers",
+    )
 
 
 def test_no_initial_format_of_a_newcomer() -> None:
     """A node that joins later is no initial controller, whatever its id."""
     record = bound()
     newcomer = replace(node(record, 3000), mode=FormatMode.NO_INITIAL_CONTROLLERS)
-    held(safety.may_format_initial(record, at_rest(record), newcomer), "not one of the initial controllers")
+    held(
+        safety.may_format_initial(situation(record=record, observed=at_rest(record)), newcomer),
+        "not one of the initial controllers",
+    )
 
 
 def test_no_initial_format_beside_a_kafka_pod() -> None:
     """A Kafka pod of any node, whatever the phase says, proves that the quorum may have started."""
     record = bound()
     look = at_rest(record, pods=(pod(record, node(record, 3002)),))
-    held(safety.may_format_initial(record, look, node(record, 3000)), "alpha-3002-g1", "may have started")
+    held(
+        safety.may_format_initial(situation(record=record, observed=look), node(record, 3000)),
+        "alpha-3002-g1",
+        "may have started",
+    )
     both = replace(look, pods=(pod(record, node(record, 3001)), *look.pods))
-    assert safety.may_format_initial(record, both, node(record, 3000)).reason == (
+    assert safety.may_format_initial(situation(record=record, observed=both), node(record, 3000)).reason == (
         "pods that run Kafka exist already (alpha-3001-g1, alpha-3002-g1): the quorum may have started"
     )
 
@@ -144,13 +155,13 @@ def test_claim_must_be_the_records(changes: dict[str, object], said: str) -> Non
     """Formatting, starting and running all want the very claim of the record, with its volume."""
     record, ready = bound(), started()
     look = with_the_claim(at_rest(record), 3000, **changes)
-    held(safety.may_format_initial(record, look, node(record, 3000)), said)
+    held(safety.may_format_initial(situation(record=record, observed=look), node(record, 3000)), said)
     behind = with_the_claim(at_rest(ready, pods=()), 3000, **changes)
-    held(safety.may_run(ready, behind, node(ready, 3000), mirrored=True), said)
+    held(safety.may_run(situation(record=ready, observed=behind), node(ready, 3000), mirrored=True), said)
     all_formatted = replace(ready, phase=BootstrapPhase.FORMATTING)
-    held(safety.may_start(all_formatted, behind, initial_nodes(all_formatted), NAME), said)
+    held(safety.may_start(situation(record=all_formatted, observed=behind), initial_nodes(all_formatted), NAME), said)
     newcomer = with_the_claim(without_pod(at_rest(LOST), 3001), 3001, **changes)
-    held(safety.may_format_newcomer(LOST, newcomer, node(LOST, 3001)), said)
+    held(safety.may_format_newcomer(situation(record=LOST, observed=newcomer), node(LOST, 3001)), said)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +177,7 @@ def test_claim_must_be_the_records(changes: dict[str, object], said: str) -> Non
 def test_claim_in_words(changes: dict[str, object], said: str) -> None:
     """What is the matter with a claim is told in one clause."""
     look = with_the_claim(at_rest(started(), pods=()), 3000, **changes)
-    verdict = safety.may_run(started(), look, node(started(), 3000), mirrored=True)
+    verdict = safety.may_run(situation(record=started(), observed=look), node(started(), 3000), mirrored=True)
     assert (verdict.reason, verdict.allowed) == (f"claim alpha-3000-g1 {said}", not changes)
 
 
@@ -174,7 +185,7 @@ def test_claim_not_bound_in_the_record() -> None:
     """A claim that the record does not know by uid is not formatted."""
     record = minted()
     look = at_rest(bound())
-    held(safety.may_format_initial(record, look, node(record, 3000)), "not there yet")
+    held(safety.may_format_initial(situation(record=record, observed=look), node(record, 3000)), "not there yet")
 
 
 # Rules 1 and 2: may_format_newcomer
@@ -183,39 +194,46 @@ def test_claim_not_bound_in_the_record() -> None:
 def test_format_newcomer() -> None:
     """Behind the barrier, with a leader to learn from, an emptied disk is formatted to join."""
     look = without_pod(at_rest(LOST), 3001)
-    assert safety.may_format_newcomer(LOST, look, node(LOST, 3001)).allowed
+    assert safety.may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)).allowed
 
 
 def test_no_newcomer_before_the_barrier() -> None:
     """Before the barrier nobody joins."""
     record = replace(LOST, phase=BootstrapPhase.FORMATTING)
     look = without_pod(at_rest(LOST), 3001)
-    held(safety.may_format_newcomer(record, look, node(record, 3001)), "joins later")
+    held(safety.may_format_newcomer(situation(record=record, observed=look), node(record, 3001)), "joins later")
 
 
 def test_no_format_of_a_formatted_disk() -> None:
     """A formatted disk is not formatted again."""
     record = with_report(LOST, NodeID(3001), directory(3001, 2))
     look = without_pod(at_rest(record), 3001)
-    held(safety.may_format_newcomer(record, look, node(record, 3001)), "formatted disk")
+    held(safety.may_format_newcomer(situation(record=record, observed=look), node(record, 3001)), "formatted disk")
 
 
 def test_no_newcomer_format_of_an_initial_disk() -> None:
     """An initial controller's disk, even if no report was seen, is not formatted behind the barrier."""
     record = replace(bound(), phase=BootstrapPhase.STARTED)
-    held(safety.may_format_newcomer(record, at_rest(record), node(record, 3000)), "formatted disk")
+    held(
+        safety.may_format_newcomer(situation(record=record, observed=at_rest(record)), node(record, 3000)),
+        "formatted disk",
+    )
 
 
 def test_no_format_under_a_kafka_pod() -> None:
     """A disk that a Kafka pod holds is not formatted."""
     look = at_rest(LOST, pods=(pod(running(), node(running(), 3001)),))
-    held(safety.may_format_newcomer(LOST, look, node(LOST, 3001)), "still holds the disk")
+    held(safety.may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)), "still holds the disk")
 
 
 def test_no_newcomer_without_a_leader() -> None:
     """Without a leader nobody can catch up, and an unknown quorum is no reason to format."""
     look = replace(without_pod(at_rest(LOST), 3001), quorum=SILENT)
-    held(safety.may_format_newcomer(LOST, look, node(LOST, 3001)), "once the quorum has a leader", SILENT.reason)
+    held(
+        safety.may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)),
+        "once the quorum has a leader",
+        SILENT.reason,
+    )
 
 
 # Rule 1: may_start
@@ -224,20 +242,26 @@ def test_no_newcomer_without_a_leader() -> None:
 def test_start() -> None:
     """The barrier falls when every initial controller has reported."""
     record = replace(started(), phase=BootstrapPhase.FORMATTING)
-    assert safety.may_start(record, at_rest(record), initial_nodes(record), NAME).allowed
+    assert safety.may_start(situation(record=record, observed=at_rest(record)), initial_nodes(record), NAME).allowed
 
 
 def test_no_start_while_one_is_missing() -> None:
     """One initial controller without a report holds the barrier, and is named."""
     record = with_report(with_report(bound(), IDS[0], directory(3000)), IDS[1], directory(3001))
-    held(safety.may_start(record, at_rest(record), initial_nodes(record), NAME), "controllers 3002")
+    held(
+        safety.may_start(situation(record=record, observed=at_rest(record)), initial_nodes(record), NAME),
+        "controllers 3002",
+    )
 
 
 def test_no_start_while_a_formatter_could_run() -> None:
     """While the config map of the initial format is there, a late formatter could run: the barrier holds."""
     record = replace(started(), phase=BootstrapPhase.FORMATTING)
     look = at_rest(record, support=support(bound()))
-    held(safety.may_start(record, look, initial_nodes(record), NAME), "config map of its initial format")
+    held(
+        safety.may_start(situation(record=record, observed=look), initial_nodes(record), NAME),
+        "config map of its initial format",
+    )
 
 
 # Rule 2: may_run
@@ -246,7 +270,9 @@ def test_no_start_while_a_formatter_could_run() -> None:
 def test_run() -> None:
     """Kafka runs on a formatted disk of its own, behind the barrier, with the identity in three places."""
     record = started()
-    assert safety.may_run(record, at_rest(record, pods=()), node(record, 3000), mirrored=True).allowed
+    assert safety.may_run(
+        situation(record=record, observed=at_rest(record, pods=())), node(record, 3000), mirrored=True
+    ).allowed
 
 
 RETIRED = replace(
@@ -269,7 +295,7 @@ RETIRED = replace(
 def test_no_run(record: IdentityRecord, look: Observed | None, mirrored_: bool, said: str) -> None:  # noqa: FBT001 - a column
     """Anything missing holds Kafka back; a directory id that any node lost never runs again."""
     seen = at_rest(record, pods=()) if look is None else look
-    held(safety.may_run(record, seen, node(record, 3000), mirrored=mirrored_), said)
+    held(safety.may_run(situation(record=record, observed=seen), node(record, 3000), mirrored=mirrored_), said)
 
 
 # Rule 2: may_retire_disk
@@ -291,7 +317,9 @@ def retire(look: Observed, wanted: Desired | None = None) -> Verdict:
     """What the guard says of controller 3001."""
     record = running()
     present = next((one for one in look.claims if one.node_id == 3001), None)
-    return disk_safety.may_retire_disk(wanted or desired(), look, record, node(record, 3001), present)
+    return disk_safety.may_retire_disk(
+        situation(desired=wanted or desired(), observed=look, record=record), node(record, 3001), present
+    )
 
 
 def aged(observed: Observed, age_s: float) -> Observed:
@@ -541,32 +569,36 @@ def test_every_guard_is_listed() -> None:
     said: tuple[Verdict, ...] = (
         safety.may_mint(nothing()),
         safety.may_adopt(desired(), nothing()),
-        safety.may_format_initial(record, at_rest(), node(record, 3000)),
-        safety.may_format_newcomer(record, at_rest(), node(record, 3000)),
-        safety.may_start(record, at_rest(), initial_nodes(record), NAME),
-        safety.may_run(record, at_rest(), node(record, 3000), mirrored=True),
-        disk_safety.may_retire_disk(desired(), at_rest(), record, node(record, 3000), None),
+        safety.may_format_initial(situation(record=record, observed=at_rest()), node(record, 3000)),
+        safety.may_format_newcomer(situation(record=record, observed=at_rest()), node(record, 3000)),
+        safety.may_start(situation(record=record, observed=at_rest()), initial_nodes(record), NAME),
+        safety.may_run(situation(record=record, observed=at_rest()), node(record, 3000), mirrored=True),
+        disk_safety.may_retire_disk(
+            situation(desired=desired(), observed=at_rest(), record=record), node(record, 3000), None
+        ),
         safety.may_replace_pod(pod(record, node(record, 3000))),
         safety.may_change_voters(seen, key(3001), None),
         safety.may_add_voter(seen, at_rest(), key(3001), 3, ()),
-        safety.may_remove_voter(seen, desired(), record, key(3001)),
+        safety.may_remove_voter(situation(desired=desired(), record=record), seen, key(3001)),
         safety.may_remove_leader(seen, key(3001)),
-        safety.may_hand_over(desired(), at_rest(), view([key(3000), key(3001)]), key(3000)),
-        safety.may_retire_node(desired(), at_rest(), record, node(record, 3000)),
-        safety.may_stop_retired(record, at_rest(), pod(record, node(record, 3000))),
-        safety.may_drop_node(at_rest(), record, node(record, 3000)),
-        safety.may_delete_claim(record, at_rest(), claim(record, node(record, 3000))),
+        safety.may_hand_over(situation(desired=desired(), observed=at_rest()), view([key(3000), key(3001)]), key(3000)),
+        safety.may_retire_node(situation(desired=desired(), observed=at_rest(), record=record), node(record, 3000)),
+        safety.may_stop_retired(situation(record=record, observed=at_rest()), pod(record, node(record, 3000))),
+        safety.may_drop_node(situation(observed=at_rest(), record=record), node(record, 3000)),
+        safety.may_delete_claim(situation(record=record, observed=at_rest()), claim(record, node(record, 3000))),
     )
     asked = FeatureStep(name="metadata.version", level=33)
     said += (
         rolling_safety.may_restart(
-            desired(), at_rest(), record, node(record, 3000), pod(record, node(record, 3000)), ""
+            situation(desired=desired(), observed=at_rest(), record=record),
+            node(record, 3000),
+            pod(record, node(record, 3000)),
         ),
-        rolling_safety.may_run_image(record, at_rest(), "4.4.0"),
-        rolling_safety.may_raise(desired(), at_rest(), record, asked, ()),
-        rolling_safety.may_lower(desired(), at_rest(), record, asked, asked),
-        rolling_safety.may_cure_ghost(at_rest(), record, NodeID(3004)),
-        rolling_safety.may_drop_static(at_rest(), record),
+        rolling_safety.may_run_image(situation(record=record, observed=at_rest()), "4.4.0"),
+        rolling_safety.may_raise(situation(desired=desired(), observed=at_rest(), record=record), asked, ()),
+        rolling_safety.may_lower(situation(desired=desired(), observed=at_rest(), record=record), asked, asked),
+        rolling_safety.may_cure_ghost(situation(observed=at_rest(), record=record), NodeID(3004)),
+        rolling_safety.may_drop_static(situation(observed=at_rest(), record=record)),
     )
     assert {verdict.rule for verdict in said} == set(safety.GUARDS)
     guards = {name for part in (safety, disk_safety, rolling_safety) for name in vars(part) if name.startswith("may_")}
@@ -577,7 +609,7 @@ def test_owner_is_no_matter_of_guards() -> None:
     """Whether a claim is owned by the resource is a matter of retention, not of safety."""
     record = bound()
     look = at_rest(record, claims=tuple(claim(record, of, owner_uid=UID) for of in record.nodes))
-    assert safety.may_format_initial(record, look, node(record, 3000)).allowed
+    assert safety.may_format_initial(situation(record=record, observed=look), node(record, 3000)).allowed
 
 
 def test_views_are_frozen() -> None:

@@ -15,6 +15,7 @@ from tests.model.values import (
     revision,
     running,
     runtime,
+    situation,
     speaking,
     still_blank,
     view,
@@ -50,7 +51,9 @@ def new_disk(record: IdentityRecord = STATIC) -> IdentityRecord:
 def retiring(look: Observed) -> bool:
     """Whether the guard gives up the disk of controller 3002."""
     claim = next(one for one in look.claims if one.node_id == LOST)
-    return disk_safety.may_retire_disk(desired(), look, STATIC, node(STATIC, LOST), claim).allowed
+    return disk_safety.may_retire_disk(
+        situation(desired=desired(), observed=look, record=STATIC), node(STATIC, LOST), claim
+    ).allowed
 
 
 def test_held_while_it_is_static() -> None:
@@ -68,7 +71,7 @@ def test_the_new_disk_waits_for_the_setting_to_go() -> None:
     """With the static voters in its properties, and none on its disk, it would take itself for one of them."""
     record = new_disk()
     look = at_rest(record, revisions=(PINNED,))
-    said = safety.may_run(record, look, node(record, LOST), mirrored=True)
+    said = safety.may_run(situation(record=record, observed=look), node(record, LOST), mirrored=True)
     assert not said.allowed
     assert "controller.quorum.voters is dropped: it would take itself for one of them" in said.reason
 
@@ -78,9 +81,9 @@ def test_the_setting_goes_without_the_new_disk() -> None:
     record = new_disk()
     seen = view([key(of) for of in IDS], behind=[key(LOST)])
     look = replace(speaking(record), quorum=Known(value=seen))
-    assert rolling_safety.may_drop_static(look, record).allowed
+    assert rolling_safety.may_drop_static(situation(observed=look, record=record)).allowed
     silent = tuple((of, said) for of, said in look.versions if of != IDS[0])
-    waits = rolling_safety.may_drop_static(replace(look, versions=silent), record)
+    waits = rolling_safety.may_drop_static(situation(observed=replace(look, versions=silent), record=record))
     assert not waits.allowed
     assert "controllers 3000 say" in waits.reason
 

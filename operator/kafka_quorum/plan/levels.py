@@ -162,7 +162,7 @@ def step(situation: Situation) -> Part:
 
 
 def _begin(situation: Situation, want: Want) -> Part:
-    if (missing := _missing(want, situation.observed)) is not None:
+    if (missing := _missing(situation, want)) is not None:
         return Part(waits=(_wait(BLOCKED, missing, Severity.HELD),))
     verdict = _judge(situation, want.next, want)
     if verdict.allowed:
@@ -217,7 +217,7 @@ def _not_rolled(situation: Situation) -> tuple[NodeID, ...]:
     return tuple(node.node_id for node in situation.older)
 
 
-def _missing(want: Want, observed: Observed) -> str | None:
+def _missing(situation: Situation, want: Want) -> str | None:
     """What a step depends on and does not have, or what depends on a level that the whole way down would leave."""
     present = situation.present
     if not want.next.downgrade:
@@ -280,7 +280,7 @@ def plans(situation: Situation) -> tuple[FeaturePlan, ...]:
 def _against(situation: Situation, want: Want) -> str:
     observed = situation.observed
     named = "; ".join(blockers(situation, want.whole))
-    return named or _missing(want, observed) or _said(observed, want.whole) or _said(observed, want.next)
+    return named or _missing(situation, want) or _said(observed, want.whole) or _said(observed, want.next)
 
 
 def _said(observed: Observed, asked: FeatureStep) -> str:

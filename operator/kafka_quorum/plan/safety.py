@@ -11,7 +11,7 @@ Each guard is one function and returns a `Verdict`; its reason is what the log, 
 
 from typing import Final
 
-from kafka_quorum.model.desired import Cure
+from kafka_quorum.model.desired import Cure, Desired
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
