@@ -29,8 +29,9 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.observe import disks, gather, nodes
 from kafka_quorum.observe.gather import Look, Snapshot
 from kafka_quorum.observe.soak import soaked
-from kafka_quorum.plan import levels, unreadable
+from kafka_quorum.plan import unreadable
 from kafka_quorum.plan.planner import plan
+from kafka_quorum.plan.releases.wants import announced, questions
 from kafka_quorum.repeats import FREE, Repeated, Repeats
 from kafka_quorum.report import Reporter
 from kafka_quorum.settings import Clock, IdSource, Settings
@@ -314,8 +315,8 @@ class Reconciler:
         if seen.record is None:
             return _Checks(answers=(), announced=None)
         situation = Situation(desired=desired, observed=seen, record=seen.record)
-        asked = await gather.checks(self._controllers, looked.leader, levels.questions(situation))
-        could = levels.announced(situation)
+        asked = await gather.checks(self._controllers, looked.leader, questions(situation))
+        could = announced(situation)
         told, now_s = seen.memory.announced, self._clock.monotonic()
         fresh = told is not None and now_s - told.at_s < _ANNOUNCED_FOR_S
         if could and (told is None or not fresh or tuple(step for step, _ in told.checks) != could):

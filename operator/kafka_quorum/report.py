@@ -5,7 +5,7 @@ The status gets one patch at most, and only if it says something new, or the sta
 
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 from kafka_quorum import stamps
 from kafka_quorum.act.events import Events
@@ -15,7 +15,8 @@ from kafka_quorum.kube.protocol import QUORUMS, Json, KubeApi
 from kafka_quorum.model import actions
 from kafka_quorum.model.desired import FieldFault
 from kafka_quorum.model.notice import Notice
-from kafka_quorum.model.plan import Outcome, Plan, Verdict
+from kafka_quorum.model.permit import Verdict
+from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.observe.gather import Snapshot
 from kafka_quorum.settings import Clock
 from kafka_quorum.status.build import build, patch_of
@@ -31,6 +32,9 @@ NO_EFFECT: Final = "NoEffect"
 
 logger = logging.getLogger(__name__)
 
+_Verdicts: TypeAlias = dict[object, tuple[Verdict, ...]]
+"""What the guards said last, by quorum."""
+
 
 class Reporter:
     """Writes what one operator has to say of its quorums. What it remembers only saves writes, and may be lost."""
@@ -41,7 +45,7 @@ class Reporter:
         self._clock = clock
         self._events = events
         self._may_act = may_act
-        self._verdicts: dict[object, tuple[Verdict, ...]] = {}
+        self._verdicts: _Verdicts = {}
         self._wrote: dict[object, str] = {}
 
     def forget(self, key: object) -> None:

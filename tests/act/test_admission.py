@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from tests.act.test_execute import RESOURCE
 from tests.kube.recording import RecordingKube
-from tests.model.values import IDS, NAME, NAMESPACE, desired, node, pod, revision, running, runtime, speaking
+from tests.model.values import IDS, NAME, NAMESPACE, desired, node, permit, pod, revision, running, runtime, speaking
 
 from kafka_quorum.act.admission import PodAdmission, _Refusal
 from kafka_quorum.act.building import Context
 from kafka_quorum.errors import KubeError, KubeRefused, KubeUnavailable
 from kafka_quorum.kube.protocol import PODS
+from kafka_quorum.model import permit as permits
 from kafka_quorum.model.actions import CreatePod
 from kafka_quorum.model.admission import Admission, PodQuestion
 from kafka_quorum.model.ids import NodeID
@@ -118,7 +119,10 @@ async def test_a_refusal_is_remembered_for_longer_each_time() -> None:
 async def test_a_refused_creation_is_remembered() -> None:
     """It is marked as such for five minutes; one that is done is forgotten."""
     clock = Clock()
-    asking, action = gate(RecordingKube(), clock), CreatePod(node_id=IDS[1], revision=NEW, config_name="c")
+    asking, action = (
+        gate(RecordingKube(), clock),
+        CreatePod(node_id=IDS[1], revision=NEW, config_name="c", permit=permit(permits.Run)),
+    )
     failed = Outcome(action=action, done=False, unknown=False, message="m", refused="no such class")
     asking.learn((failed,), CONTEXT, NAMES)
     assert dict(asking.remembered(NAMESPACE, NAME))[QUESTION] == Known(

@@ -7,13 +7,15 @@ from typing import get_args
 import pytest
 from tests.act.test_execute import POD, RESOURCE, CountingIds, SetClock, carried_out
 from tests.kube.recording import Call, RecordingKube
-from tests.model.values import IDS, bound, claim, desired, node, revision, running
+from tests.model.values import IDS, bound, claim, desired, node, permit, revision, running
+from tests.model.values import write as written
 from tests.wire.answering import AnsweringControllers
 
 from kafka_quorum.act.building import Context
 from kafka_quorum.act.execute import Executor
 from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model import actions as act
+from kafka_quorum.model import permit as permits
 from kafka_quorum.model.actions import NEVER, Action, RecordChange, is_guarded, stamped
 from kafka_quorum.model.observed import PodRole, Terminated
 from kafka_quorum.model.plan import Outcome, Plan
@@ -21,15 +23,15 @@ from kafka_quorum.settings import Settings
 
 OVER = Terminated(exit_code=0, reason="Completed", message="", finished_at="")
 CLAIM = claim(running(), node(running(), 3001))
-RESTART = act.RestartPod(pod=POD, evict=True, message="m")
-STOP = act.DeletePod(pod=POD, reason="PodRemoved", message="m")
+RESTART = act.RestartPod(pod=POD, evict=True, message="m", permit=permit(permits.Restart))
+STOP = act.DeletePod(pod=POD, reason="PodRemoved", message="m", permit=permit(permits.ReplacePod))
 MARK = act.MarkPod(pod=POD, voter=True, gate="True", message="m")
 BUDGET = act.ApplyBudget(min_available=2)
 
 
 def write(change: RecordChange) -> act.WriteRecord:
     """A write of the record for this reason."""
-    return act.WriteRecord(record=bound(), change=change, message="m")
+    return written(bound(), change, "m")
 
 
 GUARDED: tuple[Action, ...] = (
@@ -37,7 +39,7 @@ GUARDED: tuple[Action, ...] = (
     replace(RESTART, evict=False),
     STOP,
     replace(STOP, pod=replace(POD, container=OVER), force=True),
-    act.DeleteClaim(claim=CLAIM, message="m"),
+    act.DeleteClaim(claim=CLAIM, message="m", permit=permit(permits.DeleteVolume)),
     BUDGET,
     MARK,
     *map(write, (RecordChange.DISK_LOST, RecordChange.NODE_LOST, RecordChange.NODES_REMOVED)),
@@ -48,7 +50,7 @@ FREE: tuple[Action, ...] = (
     replace(STOP, pod=replace(POD, role=PodRole.FORMATTER, container=OVER)),
     replace(MARK, gate="False"),
     write(RecordChange.FORMATTED),
-    act.CreatePod(node_id=IDS[0], revision=revision(), config_name="cfg"),
+    act.CreatePod(node_id=IDS[0], revision=revision(), config_name="cfg", permit=permit(permits.Run)),
     act.AnnotateClaim(claim=CLAIM, directory_id=None, grow_to=None),
 )
 

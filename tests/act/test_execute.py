@@ -20,6 +20,7 @@ from tests.model.values import (
     key,
     minted,
     node,
+    permit,
     pod,
     revision,
     running,
@@ -27,6 +28,7 @@ from tests.model.values import (
     storage,
     uuid,
 )
+from tests.model.values import write as written
 from tests.wire.answering import AnsweringControllers
 
 from kafka_quorum.act.building import Context
@@ -47,6 +49,7 @@ from kafka_quorum.errors import (
 from kafka_quorum.kube.protocol import BUDGETS, CONFIG_MAPS, SERVICES
 from kafka_quorum.model import actions as act
 from kafka_quorum.model import names
+from kafka_quorum.model import permit as permits
 from kafka_quorum.model.actions import Action, RecordChange, stamped
 from kafka_quorum.model.desired import BootstrapMode, Desired, VolumeFate
 from kafka_quorum.model.identity import Format, IdentityRecord
@@ -77,7 +80,7 @@ LEADER = Endpoint(node_id=IDS[0], host="10.0.0.1", port=9093)
 REQUEST = AddVoter(
     cluster_id=CLUSTER, voter=key(3003), listeners=(Listener(name="CONTROLLER", host="h", port=9093),), timeout_ms=5000
 )
-ADD = act.AddRaftVoter(leader=LEADER, request=REQUEST, judged_at_s=1000.0)
+ADD = act.AddRaftVoter(leader=LEADER, request=REQUEST, judged_at_s=1000.0, permit=permit(permits.AddVoter))
 
 
 class SetClock:
@@ -149,6 +152,7 @@ async def test_mint() -> None:
         format=Format(mode=BootstrapMode.STANDALONE, release="4.4.0", features=()),
         initial=IDS[:1],
         others=IDS[1:],
+        permit=permit(permits.Mint),
     )
     call = await one_call(action, record=None)
     assert (call.verb, call.plural, call.name) == ("create", "configmaps", "alpha-identity")
@@ -162,7 +166,9 @@ async def test_mint() -> None:
 
 async def test_mint_with_a_given_cluster_id() -> None:
     """The cluster id of the spec is taken as it is."""
-    action = act.MintIdentity(cluster_id=ClusterID(uuid(9)), format=minted().format, initial=IDS, others=())
+    action = act.MintIdentity(
+        cluster_id=ClusterID(uuid(9)), format=minted().format, initial=IDS, others=(), permit=permit(permits.Mint)
+    )
     call = await one_call(action)
     assert call.body is not None
     assert json.loads(call.body["data"]["record.json"])["cluster_id"] == uuid(9)
@@ -172,7 +178,7 @@ async def test_mint_with_a_given_cluster_id() -> None:
 async def test_record_is_compared_and_swapped(version: str, verb: str) -> None:
     """A record replaces exactly the version that was read; a rebuilt one is created."""
     record = replace(bound(), resource_version=version)
-    call = await one_call(act.WriteRecord(record=record, change=RecordChange.STARTED, message="m"))
+    call = await one_call(written(record, RecordChange.STARTED, "m"))
     assert (call.verb, call.name) == (verb, "alpha-identity")
     assert call.body is not None
     assert call.body["metadata"].get("resourceVersion", "") == version
@@ -194,7 +200,7 @@ async def test_record_owner(fate: VolumeFate, owners: int) -> None:
 
 async def test_intent() -> None:
     """The intent goes into the status, at the version of the resource that the plan was made from."""
-    call = await one_call(act.BeginOperation(type="AddVoter", target=key(3003)))
+    call = await one_call(act.BeginOperation(type="AddVoter", target=key(3003), permit=permit(permits.OneChange)))
     assert (call.verb, call.plural, call.name) == ("patch", "kafkaquorums", NAME)
     assert (call.option("subresource"), call.option("strategic")) == ("status", False)
     assert call.body is not None
@@ -229,7 +235,9 @@ async def test_stale_look_removes_nobody(age_s: float, *, sent: bool) -> None:
     """A removal is sent to the leader under the same condition."""
     controllers = AnsweringControllers()
     removal = RemoveVoter(cluster_id=CLUSTER, voter=key(3002))
-    action = act.RemoveRaftVoter(leader=LEADER, request=removal, judged_at_s=ADD.judged_at_s)
+    action = act.RemoveRaftVoter(
+        leader=LEADER, request=removal, judged_at_s=ADD.judged_at_s, permit=permit(permits.RemoveVoter)
+    )
     _, (outcome,) = await carried_out(action, controllers=controllers, age_s=age_s)
     assert controllers.removed == ([(LEADER, removal)] if sent else [])
     assert (outcome.done, outcome.unknown) == (sent, False)
@@ -269,14 +277,16 @@ async def test_error_of_kafka(error: KafkaError, *, unknown: bool) -> None:
 
 async def test_delete_pod() -> None:
     """Exactly the pod that was judged is deleted: uid and resource version."""
-    call = await one_call(act.DeletePod(pod=POD, reason="PodFinished", message="m"))
+    call = await one_call(act.DeletePod(pod=POD, reason="PodFinished", message="m", permit=permit(permits.ReplacePod)))
     assert (call.verb, call.plural, call.name) == ("delete", "pods", POD.name)
     assert (call.option("uid"), call.option("resource_version")) == (POD.uid, POD.resource_version)
 
 
 async def test_delete_pod_of_a_lost_node() -> None:
     """A pod that is given up with its node goes at once, and is still named by uid and version."""
-    call = await one_call(act.DeletePod(pod=POD, reason="PodGivenUp", message="m", force=True))
+    call = await one_call(
+        act.DeletePod(pod=POD, reason="PodGivenUp", message="m", force=True, permit=permit(permits.ReplacePod))
+    )
     assert call.option("ended") is True
     assert (call.option("uid"), call.option("resource_version")) == (POD.uid, POD.resource_version)
 
@@ -284,7 +294,7 @@ async def test_delete_pod_of_a_lost_node() -> None:
 async def test_delete_claim() -> None:
     """A claim is deleted by uid and by the version that was judged: one that changed since is not."""
     old = claim(running(), node(running(), 3001))
-    call = await one_call(act.DeleteClaim(claim=old, message="m"))
+    call = await one_call(act.DeleteClaim(claim=old, message="m", permit=permit(permits.DeleteVolume)))
     assert (call.verb, call.plural, call.name) == ("delete", "persistentvolumeclaims", old.name)
     assert (call.option("uid"), call.option("resource_version")) == (old.uid, old.resource_version)
 
@@ -318,7 +328,9 @@ async def test_delete_formatter() -> None:
     cases = ((PodRole.FORMATTER, over, True), (PodRole.FORMATTER, waits, None), (PodRole.KAFKA, over, None))
     for role, container, ended in cases:
         pod = replace(POD, role=role, container=container)
-        call = await one_call(act.DeletePod(pod=pod, reason="FormatterDone", message="m"))
+        call = await one_call(
+            act.DeletePod(pod=pod, reason="FormatterDone", message="m", permit=permit(permits.ReplacePod))
+        )
         assert call.option("ended") == ended
 
 
@@ -337,10 +349,16 @@ async def test_mark_pod() -> None:
 
 async def test_create_pods() -> None:
     """Formatter and Kafka pod are created under the names of the node's generation, with the given config map."""
-    formatter = act.CreateFormatter(node_id=IDS[0], revision=revision(), config_name="cfg", avoid_nodes=("w",))
+    formatter = act.CreateFormatter(
+        node_id=IDS[0],
+        revision=revision(),
+        config_name="cfg",
+        avoid_nodes=("w",),
+        permit=permit(permits.NewcomerFormat),
+    )
     call = await one_call(formatter, record=bound())
     assert (call.verb, call.name) == ("create", "alpha-3000-g1-format")
-    kafka = act.CreatePod(node_id=IDS[1], revision=revision(), config_name="cfg")
+    kafka = act.CreatePod(node_id=IDS[1], revision=revision(), config_name="cfg", permit=permit(permits.Run))
     call = await one_call(kafka)
     assert (call.verb, call.name) == ("create", "alpha-3001-g1")
     assert call.body is not None
@@ -471,7 +489,7 @@ async def test_a_taken_name_comes_with_advice_that_can_be_followed(taken: dict[s
 async def test_error_of_kubernetes(error: KubeError, said: str, *, unknown: bool) -> None:
     """Every error of the API server is an outcome. A write that came between is no failure: the next look decides."""
     kube = RecordingKube(errors={("create", "pods"): error})
-    action = act.CreatePod(node_id=IDS[1], revision=revision(), config_name="cfg")
+    action = act.CreatePod(node_id=IDS[1], revision=revision(), config_name="cfg", permit=permit(permits.Run))
     calls, (outcome,) = await carried_out(action, kube=kube)
     assert len(calls) == 1
     assert (outcome.action, outcome.done, outcome.unknown) == (action, False, unknown)
@@ -483,7 +501,7 @@ async def test_one_failure_stops_no_other() -> None:
     """Independent actions go together, each with its own outcome, in the plan's order."""
     kube = RecordingKube(errors={("create", "pods"): KubeRefused("quota exceeded")})
     todo: list[Action] = [
-        act.CreatePod(node_id=IDS[0], revision=revision(), config_name="cfg"),
+        act.CreatePod(node_id=IDS[0], revision=revision(), config_name="cfg", permit=permit(permits.Run)),
         act.CreateClaim(node_id=IDS[1], generation=1),
     ]
     calls, outcomes = await carried_out(*todo, kube=kube)
@@ -510,7 +528,9 @@ async def test_unknown_node_is_our_fault() -> None:
 # Rolls
 
 
-RESTART = act.RestartPod(pod=POD, evict=True, message="restarts from revision 2", judged_at_s=1000.0)
+RESTART = act.RestartPod(
+    pod=POD, evict=True, message="restarts from revision 2", judged_at_s=1000.0, permit=permit(permits.Restart)
+)
 
 
 async def test_restart_by_eviction() -> None:
@@ -549,10 +569,16 @@ async def test_error_of_an_eviction() -> None:
 
 
 STEP = FeatureStep(name="metadata.version", level=28)
-RAISE = act.StepFeature(leader=LEADER, step=STEP, judged_at_s=1000.0)
+RAISE = act.StepFeature(leader=LEADER, step=STEP, judged_at_s=1000.0, permit=permit(permits.RaiseLevel))
 RANGES = (FeatureRange(name="metadata.version", min_level=7, max_level=33),)
 ANEW = act.CureGhost(
-    leader=LEADER, node_id=NodeID(3003), listeners=(), supported=RANGES, message="again", judged_at_s=1000.0
+    leader=LEADER,
+    node_id=NodeID(3003),
+    listeners=(),
+    supported=RANGES,
+    message="again",
+    judged_at_s=1000.0,
+    permit=permit(permits.CureGhost),
 )
 FORGOTTEN = replace(ANEW, supported=(), message="gone")
 
@@ -577,7 +603,7 @@ def sent_to(controllers: AnsweringControllers) -> int:
 )
 async def test_intent_of_a_step(step: FeatureStep, type_: str, target: str) -> None:
     """The intent of a step goes into the status, guarded, and reads back as the step."""
-    call = await one_call(act.BeginFeatureStep(step=step, present=27))
+    call = await one_call(act.BeginFeatureStep(step=step, present=27, permit=permit(permits.RaiseLevel)))
     assert (call.verb, call.plural, call.option("subresource")) == ("patch", "kafkaquorums", "status")
     assert call.body is not None
     assert call.body["metadata"] == {"resourceVersion": "77"}
@@ -660,6 +686,7 @@ async def test_mint_of_a_static_quorum() -> None:
         format=Format(mode=BootstrapMode.STATIC, release="4.1.2", features=()),
         initial=IDS,
         others=(),
+        permit=permit(permits.Mint),
     )
     call = await one_call(action)
     assert call.body is not None

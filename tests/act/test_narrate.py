@@ -4,10 +4,12 @@ import re
 from typing import get_args
 
 import pytest
-from tests.model.values import IDS, bound, claim, directory, key, minted, node, pod, revision, running, runtime
+from tests.model.values import IDS, bound, claim, directory, key, minted, node, permit, pod, revision, running, runtime
+from tests.model.values import write as written
 
 from kafka_quorum.act.narrate import narrate, notices
 from kafka_quorum.model import actions as act
+from kafka_quorum.model import permit as permits
 from kafka_quorum.model.actions import Action, RecordChange
 from kafka_quorum.model.ids import DirectoryID, NodeID
 from kafka_quorum.model.plan import Outcome
@@ -17,11 +19,12 @@ POD = pod(running(), node(running(), 3001))
 CLAIM = claim(running(), node(running(), 3001))
 EVERY: list[tuple[Action, str, str]] = [
     (
-        act.MintIdentity(cluster_id=None, format=minted().format, initial=IDS, others=()),
+        act.MintIdentity(cluster_id=None, format=minted().format, initial=IDS, others=(), permit=permit(permits.Mint)),
         "IdentityMade",
         "3000, 3001, 3002",
     ),
-    (act.WriteRecord(record=bound(), change=RecordChange.STARTED, message="may start"), "Started", "may start"),
+    (written(bound(), RecordChange.STARTED, "may start"), "Started", "may start"),
+    (written(bound(), RecordChange.REVISION, "pods are made"), "RevisionApplied", "pods are made"),
     (act.ApplyService(port=9093), "ServiceApplied", "service"),
     (act.ApplyBudget(min_available=2), "BudgetApplied", "2 voters"),
     (act.CreateRevision(name="alpha-x", number=1, runtime=runtime(), inputs_hash="x"), "RevisionCreated", "alpha-x"),
@@ -47,26 +50,57 @@ EVERY: list[tuple[Action, str, str]] = [
         "ClaimRetired",
         f"{directory(3001)} never runs again",
     ),
-    (act.DeleteClaim(claim=CLAIM, message="holds no voter"), "ClaimReleased", "holds no voter"),
+    (
+        act.DeleteClaim(claim=CLAIM, message="holds no voter", permit=permit(permits.DeleteVolume)),
+        "ClaimReleased",
+        "holds no voter",
+    ),
     (act.SetRecordOwner(resource_version="1"), "RetentionApplied", "retention"),
     (
-        act.CreateFormatter(node_id=IDS[1], revision=revision(), config_name="cfg", avoid_nodes=()),
+        act.CreateFormatter(
+            node_id=IDS[1],
+            revision=revision(),
+            config_name="cfg",
+            avoid_nodes=(),
+            permit=permit(permits.NewcomerFormat),
+        ),
         "FormatterCreated",
         "3001",
     ),
-    (act.CreatePod(node_id=IDS[1], revision=revision(), config_name="cfg"), "PodCreated", "3001"),
-    (act.DeletePod(pod=POD, reason="PodFinished", message="has ended"), "PodFinished", "has ended"),
+    (
+        act.CreatePod(node_id=IDS[1], revision=revision(), config_name="cfg", permit=permit(permits.Run)),
+        "PodCreated",
+        "3001",
+    ),
+    (
+        act.DeletePod(pod=POD, reason="PodFinished", message="has ended", permit=permit(permits.ReplacePod)),
+        "PodFinished",
+        "has ended",
+    ),
     (act.MarkPod(pod=POD, voter=True, gate="True", message="a caught-up voter"), "ControllerReady", "alpha-3001-g1"),
     (act.MarkPod(pod=POD, voter=True, gate="False", message="a voter that lags"), "ControllerNotReady", "lags"),
     (act.MarkPod(pod=POD, voter=True, gate="Unknown", message="silent"), "ControllerNotReady", "silent"),
-    (act.BeginOperation(type="AddVoter", target=key(3003)), "AddVoterBegun", f"{key(3003)} will be added"),
-    (act.BeginOperation(type="RemoveVoter", target=key(3003)), "RemoveVoterBegun", f"{key(3003)} will be removed"),
-    (act.BeginOperation(type="ReplaceVoter", target=key(3003)), "ReplaceVoterBegun", "added in place of a stale one"),
+    (
+        act.BeginOperation(type="AddVoter", target=key(3003), permit=permit(permits.OneChange)),
+        "AddVoterBegun",
+        f"{key(3003)} will be added",
+    ),
+    (
+        act.BeginOperation(type="RemoveVoter", target=key(3003), permit=permit(permits.OneChange)),
+        "RemoveVoterBegun",
+        f"{key(3003)} will be removed",
+    ),
+    (
+        act.BeginOperation(type="ReplaceVoter", target=key(3003), permit=permit(permits.OneChange)),
+        "ReplaceVoterBegun",
+        "added in place of a stale one",
+    ),
     (
         act.AddRaftVoter(
             leader=Endpoint(node_id=IDS[0], host="h", port=1),
             request=AddVoter(cluster_id=bound().cluster_id, voter=key(3003), listeners=(), timeout_ms=1),
             judged_at_s=0.0,
+            permit=permit(permits.AddVoter),
         ),
         "AddRaftVoter",
         "3000",
@@ -76,18 +110,29 @@ EVERY: list[tuple[Action, str, str]] = [
             leader=Endpoint(node_id=IDS[0], host="h", port=1),
             request=RemoveVoter(cluster_id=bound().cluster_id, voter=key(3003)),
             judged_at_s=0.0,
+            permit=permit(permits.RemoveVoter),
         ),
         "RemoveRaftVoter",
         f"{key(3003)} was removed at controller 3000",
     ),
-    (act.RestartPod(pod=POD, evict=True, message="restarts from revision 2"), "PodRestarted", "from revision 2"),
     (
-        act.BeginFeatureStep(step=FeatureStep(name="metadata.version", level=28), present=27),
+        act.RestartPod(pod=POD, evict=True, message="restarts from revision 2", permit=permit(permits.Restart)),
+        "PodRestarted",
+        "from revision 2",
+    ),
+    (
+        act.BeginFeatureStep(
+            step=FeatureStep(name="metadata.version", level=28), present=27, permit=permit(permits.RaiseLevel)
+        ),
         "FeatureStepBegun",
         "metadata.version will be raised from 4.1-IV1 (27) to 4.2-IV0 (28)",
     ),
     (
-        act.BeginFeatureStep(step=FeatureStep(name="group.version", level=0, downgrade=True), present=1),
+        act.BeginFeatureStep(
+            step=FeatureStep(name="group.version", level=0, downgrade=True),
+            present=1,
+            permit=permit(permits.RaiseLevel),
+        ),
         "FeatureStepBegun",
         "group.version will be lowered from 1 to 0",
     ),
@@ -96,6 +141,7 @@ EVERY: list[tuple[Action, str, str]] = [
             leader=Endpoint(node_id=IDS[0], host="h", port=1),
             step=FeatureStep(name="metadata.version", level=28),
             judged_at_s=0.0,
+            permit=permit(permits.RaiseLevel),
         ),
         "StepFeature",
         "metadata.version was set to 4.2-IV0 (28) at 3000",
@@ -108,6 +154,7 @@ EVERY: list[tuple[Action, str, str]] = [
             supported=(),
             message="controller 3002 is unregistered",
             judged_at_s=0.0,
+            permit=permit(permits.CureGhost),
         ),
         "GhostCured",
         "controller 3002 is unregistered",

@@ -6,11 +6,12 @@ an unchanged `at_rest()` has nothing to do.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from kafka_quorum.api.features import default_levels, supported_by
 from kafka_quorum.api.release import parse_release
 from kafka_quorum.model import names
+from kafka_quorum.model.actions import DECISIONS, DecideRecord, RecordChange, WriteRecord
 from kafka_quorum.model.desired import (
     BootstrapMode,
     ControllerListener,
@@ -55,11 +56,13 @@ from kafka_quorum.model.observed import (
     Running,
     SupportObject,
 )
+from kafka_quorum.model.permit import Guard, Permit
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer, Replica
 from kafka_quorum.model.situation import Situation
 
 Versions: TypeAlias = tuple[tuple[NodeID, Knowable[NodeVersions]], ...]
 
+G = TypeVar("G", bound=Guard)
 NAMESPACE: Final = "kafka"
 NAME: Final = "alpha"
 UID: Final = "uid-of-alpha"
@@ -445,6 +448,19 @@ def at_rest(record: IdentityRecord | None = None, **changes: Any) -> Observed:  
         memory=memory,
     )
     return replace(plain, **changes)
+
+
+def permit(of: type[G]) -> Permit[G]:
+    """A permit as a guard gives it."""
+    return Permit(rule=of.id, reason="it may be done")
+
+
+def write(record: IdentityRecord, change: RecordChange, message: str = "m") -> WriteRecord:
+    """A write of the record, with its guard's permit where it takes one."""
+    if change not in DECISIONS:
+        return WriteRecord(record=record, change=change, message=message)
+    decided: Any = permit(DECISIONS[change])
+    return DecideRecord(record=record, change=change, message=message, permit=decided)
 
 
 def situation(

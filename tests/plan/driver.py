@@ -53,7 +53,7 @@ from kafka_quorum.model.observed import (
 )
 from kafka_quorum.model.plan import Plan
 from kafka_quorum.model.quorum import FeatureStep
-from kafka_quorum.plan.levels import announced, questions
+from kafka_quorum.plan.releases.wants import announced, questions
 
 _CREATING = Waiting(reason="ContainerCreating", message="", last_exit=None)
 _DONE = Terminated(exit_code=0, reason="Completed", message="", finished_at="")

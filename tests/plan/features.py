@@ -7,7 +7,7 @@ from kafka_quorum.api.release import Release, parse_release
 from kafka_quorum.model.desired import BootstrapMode
 from kafka_quorum.model.identity import Format
 from kafka_quorum.model.quorum import FeatureRange, FeatureStep, FinalizedFeature, NodeVersions
-from kafka_quorum.plan.ghosts import UNREGISTER_SINCE
+from kafka_quorum.plan.releases.ghosts import UNREGISTER_SINCE
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,62 +1,27 @@
 """Short ways to say what a plan is and to read it, and what holds for every plan."""
 
 import re
-from collections import Counter
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from tests.model.values import NOW_S, desired
 
 from kafka_quorum.model.actions import (
-    Action,
-    AddRaftVoter,
-    BeginFeatureStep,
-    BeginOperation,
-    CreateFormatter,
-    CreatePod,
-    CureGhost,
-    DeleteClaim,
     DeletePod,
-    MintIdentity,
-    RecordChange,
-    RemoveRaftVoter,
-    RestartPod,
-    StepFeature,
-    WriteRecord,
 )
 from kafka_quorum.model.admission import Admission, merged
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import Observed, PodRole
-from kafka_quorum.model.plan import Plan, Severity, Verdict, Wait
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.permit import Verdict
+from kafka_quorum.model.plan import Plan, Severity, Wait
+from kafka_quorum.plan.guards.registry import GUARDS
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.planner import plan
-from kafka_quorum.plan.safety import GUARDS
 
 T = TypeVar("T")
 _CAMEL_CASE: Final = re.compile(r"([A-Z][a-z]+)+")
 _NODE: Final = re.compile(r"\b(?:controller |claim alpha-|pod alpha-|formatter alpha-|voter |replica )(\d+)\b")
-_PERMITTED_BY: Final[dict[type[Action], set[str]]] = {
-    MintIdentity: {"8-adopt", "8-mint"},
-    CreateFormatter: {"1-initial-format", "1-format-newcomer"},
-    CreatePod: {"2-run"},
-    DeletePod: {"3-replace-pod", "3-stop-retired", "3-hand-over"},
-    DeleteClaim: {"6-delete-volume"},
-    BeginOperation: {"4-one-change"},
-    AddRaftVoter: {"3-add-voter"},
-    RemoveRaftVoter: {"3-remove-voter"},
-    RestartPod: {"5-restart"},
-    BeginFeatureStep: {"7-raise", "7-lower"},
-    StepFeature: {"7-raise", "7-lower"},
-    CureGhost: {"7-cure-ghost"},
-}
-_CHANGE_PERMITTED_BY: Final = {
-    RecordChange.STARTED: {"1-start"},
-    RecordChange.DISK_LOST: {"2-retire-disk"},
-    RecordChange.NODE_LOST: {"2-retire-node"},
-    RecordChange.NODES_REMOVED: {"4-drop-node"},
-    RecordChange.DYNAMIC: {"7-drop-static"},
-}
 _REFUSED: Final = {"RemovingPod", "OlderImage", "LostNode", "LostDisk", "DowngradeRefused", "Soaking"}
 """Waits with these reasons say what a guard has said."""
 _OF_THE_QUORUM: Final = {
@@ -96,22 +61,14 @@ def _check_waits(said: Plan) -> None:
 
 
 def _check_actions(said: Plan) -> None:
-    """Whatever a guard must permit comes with a guard's yes, one for each such action."""
-    permitted = [verdict.rule for verdict in said.verdicts if verdict.allowed]
-    assert set(permitted) <= set(GUARDS)
-    needed: Counter[frozenset[str]] = Counter()
+    """Whatever a guard must permit comes with its permit, which the plan reports among its verdicts."""
     for action in said.actions:
         _check_text(getattr(action, "message", "a change without words"))
         if isinstance(action, DeletePod):
             assert _CAMEL_CASE.fullmatch(action.reason), action
-            if action.force and action.pod.role is PodRole.FORMATTER:
-                continue  # nobody uses what it writes, and its node cannot say that it ended
-        rules = _PERMITTED_BY.get(type(action), set())
-        if isinstance(action, WriteRecord):
-            rules = _CHANGE_PERMITTED_BY.get(action.change, set())
-        needed[frozenset(rules)] += 1
-    for rules_, count in needed.items():
-        assert not rules_ or sum(rule in rules_ for rule in permitted) >= count, said
+        permit = getattr(action, "permit", None)
+        assert permit is None or permit in said.verdicts, said
+    assert {verdict.rule for verdict in said.verdicts} <= set(GUARDS)
 
 
 def _check_text(text: str) -> None:
@@ -123,9 +80,8 @@ def _check_text(text: str) -> None:
 
 def only(said: Plan, kind: type[T]) -> T:
     """The one action of a plan, which is of this kind."""
-    assert [type(action) for action in said.actions] == [kind], said
     (action,) = said.actions
-    assert isinstance(action, kind)
+    assert isinstance(action, kind), said
     return action
 
 

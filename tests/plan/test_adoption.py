@@ -33,7 +33,7 @@ from kafka_quorum.model.identity import (
 )
 from kafka_quorum.model.ids import ClusterID, DirectoryID
 from kafka_quorum.model.observed import Claim, Observed
-from kafka_quorum.plan.identity import format_of
+from kafka_quorum.plan.facts.formats import format_of
 
 WANTED = desired(bootstrap=BootstrapMode.ADOPT, cluster_id=ClusterID(CLUSTER), node_ids=IDS)
 

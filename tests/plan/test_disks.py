@@ -81,7 +81,7 @@ from kafka_quorum.model.observed import (
     Terminated,
     Waiting,
 )
-from kafka_quorum.plan.disks import is_mirrored
+from kafka_quorum.plan.facts.formats import is_mirrored
 
 STARTS = Waiting(reason="ContainerCreating", message="", last_exit=None)
 FIRST = bound()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-MODULES = sorted((ROOT / "operator" / "kafka_quorum" / "plan").glob("*.py"))
+MODULES = sorted((ROOT / "operator" / "kafka_quorum" / "plan").rglob("*.py"))
 TABLE = {
     word
     for line in (ROOT / "docs" / "operations.md").read_text().splitlines()
@@ -39,7 +39,7 @@ def reasons(tree: ast.Module) -> Iterator[str]:
         given = [keyword.value for keyword in call.keywords if keyword.arg == "held"]
         if callee == "Wait":
             given += [keyword.value for keyword in call.keywords if keyword.arg == "reason"]
-        if callee in ("_wait", "_progress"):
+        if callee in ("_wait", "progress"):
             given += call.args[1:2]
         for value in given:
             text = value.value if isinstance(value, ast.Constant) else named.get(getattr(value, "id", ""), "")

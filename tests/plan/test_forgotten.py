@@ -9,7 +9,7 @@ from tests.plan.reading import degraded, only, planned, wait
 from kafka_quorum.model.actions import AnnotateClaim
 from kafka_quorum.model.identity import IdentityRecord, with_nodes, without_node
 from kafka_quorum.model.observed import Observed, Stranger
-from kafka_quorum.plan import safety
+from kafka_quorum.plan.guards.rule8_identity import may_mint
 
 WHOLE = running()
 LOST = replace(WHOLE, nodes=WHOLE.nodes[:2])
@@ -65,8 +65,8 @@ def test_a_stranger_with_an_identity_is_a_trace() -> None:
     """A claim that was restored under another name carries an identity: no new one is made beside it."""
     bare = Stranger(kind="PersistentVolumeClaim", name="restored", identified=False)
     look = replace(at_rest(), record=None, claims=(), pods=(), status=replace(mirrored(WHOLE), cluster_id=None))
-    assert safety.may_mint(replace(look, strangers=(bare,))).allowed
-    assert not safety.may_mint(replace(look, strangers=(replace(bare, identified=True),))).allowed
+    assert may_mint(replace(look, strangers=(bare,))).allowed
+    assert not may_mint(replace(look, strangers=(replace(bare, identified=True),))).allowed
 
 
 def test_lost_labels_are_repaired() -> None:

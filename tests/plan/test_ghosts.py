@@ -15,7 +15,7 @@ from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.memory import StepCheck
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import FeatureStep, NodeVersions
-from kafka_quorum.plan.ghosts import ghosts
+from kafka_quorum.plan.releases.ghosts import ghosts_in_the_way, other_ghosts
 
 FORMER = tuple(FormerNode(node_id=NodeID(node_id), generation=1, lost=()) for node_id in (3003, 3004))
 RECORD = replace(running(), former=FORMER)
@@ -106,9 +106,9 @@ def test_only_refusals_name_ghosts() -> None:
     words = "Controller 3003 only supports versions 7-27"
     look = registered(3003, said=OF_4_1)
     allowed = replace(look, checks=((RAISE, Known(value=StepCheck(allowed=True, words=words))),))
-    assert ghosts(situation(desired=WANTED, observed=allowed, record=RECORD), in_the_way=True).exclusive is None
+    assert ghosts_in_the_way(situation(desired=WANTED, observed=allowed, record=RECORD)).exclusive is None
     silent = replace(look, checks=((RAISE, Unknown(reason=words)),))
-    assert ghosts(situation(desired=WANTED, observed=silent, record=RECORD), in_the_way=True).exclusive is None
+    assert ghosts_in_the_way(situation(desired=WANTED, observed=silent, record=RECORD)).exclusive is None
 
 
 def test_ranges_must_be_known() -> None:
@@ -116,9 +116,7 @@ def test_ranges_must_be_known() -> None:
     look = refused("Controller 3003 only supports versions 7-27")
     versions = tuple((of, Unknown(reason="busy") if of == 3000 else said) for of, said in look.versions)
     assert (
-        ghosts(
-            situation(desired=WANTED, observed=replace(look, versions=versions), record=RECORD), in_the_way=True
-        ).exclusive
+        ghosts_in_the_way(situation(desired=WANTED, observed=replace(look, versions=versions), record=RECORD)).exclusive
         is None
     )
 
@@ -127,28 +125,24 @@ def test_nobody_to_ask() -> None:
     """Without a leader, without its pod, before the barrier and without a list nobody is cured."""
     look = registered(3003)
     assert (
-        ghosts(
-            situation(desired=desired(), observed=replace(look, quorum=SILENT), record=RECORD), in_the_way=False
-        ).exclusive
+        other_ghosts(situation(desired=desired(), observed=replace(look, quorum=SILENT), record=RECORD)).exclusive
         is None
     )
     assert (
-        ghosts(
-            situation(desired=desired(), observed=replace(look, pods=look.pods[1:]), record=RECORD), in_the_way=False
-        ).exclusive
+        other_ghosts(situation(desired=desired(), observed=replace(look, pods=look.pods[1:]), record=RECORD)).exclusive
         is None
     )
     forming = replace(started(), phase=replace(RECORD).phase.FORMATTING)
-    assert ghosts(situation(desired=desired(), observed=look, record=forming), in_the_way=False).exclusive is None
+    assert other_ghosts(situation(desired=desired(), observed=look, record=forming)).exclusive is None
     unknown = replace(look, registered=Unknown(reason="the leader was not asked"))
-    assert ghosts(situation(desired=desired(), observed=unknown, record=RECORD), in_the_way=False).exclusive is None
+    assert other_ghosts(situation(desired=desired(), observed=unknown, record=RECORD)).exclusive is None
 
 
 def test_living_ghost_is_told_of() -> None:
     """Who fetches is no ghost, whatever the record says, and the guard says so."""
     look = registered(3003)
     seen = replace(look, quorum=Known(value=view((key(3000), key(3001), key(3002)), (key(3003),))))
-    part = ghosts(situation(desired=desired(), observed=seen, record=RECORD), in_the_way=False)
+    part = other_ghosts(situation(desired=desired(), observed=seen, record=RECORD))
     assert part.exclusive is None
     assert not verdict(part, "7-cure-ghost").allowed
 

@@ -29,8 +29,8 @@ from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import with_revision
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed, Unreadable, Waiting
-from kafka_quorum.plan.kept_disks import goes_with, why_kept
-from kafka_quorum.plan.safety import may_hand_over
+from kafka_quorum.plan.facts.kept import goes_with, why_kept
+from kafka_quorum.plan.guards.rule3_voters import may_hand_over
 from kafka_quorum.plan.unreadable import without
 
 BACK_OFF = Waiting(reason="ImagePullBackOff", message="", last_exit=None)

@@ -41,7 +41,7 @@ from kafka_quorum.model.memory import Soak, StepCheck
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import FeaturePlan, Severity
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions
-from kafka_quorum.plan.levels import announced, questions, wants
+from kafka_quorum.plan.releases.wants import announced, questions, wants
 
 FINE = StepCheck(allowed=True, words="")
 LONG = Soak(epoch=7, healthy_s=600.0)

@@ -43,7 +43,7 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import Listener
-from kafka_quorum.plan.membership import membership
+from kafka_quorum.plan.voters.operation import membership
 
 VOTERS = (key(3000), key(3001), key(3002))
 FOURTH = key(3003)

@@ -7,7 +7,7 @@ from tests.model.values import node, pod, running
 
 from kafka_quorum.model.observed import Terminated, Waiting
 from kafka_quorum.model.plan import Severity
-from kafka_quorum.plan.podstate import STUCK, is_stuck, waiting_pod
+from kafka_quorum.plan.facts.podstate import STUCK, is_stuck, waiting_pod
 
 
 def ended(exit_code: int) -> Terminated:

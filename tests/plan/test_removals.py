@@ -51,7 +51,7 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.observed import Observed, Waiting
 from kafka_quorum.model.plan import Plan, Severity
-from kafka_quorum.plan.safety import may_hand_over
+from kafka_quorum.plan.guards.rule3_voters import may_hand_over
 
 FIVE = tuple(key(3000 + index) for index in range(5))
 REMOVE, REPLACE = "RemoveVoter", "ReplaceVoter"

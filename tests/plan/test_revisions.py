@@ -35,7 +35,8 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.observed import KubeNode, Running, Terminated, Waiting
 from kafka_quorum.model.plan import Severity
-from kafka_quorum.plan.revisions import format_pending, revisions
+from kafka_quorum.plan.facts.formats import format_pending
+from kafka_quorum.plan.releases.revisions import revisions
 
 LEVELS = (FeatureLevel(name="metadata.version", level=27),)
 CORRECTED = runtime(image="registry/kafka:4.4.0")

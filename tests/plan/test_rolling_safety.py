@@ -31,9 +31,19 @@ from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.memory import Memory, Soak, StepCheck
 from kafka_quorum.model.observed import Observed
-from kafka_quorum.model.plan import Verdict
+from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions
-from kafka_quorum.plan import rolling_safety as guards
+from kafka_quorum.plan.facts.formats import release_numbers
+from kafka_quorum.plan.guards.rule5_restarts import may_restart
+from kafka_quorum.plan.guards.rule7_releases import (
+    blockers,
+    may_cure_ghost,
+    may_drop_static,
+    may_lower,
+    may_raise,
+    may_run_image,
+    unasked,
+)
 
 NEW = revision(runtime(heap="1Gi"), number=2)
 FIVE = tuple(key(3000 + index) for index in range(5))
@@ -89,9 +99,7 @@ def restart(look: Observed, node_id: int = 3001, *, allow: bool = False) -> Verd
     assert look.record is not None
     (of,) = (one for one in look.pods if one.node_id == node_id)
     wanted = desired(allow_interruption=allow, runtime=NEW.runtime)
-    return guards.may_restart(
-        situation(desired=wanted, observed=look, record=look.record), node(look.record, node_id), of
-    )
+    return may_restart(situation(desired=wanted, observed=look, record=look.record), node(look.record, node_id), of)
 
 
 def test_restart_of_a_follower() -> None:
@@ -213,7 +221,7 @@ def image(release: str, *levels: FinalizedFeature, record: IdentityRecord | None
     """What the guard says of an image while nobody answers, by the levels that were seen last."""
     known = with_levels(record or running(), levels)
     look = replace(speaking(known), versions=())
-    return guards.may_run_image(situation(record=known, observed=look), release)
+    return may_run_image(situation(record=known, observed=look), release)
 
 
 def test_image_that_reads_everything() -> None:
@@ -250,7 +258,7 @@ def test_answers_before_the_record() -> None:
     """Where controllers answer, their levels count, and not those that the record remembers."""
     known = with_levels(running(), (FinalizedFeature(name=METADATA, level=33),))
     look = speaking(known, saying(metadata_version=30, streams_version=0, share_version=1))
-    assert guards.may_run_image(situation(record=known, observed=look), "4.3.1").allowed
+    assert may_run_image(situation(record=known, observed=look), "4.3.1").allowed
 
 
 def test_leader_before_the_others() -> None:
@@ -258,11 +266,11 @@ def test_leader_before_the_others() -> None:
     low = with_levels(running(), saying("4.1.2").finalized)
     for epoch, allowed in ((6, True), (7, True), (9, False)):
         look = told(speaking(low, saying("4.1.2")), 3001, saying(epoch=epoch))
-        assert guards.may_run_image(situation(record=low, observed=look), "4.3.1").allowed is allowed
-    assert not guards.may_run_image(situation(record=low, observed=replace(look, quorum=SILENT)), "4.3.1").allowed
-    assert not guards.may_run_image(situation(record=low, observed=silenced(look, 3000, "busy")), "4.3.1").allowed
+        assert may_run_image(situation(record=low, observed=look), "4.3.1").allowed is allowed
+    assert not may_run_image(situation(record=low, observed=replace(look, quorum=SILENT)), "4.3.1").allowed
+    assert not may_run_image(situation(record=low, observed=silenced(look, 3000, "busy")), "4.3.1").allowed
     high = with_levels(running(), (FinalizedFeature(name=METADATA, level=33),))
-    assert not guards.may_run_image(
+    assert not may_run_image(
         situation(record=high, observed=replace(speaking(low, saying("4.1.2")), quorum=SILENT)), "4.3.1"
     ).allowed
 
@@ -274,7 +282,7 @@ def test_unknown_release_goes_up_only() -> None:
     known = with_revision(running(), newest.name, [IDS[0]])
     look = replace(speaking(known), versions=(), revisions=(revision(), newest))
     said = "Kafka 9.9.0 is older than 10.0.0, which this quorum has: set spec.kafka.version to 10.0.0 or later"
-    held(guards.may_run_image(situation(record=replace(known, levels=()), observed=look), "9.9.0"), "7-image", said)
+    held(may_run_image(situation(record=replace(known, levels=()), observed=look), "9.9.0"), "7-image", said)
 
 
 def test_without_levels_the_format_counts() -> None:
@@ -298,7 +306,7 @@ def ready_to_raise(step: FeatureStep = UP, release: str = "4.4.0", *, answer: St
 def raising(look: Observed, step: FeatureStep = UP, *older: int, **changes: Any) -> Verdict:  # noqa: ANN401 - of `desired`
     """What the guard says of one level up."""
     assert look.record is not None
-    return guards.may_raise(
+    return may_raise(
         situation(desired=desired(**changes), observed=look, record=look.record), step, tuple(map(NodeID, older))
     )
 
@@ -339,7 +347,7 @@ def test_raise_with_a_blocker() -> None:
     said = "controllers 3001, 3002 run 4.4.0, which supports metadata.version up to 4.1-IV1 (27)"
     held(raising(both), "7-raise", f"{FIRST} {said}")
     mixed = told(look, 3001, saying("4.0.2"))
-    assert len(guards.blockers(situation(observed=mixed, record=OF_4_1), UP)) == 2
+    assert len(blockers(situation(observed=mixed, record=OF_4_1), UP)) == 2
     nameless = with_pod(look, 3002, revision="gone")
     assert "controller 3002 runs an unknown release, which" in raising(nameless).reason
 
@@ -416,7 +424,7 @@ def ready_to_lower(step: StepCheck | None = None, way: StepCheck | None = None) 
 def lowering(look: Observed, step: FeatureStep = DOWN, whole: FeatureStep = WAY, **changes: Any) -> Verdict:  # noqa: ANN401 - of `desired`
     """What the guard says of one level down."""
     assert look.record is not None
-    return guards.may_lower(
+    return may_lower(
         situation(desired=desired(**{"downgrade": Downgrade.SAFE, **changes}), observed=look, record=look.record),
         step,
         whole,
@@ -495,7 +503,7 @@ HAUNTED = replace(running(), former=(FormerNode(node_id=GHOST, generation=1, los
 def test_cure_ghost() -> None:
     """Who was removed here, and runs nowhere, is a ghost."""
     passed(
-        guards.may_cure_ghost(situation(observed=speaking(HAUNTED), record=HAUNTED), GHOST),
+        may_cure_ghost(situation(observed=speaking(HAUNTED), record=HAUNTED), GHOST),
         "7-cure-ghost",
         "controller 3003 was removed, and runs nowhere",
     )
@@ -505,15 +513,13 @@ def test_no_ghost_without_a_leader() -> None:
     """Without an answer nobody is a ghost."""
     look = replace(speaking(HAUNTED), quorum=SILENT)
     said = "the registration of controller 3003 stays: no controller runs yet"
-    held(guards.may_cure_ghost(situation(observed=look, record=HAUNTED), GHOST), "7-cure-ghost", said)
+    held(may_cure_ghost(situation(observed=look, record=HAUNTED), GHOST), "7-cure-ghost", said)
 
 
 def test_controller_is_no_ghost() -> None:
     """A controller of the record is none."""
     said = "controller 3001 is one of this resource"
-    held(
-        guards.may_cure_ghost(situation(observed=speaking(HAUNTED), record=HAUNTED), NodeID(3001)), "7-cure-ghost", said
-    )
+    held(may_cure_ghost(situation(observed=speaking(HAUNTED), record=HAUNTED), NodeID(3001)), "7-cure-ghost", said)
 
 
 @pytest.mark.parametrize("votes", [True, False])
@@ -523,13 +529,13 @@ def test_who_fetches_or_votes_is_no_ghost(*, votes: bool) -> None:
     seen = view((*THREE, late), behind=(late,)) if votes else view(THREE, (late,))
     look = replace(speaking(HAUNTED), quorum=Known(value=seen))
     said = f"replica {late} votes, or fetches: controller 3003 is no ghost"
-    held(guards.may_cure_ghost(situation(observed=look, record=HAUNTED), GHOST), "7-cure-ghost", said)
+    held(may_cure_ghost(situation(observed=look, record=HAUNTED), GHOST), "7-cure-ghost", said)
 
 
 def test_stopped_observer_is_a_ghost() -> None:
     """A stopped observer lingers in what Kafka lists, and proves no life."""
     look = replace(speaking(HAUNTED), quorum=Known(value=view(THREE, (key(3003),), behind=(key(3003),))))
-    assert guards.may_cure_ghost(situation(observed=look, record=HAUNTED), GHOST).allowed
+    assert may_cure_ghost(situation(observed=look, record=HAUNTED), GHOST).allowed
 
 
 def test_pod_is_no_ghost() -> None:
@@ -538,7 +544,7 @@ def test_pod_is_no_ghost() -> None:
     left = replace(look.pods[0], node_id=GHOST, name="alpha-3003-g1")
     said = "the registration of controller 3003 goes once pods alpha-3003-g1 are gone"
     held(
-        guards.may_cure_ghost(situation(observed=replace(look, pods=(*look.pods, left)), record=HAUNTED), GHOST),
+        may_cure_ghost(situation(observed=replace(look, pods=(*look.pods, left)), record=HAUNTED), GHOST),
         "7-cure-ghost",
         said,
     )
@@ -547,9 +553,7 @@ def test_pod_is_no_ghost() -> None:
 def test_ghost_of_another() -> None:
     """A registration that is not ours is left alone."""
     said = "controller 2000 never was one of this resource: its registration is left alone"
-    held(
-        guards.may_cure_ghost(situation(observed=speaking(HAUNTED), record=HAUNTED), NodeID(2000)), "7-cure-ghost", said
-    )
+    held(may_cure_ghost(situation(observed=speaking(HAUNTED), record=HAUNTED), NodeID(2000)), "7-cure-ghost", said)
 
 
 # Rule 7: may_drop_static
@@ -560,7 +564,7 @@ DROPPED = "controller.quorum.voters is dropped once"
 
 def dropping(look: Observed) -> Verdict:
     """What the guard says of the static voters."""
-    return guards.may_drop_static(situation(observed=look, record=STATIC))
+    return may_drop_static(situation(observed=look, record=STATIC))
 
 
 def test_drop_static() -> None:
@@ -602,11 +606,11 @@ def test_drop_static_when_nobody_heeds_it() -> None:
 def test_blockers_say_nothing_of_the_silent() -> None:
     """Only what a controller said of itself stands against a level; level 0 stands against nobody."""
     look = silenced(told(ready_to_raise(), 3001, saying("4.1.2")), 3001, "gone")
-    assert guards.blockers(situation(observed=look, record=OF_4_1), UP) == ()
-    assert guards.unasked(situation(observed=look, record=OF_4_1)) == (3001,)
+    assert blockers(situation(observed=look, record=OF_4_1), UP) == ()
+    assert unasked(situation(observed=look, record=OF_4_1)) == (3001,)
     unknown = FeatureStep(name="elastic.version", level=1)
-    assert guards.blockers(situation(observed=look, record=OF_4_1), replace(unknown, level=0)) == ()
-    assert guards.blockers(situation(observed=look, record=OF_4_1), unknown) == (
+    assert blockers(situation(observed=look, record=OF_4_1), replace(unknown, level=0)) == ()
+    assert blockers(situation(observed=look, record=OF_4_1), unknown) == (
         "controllers 3000, 3002 run 4.4.0, which does not know elastic.version",
     )
 
@@ -614,7 +618,7 @@ def test_blockers_say_nothing_of_the_silent() -> None:
 @pytest.mark.parametrize(("text", "numbers"), [("4.1.2", (4, 1, 2)), ("10.0", (10, 0)), ("4.x.1", (4, 1)), ("", ())])
 def test_release_numbers(text: str, numbers: tuple[int, ...]) -> None:
     """Releases compare by numbers."""
-    assert guards.release_numbers(text) == numbers
+    assert release_numbers(text) == numbers
 
 
 # Several of a kind
@@ -633,9 +637,7 @@ def test_several_are_told_one_after_the_other() -> None:
     static = told(told(ready_to_raise(TO_DYNAMIC, "4.1.2"), 3001, saying("4.0.2")), 3002, saying("4.0.2"))
     assert raising(static, TO_DYNAMIC).reason.endswith("controller 3001 runs 4.4.0; controller 3002 runs 4.4.0")
     pods = tuple(replace(speaking().pods[0], node_id=GHOST, name=name) for name in ("alpha-3003-g1", "alpha-3003-g2"))
-    said = guards.may_cure_ghost(
-        situation(observed=replace(speaking(HAUNTED), pods=pods), record=HAUNTED), GHOST
-    ).reason
+    said = may_cure_ghost(situation(observed=replace(speaking(HAUNTED), pods=pods), record=HAUNTED), GHOST).reason
     assert said.endswith("goes once pods alpha-3003-g1, alpha-3003-g2 are gone")
 
 

@@ -45,9 +45,24 @@ from kafka_quorum.model.known import Knowable, Known
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.nodes import initial_nodes
 from kafka_quorum.model.observed import DiskFound, Observed, QuorumView, Terminated, Waiting
-from kafka_quorum.model.plan import Verdict
+from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.quorum import FeatureStep
-from kafka_quorum.plan import disk_safety, rolling_safety, safety
+from kafka_quorum.plan.guards.registry import GUARDS
+from kafka_quorum.plan.guards.rule1_formats import may_format_initial, may_format_newcomer, may_start
+from kafka_quorum.plan.guards.rule2_disks import may_give_up_formatter, may_retire_disk, may_retire_node, may_run
+from kafka_quorum.plan.guards.rule3_voters import (
+    may_add_voter,
+    may_hand_over,
+    may_remove_leader,
+    may_remove_voter,
+    may_replace_pod,
+    may_stop_retired,
+)
+from kafka_quorum.plan.guards.rule4_changes import may_change_voters, may_drop_node
+from kafka_quorum.plan.guards.rule5_restarts import may_restart
+from kafka_quorum.plan.guards.rule6_volumes import may_delete_claim
+from kafka_quorum.plan.guards.rule7_releases import may_cure_ghost, may_drop_static, may_lower, may_raise, may_run_image
+from kafka_quorum.plan.guards.rule8_identity import may_adopt, may_mint
 
 WAITING = Waiting(reason="PodInitializing", message="", last_exit=None)
 LOST = with_disk_lost(running(), NodeID(3001), new_claim=False)
@@ -66,7 +81,7 @@ def held(verdict: Verdict, *said: str) -> None:
 
 def test_mint_from_nothing() -> None:
     """An identity is made where there is no trace of an earlier one."""
-    assert safety.may_mint(nothing()).allowed
+    assert may_mint(nothing()).allowed
 
 
 @pytest.mark.parametrize(
@@ -82,7 +97,7 @@ def test_mint_from_nothing() -> None:
 )
 def test_no_mint_over_a_trace(trace: Observed, named: str) -> None:
     """Any single trace of an identity is named, and no new one is made."""
-    held(safety.may_mint(trace), named)
+    held(may_mint(trace), named)
 
 
 # Rule 1: may_format_initial
@@ -91,7 +106,7 @@ def test_no_mint_over_a_trace(trace: Observed, named: str) -> None:
 def test_format_initial() -> None:
     """An initial controller's own claim is formatted before the barrier."""
     record = bound()
-    assert safety.may_format_initial(situation(record=record, observed=at_rest(record)), node(record, 3000)).allowed
+    assert may_format_initial(situation(record=record, observed=at_rest(record)), node(record, 3000)).allowed
 
 
 @pytest.mark.parametrize("phase_only", [True, False])
@@ -99,7 +114,7 @@ def test_no_initial_format_behind_the_barrier(*, phase_only: bool) -> None:
     """Behind the barrier nothing is formatted with initial controllers, even if nothing runs."""
     record = replace(bound(), phase=BootstrapPhase.STARTED) if phase_only else started()
     look = at_rest(record, pods=())
-    held(safety.may_format_initial(situation(record=record, observed=look), node(record, 3000)), "may have started")
+    held(may_format_initial(situation(record=record, observed=look), node(record, 3000)), "may have started")
 
 
 def test_no_initial_format_of_another_key() -> None:
@@ -107,7 +122,7 @@ def test_no_initial_format_of_another_key() -> None:
     record = bound()
     stranger = replace(node(record, 3000), directory_id=directory(3000, 2))
     held(
-        safety.may_format_initial(situation(record=record, observed=at_rest(record)), stranger),
+        may_format_initial(situation(record=record, observed=at_rest(record)), stranger),
         "not one of the initial controllers",
     )
 
@@ -117,7 +132,7 @@ def test_no_initial_format_of_a_newcomer() -> None:
     record = bound()
     newcomer = replace(node(record, 3000), mode=FormatMode.NO_INITIAL_CONTROLLERS)
     held(
-        safety.may_format_initial(situation(record=record, observed=at_rest(record)), newcomer),
+        may_format_initial(situation(record=record, observed=at_rest(record)), newcomer),
         "not one of the initial controllers",
     )
 
@@ -127,12 +142,12 @@ def test_no_initial_format_beside_a_kafka_pod() -> None:
     record = bound()
     look = at_rest(record, pods=(pod(record, node(record, 3002)),))
     held(
-        safety.may_format_initial(situation(record=record, observed=look), node(record, 3000)),
+        may_format_initial(situation(record=record, observed=look), node(record, 3000)),
         "alpha-3002-g1",
         "may have started",
     )
     both = replace(look, pods=(pod(record, node(record, 3001)), *look.pods))
-    assert safety.may_format_initial(situation(record=record, observed=both), node(record, 3000)).reason == (
+    assert may_format_initial(situation(record=record, observed=both), node(record, 3000)).reason == (
         "pods that run Kafka exist already (alpha-3001-g1, alpha-3002-g1): the quorum may have started"
     )
 
@@ -155,13 +170,13 @@ def test_claim_must_be_the_records(changes: dict[str, object], said: str) -> Non
     """Formatting, starting and running all want the very claim of the record, with its volume."""
     record, ready = bound(), started()
     look = with_the_claim(at_rest(record), 3000, **changes)
-    held(safety.may_format_initial(situation(record=record, observed=look), node(record, 3000)), said)
+    held(may_format_initial(situation(record=record, observed=look), node(record, 3000)), said)
     behind = with_the_claim(at_rest(ready, pods=()), 3000, **changes)
-    held(safety.may_run(situation(record=ready, observed=behind), node(ready, 3000), mirrored=True), said)
+    held(may_run(situation(record=ready, observed=behind), node(ready, 3000), mirrored=True), said)
     all_formatted = replace(ready, phase=BootstrapPhase.FORMATTING)
-    held(safety.may_start(situation(record=all_formatted, observed=behind), initial_nodes(all_formatted), NAME), said)
+    held(may_start(situation(record=all_formatted, observed=behind), initial_nodes(all_formatted), NAME), said)
     newcomer = with_the_claim(without_pod(at_rest(LOST), 3001), 3001, **changes)
-    held(safety.may_format_newcomer(situation(record=LOST, observed=newcomer), node(LOST, 3001)), said)
+    held(may_format_newcomer(situation(record=LOST, observed=newcomer), node(LOST, 3001)), said)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +192,7 @@ def test_claim_must_be_the_records(changes: dict[str, object], said: str) -> Non
 def test_claim_in_words(changes: dict[str, object], said: str) -> None:
     """What is the matter with a claim is told in one clause."""
     look = with_the_claim(at_rest(started(), pods=()), 3000, **changes)
-    verdict = safety.may_run(situation(record=started(), observed=look), node(started(), 3000), mirrored=True)
+    verdict = may_run(situation(record=started(), observed=look), node(started(), 3000), mirrored=True)
     assert (verdict.reason, verdict.allowed) == (f"claim alpha-3000-g1 {said}", not changes)
 
 
@@ -185,7 +200,7 @@ def test_claim_not_bound_in_the_record() -> None:
     """A claim that the record does not know by uid is not formatted."""
     record = minted()
     look = at_rest(bound())
-    held(safety.may_format_initial(situation(record=record, observed=look), node(record, 3000)), "not there yet")
+    held(may_format_initial(situation(record=record, observed=look), node(record, 3000)), "not there yet")
 
 
 # Rules 1 and 2: may_format_newcomer
@@ -194,28 +209,28 @@ def test_claim_not_bound_in_the_record() -> None:
 def test_format_newcomer() -> None:
     """Behind the barrier, with a leader to learn from, an emptied disk is formatted to join."""
     look = without_pod(at_rest(LOST), 3001)
-    assert safety.may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)).allowed
+    assert may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)).allowed
 
 
 def test_no_newcomer_before_the_barrier() -> None:
     """Before the barrier nobody joins."""
     record = replace(LOST, phase=BootstrapPhase.FORMATTING)
     look = without_pod(at_rest(LOST), 3001)
-    held(safety.may_format_newcomer(situation(record=record, observed=look), node(record, 3001)), "joins later")
+    held(may_format_newcomer(situation(record=record, observed=look), node(record, 3001)), "joins later")
 
 
 def test_no_format_of_a_formatted_disk() -> None:
     """A formatted disk is not formatted again."""
     record = with_report(LOST, NodeID(3001), directory(3001, 2))
     look = without_pod(at_rest(record), 3001)
-    held(safety.may_format_newcomer(situation(record=record, observed=look), node(record, 3001)), "formatted disk")
+    held(may_format_newcomer(situation(record=record, observed=look), node(record, 3001)), "formatted disk")
 
 
 def test_no_newcomer_format_of_an_initial_disk() -> None:
     """An initial controller's disk, even if no report was seen, is not formatted behind the barrier."""
     record = replace(bound(), phase=BootstrapPhase.STARTED)
     held(
-        safety.may_format_newcomer(situation(record=record, observed=at_rest(record)), node(record, 3000)),
+        may_format_newcomer(situation(record=record, observed=at_rest(record)), node(record, 3000)),
         "formatted disk",
     )
 
@@ -223,14 +238,14 @@ def test_no_newcomer_format_of_an_initial_disk() -> None:
 def test_no_format_under_a_kafka_pod() -> None:
     """A disk that a Kafka pod holds is not formatted."""
     look = at_rest(LOST, pods=(pod(running(), node(running(), 3001)),))
-    held(safety.may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)), "still holds the disk")
+    held(may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)), "still holds the disk")
 
 
 def test_no_newcomer_without_a_leader() -> None:
     """Without a leader nobody can catch up, and an unknown quorum is no reason to format."""
     look = replace(without_pod(at_rest(LOST), 3001), quorum=SILENT)
     held(
-        safety.may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)),
+        may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)),
         "once the quorum has a leader",
         SILENT.reason,
     )
@@ -242,14 +257,14 @@ def test_no_newcomer_without_a_leader() -> None:
 def test_start() -> None:
     """The barrier falls when every initial controller has reported."""
     record = replace(started(), phase=BootstrapPhase.FORMATTING)
-    assert safety.may_start(situation(record=record, observed=at_rest(record)), initial_nodes(record), NAME).allowed
+    assert may_start(situation(record=record, observed=at_rest(record)), initial_nodes(record), NAME).allowed
 
 
 def test_no_start_while_one_is_missing() -> None:
     """One initial controller without a report holds the barrier, and is named."""
     record = with_report(with_report(bound(), IDS[0], directory(3000)), IDS[1], directory(3001))
     held(
-        safety.may_start(situation(record=record, observed=at_rest(record)), initial_nodes(record), NAME),
+        may_start(situation(record=record, observed=at_rest(record)), initial_nodes(record), NAME),
         "controllers 3002",
     )
 
@@ -259,7 +274,7 @@ def test_no_start_while_a_formatter_could_run() -> None:
     record = replace(started(), phase=BootstrapPhase.FORMATTING)
     look = at_rest(record, support=support(bound()))
     held(
-        safety.may_start(situation(record=record, observed=look), initial_nodes(record), NAME),
+        may_start(situation(record=record, observed=look), initial_nodes(record), NAME),
         "config map of its initial format",
     )
 
@@ -270,7 +285,7 @@ def test_no_start_while_a_formatter_could_run() -> None:
 def test_run() -> None:
     """Kafka runs on a formatted disk of its own, behind the barrier, with the identity in three places."""
     record = started()
-    assert safety.may_run(
+    assert may_run(
         situation(record=record, observed=at_rest(record, pods=())), node(record, 3000), mirrored=True
     ).allowed
 
@@ -295,7 +310,7 @@ RETIRED = replace(
 def test_no_run(record: IdentityRecord, look: Observed | None, mirrored_: bool, said: str) -> None:  # noqa: FBT001 - a column
     """Anything missing holds Kafka back; a directory id that any node lost never runs again."""
     seen = at_rest(record, pods=()) if look is None else look
-    held(safety.may_run(situation(record=record, observed=seen), node(record, 3000), mirrored=mirrored_), said)
+    held(may_run(situation(record=record, observed=seen), node(record, 3000), mirrored=mirrored_), said)
 
 
 # Rule 2: may_retire_disk
@@ -317,7 +332,7 @@ def retire(look: Observed, wanted: Desired | None = None) -> Verdict:
     """What the guard says of controller 3001."""
     record = running()
     present = next((one for one in look.claims if one.node_id == 3001), None)
-    return disk_safety.may_retire_disk(
+    return may_retire_disk(
         situation(desired=wanted or desired(), observed=look, record=record), node(record, 3001), present
     )
 
@@ -439,7 +454,7 @@ ENDED = Terminated(exit_code=1, reason="Error", message="", finished_at="2026-01
 )
 def test_replace_pod(changes: dict[str, object], *, allowed: bool) -> None:
     """Only a pod whose Kafka does not run is replaced; a pod that has ended as a whole runs nothing."""
-    verdict = safety.may_replace_pod(pod(running(), node(running(), 3000), **changes))
+    verdict = may_replace_pod(pod(running(), node(running(), 3000), **changes))
     assert verdict.allowed is allowed
     assert "alpha-3000-g1" in verdict.reason
 
@@ -461,7 +476,7 @@ def test_replace_pod(changes: dict[str, object], *, allowed: bool) -> None:
 def test_one_change(committed: bool, open_target: ReplicaKey | None, *, allowed: bool) -> None:  # noqa: FBT001 - a column
     """One change at a time, and none upon a set that is not committed, not even one's own again."""
     seen = view([key(3000), key(3001), key(3002)], [key(3003)], committed=committed)
-    assert safety.may_change_voters(seen, key(3003), open_target).allowed is allowed
+    assert may_change_voters(seen, key(3003), open_target).allowed is allowed
 
 
 # Rule 3: may_add_voter
@@ -486,7 +501,7 @@ def add(
     )
     look = at_rest(memory=remembered)
     newcomer = replace(look.pods[0], node_id=target.node_id, **pod_changes)
-    return safety.may_add_voter(seen, replace(look, pods=(*look.pods, newcomer)), target, wanted, others)
+    return may_add_voter(seen, replace(look, pods=(*look.pods, newcomer)), target, wanted, others)
 
 
 @pytest.mark.parametrize(
@@ -531,7 +546,7 @@ def test_caught_up_now() -> None:
     target = key(3003)
     seen = view([key(3000), key(3001), key(3002)], [target], behind=[target])
     look = at_rest(memory=Memory(caught_up_looks=((target, 5),)))
-    held(safety.may_add_voter(seen, look, target, 4, ()), "catches up")
+    held(may_add_voter(seen, look, target, 4, ()), "catches up")
 
 
 @pytest.mark.parametrize(
@@ -559,7 +574,7 @@ def test_single_voter_that_lags() -> None:
 def test_node_id_is_a_voter_already() -> None:
     """The same node id on another disk is a voter: the stale one must go first."""
     seen = view([key(3000), key(3001), key(3002)], [key(3001, 2)])
-    verdict = safety.may_add_voter(seen, at_rest(memory=looks(seen)), key(3001, 2), 3, ())
+    verdict = may_add_voter(seen, at_rest(memory=looks(seen)), key(3001, 2), 3, ())
     held(verdict, "a voter already", str(key(3001)))
 
 
@@ -567,49 +582,46 @@ def test_every_guard_is_listed() -> None:
     """The list of guards that the simulation must reach is the list of guards that there are."""
     record, seen = running(), view([key(3000)])
     said: tuple[Verdict, ...] = (
-        safety.may_mint(nothing()),
-        safety.may_adopt(desired(), nothing()),
-        safety.may_format_initial(situation(record=record, observed=at_rest()), node(record, 3000)),
-        safety.may_format_newcomer(situation(record=record, observed=at_rest()), node(record, 3000)),
-        safety.may_start(situation(record=record, observed=at_rest()), initial_nodes(record), NAME),
-        safety.may_run(situation(record=record, observed=at_rest()), node(record, 3000), mirrored=True),
-        disk_safety.may_retire_disk(
-            situation(desired=desired(), observed=at_rest(), record=record), node(record, 3000), None
-        ),
-        safety.may_replace_pod(pod(record, node(record, 3000))),
-        safety.may_change_voters(seen, key(3001), None),
-        safety.may_add_voter(seen, at_rest(), key(3001), 3, ()),
-        safety.may_remove_voter(situation(desired=desired(), record=record), seen, key(3001)),
-        safety.may_remove_leader(seen, key(3001)),
-        safety.may_hand_over(situation(desired=desired(), observed=at_rest()), view([key(3000), key(3001)]), key(3000)),
-        safety.may_retire_node(situation(desired=desired(), observed=at_rest(), record=record), node(record, 3000)),
-        safety.may_stop_retired(situation(record=record, observed=at_rest()), pod(record, node(record, 3000))),
-        safety.may_drop_node(situation(observed=at_rest(), record=record), node(record, 3000)),
-        safety.may_delete_claim(situation(record=record, observed=at_rest()), claim(record, node(record, 3000))),
+        may_mint(nothing()),
+        may_adopt(desired(), nothing()),
+        may_format_initial(situation(record=record, observed=at_rest()), node(record, 3000)),
+        may_format_newcomer(situation(record=record, observed=at_rest()), node(record, 3000)),
+        may_start(situation(record=record, observed=at_rest()), initial_nodes(record), NAME),
+        may_run(situation(record=record, observed=at_rest()), node(record, 3000), mirrored=True),
+        may_retire_disk(situation(desired=desired(), observed=at_rest(), record=record), node(record, 3000), None),
+        may_replace_pod(pod(record, node(record, 3000))),
+        may_give_up_formatter(situation(record=record), formatter(record, node(record, 3000))),
+        may_change_voters(seen, key(3001), None),
+        may_add_voter(seen, at_rest(), key(3001), 3, ()),
+        may_remove_voter(situation(desired=desired(), record=record), seen, key(3001)),
+        may_remove_leader(seen, key(3001)),
+        may_hand_over(situation(desired=desired(), observed=at_rest()), view([key(3000), key(3001)]), key(3000)),
+        may_retire_node(situation(desired=desired(), observed=at_rest(), record=record), node(record, 3000)),
+        may_stop_retired(situation(record=record, observed=at_rest()), pod(record, node(record, 3000))),
+        may_drop_node(situation(observed=at_rest(), record=record), node(record, 3000)),
+        may_delete_claim(situation(record=record, observed=at_rest()), claim(record, node(record, 3000))),
     )
     asked = FeatureStep(name="metadata.version", level=33)
     said += (
-        rolling_safety.may_restart(
+        may_restart(
             situation(desired=desired(), observed=at_rest(), record=record),
             node(record, 3000),
             pod(record, node(record, 3000)),
         ),
-        rolling_safety.may_run_image(situation(record=record, observed=at_rest()), "4.4.0"),
-        rolling_safety.may_raise(situation(desired=desired(), observed=at_rest(), record=record), asked, ()),
-        rolling_safety.may_lower(situation(desired=desired(), observed=at_rest(), record=record), asked, asked),
-        rolling_safety.may_cure_ghost(situation(observed=at_rest(), record=record), NodeID(3004)),
-        rolling_safety.may_drop_static(situation(observed=at_rest(), record=record)),
+        may_run_image(situation(record=record, observed=at_rest()), "4.4.0"),
+        may_raise(situation(desired=desired(), observed=at_rest(), record=record), asked, ()),
+        may_lower(situation(desired=desired(), observed=at_rest(), record=record), asked, asked),
+        may_cure_ghost(situation(observed=at_rest(), record=record), NodeID(3004)),
+        may_drop_static(situation(observed=at_rest(), record=record)),
     )
-    assert {verdict.rule for verdict in said} == set(safety.GUARDS)
-    guards = {name for part in (safety, disk_safety, rolling_safety) for name in vars(part) if name.startswith("may_")}
-    assert len(guards) == len(safety.GUARDS)
+    assert {verdict.rule for verdict in said} == set(GUARDS)
 
 
 def test_owner_is_no_matter_of_guards() -> None:
     """Whether a claim is owned by the resource is a matter of retention, not of safety."""
     record = bound()
     look = at_rest(record, claims=tuple(claim(record, of, owner_uid=UID) for of in record.nodes))
-    assert safety.may_format_initial(situation(record=record, observed=look), node(record, 3000)).allowed
+    assert may_format_initial(situation(record=record, observed=look), node(record, 3000)).allowed
 
 
 def test_views_are_frozen() -> None:

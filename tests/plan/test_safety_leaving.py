@@ -32,8 +32,12 @@ from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import LostNode
 from kafka_quorum.model.observed import Claim, KubeNode, Observed, Pod
-from kafka_quorum.model.plan import Verdict
-from kafka_quorum.plan import safety
+from kafka_quorum.model.permit import Verdict
+from kafka_quorum.plan.guards.rule1_formats import may_format_newcomer
+from kafka_quorum.plan.guards.rule2_disks import may_retire_node
+from kafka_quorum.plan.guards.rule3_voters import may_remove_voter, may_stop_retired
+from kafka_quorum.plan.guards.rule4_changes import may_drop_node
+from kafka_quorum.plan.guards.rule6_volumes import may_delete_claim
 
 VOTERS = (key(3000), key(3001), key(3002))
 FIVE = (*VOTERS, key(3003), key(3004))
@@ -88,7 +92,7 @@ def remove(
     wanted: Desired | None = None,
 ) -> Asked:
     """What the guard says of removing this voter."""
-    return partial(safety.may_remove_voter, situation(wanted, record=record), view(voters, behind=behind), target)
+    return partial(may_remove_voter, situation(wanted, record=record), view(voters, behind=behind), target)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +191,7 @@ def retire(
     lost = LostNode(key=key(3002), kube_node="worker-3002", for_s=for_s, agreed_at_s=None)
     down = (("worker-3002", Known(value=KubeNode(name="worker-3002", present=True, ready=False))),)
     look = replace(look, memory=replace(look.memory, lost_nodes=(lost,)), kube_nodes=down)
-    return partial(safety.may_retire_node, situation(wanted, look, record), OF)
+    return partial(may_retire_node, situation(wanted, look, record), OF)
 
 
 LOST = quorum(behind=VOTERS[2:])
@@ -260,7 +264,7 @@ def test_retire_node_yes(look: Observed) -> None:
 
 def stop(look: Observed, record: IdentityRecord = WITHOUT, **changes: Any) -> Asked:  # noqa: ANN401 - any field
     """What the guard says of stopping the pod of replica 3002, first disk."""
-    return partial(safety.may_stop_retired, situation(observed=look, record=record), pod(RECORD, OF, **changes))
+    return partial(may_stop_retired, situation(observed=look, record=record), pod(RECORD, OF, **changes))
 
 
 @pytest.mark.parametrize(
@@ -329,7 +333,7 @@ def test_stop_retired_yes(asked: Asked, reason: str) -> None:
 
 def drop(look: Observed, record: IdentityRecord = RECORD) -> Asked:
     """What the guard says of dropping controller 3002 from the record."""
-    return partial(safety.may_drop_node, situation(observed=look, record=record), OF)
+    return partial(may_drop_node, situation(observed=look, record=record), OF)
 
 
 @pytest.mark.parametrize(
@@ -373,7 +377,7 @@ NAMED = "claim alpha-3002-g1"
 
 def delete(look: Observed, record: IdentityRecord = WITHOUT, of: Claim = CLAIM) -> Asked:
     """What the guard says of deleting controller 3002's first claim."""
-    return partial(safety.may_delete_claim, situation(observed=look, record=record), of)
+    return partial(may_delete_claim, situation(observed=look, record=record), of)
 
 
 def gone(*pods: Pod, **how: Any) -> Observed:  # noqa: ANN401 - as `quorum` takes it
@@ -491,7 +495,7 @@ def test_node_id_in_use_elsewhere(
     """No disk is formatted for a node id that somebody else fetches under: a broker, or another's controller."""
     record, look = newcomer()
     look = replace(look, quorum=Known(value=view(VOTERS, observers, behind=behind)))
-    verdict = safety.may_format_newcomer(situation(record=record, observed=look), node(record, 3003))
+    verdict = may_format_newcomer(situation(record=record, observed=look), node(record, 3003))
     assert verdict.allowed is allowed
     if not allowed:
         assert verdict.reason == (
@@ -507,7 +511,7 @@ def test_node_id_in_use_elsewhere_twice() -> None:
     named = []
     for observers in (two, two[::-1]):
         seen = replace(look, quorum=Known(value=view(VOTERS, observers)))
-        named.append(safety.may_format_newcomer(situation(record=record, observed=seen), node(record, 3003)).reason)
+        named.append(may_format_newcomer(situation(record=record, observed=seen), node(record, 3003)).reason)
     first = min(two, key=str)
     assert f"in use elsewhere, by replica {first}: " in named[0]
     assert named[0] == named[1]
@@ -516,7 +520,7 @@ def test_node_id_in_use_elsewhere_twice() -> None:
 def test_own_lost_disk_is_not_somebody_else() -> None:
     """A replica on a disk that this controller had before is no stranger: its fate is the stale voter's."""
     lost = with_disk_lost(RECORD, IDS[2], new_claim=False)
-    verdict = safety.may_format_newcomer(
+    verdict = may_format_newcomer(
         situation(record=lost, observed=replace(quorum(), pods=at_rest().pods[:2])), node(lost, 3002)
     )
     assert "in use elsewhere" not in verdict.reason

@@ -27,7 +27,8 @@ from kafka_quorum.model.actions import RecordChange, WriteRecord
 from kafka_quorum.model.identity import FormatMode, IdentityRecord, with_disk_lost, with_report
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed, Waiting
-from kafka_quorum.plan import disk_safety, rolling_safety, safety
+from kafka_quorum.plan.guards.rule2_disks import may_retire_disk, may_run
+from kafka_quorum.plan.guards.rule7_releases import may_drop_static
 
 STATIC = replace(running(), static=True)
 PINNED = revision(runtime(static_voters=IDS))
@@ -51,7 +52,7 @@ def new_disk(record: IdentityRecord = STATIC) -> IdentityRecord:
 def retiring(look: Observed) -> bool:
     """Whether the guard gives up the disk of controller 3002."""
     claim = next(one for one in look.claims if one.node_id == LOST)
-    return disk_safety.may_retire_disk(
+    return may_retire_disk(
         situation(desired=desired(), observed=look, record=STATIC), node(STATIC, LOST), claim
     ).allowed
 
@@ -71,7 +72,7 @@ def test_the_new_disk_waits_for_the_setting_to_go() -> None:
     """With the static voters in its properties, and none on its disk, it would take itself for one of them."""
     record = new_disk()
     look = at_rest(record, revisions=(PINNED,))
-    said = safety.may_run(situation(record=record, observed=look), node(record, LOST), mirrored=True)
+    said = may_run(situation(record=record, observed=look), node(record, LOST), mirrored=True)
     assert not said.allowed
     assert "controller.quorum.voters is dropped: it would take itself for one of them" in said.reason
 
@@ -81,9 +82,9 @@ def test_the_setting_goes_without_the_new_disk() -> None:
     record = new_disk()
     seen = view([key(of) for of in IDS], behind=[key(LOST)])
     look = replace(speaking(record), quorum=Known(value=seen))
-    assert rolling_safety.may_drop_static(situation(observed=look, record=record)).allowed
+    assert may_drop_static(situation(observed=look, record=record)).allowed
     silent = tuple((of, said) for of, said in look.versions if of != IDS[0])
-    waits = rolling_safety.may_drop_static(situation(observed=replace(look, versions=silent), record=record))
+    waits = may_drop_static(situation(observed=replace(look, versions=silent), record=record))
     assert not waits.allowed
     assert "controllers 3000 say" in waits.reason
 

@@ -27,7 +27,7 @@ from kafka_quorum.model.desired import ControllerListener
 from kafka_quorum.model.identity import with_revision
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed, SupportObject
-from kafka_quorum.plan.support import min_available
+from kafka_quorum.plan.pods.support import min_available
 
 
 @pytest.mark.parametrize(

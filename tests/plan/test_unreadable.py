@@ -3,9 +3,21 @@
 from dataclasses import replace
 
 import pytest
-from tests.model.values import at_rest, claim_uid, desired, directory, key, nothing, running, without_claim, without_pod
+from tests.model.values import (
+    at_rest,
+    claim_uid,
+    desired,
+    directory,
+    key,
+    nothing,
+    permit,
+    running,
+    without_claim,
+    without_pod,
+)
 
 from kafka_quorum.model import actions
+from kafka_quorum.model import permit as permits
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.observed import Observed, Unreadable
 from kafka_quorum.model.plan import Plan, Severity
@@ -67,10 +79,12 @@ def test_nothing_new_is_begun() -> None:
 @pytest.mark.parametrize(
     "action",
     [
-        actions.DeleteClaim(claim=at_rest().claims[0], message="m"),
-        actions.RestartPod(pod=at_rest().pods[0], evict=True, message="m", judged_at_s=0.0),
+        actions.DeleteClaim(claim=at_rest().claims[0], message="m", permit=permit(permits.DeleteVolume)),
+        actions.RestartPod(
+            pod=at_rest().pods[0], evict=True, message="m", judged_at_s=0.0, permit=permit(permits.Restart)
+        ),
         actions.WriteRecord(record=running(), change=actions.RecordChange.NODES_ADDED, message="m"),
-        actions.BeginOperation(type="AddVoter", target=key(3002)),
+        actions.BeginOperation(type="AddVoter", target=key(3002), permit=permit(permits.OneChange)),
         actions.DeleteConfig(name="c"),
         actions.AnnotateClaim(claim=at_rest().claims[0], directory_id=directory(3000), grow_to=None, retired=True),
     ],
@@ -96,7 +110,7 @@ def test_unreadable_claims_are_no_lost_majority() -> None:
 def test_no_running_pod_is_stopped() -> None:
     """The stop of a pod that runs is a decision about the quorum, also beside an object of another controller."""
     pod = next(pod for pod in at_rest().pods if pod.node_id == 3000)
-    stop = actions.DeletePod(pod=pod, reason="LeaderHandsOver", message="m")
+    stop = actions.DeletePod(pod=pod, reason="LeaderHandsOver", message="m", permit=permit(permits.ReplacePod))
     held = without(Plan(actions=(stop,), waits=(), verdicts=(), requeue_s=1.0), replace(at_rest(), unreadable=(CLAIM,)))
     assert pod.running
     assert held.actions == ()

@@ -40,7 +40,8 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.observed import DiskFound, Observed, Terminated, Waiting
 from kafka_quorum.model.plan import Severity
-from kafka_quorum.plan.safety import may_change_voters, may_remove_leader
+from kafka_quorum.plan.guards.rule3_voters import may_remove_leader
+from kafka_quorum.plan.guards.rule4_changes import may_change_voters
 
 FAILED = Terminated(exit_code=1, reason="Error", message="", finished_at="")
 STARTS = Waiting(reason="ContainerCreating", message="", last_exit=None)

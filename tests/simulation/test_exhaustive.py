@@ -14,7 +14,7 @@ from tests.simulation.faults import Loss, Strike
 from tests.simulation.scenarios import ALL
 
 from kafka_quorum.model.actions import Action
-from kafka_quorum.plan.safety import GUARDS
+from kafka_quorum.plan.guards.registry import GUARDS
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(2700)]
 ONE_IN = 200

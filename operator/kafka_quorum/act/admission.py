@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from kafka_quorum.act.building import Context, node_of, pod_of
+from kafka_quorum.act.building import Context, formatter_pod, kafka_pod, node_of
 from kafka_quorum.errors import KubeAlreadyExists, KubeConflict, KubeError, KubeRefused
 from kafka_quorum.kube.protocol import PODS, Json, KubeApi
 from kafka_quorum.model import admission, names
@@ -129,10 +129,8 @@ class PodAdmission:
         initial = question.formatter and node.mode is not FormatMode.NO_INITIAL_CONTROLLERS
         naming = names.format_config_name if initial else names.config_name
         config = naming(context.desired.name, revision.inputs_hash, record.node_ids)
-        kind = CreateFormatter if question.formatter else CreatePod
-        more = {"avoid_nodes": ()} if question.formatter else {}
-        action = kind(node_id=node.node_id, revision=revision, config_name=config, **more)
-        return pod_of(action, context, self._settings.image_pull_policy)
+        build = formatter_pod if question.formatter else kafka_pod
+        return build(node.node_id, revision, config, context, self._settings.image_pull_policy)
 
     def _has_room(
         self, words: str, question: PodQuestion, revision: Revision, observed: Observed, context: Context

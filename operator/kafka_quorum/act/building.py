@@ -12,6 +12,7 @@ from kafka_quorum.model.actions import CreateFormatter, CreatePod
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.observed import Revision
 from kafka_quorum.resources import pods
 
 
@@ -30,18 +31,35 @@ class Context:
 
 def pod_of(action: CreatePod | CreateFormatter, context: Context, pull_policy: str) -> Json:
     """The pod that this action creates. Raises `Unbuildable`."""
-    record, node = node_of(context, action.node_id)
     match action:
-        case CreatePod(revision=revision, config_name=config):
-            return built(
-                lambda: pods.kafka(context.desired, record, node, revision, config=config, pull_policy=pull_policy)
-            )
-        case CreateFormatter(revision=revision, config_name=config, avoid_nodes=avoid):
-            return built(
-                lambda: pods.formatter(
-                    context.desired, record, node, revision, config=config, avoid_nodes=avoid, pull_policy=pull_policy
-                )
-            )
+        case CreatePod(node_id=node_id, revision=revision, config_name=config):
+            return kafka_pod(node_id, revision, config, context, pull_policy)
+        case CreateFormatter(node_id=node_id, revision=revision, config_name=config, avoid_nodes=avoid):
+            return formatter_pod(node_id, revision, config, context, pull_policy, avoid_nodes=avoid)
+
+
+def kafka_pod(node_id: NodeID, revision: Revision, config: str, context: Context, pull_policy: str) -> Json:
+    """The pod that runs Kafka on this controller's disk. Raises `Unbuildable`."""
+    record, node = node_of(context, node_id)
+    return built(lambda: pods.kafka(context.desired, record, node, revision, config=config, pull_policy=pull_policy))
+
+
+def formatter_pod(
+    node_id: NodeID,
+    revision: Revision,
+    config: str,
+    context: Context,
+    pull_policy: str,
+    *,
+    avoid_nodes: tuple[str, ...] = (),
+) -> Json:
+    """The pod that formats this controller's disk. Raises `Unbuildable`."""
+    record, node = node_of(context, node_id)
+    return built(
+        lambda: pods.formatter(
+            context.desired, record, node, revision, config=config, avoid_nodes=avoid_nodes, pull_policy=pull_policy
+        )
+    )
 
 
 def record_of(context: Context) -> IdentityRecord:

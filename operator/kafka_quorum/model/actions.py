@@ -8,14 +8,41 @@ it with the time of the look, `judged_at_s`; one without a stamp counts as judge
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, TypeAlias
 
+from kafka_quorum.model import permit as permits
 from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.identity import Format, IdentityRecord
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.observed import Claim, Pod, Revision
+from kafka_quorum.model.permit import (
+    Adopt,
+    DeleteVolume,
+    DropNode,
+    DropStatic,
+    GiveUpFormatter,
+    Guard,
+    HandOver,
+    InitialFormat,
+    LowerLevel,
+    Mint,
+    NewcomerFormat,
+    OneChange,
+    Permit,
+    RaiseLevel,
+    ReplacePod,
+    Restart,
+    RetireDisk,
+    RetireNode,
+    Run,
+    Start,
+    StopRetired,
+    WrongPermitError,
+    required,
+)
 from kafka_quorum.model.quorum import (
     AddVoter,
     Endpoint,
@@ -50,6 +77,16 @@ class RecordChange(Enum):
     DYNAMIC = "QuorumDynamic"
 
 
+DECISIONS: Final[Mapping[RecordChange, type[Guard]]] = {
+    RecordChange.STARTED: Start,
+    RecordChange.DISK_LOST: RetireDisk,
+    RecordChange.NODE_LOST: RetireNode,
+    RecordChange.NODES_REMOVED: DropNode,
+    RecordChange.DYNAMIC: DropStatic,
+}
+"""The changes of the record that a guard has to allow, and which guard."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MintIdentity:
     """Make a new quorum's identity. The executor supplies the random ids: one for each initial controller."""
@@ -58,6 +95,11 @@ class MintIdentity:
     format: Format
     initial: tuple[NodeID, ...]
     others: tuple[NodeID, ...]
+    permit: Permit[Mint] | Permit[Adopt]
+
+    def __post_init__(self) -> None:
+        """Refuse a permit that is not its own."""
+        required(self.permit, Mint, Adopt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +110,22 @@ class WriteRecord:
     change: RecordChange
     message: str
     judged_at_s: float = NEVER
+
+    def __post_init__(self) -> None:
+        """Refuse a change that takes a permit."""
+        if self.change in DECISIONS:
+            raise WrongPermitError(f"{self.change.value} is decided on, with a permit of {DECISIONS[self.change].id}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecideRecord(WriteRecord):
+    """A write of the record that decides something for good: it takes the permit of the guard that allowed it."""
+
+    permit: Permit[Start] | Permit[RetireDisk] | Permit[RetireNode] | Permit[DropNode] | Permit[DropStatic]
+
+    def __post_init__(self) -> None:
+        """Refuse a permit that is not that of the change."""
+        required(self.permit, DECISIONS[self.change])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +206,11 @@ class DeleteClaim:
     claim: Claim
     message: str
     judged_at_s: float = NEVER
+    permit: Permit[DeleteVolume]
+
+    def __post_init__(self) -> None:
+        """Refuse a permit that is not its own."""
+        required(self.permit, DeleteVolume)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +228,11 @@ class CreateFormatter:
     revision: Revision
     config_name: str
     avoid_nodes: tuple[str, ...]
+    permit: Permit[InitialFormat] | Permit[NewcomerFormat]
+
+    def __post_init__(self) -> None:
+        """Refuse a permit that is not its own."""
+        required(self.permit, InitialFormat, NewcomerFormat)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +242,11 @@ class CreatePod:
     node_id: NodeID
     revision: Revision
     config_name: str
+    permit: Permit[Run]
+
+    def __post_init__(self) -> None:
+        """Refuse a permit that is not its own."""
+        required(self.permit, Run)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +264,11 @@ class DeletePod:
     force: bool = False
     takes_disk: bool = False
     judged_at_s: float = NEVER
+    permit: Permit[ReplacePod] | Permit[StopRetired] | Permit[HandOver] | Permit[GiveUpFormatter]
+
+    def __post_init__(self) -> None:
+        """Refuse a permit that is not its own."""
+        required(self.permit, ReplacePod, StopRetired, HandOver, GiveUpFormatter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +282,11 @@ class RestartPod:
     evict: bool
     message: str
     judged_at_s: float = NEVER
+    permit: Permit[Restart]
+
+    def __post_init__(self) -> None:
+        """Refuse a permit that is not its own."""
+        required(self.permit, Restart)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,6 +309,11 @@ class BeginOperation:
 
     type: str
     target: ReplicaKey
+    permit: Permit[OneChange]
+
+    def __post_init__(self) -> None:
+        """Refuse a permit that is not its own."""
+        required(self.permit, OneChange)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,6 +323,11 @@ class AddRaftVoter:
     leader: Endpoint
     request: AddVoter
     judged_at_s: float
+    permit: Permit[permits.AddVoter]
+
+    def __post_init__(self) -> None:
+        """Refuse a permit that is not its own."""
+        required(self.permit, permits.AddVoter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +337,11 @@ class RemoveRaftVoter:
     leader: Endpoint
     request: RemoveVoter
     judged_at_s: float
+    permit: Permit[permits.RemoveVoter]
+
+    def __post_init__(self) -> None:
+        """Refuse a permit that is not its own."""
+        required(self.permit, permits.RemoveVoter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +350,11 @@ class BeginFeatureStep:
 
     step: FeatureStep
     present: int
+    permit: Permit[RaiseLevel] | Permit[LowerLevel]
+
+    def __post_init__(self) -> None:
+        """Refuse a permit that is not its own."""
+        required(self.permit, RaiseLevel, LowerLevel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +367,11 @@ class StepFeature:
     leader: Endpoint
     step: FeatureStep
     judged_at_s: float
+    permit: Permit[RaiseLevel] | Permit[LowerLevel]
+
+    def __post_init__(self) -> None:
+        """Refuse a permit that is not its own."""
+        required(self.permit, RaiseLevel, LowerLevel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,6 +388,11 @@ class CureGhost:
     supported: tuple[FeatureRange, ...]
     message: str
     judged_at_s: float
+    permit: Permit[permits.CureGhost]
+
+    def __post_init__(self) -> None:
+        """Refuse a permit that is not its own."""
+        required(self.permit, permits.CureGhost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,6 +407,7 @@ class FinishOperation:
 Action: TypeAlias = (
     MintIdentity
     | WriteRecord
+    | DecideRecord
     | ApplyService
     | ApplyBudget
     | CreateRevision
@@ -343,7 +457,7 @@ _RECORDED: Final = frozenset(
 )
 """Changes of the record that give a disk, a controller or a setting up, or let a voter be stopped."""
 
-Guarded: TypeAlias = WriteRecord | ApplyBudget | DeleteClaim | DeletePod | RestartPod | MarkPod
+Guarded: TypeAlias = WriteRecord | DecideRecord | ApplyBudget | DeleteClaim | DeletePod | RestartPod | MarkPod
 """Actions on Kubernetes that can carry the stamp of a look. Those on the quorum always do."""
 
 

@@ -1,27 +1,19 @@
 """A plan: what to do now, what is waited for and why, and what the guards said."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
 from kafka_quorum.model.actions import Action
 from kafka_quorum.model.admission import PodQuestion
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.permit import Verdict
+from kafka_quorum.model.situation import Situation
 
 EARLIER_RESOURCE: Final = "EarlierResourceEnds"
 """Waits with this reason: what is observed belongs to an earlier resource of this name, and is on its way out."""
 IDENTITY_CONFLICT: Final = "IdentityConflict"
 """Waits with this reason: the copies of the identity contradict each other, and none is overwritten."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """A guard's answer. `reason` is one sentence, and feeds the log, the event and the condition alike."""
-
-    rule: str
-    """Which guard spoke: the number of the safety rule and a word, `1-initial-format`."""
-    allowed: bool
-    reason: str
 
 
 class Severity(Enum):
@@ -70,6 +62,8 @@ class Plan:
     requeue_s: float
     features: tuple[FeaturePlan, ...] = ()
     questions: tuple[PodQuestion, ...] = ()
+    situation: Situation | None = field(default=None, compare=False, repr=False)
+    """What it was decided by; None while the resource is paused, or its identity is not settled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,22 +5,27 @@ from dataclasses import dataclass
 
 from kafka_quorum.model.actions import Action
 from kafka_quorum.model.admission import PodQuestion
-from kafka_quorum.model.plan import Verdict, Wait
+from kafka_quorum.model.permit import Verdict
+from kafka_quorum.model.plan import Wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Actions, waits and verdicts of one concern. `exclusive` is an action that must stand alone, if there is one."""
+    """Actions, waits and verdicts of one concern. `exclusive` is an action that must stand alone, if there is one.
+
+    An `urgent` part completes what was begun: nothing acts beside it or before it.
+    """
 
     exclusive: Action | None = None
     actions: tuple[Action, ...] = ()
     waits: tuple[Wait, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     questions: tuple[PodQuestion, ...] = ()
+    urgent: bool = False
 
 
 def merged(parts: Iterable[Part]) -> Part:
-    """All of them; of the exclusive actions the first, for the others will still be there on the next look."""
+    """All of them; only the first of the exclusive actions, because the others still exist in the next look."""
     listed = tuple(parts)
     return Part(
         exclusive=next((part.exclusive for part in listed if part.exclusive is not None), None),
@@ -28,4 +33,10 @@ def merged(parts: Iterable[Part]) -> Part:
         waits=tuple(wait for part in listed for wait in part.waits),
         verdicts=tuple(verdict for part in listed for verdict in part.verdicts),
         questions=tuple(dict.fromkeys(question for part in listed for question in part.questions)),
+        urgent=any(part.urgent for part in listed),
     )
+
+
+def reported(part: Part) -> Part:
+    """What a part reports, without what it would do."""
+    return Part(waits=part.waits, verdicts=part.verdicts)

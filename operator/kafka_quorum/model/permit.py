@@ -1,0 +1,196 @@
+"""What a guard answers: a permit, without which its action cannot be constructed, or a refusal.
+
+Each guard of docs/safety.md is a class here, and one function in `plan.guards` that is registered under it. A permit
+names its guard in its type, so an action states which permits it needs: `RestartPod.permit` is a `Permit[Restart]`.
+Only `plan.guards.registry` makes permits.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
+
+
+class Guard:
+    """A guard. `id` is the number of its safety rule and a word, as logs, docs and the simulation name it."""
+
+    id: ClassVar[str]
+
+
+class InitialFormat(Guard):
+    """An initial voter is formatted."""
+
+    id = "1-initial-format"
+
+
+class NewcomerFormat(Guard):
+    """A disk is formatted to catch up with a quorum that has started."""
+
+    id = "1-format-newcomer"
+
+
+class Start(Guard):
+    """The barrier falls: the quorum may start."""
+
+    id = "1-start"
+
+
+class Run(Guard):
+    """Kafka runs on a disk."""
+
+    id = "2-run"
+
+
+class RetireDisk(Guard):
+    """A lost disk is given up."""
+
+    id = "2-retire-disk"
+
+
+class RetireNode(Guard):
+    """A disk is given up with its lost Kubernetes node."""
+
+    id = "2-retire-node"
+
+
+class GiveUpFormatter(Guard):
+    """A formatter on a lost Kubernetes node is given up."""
+
+    id = "2-give-up-formatter"
+
+
+class AddVoter(Guard):
+    """An observer becomes a voter."""
+
+    id = "3-add-voter"
+
+
+class RemoveVoter(Guard):
+    """A voter is removed."""
+
+    id = "3-remove-voter"
+
+
+class RemoveLeader(Guard):
+    """The voter that is removed is not the leader of a pair."""
+
+    id = "3-remove-leader"
+
+
+class HandOver(Guard):
+    """The leader of a pair is restarted, so that the other one leads."""
+
+    id = "3-hand-over"
+
+
+class ReplacePod(Guard):
+    """A pod in which Kafka does not run is deleted."""
+
+    id = "3-replace-pod"
+
+
+class StopRetired(Guard):
+    """A pod on a retired disk is stopped."""
+
+    id = "3-stop-retired"
+
+
+class OneChange(Guard):
+    """No other voter change is open or uncommitted."""
+
+    id = "4-one-change"
+
+
+class DropNode(Guard):
+    """A controller leaves the record."""
+
+    id = "4-drop-node"
+
+
+class Restart(Guard):
+    """A controller is restarted from another revision."""
+
+    id = "5-restart"
+
+
+class DeleteVolume(Guard):
+    """A claim is deleted, and its volume with it."""
+
+    id = "6-delete-volume"
+
+
+class RunImage(Guard):
+    """An image runs on the present feature levels."""
+
+    id = "7-image"
+
+
+class RaiseLevel(Guard):
+    """A feature level goes up by one."""
+
+    id = "7-raise"
+
+
+class LowerLevel(Guard):
+    """A feature level goes down by one."""
+
+    id = "7-lower"
+
+
+class CureGhost(Guard):
+    """A removed controller's registration is taken out of the way."""
+
+    id = "7-cure-ghost"
+
+
+class DropStatic(Guard):
+    """The static voters are given up."""
+
+    id = "7-drop-static"
+
+
+class Adopt(Guard):
+    """A quorum of another origin is adopted from its disks."""
+
+    id = "8-adopt"
+
+
+class Mint(Guard):
+    """A new identity is made."""
+
+    id = "8-mint"
+
+
+G_co = TypeVar("G_co", bound=Guard, covariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permit(Generic[G_co]):
+    """A guard allows its action. `reason` is one sentence, and feeds the log, the event and the condition alike."""
+
+    rule: str
+    """Which guard it was, by its id."""
+    reason: str
+    allowed: ClassVar[Literal[True]] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A guard refuses its action, or refuses it now; the reason says what would change that."""
+
+    rule: str
+    reason: str
+    allowed: ClassVar[Literal[False]] = False
+
+
+AnyPermit: TypeAlias = Permit[Guard]
+Verdict: TypeAlias = AnyPermit | Refusal
+
+
+class WrongPermitError(TypeError):
+    """An action was constructed with a permit that is not its own: a fault of this operator."""
+
+
+def required(permit: AnyPermit, *guards: type[Guard]) -> None:
+    """Raise `WrongPermitError` unless one of these guards gave the permit. mypy says so before."""
+    ids: Final = tuple(guard.id for guard in guards)
+    if permit.rule not in ids:
+        raise WrongPermitError(f"a permit of guard {' or '.join(ids)} is needed, and not one of {permit.rule}")

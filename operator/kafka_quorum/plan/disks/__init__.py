@@ -1,0 +1,1 @@
+"""A disk from its claim to its retirement."""

@@ -1,0 +1,124 @@
+"""Claims: each controller has its own, the record knows its uid, and it carries a copy of the identity.
+
+Before the barrier a lost disk is formatted again with the same directory id, because it never ran.
+"""
+
+from kafka_quorum.model.actions import AnnotateClaim, CreateClaim, RecordChange, SetRecordOwner, WriteRecord
+from kafka_quorum.model.desired import VolumeFate
+from kafka_quorum.model.identity import (
+    BootstrapPhase,
+    FormatMode,
+    IdentityRecord,
+    NodeIdentity,
+    with_claim,
+    without_claim,
+)
+from kafka_quorum.model.names import RETIRED, claim_name
+from kafka_quorum.model.observed import Claim, PodRole
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.formats import claim_of_name
+from kafka_quorum.plan.facts.kept import goes_with
+from kafka_quorum.plan.part import Part, merged
+
+
+def claims(situation: Situation) -> Part:
+    """Every node has its claim, the record knows its uid, and the claim carries a copy of the identity.
+
+    One that is on its way out gets no claim any more, unless the quorum cannot start without it.
+    """
+    record = situation.record
+    unbound = [
+        (node, claim)
+        for node in record.nodes
+        if node.claim_uid is None and (claim := claim_of_name(situation, node)) is not None
+    ]
+    for node, claim in unbound:
+        if claim.phase == RETIRED and not node.formatted:
+            message = f"claim {claim.name} is retired: controller {node.node_id} gets the next one"
+            skipped = without_claim(record, node.node_id)
+            return Part(exclusive=WriteRecord(record=skipped, change=RecordChange.CLAIM_LOST, message=message))
+    for node in record.nodes:
+        claim = claim_of_name(situation, node)
+        if claim is not None and claim.uid == node.claim_uid and not node.formatted and claim.phase == RETIRED:
+            text = f"claim {claim.name} holds retired directory id {claim.directory_id}"
+            message = f"{text}: it is kept, and controller {node.node_id} gets the next one"
+            skipped = without_claim(record, node.node_id)
+            return Part(exclusive=WriteRecord(record=skipped, change=RecordChange.CLAIM_LOST, message=message))
+    if usable := [(node, claim) for node, claim in unbound if not claim.deleting]:
+        bound = record
+        for node, claim in usable:
+            bound = with_claim(bound, node.node_id, claim.uid)
+        names = ", ".join(claim.name for _, claim in usable)
+        return Part(exclusive=WriteRecord(record=bound, change=RecordChange.CLAIMS_BOUND, message=f"bound {names}"))
+    parts = (
+        _claim_part(situation, node)
+        for node in record.nodes
+        if node.node_id in situation.wanted or node.claim_uid is not None or _starts_with(record, node)
+    )
+    return merged((_owner(situation), *parts))
+
+
+def _claim_part(situation: Situation, node: NodeIdentity) -> Part:
+    record = situation.record
+    claim = claim_of_name(situation, node)
+    if claim is not None and claim.deleting:
+        return Part(waits=(_claim_deleting(situation, node, claim),))
+    if claim is not None and not (claim.lost and _never_ran(record, node)):
+        return Part(actions=_annotations(situation, node, claim))
+    if node.claim_uid is None and node.mode is FormatMode.ADOPTED:
+        name = claim_name(situation.desired.name, node)
+        text = f"claim {name}, whose disk is to be taken over, is not there: bring it back under this name"
+        return Part(waits=(Wait(severity=Severity.DEGRADED, reason="AdoptWaits", message=text, node_id=node.node_id),))
+    if node.claim_uid is None:
+        return Part(actions=(CreateClaim(node_id=node.node_id, generation=node.generation),))
+    if _never_ran(record, node):
+        name = claim_name(situation.desired.name, node)
+        message = f"claim {name} or its volume is gone, and its disk never ran: the next one takes its place"
+        without = without_claim(record, node.node_id)
+        return Part(exclusive=WriteRecord(record=without, change=RecordChange.CLAIM_LOST, message=message))
+    return Part()  # lost(), below, judges what has run
+
+
+def _starts_with(record: IdentityRecord, node: NodeIdentity) -> bool:
+    """Whether this is one of the first controllers, all of which are formatted before any of them starts."""
+    return record.phase is BootstrapPhase.FORMATTING and node.mode is not FormatMode.NO_INITIAL_CONTROLLERS
+
+
+def _never_ran(record: IdentityRecord, node: NodeIdentity) -> bool:
+    return record.phase is BootstrapPhase.FORMATTING or not node.formatted
+
+
+def _claim_deleting(situation: Situation, node: NodeIdentity, claim: Claim) -> Wait:
+    pods = (pod for pod in situation.observed.pods_of(node.node_id, PodRole.KAFKA) if pod.claim_uid == claim.uid)
+    message = f"claim {claim.name} is being deleted: the disk of controller {node.node_id} is gone once its pod stops"
+    if (pod := next(pods, None)) is not None and claim.uid == node.claim_uid:
+        message = goes_with(situation, node, pod)
+    return Wait(severity=Severity.DEGRADED, reason="ClaimDeleting", message=message, node_id=node.node_id)
+
+
+def _annotations(situation: Situation, node: NodeIdentity, claim: Claim) -> tuple[AnnotateClaim, ...]:
+    owner = situation.desired.uid if situation.desired.storage.when_deleted is VolumeFate.DELETE else None
+    mirrored = (claim.cluster_id, claim.directory_id, claim.phase, claim.owner_uid)
+    labelled = claim.labelled or claim.uid != node.claim_uid  # no other claim of that name becomes ours
+    if labelled and mirrored == (situation.record.cluster_id, node.directory_id, situation.record.phase.value, owner):
+        return ()
+    return (AnnotateClaim(claim=claim, directory_id=node.directory_id, grow_to=None),)
+
+
+def _owner(situation: Situation) -> Part:
+    owner = situation.desired.uid if situation.desired.storage.when_deleted is VolumeFate.DELETE else None
+    if situation.observed.record_owner_uid == owner:
+        return Part()
+    return Part(actions=(SetRecordOwner(resource_version=situation.record.resource_version),))
+
+
+def growth(situation: Situation) -> Part:
+    """Claims that ask for less than the spec does."""
+    actions = []
+    for node in situation.record.nodes:
+        claim = claim_of_name(situation, node)
+        if claim is not None and not claim.deleting and claim.requested_bytes < situation.desired.storage.size_bytes:
+            grow = AnnotateClaim(claim=claim, directory_id=node.directory_id, grow_to=situation.desired.storage.size)
+            actions.append(grow)
+    return Part(actions=tuple(actions))

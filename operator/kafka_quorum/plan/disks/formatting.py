@@ -1,0 +1,133 @@
+"""Formats and the barrier: every first controller is formatted before any of them starts."""
+
+from dataclasses import replace
+
+from kafka_quorum.model.actions import CreateFormatter, DecideRecord, RecordChange, WriteRecord
+from kafka_quorum.model.identity import (
+    BootstrapPhase,
+    FormatMode,
+    IdentityRecord,
+    NodeIdentity,
+    with_report,
+    with_started,
+)
+from kafka_quorum.model.ids import DirectoryID
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.names import config_name, format_config_name
+from kafka_quorum.model.nodes import initial_nodes, is_outdated, revision_of
+from kafka_quorum.model.observed import Observed, Pod, PodRole
+from kafka_quorum.model.permit import Refusal, Verdict
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.disks.formatters import given_up_formatter, leftover_formatter, progress, tend_formatter
+from kafka_quorum.plan.facts.admission import before_create
+from kafka_quorum.plan.facts.formats import format_pending, is_mirrored
+from kafka_quorum.plan.guards.rule1_formats import may_format_initial, may_format_newcomer, may_start
+from kafka_quorum.plan.part import Part, merged
+
+
+def formatting(situation: Situation) -> Part:
+    """Reports are recorded, done formatters removed, the barrier falls, and unformatted disks get their formatter.
+
+    Where the format itself is about to be corrected, no formatter is made, and those that did nothing go.
+    """
+    create = situation.repair_only or not format_pending(situation)
+    observed, record = situation.observed, situation.record
+    for node in record.nodes:
+        for pod in observed.pods_of(node.node_id, PodRole.FORMATTER):
+            if (directory_id := _reported(record, node, pod)) is not None:
+                message = f"controller {node.node_id} is formatted with directory id {directory_id}"
+                reported = with_report(record, node.node_id, directory_id)
+                write = WriteRecord(record=reported, change=RecordChange.FORMATTED, message=message)
+                return Part(exclusive=write)
+    barrier = _barrier(situation)
+    if barrier.exclusive is not None:
+        return barrier
+    tended = (
+        given_up_formatter(situation, pod)
+        or tend_formatter(
+            situation, node, pod, outdated=not create or is_outdated(observed, record, node, pod.revision)
+        )
+        for node in record.nodes
+        for pod in observed.pods_of(node.node_id, PodRole.FORMATTER)
+    )
+    created = (_format(situation, node) for node in record.nodes if create)
+    left = (pod for pod in observed.pods if pod.role is PodRole.FORMATTER and record.node(pod.node_id) is None)
+    leftovers = (leftover_formatter(situation, pod) for pod in left if record.phase is BootstrapPhase.STARTED)
+    return merged((barrier, *tended, *created, *leftovers))
+
+
+def _reported(record: IdentityRecord, node: NodeIdentity, pod: Pod) -> DirectoryID | None:
+    """The directory id that a formatter reported for the node's present disk, if it did, and is still needed."""
+    report = pod.report
+    if node.formatted or report is None or not report.accepted or report.directory_id is None:
+        return None
+    if pod.claim_uid != node.claim_uid or pod.mode is not node.mode:
+        return None
+    if (report.cluster_id, report.node_id) != (record.cluster_id, node.node_id):
+        return None
+    if node.directory_id not in (None, report.directory_id) or report.directory_id in node.lost:
+        return None
+    return DirectoryID(report.directory_id)
+
+
+def _barrier(situation: Situation) -> Part:
+    record = situation.record
+    if record.phase is BootstrapPhase.STARTED:
+        return Part()
+    verdict = may_start(situation, initial_nodes(record), situation.desired.name)
+    if isinstance(verdict, Refusal):
+        return Part(verdicts=(verdict,))
+    message = f"every initial controller is formatted: cluster {record.cluster_id} may start"
+    write = DecideRecord(record=with_started(record), change=RecordChange.STARTED, message=message, permit=verdict)
+    return Part(exclusive=write, verdicts=(verdict,))
+
+
+def _format(situation: Situation, node: NodeIdentity) -> Part:
+    observed, record = situation.observed, situation.record
+    revision = revision_of(observed, record, node)
+    if node.formatted or revision is None or observed.pods_of(node.node_id, PodRole.FORMATTER):
+        return Part()
+    initial = node.mode is not FormatMode.NO_INITIAL_CONTROLLERS
+    verdict = may_format_initial(situation, node) if initial else may_format_newcomer(situation, node)
+    if isinstance(verdict, Refusal):
+        return Part(verdicts=(verdict,), waits=(_format_wait(observed, node, verdict),))
+    if not is_mirrored(situation, node):
+        message = f"the identity of controller {node.node_id} is being written to status and claim"
+        return Part(verdicts=(verdict,), waits=(progress(node, "Formatting", message),))
+    naming = format_config_name if initial else config_name
+    if (refused := before_create(observed, node, revision.name, formatter=True)) is not None:
+        return replace(refused, verdicts=(verdict,))
+    siblings = {c.selected_node for c in observed.claims if c.node_id != node.node_id and c.selected_node}
+    action = CreateFormatter(
+        node_id=node.node_id,
+        revision=revision,
+        config_name=naming(situation.desired.name, revision.inputs_hash, record.node_ids),
+        avoid_nodes=tuple(sorted(siblings)),
+        permit=verdict,
+    )
+    return Part(actions=(action,), verdicts=(verdict,))
+
+
+def _format_wait(observed: Observed, node: NodeIdentity, verdict: Verdict) -> Wait:
+    lost = _votes_still(observed, node)
+    severity = Severity.DEGRADED if lost else Severity.PROGRESS
+    reason = "LostDisk" if lost else "Formatting"
+    text = f"controller {node.node_id} lost its disk: {verdict.reason}" if lost else verdict.reason
+    return Wait(severity=severity, reason=reason, message=text, node_id=node.node_id)
+
+
+def _votes_still(observed: Observed, node: NodeIdentity) -> bool:
+    """Whether a disk of this controller was lost, and not only retired before its node id was asked for again.
+
+    A removed controller left the voters first, so a retired disk that is still a voter was lost. Without any look that
+    showed a voter set, it counts as lost.
+    """
+    match observed.quorum:
+        case Known(value=view):
+            voters = view.voters | (view.committed_voters or frozenset())
+        case _ if observed.memory.committed_voters is not None:
+            voters = observed.memory.committed_voters
+        case _:
+            return bool(node.lost)
+    return any(key.directory_id in node.lost for key in voters)

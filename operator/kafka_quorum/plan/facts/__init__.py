@@ -1,0 +1,1 @@
+"""What concerns and guards ask about a situation. Pure; nothing here decides."""

@@ -1,0 +1,80 @@
+"""Disks that go with their pods: the claim is being deleted, is lost or gone, and only the pod still holds the volume.
+
+Kubernetes keeps a deleted claim as long as a pod has it, and never takes the deletion back. Who stops that pod gives
+the disk up, whatever the stop is for. So such a stop is judged like a disk that is lost: it needs the policy, a leader,
+a committed voter set, and a caught-up majority of the other voters on disks that stay.
+"""
+
+from kafka_quorum.model.desired import Cure
+from kafka_quorum.model.identity import NodeIdentity
+from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.observed import Observed, Pod
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.static import STATIC, takes_empty_disks
+
+
+def why_kept(situation: Situation, node: NodeIdentity) -> str:
+    """Why no act may stop the pod that holds this controller's disk; empty if the disk stays, or is not needed."""
+    fate = _fate(situation.observed, node)
+    needed = _why_needed(situation, node) if fate else ""
+    return f"{fate}, its disk is gone once its pod stops, and {needed}" if needed else ""
+
+
+def is_going(observed: Observed, node: NodeIdentity) -> bool:
+    """Whether only its pod still holds the disk of this controller."""
+    return bool(_fate(observed, node))
+
+
+def goes_with(situation: Situation, node: NodeIdentity, pod: Pod) -> str:
+    """What a person should know of a disk that goes with this pod, the way out included."""
+    needed, fate = _why_needed(situation, node), _fate(situation.observed, node)
+    way_out = f"Keep that pod: {needed}" if needed else "Delete that pod to have the disk replaced; a roll does so, too"
+    return f"{fate}: the disk of controller {node.node_id} is gone once pod {pod.name} stops. {way_out}"
+
+
+def _fate(observed: Observed, node: NodeIdentity) -> str:
+    """What is wrong with the claim of a controller's disk; empty if nothing is."""
+    claims = (one for one in observed.claims if (one.node_id, one.generation) == (node.node_id, node.generation))
+    claim = next(claims, None)
+    if claim is None:
+        return f"the claim of controller {node.node_id} is gone"
+    if claim.uid != node.claim_uid:
+        return f"claim {claim.name} is another than the record's"
+    if claim.deleting:
+        return f"claim {claim.name} is being deleted"
+    return f"claim {claim.name} has lost its volume" if claim.lost else ""
+
+
+def _why_needed(situation: Situation, node: NodeIdentity) -> str:
+    """Why the quorum cannot do without a controller's disk now, or nobody may say so; empty if it can."""
+    observed = situation.observed
+    if takes_empty_disks(situation):
+        return STATIC
+    if isinstance(observed.quorum, Unknown):
+        return f"no disk is given up without a leader: {observed.quorum.reason}"
+    view = observed.quorum.value
+    if node.key not in view.voters | (view.committed_voters or view.voters):
+        return ""
+    staying = frozenset(key for key in view.voters - {node.key} if _stays(situation, key))
+    healthy, majority = len(staying & view.caught_up), len(view.voters) // 2 + 1
+    least = 2 * (len(view.voters) - len(staying)) + 1
+    way_out = "wait for the others" if len(staying) >= majority else f"ask for {least} controllers first"
+    rows = (
+        (
+            situation.desired.replacement.lost_disk is Cure.MANUAL,
+            "lost disks are not replaced: set spec.controllers.replacement.lostDisk to Automatic",
+        ),
+        (not view.committed, "the present voter set is not committed yet"),
+        (
+            healthy < majority,
+            f"{healthy} other voters are caught up on disks that stay, and {majority} must be: {way_out}",
+        ),
+    )
+    return next((text for holds, text in rows if holds), "")
+
+
+def _stays(situation: Situation, key: ReplicaKey) -> bool:
+    """Whether a voter's disk stays when its pod stops, as far as it is a controller of ours."""
+    node = situation.record.node(key.node_id)
+    return node is None or (node.key == key and not _fate(situation.observed, node))

@@ -1,0 +1,56 @@
+"""What a pod that does not run says, in words for the person who watches."""
+
+from typing import Final
+
+from kafka_quorum.model.identity import NodeIdentity
+from kafka_quorum.model.observed import Pod, Terminated, Waiting
+from kafka_quorum.model.plan import Severity, Wait
+
+STUCK: Final = frozenset(
+    {
+        "CrashLoopBackOff",
+        "CreateContainerConfigError",
+        "CreateContainerError",
+        "ErrImageNeverPull",
+        "ErrImagePull",
+        "ImageInspectError",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "RunContainerError",
+        "StartError",
+    }
+)
+"""The kubelet's words for a container that will not start by itself."""
+
+
+def is_stuck(pod: Pod) -> bool:
+    """Whether this pod will not run without a change: of the spec, of the cluster, or of the disk."""
+    if pod.deleting or pod.running:
+        return False
+    match pod.container:
+        case Waiting(reason=reason):
+            return reason in STUCK or bool(pod.unschedulable)
+        case Terminated(exit_code=exit_code):
+            return exit_code != 0
+        case _:
+            return False
+
+
+def waiting_pod(pod: Pod, reason: str, message: str, *, otherwise: str) -> Wait:
+    """Why a pod does not run: `PodStuck` with the kubelet's or the scheduler's words, else `otherwise`."""
+    if pod.unschedulable:
+        text = f"pod {pod.name} cannot be scheduled: {pod.unschedulable}"
+        return Wait(severity=Severity.DEGRADED, reason="PodUnschedulable", message=text, node_id=pod.node_id)
+    if reason in STUCK:
+        said = f": {message}" if message else ""
+        text = f"pod {pod.name} does not start ({reason}{said}). Correct the spec, and it is made anew"
+        return Wait(severity=Severity.DEGRADED, reason="PodStuck", message=text, node_id=pod.node_id)
+    text = f"pod {pod.name} starts ({reason})" if reason else f"pod {pod.name} starts"
+    return Wait(severity=Severity.PROGRESS, reason=otherwise, message=text, node_id=pod.node_id)
+
+
+def unreadable_disk(node: NodeIdentity, pod: Pod, said: str) -> Wait:
+    """A script cannot read the disk: what is on it is unknown, and it is neither formatted nor given up."""
+    text = f"pod {pod.name} cannot read the disk of controller {node.node_id}: {said}. It tries again"
+    text = f"{text}. If that lasts, repair the volume or its mount"
+    return Wait(severity=Severity.DEGRADED, reason="DiskUnreadable", message=text, node_id=node.node_id)

@@ -1,0 +1,18 @@
+"""Static quorums: what holds only while the voters stand in `controller.quorum.voters`."""
+
+from typing import Final
+
+from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.situation import Situation
+
+STATIC: Final = (
+    "the quorum is static: it would take an empty disk for the voter, whatever that had promised and written. A person "
+    "must decide (docs/releases.md, Lost disks of a static quorum)"
+)
+
+
+def takes_empty_disks(situation: Situation) -> bool:
+    """Whether this is a static quorum; one whose voters have directory ids by now only has the setting left over."""
+    return situation.record.static and (
+        isinstance(situation.observed.quorum, Unknown) or situation.observed.quorum.value.static
+    )

@@ -1,0 +1,63 @@
+"""Rule 1: no initial format after the quorum may have started."""
+
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity
+from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.observed import PodRole, QuorumView
+from kafka_quorum.model.permit import InitialFormat, NewcomerFormat, Start
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.guards.claims import claim_is_ours
+from kafka_quorum.plan.guards.registry import Answer, guard, no, yes
+
+
+@guard(InitialFormat)
+def may_format_initial(situation: Situation, node: NodeIdentity) -> Answer:
+    """Rule 1: initial voters are formatted before the barrier only, with their pre-made directory ids."""
+    if situation.record.phase is not BootstrapPhase.FORMATTING:
+        return no(f"controller {node.node_id} is not formatted as an initial voter: the quorum may have started")
+    if node.key not in situation.record.initial or node.mode is FormatMode.NO_INITIAL_CONTROLLERS:
+        return no(f"controller {node.node_id} is not one of the initial controllers")
+    if kafka := [pod.name for pod in situation.observed.pods if pod.role is PodRole.KAFKA]:
+        return no(f"pods that run Kafka exist already ({', '.join(kafka)}): the quorum may have started")
+    return claim_is_ours(situation, node)
+
+
+@guard(NewcomerFormat)
+def may_format_newcomer(situation: Situation, node: NodeIdentity) -> Answer:
+    """Rules 1 and 2: behind the barrier a disk is formatted without initial controllers, to catch up with a quorum."""
+    if situation.record.phase is not BootstrapPhase.STARTED:
+        return no(f"controller {node.node_id} joins later: the initial controllers are being formatted")
+    if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS or node.formatted:
+        return no(f"controller {node.node_id} has a formatted disk")
+    if kafka := situation.observed.pods_of(node.node_id, PodRole.KAFKA):
+        return no(f"pod {kafka[0].name} still holds the disk of controller {node.node_id}")
+    match situation.observed.quorum:
+        case Unknown(reason=reason):
+            return no(f"controller {node.node_id} is formatted once the quorum has a leader: {reason}")
+        case Known(value=view):
+            if (other := _somebody_else(view, node)) is not None:
+                way_out = "choose another id in spec.controllers.nodeIDs, or stop that one"
+                return no(f"node id {node.node_id} is in use elsewhere, by replica {other}: {way_out}")
+            return claim_is_ours(situation, node)
+
+
+def _somebody_else(view: QuorumView, node: NodeIdentity) -> ReplicaKey | None:
+    """A replica that fetches under this node id, and is none that this node ever was."""
+    ours = {node.directory_id, *node.lost}
+    foreign = (key for key in view.live if key.node_id == node.node_id and key.directory_id not in ours)
+    return next(iter(sorted(foreign, key=str)), None)
+
+
+@guard(Start)
+def may_start(situation: Situation, initial: tuple[NodeIdentity, ...], quorum: str) -> Answer:
+    """Rule 1, the barrier: `Started` is written once every initial controller has reported its format."""
+    missing = [str(node.node_id) for node in initial if not node.formatted]
+    if missing:
+        return no(f"the quorum starts once controllers {', '.join(missing)} are formatted")
+    if any(item.name.startswith(f"{quorum}-format-") for item in situation.observed.support):
+        return no("the quorum starts once the config map of its initial format is gone, and no formatter can run")
+    for node in initial:
+        verdict = claim_is_ours(situation, node)
+        if not verdict.allowed:
+            return verdict
+    return yes("every initial controller is formatted")

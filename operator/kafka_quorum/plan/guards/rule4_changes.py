@@ -1,0 +1,39 @@
+"""Rule 4: one voter change at a time, and nothing forgotten before it is seen committed."""
+
+from kafka_quorum.model.identity import NodeIdentity
+from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.observed import QuorumView
+from kafka_quorum.model.permit import DropNode, OneChange
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
+
+
+@guard(OneChange)
+def may_change_voters(view: QuorumView, target: ReplicaKey, open_target: ReplicaKey | None) -> Answer:
+    """Rule 4: one voter change at a time, and none while another is uncommitted."""
+    if open_target is not None and open_target != target:
+        return no(f"the change of {target} waits until the change of {open_target} is done")
+    if not view.committed:
+        return no(f"the change of {target} waits until the present voter set is committed")
+    return yes("no voter change is in flight")
+
+
+@guard(DropNode)
+def may_drop_node(situation: Situation, node: NodeIdentity) -> Answer:
+    """Rules 4 and 6: a controller is dropped from the record once its removal from the voters is seen committed."""
+    observed = situation.observed
+    if isinstance(observed.quorum, Unknown):
+        return no(f"controller {node.node_id} is removed once the quorum has a leader: {observed.quorum.reason}")
+    view, operation = observed.quorum.value, observed.status.operation
+    voter = view.voter_of(node.node_id)
+    is_open = operation is not None and operation.target.node_id == node.node_id
+    return unless(
+        (
+            (voter is not None, f"controller {node.node_id} goes once voter {voter} is removed"),
+            (not view.committed, f"controller {node.node_id} goes once its removal from the voters is committed"),
+            (is_open, f"controller {node.node_id} goes once its change is closed"),
+            (len(situation.record.nodes) == 1, f"controller {node.node_id} is the last one"),
+        ),
+        f"controller {node.node_id} is no voter, and that is committed",
+    )

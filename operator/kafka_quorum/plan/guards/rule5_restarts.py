@@ -1,0 +1,140 @@
+"""Rule 5: one controller restarts at a time, the active one last."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from kafka_quorum.model.identity import NodeIdentity
+from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.nodes import is_down, node_of, revision_of
+from kafka_quorum.model.observed import Observed, Pod, PodRole, QuorumView
+from kafka_quorum.model.permit import Restart
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.kept import why_kept
+from kafka_quorum.plan.guards.registry import Answer, guard, no, unless
+from kafka_quorum.plan.guards.rule3_voters import CAUGHT_UP_LOOKS
+
+_PAIR: Final = 2
+
+
+@guard(Restart)
+def may_restart(situation: Situation, node: NodeIdentity, pod: Pod | None) -> Answer:
+    """Rules 3 to 5: a controller is recreated from the revision `target`; without a `pod` it does not run.
+
+    One at a time, the next when every one that was restarted is a caught-up voter again, the active controller last,
+    and never while the voters or a feature change. A voter that keeps up is restarted only if all others keep up. One
+    that lags takes nothing away: it is restarted if the others form a caught-up majority of the whole voter set without
+    it, and every controller that was restarted before is a caught-up voter again, so that it may lag together with
+    others that the roll has not reached yet. No pod is stopped that holds the last of a disk that is needed.
+    """
+    observed = situation.observed
+    first = f"controller {node.node_id} restarts once"
+    if observed.pods_of(node.node_id, PodRole.KAFKA) and (kept := why_kept(situation, node)):
+        return no(f"controller {node.node_id} does not restart: {kept}")
+    if pod is None:
+        return _where_nothing_runs(situation, node)
+    if isinstance(observed.quorum, Unknown):
+        return no(f"{first} the quorum has a leader: {observed.quorum.reason}")
+    view, key, status = observed.quorum.value, node.key, observed.status
+    others = view.voters - {key}
+    steady = frozenset(other for other in others if _is_steady(situation, view, other))
+    moved = frozenset(other.key for other in situation.record.nodes if _is_made_from(situation, other))
+    waits_for = _names((others - steady) if key in view.shown else (others - steady) & moved)
+    majority, leads = len(view.voters) // 2 + 1, key.node_id == view.answer.leader_id
+    older = _names(other.key for other in situation.record.nodes if other is not node and other.key not in moved)
+    interrupts = key in view.voters and len(view.voters) <= _PAIR
+    allow = "spec.controllers.allowInterruption is true: its restart interrupts a quorum of one or two voters"
+    return unless(
+        (
+            (status.operation is not None or not view.committed or view.changing, f"{first} no voter change is open"),
+            (status.feature_operation is not None, f"{first} the step to {_step_of(observed)} is done"),
+            (pod.deleting or not pod.running, f"pod {pod.name} does not run, or is on its way out"),
+            (interrupts and not situation.desired.allow_interruption, f"{first} {allow}"),
+            (key in view.voters and bool(waits_for), f"{first} {waits_for} is a caught-up voter again"),
+            (
+                key in view.voters and len(view.voters) > _PAIR and len(steady) < majority,
+                f"{first} {majority} other voters are caught up, and {len(steady)} are",
+            ),
+            (leads and bool(older), f"controller {node.node_id} leads, and restarts last: {older} first"),
+        ),
+        f"{len(steady)} of {len(others)} other voters are caught up" if key in view.voters else f"{key} is no voter",
+    )
+
+
+def _where_nothing_runs(situation: Situation, node: NodeIdentity) -> Answer:
+    """A controller whose Kafka does not run is made from the revision `target`: that takes nothing away.
+
+    Not while one that was made from it, or is about to be, is not back: where the revision itself is at fault, only one
+    controller has it. Without a leader that one only has to run, because those that do not run may be the majority. It
+    must not have crashed before: one that crashes again and again runs for moments.
+    """
+    others = (other for other in situation.record.nodes if other is not node and _tries(situation, other))
+    away = _names(other.key for other in others if not _is_back(situation, other))
+    first = f"controller {node.node_id} does not run, and is made from revision {situation.target} once"
+    is_back = (
+        "runs, and has not crashed" if isinstance(situation.observed.quorum, Unknown) else "is a caught-up voter again"
+    )
+    return unless(
+        ((bool(away), f"{first} {away} {is_back}"),),
+        f"controller {node.node_id} does not run",
+    )
+
+
+def _is_back(situation: Situation, node: NodeIdentity) -> bool:
+    """Whether a controller runs and, as far as that can be asked, is a caught-up voter; an observer needs no more."""
+    observed = situation.observed
+    running = [pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.running and not pod.deleting]
+    if not running:
+        return False
+    if isinstance(observed.quorum, Unknown):
+        return not any(pod.restarted for pod in running)
+    view = observed.quorum.value
+    return node.key not in view.voters or _is_steady(situation, view, node.key)
+
+
+def _is_steady(situation: Situation, view: QuorumView, key: ReplicaKey) -> bool:
+    """Whether a voter has been caught up for some looks, with its pod running, where it is a controller of ours."""
+    if key not in view.caught_up or situation.observed.memory.looks(key) < CAUGHT_UP_LOOKS:
+        return False
+    if situation.record.node(key.node_id) is None:
+        return True
+    return any(pod.running and not pod.deleting for pod in situation.observed.pods_of(key.node_id, PodRole.KAFKA))
+
+
+def _is_made_from(situation: Situation, node: NodeIdentity) -> bool:
+    """Whether a controller is to be made, and its pod, if there is one, is made from this revision."""
+    revision = revision_of(situation.observed, situation.record, node)
+    pods = situation.observed.pods_of(node.node_id, PodRole.KAFKA)
+    return (
+        revision is not None
+        and revision.name == situation.target
+        and all(pod.revision == situation.target for pod in pods)
+    )
+
+
+def _tries(situation: Situation, node: NodeIdentity) -> bool:
+    """Whether a controller shows what becomes of one that is made from this revision: its Kafka ran from it, or is to.
+
+    It does not while it runs from another one, nor where its node or its disk is what keeps it from running.
+    """
+    observed = situation.observed
+    revision = revision_of(observed, situation.record, node)
+    if (
+        revision is None
+        or revision.name != situation.target
+        or not node.formatted
+        or is_down(observed, node_of(observed, node))
+    ):
+        return False
+    pods = observed.pods_of(node.node_id, PodRole.KAFKA)
+    refuses = any(not pod.running and pod.report is not None and not pod.report.accepted for pod in pods)
+    return not refuses and not any(pod.running and pod.revision != situation.target for pod in pods)
+
+
+def _step_of(observed: Observed) -> str:
+    operation = observed.status.feature_operation
+    return str(operation.step) if operation else ""
+
+
+def _names(keys: Iterator[ReplicaKey] | frozenset[ReplicaKey]) -> str:
+    return ", ".join(str(node_id) for node_id in sorted(key.node_id for key in keys))

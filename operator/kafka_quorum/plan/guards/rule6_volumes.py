@@ -1,0 +1,46 @@
+"""Rule 6: no volume is deleted that holds a voter, or the only caught-up copy."""
+
+from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.nodes import is_former_claim
+from kafka_quorum.model.observed import Claim
+from kafka_quorum.model.permit import DeleteVolume
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.guards.claims import is_claim_of
+from kafka_quorum.plan.guards.registry import Answer, guard, no, unless
+
+
+@guard(DeleteVolume)
+def may_delete_claim(situation: Situation, claim: Claim) -> Answer:
+    """Rule 6: a volume goes when its replica is retired, no voter by a committed set, and others have its data."""
+    record, observed = situation.record, situation.observed
+    if isinstance(observed.quorum, Unknown):
+        return no(f"claim {claim.name} is kept while there is no leader: {observed.quorum.reason}")
+    view = observed.quorum.value
+    pods = [pod.name for pod in observed.pods if pod.claim_name == claim.name]
+    voting = {key.directory_id for key in view.voters | (view.committed_voters or view.voters)}
+    unknown = claim.cluster_id != record.cluster_id or (claim.directory_id or None) not in {None, *record.retired}
+    healthy, majority = len(view.voters & view.caught_up), len(view.voters) // 2 + 1
+    # An emptied disk is used again under its claim: which of its controller's replicas it held, no annotation tells.
+    stale = sorted(
+        str(key) for key in view.voters if key.node_id == claim.node_id and key.directory_id in record.retired
+    )
+    return unless(
+        (
+            (any(is_claim_of(claim, node) for node in record.nodes), f"claim {claim.name} is a controller's disk"),
+            (not is_former_claim(record, claim), f"claim {claim.name} is none that this quorum ever had: it stays"),
+            (unknown, f"claim {claim.name} holds no replica that this quorum retired: it is left alone"),
+            (bool(pods), f"claim {claim.name} is kept until pods {', '.join(pods)} are gone"),
+            (
+                claim.directory_id is not None and claim.directory_id in voting,
+                f"claim {claim.name} is kept while its replica {claim.directory_id} is a voter",
+            ),
+            (claim.kept, f"claim {claim.name} is kept: data was found on it after it was retired"),
+            (bool(stale), f"claim {claim.name} is kept while {', '.join(stale)}, which it may hold, is a voter"),
+            (not view.committed, f"claim {claim.name} is kept until the present voter set is committed"),
+            (
+                healthy < majority,
+                f"claim {claim.name} is kept: {healthy} voters are caught up, and {majority} must be",
+            ),
+        ),
+        f"claim {claim.name} holds no voter, and {healthy} voters have its data",
+    )

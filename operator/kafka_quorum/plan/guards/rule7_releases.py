@@ -1,0 +1,255 @@
+"""Rule 7: no image older than the levels that it would read, and no level that a node cannot read.
+
+What a controller supports is what it says itself; what nobody can ask (brokers above all) is vouched for by the active
+controller, which is asked to validate every step in the very look that the step is judged by.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from kafka_quorum.api.features import KRAFT, METADATA, level_text, supported_by
+from kafka_quorum.api.release import parse_release
+from kafka_quorum.model.desired import Downgrade
+from kafka_quorum.model.identity import FormatMode
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.nodes import revision_of
+from kafka_quorum.model.observed import Observed, PodRole, QuorumView
+from kafka_quorum.model.permit import CureGhost, DropStatic, LowerLevel, RaiseLevel, RunImage
+from kafka_quorum.model.quorum import FeatureRange, FeatureStep
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.formats import release_numbers
+from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
+from kafka_quorum.plan.guards.rule5_restarts import _names
+
+LEAST_SOAK_S: Final = 1.0
+"""Of a soak of no time: a controller of 3.9 tells of the lowest levels for a moment before it has read its own."""
+STATIC_TO_DYNAMIC_SINCE: Final = (4, 1, 0)
+"""3.9 takes kraft.version 1 on a static quorum, says that it is finalized, and has no directory ids (measured)."""
+
+
+@guard(RunImage)
+def may_run_image(situation: Situation, wanted_release: str) -> Answer:
+    """Rule 7: no image that cannot read what is finalized; one of a release that nobody knows may go up, never down.
+
+    Without an answer the levels count that were seen last; before there were any, the release of the format.
+    """
+    record = situation.record
+    levels, release = situation.to_support, parse_release(wanted_release)
+    ranges = supported_by(release) if release is not None else None
+    if levels and ranges is not None:
+        known = {each.name: each for each in ranges}
+        for level in levels:
+            if level.level and (why := _unreadable(known.get(level.name), level.name, level.level)) is not None:
+                way_out = "keep the newer release, or lower the level first"
+                has = f"the quorum has {level_text(level.name, level.level)} finalized"
+                return no(f"Kafka {wanted_release} {why}, and {has}: {way_out}")
+        return yes(f"Kafka {wanted_release} supports every finalized level")
+    used = (
+        revision for node in record.nodes if (revision := revision_of(situation.observed, record, node)) is not None
+    )
+    present = [record.format.release, *(revision.runtime.release for revision in used)]
+    newest = max(present, key=release_numbers)
+    if release_numbers(wanted_release) < release_numbers(newest):
+        way_out = f"set spec.kafka.version to {newest} or later"
+        return no(f"Kafka {wanted_release} is older than {newest}, which this quorum has: {way_out}")
+    return yes(f"Kafka {wanted_release} is not older than what this quorum has")
+
+
+def _unreadable(supported: FeatureRange | None, name: str, level: int) -> str | None:
+    """Why a release cannot run at this level; None where it can."""
+    if supported is None:
+        return f"does not know {name}"
+    if level > supported.max_level:
+        return f"supports {name} up to {level_text(name, supported.max_level)}"
+    if level < supported.min_level:
+        return f"supports {name} from {level_text(name, supported.min_level)} on"
+    return None
+
+
+def blockers(situation: Situation, step: FeatureStep) -> tuple[str, ...]:
+    """The controllers that said that they do not support a level, in sentences that a person can act on (F6).
+
+    `controller 3002 runs 4.1.2, which supports metadata.version up to 4.1-IV1 (27)`; those of one kind in one sentence.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    for node in situation.record.nodes:
+        answer = situation.observed.versions_of(node.node_id)
+        if isinstance(answer, Unknown):
+            continue
+        ranges = {each.name: each for each in answer.value.supported}
+        if step.level and (why := _unreadable(ranges.get(step.name), step.name, step.level)) is not None:
+            found.setdefault((_release_of(situation.observed, node.node_id), why), []).append(str(node.node_id))
+    return tuple(
+        f"controller{'s' * (len(ids) > 1)} {', '.join(ids)} run{'s' * (len(ids) == 1)} {release}, which {why}"
+        for (release, why), ids in found.items()
+    )
+
+
+def _release_of(observed: Observed, node_id: NodeID) -> str:
+    pods = (pod for pod in observed.pods_of(node_id, PodRole.KAFKA) if pod.running)
+    revision = next((observed.revision(pod.revision) for pod in pods), None)
+    return revision.runtime.release if revision else "an unknown release"
+
+
+def unasked(situation: Situation) -> tuple[NodeID, ...]:
+    """The controllers that do not answer: the active controller vouches for them, by their registrations."""
+    return tuple(
+        node.node_id
+        for node in situation.record.nodes
+        if isinstance(situation.observed.versions_of(node.node_id), Unknown)
+    )
+
+
+@guard(RaiseLevel)
+def may_raise(situation: Situation, step: FeatureStep, older: tuple[NodeID, ...]) -> Answer:
+    """Rule 7: one level up, after the roll, with every node known to support it and every voter well for the soak time.
+
+    `older` are the controllers that the roll has not reached yet.
+    """
+    observed = situation.observed
+    first = f"{step.name} is raised to {level_text(step.name, step.level)} once"
+    if isinstance(observed.quorum, Unknown):
+        return no(f"{first} the quorum has a leader: {observed.quorum.reason}")
+    rolled = ", ".join(map(str, older))
+    static = step.name == KRAFT and _too_old_for_dynamic(situation)
+    return unless(
+        (
+            (
+                bool(older),
+                f"{first} controllers {rolled} run Kafka {situation.desired.runtime.release} from the present spec",
+            ),
+            (bool(static), f"{first} {static}"),
+            (bool(named := blockers(situation, step)), f"{first} {'; '.join(named)}"),
+            *_unsettled(observed, observed.quorum.value, first),
+            *_refusal(observed, step, first),
+            *_unsoaked(situation, first),
+        ),
+        _vouched(situation, step),
+    )
+
+
+@guard(LowerLevel)
+def may_lower(situation: Situation, step: FeatureStep, whole: FeatureStep) -> Answer:
+    """Rule 7: one level down, only where the spec says so, and Kafka says of the `whole` way that nothing is lost."""
+    observed = situation.observed
+    to = level_text(whole.name, whole.level)
+    if whole.name == KRAFT:
+        return no(f"{KRAFT} never goes down: no release of Kafka turns a dynamic quorum static again")
+    if situation.desired.downgrade is Downgrade.FORBID:
+        way_out = "set spec.kafka.features.downgrade to Safe if it is meant, or correct the level"
+        return no(f"{whole.name} is not lowered to {to}: {way_out}")
+    first = f"{step.name} is lowered to {level_text(step.name, step.level)} once"
+    if isinstance(observed.quorum, Unknown):
+        return no(f"{first} the quorum has a leader: {observed.quorum.reason}")
+    named = blockers(situation, step)
+    return unless(
+        (
+            (bool(named), f"{first} {'; '.join(named)}"),
+            *_unsettled(observed, observed.quorum.value, first),
+            *_refusal(observed, whole, first),
+            *_refusal(observed, step, first),
+            *_unsoaked(situation, first),
+        ),
+        _vouched(situation, step),
+    )
+
+
+def _unsettled(observed: Observed, view: QuorumView, first: str) -> Iterator[tuple[bool, str]]:
+    lagging = _names(view.voters - view.caught_up)
+    changing = observed.status.operation is not None or not view.committed or view.changing
+    yield changing, f"{first} no voter change is open"
+    yield bool(lagging), f"{first} voters {lagging} are caught up"
+
+
+def _refusal(observed: Observed, step: FeatureStep, first: str) -> Iterator[tuple[bool, str]]:
+    match observed.check(step):
+        case Unknown(reason=reason):
+            yield True, f"{first} the active controller has said that it would allow it: {reason}"
+        case Known(value=check):
+            yield not check.allowed, f"{first} the active controller allows it; it says: {check.words}"
+
+
+def _unsoaked(situation: Situation, first: str) -> Iterator[tuple[bool, str]]:
+    soak = situation.observed.memory.soak
+    healthy_s = soak.healthy_s if soak else 0.0
+    needed_s = max(situation.desired.soak_s, LEAST_SOAK_S)
+    well = f"every voter has been well for {needed_s:.0f} s at the present levels"
+    yield healthy_s < needed_s, f"{first} {well}"
+
+
+def _vouched(situation: Situation, step: FeatureStep) -> str:
+    silent = ", ".join(map(str, unasked(situation)))
+    told = f" (not asked: controllers {silent})" if silent else ""
+    return f"the active controller would allow {step.name} {level_text(step.name, step.level)}{told}"
+
+
+def _too_old_for_dynamic(situation: Situation) -> str:
+    """The controllers on which kraft.version 1 would not make a static quorum dynamic; empty if there is none."""
+    ranges = {each.name: each for each in supported_by(STATIC_TO_DYNAMIC_SINCE) or ()}
+    needed = ranges[METADATA].max_level
+    too_old = []
+    for node in situation.record.nodes:
+        match situation.observed.versions_of(node.node_id):
+            case Known(value=said):
+                levels = (each.max_level for each in said.supported if each.name == METADATA)
+                if max(levels, default=0) < needed:
+                    too_old.append(f"controller {node.node_id} runs {_release_of(situation.observed, node.node_id)}")
+            case Unknown(reason=reason):
+                too_old.append(f"controller {node.node_id} has not said what it runs: {reason}")
+    return f"every controller runs Kafka 4.1 or later: {'; '.join(too_old)}" if too_old else ""
+
+
+@guard(CureGhost)
+def may_cure_ghost(situation: Situation, node_id: NodeID) -> Answer:
+    """Rule 7: a registration is taken out of the way only if its controller was removed here, and runs nowhere."""
+    observed = situation.observed
+    if isinstance(observed.quorum, Unknown):
+        return no(f"the registration of controller {node_id} stays: {observed.quorum.reason}")
+    view = observed.quorum.value
+    ours = any(each.node_id == node_id for each in situation.record.former)
+    runs = next((key for key in view.live | view.voters if key.node_id == node_id), None)
+    pods = ", ".join(pod.name for pod in observed.pods if pod.node_id == node_id)
+    return unless(
+        (
+            (situation.record.node(node_id) is not None, f"controller {node_id} is one of this resource"),
+            (runs is not None, f"replica {runs} votes, or fetches: controller {node_id} is no ghost"),
+            (bool(pods), f"the registration of controller {node_id} goes once pods {pods} are gone"),
+            (not ours, f"controller {node_id} never was one of this resource: its registration is left alone"),
+        ),
+        f"controller {node_id} was removed, and runs nowhere",
+    )
+
+
+@guard(DropStatic)
+def may_drop_static(situation: Situation) -> Answer:
+    """Rule 7: `controller.quorum.voters` is given up once every controller ignores it, by the voters' directory ids.
+
+    The finalized level alone does not tell: 3.9 finalizes kraft.version 1 on a static quorum and stays static.
+    """
+    observed = situation.observed
+    first = "controller.quorum.voters is dropped once"
+    if isinstance(observed.quorum, Unknown):
+        return no(f"{first} the quorum has a leader: {observed.quorum.reason}")
+    view = observed.quorum.value
+    # A disk that was lost meanwhile is made anew, and starts when this is over.
+    first_disks = [node for node in situation.record.nodes if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS]
+    own = frozenset(node.key for node in first_disks)
+    behind = ", ".join(str(node.node_id) for node in first_disks if not _ignores_static(observed, node.node_id))
+    return unless(
+        (
+            (view.static, f"{first} the voters have directory ids"),
+            (not own <= view.voters, f"{first} the voters have the directory ids of their disks"),
+            (not view.committed, f"{first} the present voter set is committed"),
+            (bool(behind), f"{first} controllers {behind} say that kraft.version is 1"),
+        ),
+        "every voter has its directory id, and every controller is at kraft.version 1",
+    )
+
+
+def _ignores_static(observed: Observed, node_id: NodeID) -> bool:
+    match observed.versions_of(node_id):
+        case Known(value=said):
+            return any(feature.name == KRAFT and feature.level >= 1 for feature in said.finalized)
+        case Unknown():
+            return False

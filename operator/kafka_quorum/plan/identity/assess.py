@@ -1,0 +1,110 @@
+"""Whose quorum is this? Settled before anything else: minted once, rebuilt from its copies, or stopped by a conflict.
+
+The ConfigMap decides. A copy that is missing, or whose phase lags, is repaired from it (`Started` beats `Formatting`);
+only differing cluster ids, directory ids or claim uids stop the operator, which then names both. Where the ConfigMap is
+gone, the copies rebuild it: Kafka pods are made only after every copy says `Started`, so a single copy that still says
+`Formatting`, in a quorum without Kafka pods, proves that none ever ran.
+"""
+
+from dataclasses import dataclass, replace
+
+from kafka_quorum.model.actions import MintIdentity, RecordChange, WriteRecord
+from kafka_quorum.model.desired import BootstrapMode, Desired
+from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
+from kafka_quorum.model.nodes import initial_node_ids, requested_node_ids
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.permit import Permit, Refusal
+from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity, Wait
+from kafka_quorum.plan.facts.formats import format_of, somebody_started
+from kafka_quorum.plan.guards.rule8_identity import may_adopt, may_mint
+from kafka_quorum.plan.identity.conflicts import conflicts_with
+from kafka_quorum.plan.identity.rebuilt import forced_start, rebuilt_record
+from kafka_quorum.plan.part import Part
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """The record is there, and no copy contradicts it."""
+
+    record: IdentityRecord
+
+
+def assess(desired: Desired, observed: Observed, *, repair_only: bool) -> Settled | Part:
+    """The settled record, or what must happen (or stop) before there is one."""
+    if waits := _older_resource(desired, observed):
+        return Part(waits=waits)
+    if observed.record_fault:
+        return _stop("IdentityUnreadable", observed.record_fault)
+    record = observed.record
+    if record is None:
+        return _without_record(desired, observed, repair_only=repair_only)
+    if conflicts := conflicts_with(desired, observed, record):
+        return _stop(IDENTITY_CONFLICT, "; ".join(conflicts))
+    if record.phase is BootstrapPhase.FORMATTING and somebody_started(observed):
+        message = "a copy of the identity, or a pod, says that the quorum has started: so it has"
+        return Part(exclusive=WriteRecord(record=forced_start(record), change=RecordChange.REBUILT, message=message))
+    return Settled(record=record)
+
+
+def _without_record(desired: Desired, observed: Observed, *, repair_only: bool) -> Part:
+    if desired.bootstrap is BootstrapMode.ADOPT and not _is_known(observed):
+        return _adopted(desired, observed, repair_only=repair_only)
+    verdict = may_mint(observed)
+    if isinstance(verdict, Permit):
+        if repair_only:
+            return Part(verdicts=(verdict,))
+        wanted = requested_node_ids(desired, None)
+        initial = initial_node_ids(desired, wanted)
+        action = MintIdentity(
+            cluster_id=desired.cluster_id,
+            format=format_of(desired),
+            initial=initial,
+            others=tuple(node_id for node_id in wanted if node_id not in initial),
+            permit=verdict,
+        )
+        return Part(exclusive=action, verdicts=(verdict,))
+    rebuilt = rebuilt_record(desired, observed)
+    if isinstance(rebuilt, str):
+        stopped = _stop("IdentityLost", f"the identity ConfigMap is gone, and {rebuilt}")
+        return replace(stopped, verdicts=(verdict,))
+    message = "the identity ConfigMap was gone: rebuilt from the status, the claims and the pods"
+    action_ = WriteRecord(record=rebuilt, change=RecordChange.REBUILT, message=message)
+    return Part(exclusive=action_, verdicts=(verdict,))
+
+
+def _is_known(observed: Observed) -> bool:
+    """Whether any copy of an identity of ours is there: then it is rebuilt from them, and not told by the disks."""
+    return observed.status.cluster_id is not None or any(claim.cluster_id is not None for claim in observed.claims)
+
+
+def _adopted(desired: Desired, observed: Observed, *, repair_only: bool) -> Part:
+    """Take over the claims that somebody has prepared; their disks say who they are before anything runs on them."""
+    verdict = may_adopt(desired, observed)
+    if repair_only:
+        return Part(verdicts=(verdict,))
+    if isinstance(verdict, Refusal):
+        wait = Wait(severity=Severity.HELD, reason="AdoptWaits", message=verdict.reason)
+        return Part(verdicts=(verdict,), waits=(wait,))
+    action = MintIdentity(
+        cluster_id=desired.cluster_id, format=format_of(desired), initial=desired.node_ids, others=(), permit=verdict
+    )
+    return Part(exclusive=action, verdicts=(verdict,))
+
+
+def _older_resource(desired: Desired, observed: Observed) -> tuple[Wait, ...]:
+    """Objects that an older resource of this name owns are on their way out: waited for, never adopted."""
+    owned = [
+        *((f"claim {claim.name}", claim.owner_uid) for claim in observed.claims),
+        *((f"pod {pod.name}", pod.owner_uid) for pod in observed.pods),
+        *((f"{item.kind} {item.name}", item.owner_uid) for item in observed.support),
+        ("the identity ConfigMap", observed.record_owner_uid),
+    ]
+    foreign = [name for name, owner in owned if owner is not None and owner != desired.uid]
+    if not foreign:
+        return ()
+    message = f"waits until what an earlier resource of this name owned is gone: {', '.join(foreign)}"
+    return (Wait(severity=Severity.PROGRESS, reason=EARLIER_RESOURCE, message=message),)
+
+
+def _stop(reason: str, message: str) -> Part:
+    return Part(waits=(Wait(severity=Severity.DEGRADED, reason=reason, message=f"nothing is done: {message}"),))

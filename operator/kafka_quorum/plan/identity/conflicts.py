@@ -1,0 +1,58 @@
+"""Where the copies of the identity contradict the record."""
+
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
+from kafka_quorum.model.names import claim_name
+from kafka_quorum.model.observed import Claim, Observed
+from kafka_quorum.plan.identity.forgotten import forgotten
+
+
+def conflicts_with(desired: Desired, observed: Observed, record: IdentityRecord) -> list[str]:
+    """Each contradiction between the record and its copies, in a sentence."""
+    found: list[str] = []
+    if desired.cluster_id not in (None, record.cluster_id):
+        way_out = f"remove spec.clusterID, or set it to {record.cluster_id}"
+        found.append(f"spec.clusterID is {desired.cluster_id}, but the volumes hold {record.cluster_id}: {way_out}")
+    if observed.status.cluster_id not in (None, record.cluster_id):
+        found.append(f"status.clusterID is {observed.status.cluster_id}, the record's is {record.cluster_id}")
+    for claim in observed.claims:
+        found.extend(_claim_conflicts(desired, record, claim))
+    initial = {key.node_id: key.directory_id for key in record.initial}
+    for entry in observed.status.initial:
+        if entry.node_id not in initial or _another(entry.directory_id, initial[entry.node_id]):
+            both = f"{entry.directory_id} instead of {initial.get(entry.node_id)}"
+            found.append(f"status.bootstrap.initialControllers names {entry.node_id} with directory id {both}")
+    for entry in observed.status.controllers:
+        node = record.node(entry.node_id)
+        if node is not None and _differs(node, entry.directory_id):
+            both = f"{entry.directory_id} instead of {node.directory_id}"
+            found.append(f"status.controllers has controller {entry.node_id} with directory id {both}")
+    return [*found, *forgotten(observed, record)]
+
+
+def _claim_conflicts(desired: Desired, record: IdentityRecord, claim: Claim) -> list[str]:
+    found: list[str] = []
+    if claim.cluster_id not in (None, record.cluster_id):
+        found.append(f"claim {claim.name} is of cluster {claim.cluster_id}, the record is of {record.cluster_id}")
+    node = record.node(claim.node_id)
+    if node is None or claim.name != claim_name(desired.name, node):
+        return found
+    if node.claim_uid is not None and claim.uid != node.claim_uid:
+        way_out = (
+            "a claim that was made anew, or restored, is not this controller's disk: delete it, or restore the record"
+        )
+        found.append(f"claim {claim.name} has uid {claim.uid}, the record's has {node.claim_uid} ({way_out})")
+    elif _differs(node, claim.directory_id):
+        both = f"{claim.directory_id} instead of {node.directory_id}"
+        found.append(f"claim {claim.name} is annotated with directory id {both}")
+    return found
+
+
+def _differs(node: NodeIdentity, copy: str | None) -> bool:
+    """A copy that names a retired directory id only lags; one that names another is a contradiction."""
+    return copy is not None and node.directory_id is not None and copy != node.directory_id and copy not in node.lost
+
+
+def _another(copy: str | None, directory_id: str | None) -> bool:
+    """Whether both are known and differ: a static voter has none before its format, and loses it with its disk."""
+    return copy is not None and directory_id is not None and copy != directory_id

@@ -1,0 +1,172 @@
+"""The record that the copies of the identity add up to, where it was lost."""
+
+from dataclasses import replace
+
+from kafka_quorum.model.desired import BootstrapMode, Desired
+from kafka_quorum.model.identity import (
+    BootstrapPhase,
+    FormatMode,
+    FormerNode,
+    IdentityRecord,
+    NodeIdentity,
+    fault_of,
+    with_retired,
+)
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.names import RETIRED
+from kafka_quorum.model.observed import Claim, Observed
+from kafka_quorum.plan.facts.formats import TOLD_BY_DISKS, format_of, release_numbers, somebody_started
+
+
+def forced_start(record: IdentityRecord) -> IdentityRecord:
+    """The record behind the barrier: every controller whose directory id is known counts as formatted."""
+    nodes = tuple(replace(node, formatted=node.formatted or node.directory_id is not None) for node in record.nodes)
+    return replace(record, phase=BootstrapPhase.STARTED, nodes=nodes)
+
+
+def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str:
+    """The record that the copies add up to, or what stands against it."""
+    clusters = {
+        *(claim.cluster_id for claim in observed.claims if claim.cluster_id),
+        *((observed.status.cluster_id,) if observed.status.cluster_id else ()),
+    }
+    if len(clusters) != 1:
+        seen = ", ".join(sorted(clusters)) or "none"
+        return f"its copies do not name one cluster id (they name: {seen}): restore the ConfigMap from a backup"
+    nodes = _rebuilt_nodes(desired, observed)
+    if isinstance(nodes, str):
+        return nodes
+    ids = {node.node_id for node in nodes}
+    initial = _rebuilt_initial(observed, nodes)
+    started = somebody_started(observed) or not initial
+    record = IdentityRecord(
+        cluster_id=ClusterID(clusters.pop()),
+        phase=BootstrapPhase.STARTED if started else BootstrapPhase.FORMATTING,
+        format=replace(
+            format_of(desired), mode=_rebuilt_mode(desired, initial), release=_rebuilt_release(desired, observed)
+        ),
+        static=_rebuilt_static(desired, observed),
+        initial=initial,
+        nodes=nodes,
+        applied_revision=_rebuilt_revision(observed),
+        had_leader=started,
+        resource_version="",
+        former=tuple(each for each in _rebuilt_former(observed) if each.node_id not in ids),
+    )
+    if (fault := fault_of(record)) is not None:
+        return f"its copies do not make a record ({fault}): restore the ConfigMap from a backup"
+    return _first_disks_retired(forced_start(record)) if started else record
+
+
+def _first_disks_retired(record: IdentityRecord) -> IdentityRecord:
+    """Disks of first voters that nobody has any more: they were lost, or their controllers removed."""
+    present = {node.key for node in record.nodes}
+    for key in record.initial:
+        if key not in present and key.directory_id is not None and key.directory_id not in record.retired:
+            record = with_retired(record, key.node_id, key.directory_id)
+    return record
+
+
+def _rebuilt_nodes(desired: Desired, observed: Observed) -> tuple[NodeIdentity, ...] | str:
+    newest: dict[NodeID, Claim] = {}
+    for known in sorted(observed.claims, key=lambda claim: claim.generation):
+        if known.phase != RETIRED:
+            newest[known.node_id] = known
+    former = {each.node_id: each for each in _rebuilt_former(observed)}
+    # The list of the first voters stays when one of them is removed: it names controllers only where no other does.
+    status = {entry.node_id: entry for entry in observed.status.controllers or observed.status.initial}
+    found: list[NodeIdentity] = []
+    for node_id in sorted({*newest, *status}):
+        entry = status.get(node_id)
+        claim = newest.get(node_id)
+        from_claim = claim.directory_id if claim else None
+        from_status = entry.directory_id if entry else None
+        if from_claim and from_status and from_claim != from_status:
+            return f"the claim of controller {node_id} has directory id {from_claim}, the status {from_status}"
+        directory = from_claim or from_status
+        started = somebody_started(observed)
+        found.append(
+            NodeIdentity(
+                node_id=node_id,
+                generation=claim.generation if claim else former[node_id].generation + 1 if node_id in former else 1,
+                claim_uid=claim.uid if claim else entry.claim_uid if entry else None,
+                directory_id=DirectoryID(directory) if directory else None,
+                mode=_rebuilt_format_mode(desired, observed, node_id, directory),
+                formatted=started and directory is not None,
+                lost=former[node_id].lost if node_id in former else (),
+                revision=None,
+            )
+        )
+    return tuple(found)
+
+
+def _rebuilt_former(observed: Observed) -> tuple[FormerNode, ...]:
+    """What claims that are marked as retired tell: directory ids that may never run again."""
+    found: dict[NodeID, FormerNode] = {}
+    for claim in observed.claims:
+        if claim.phase == RETIRED:
+            before = found.get(claim.node_id, FormerNode(node_id=claim.node_id, generation=0, lost=()))
+            lost = (DirectoryID(claim.directory_id),) if claim.directory_id else ()
+            generation = max(before.generation, claim.generation)
+            found[claim.node_id] = replace(before, generation=generation, lost=(*before.lost, *lost))
+    return tuple(found[node_id] for node_id in sorted(found))
+
+
+def _rebuilt_format_mode(desired: Desired, observed: Observed, node_id: NodeID, directory: str | None) -> FormatMode:
+    """A first voter on its first disk; without a list of them, whoever has a pre-made id before the barrier is one.
+
+    A first disk that tells its own id has none before it is known: until the barrier falls it needs none.
+    """
+    told, started = TOLD_BY_DISKS.get(desired.bootstrap), somebody_started(observed)
+    forming = told is not None and not started
+    if observed.status.initial:
+        first = any(
+            entry.node_id == node_id and (forming or entry.directory_id == directory)
+            for entry in observed.status.initial
+        )
+    else:
+        first = forming or (directory is not None and not started)
+    return (told or FormatMode.INITIAL_CONTROLLERS) if first else FormatMode.NO_INITIAL_CONTROLLERS
+
+
+def _rebuilt_initial(observed: Observed, nodes: tuple[NodeIdentity, ...]) -> tuple[ReplicaKey, ...]:
+    told = {node.node_id: node.key for node in nodes if node.mode in TOLD_BY_DISKS.values()}
+    if observed.status.initial:
+        return tuple(
+            told.get(entry.node_id)
+            or ReplicaKey(
+                node_id=entry.node_id, directory_id=DirectoryID(entry.directory_id) if entry.directory_id else None
+            )
+            for entry in observed.status.initial
+            if entry.directory_id is not None or entry.node_id in told
+        )
+    if somebody_started(observed):
+        return ()
+    return tuple(node.key for node in nodes if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS)
+
+
+def _rebuilt_static(desired: Desired, observed: Observed) -> bool:
+    """Whether pods are made with static voters; without any revision the mode of the spec tells."""
+    applied = observed.revision(_rebuilt_revision(observed))
+    return bool(applied.runtime.static_voters) if applied else desired.bootstrap in TOLD_BY_DISKS
+
+
+def _rebuilt_mode(desired: Desired, initial: tuple[ReplicaKey, ...]) -> BootstrapMode:
+    if desired.bootstrap in TOLD_BY_DISKS:
+        return desired.bootstrap
+    return BootstrapMode.STANDALONE if len(initial) == 1 else BootstrapMode.INITIAL_CONTROLLERS
+
+
+def _rebuilt_release(desired: Desired, observed: Observed) -> str:
+    """The oldest release that a revision names: what the disks were formatted with was none that came later."""
+    releases = [revision.runtime.release for revision in observed.revisions]
+    return min(releases, key=release_numbers, default=desired.runtime.release)
+
+
+def _rebuilt_revision(observed: Observed) -> str | None:
+    """The revision that most pods run, else the newest; pods tell better than numbers."""
+    names = [pod.revision for pod in observed.pods if observed.revision(pod.revision) is not None]
+    if names:
+        return max(sorted(set(names)), key=names.count)
+    newest = max(observed.revisions, key=lambda revision: revision.number, default=None)
+    return newest.name if newest else None

@@ -1,0 +1,15 @@
+"""Objects with our labels that are not ours: named, and left alone."""
+
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.part import Part
+
+
+def strangers(situation: Situation) -> Part:
+    """Objects that carry our labels, and that this operator did not make."""
+    found = situation.observed.strangers
+    if not found:
+        return Part()
+    listed = ", ".join(map(str, found))
+    text = f"objects with this quorum's labels are not this operator's, and are left alone: {listed}. Remove the labels"
+    return Part(waits=(Wait(severity=Severity.DEGRADED, reason="ForeignObject", message=text),))

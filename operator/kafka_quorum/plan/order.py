@@ -1,0 +1,173 @@
+"""What runs before what: the one table of the planner's concerns, and what one plan may hold together.
+
+A concern looks at one subject and returns a `Part`: what it would do, what it waits for, what its guards said. The
+table decides which of these parts may act in this pass; all others only report. There are three stages:
+
+- *Upkeep* keeps records, disks and pods as they should be. Independent actions of all its concerns go together; the
+  first exclusive action stands alone.
+- *Voters* acts only if upkeep has nothing to do.
+- *Releases* acts only if the voters have nothing to do, too, and one concern at a time: the first that has something to
+  do or to ask.
+
+Nothing at all runs while the resource is paused, or before its identity is settled.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from kafka_quorum.model.actions import Action, DeletePod, MarkPod, stops_kafka
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.disks.claims import claims, growth
+from kafka_quorum.plan.disks.formatting import formatting
+from kafka_quorum.plan.disks.lost import lost
+from kafka_quorum.plan.disks.released import released
+from kafka_quorum.plan.disks.unbound import unbound
+from kafka_quorum.plan.identity.strangers import strangers
+from kafka_quorum.plan.part import Part, merged, reported
+from kafka_quorum.plan.pods.marks import marks
+from kafka_quorum.plan.pods.pods import pods
+from kafka_quorum.plan.pods.support import support
+from kafka_quorum.plan.releases.ghosts import ghosts_in_the_way, other_ghosts
+from kafka_quorum.plan.releases.levels import seen, step, turned_dynamic
+from kafka_quorum.plan.releases.revisions import revisions, unsupported
+from kafka_quorum.plan.releases.rolls import roll
+from kafka_quorum.plan.voters.first_leader import first_leader
+from kafka_quorum.plan.voters.leaving import lost_nodes, removed
+from kafka_quorum.plan.voters.operation import membership
+from kafka_quorum.plan.voters.requested import joining, static_voters
+from kafka_quorum.plan.voters.stale import stale_voters
+
+
+class Stage(Enum):
+    """When a concern may act: after every stage before it has nothing left to do."""
+
+    UPKEEP = "upkeep"
+    VOTERS = "voters"
+    RELEASES = "releases"
+
+
+class Runs(Enum):
+    """Whether a concern runs at all, and whether it may act."""
+
+    ACTS = "acts"
+    REPORTS = "reports"
+    """It says what it waits for, and does nothing."""
+    OFF = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concern:
+    """One row: a subject of the planner, its stage, and whether it runs in the three special states of a quorum.
+
+    `repairing` is a pass with an invalid spec: everything is kept as it is, and nothing is changed.
+    """
+
+    name: str
+    stage: Stage
+    part: Callable[[Situation], Part]
+    repairing: Runs = Runs.ACTS
+    feature_step: Runs = Runs.ACTS
+    """While a step of a feature level is open."""
+
+
+_UPKEEP, _VOTERS, _RELEASES = Stage.UPKEEP, Stage.VOTERS, Stage.RELEASES
+CONCERNS: Final = (
+    Concern(name="changes that are not supported", stage=_UPKEEP, part=unsupported, repairing=Runs.OFF),
+    Concern(name="voters of a static quorum", stage=_UPKEEP, part=static_voters, repairing=Runs.OFF),
+    Concern(name="claims without a volume", stage=_UPKEEP, part=unbound),
+    Concern(name="controllers that join", stage=_UPKEEP, part=joining, repairing=Runs.OFF),
+    Concern(name="revisions", stage=_UPKEEP, part=revisions),
+    Concern(name="the first leader", stage=_UPKEEP, part=first_leader),
+    Concern(name="levels seen", stage=_UPKEEP, part=seen),
+    Concern(name="lost disks", stage=_UPKEEP, part=lost),
+    Concern(name="lost nodes", stage=_UPKEEP, part=lost_nodes),
+    Concern(name="controllers that leave", stage=_UPKEEP, part=removed),
+    Concern(name="claims", stage=_UPKEEP, part=claims),
+    Concern(name="service, budget, config maps", stage=_UPKEEP, part=support),
+    Concern(name="formats and the barrier", stage=_UPKEEP, part=formatting),
+    Concern(name="pods", stage=_UPKEEP, part=pods),
+    Concern(name="claims that are released", stage=_UPKEEP, part=released),
+    Concern(name="labels and readiness gates", stage=_UPKEEP, part=marks),
+    Concern(name="stale voters", stage=_UPKEEP, part=stale_voters),
+    Concern(name="objects of others", stage=_UPKEEP, part=strangers),
+    Concern(name="voter changes", stage=_VOTERS, part=membership, feature_step=Runs.REPORTS),
+    Concern(
+        name="static to dynamic",
+        stage=_RELEASES,
+        part=turned_dynamic,
+        repairing=Runs.OFF,
+        feature_step=Runs.OFF,
+    ),
+    Concern(name="rolls", stage=_RELEASES, part=roll, repairing=Runs.OFF, feature_step=Runs.OFF),
+    Concern(
+        name="registrations in the way",
+        stage=_RELEASES,
+        part=ghosts_in_the_way,
+        repairing=Runs.OFF,
+        feature_step=Runs.OFF,
+    ),
+    Concern(name="feature levels", stage=_RELEASES, part=step),
+    Concern(name="other registrations", stage=_RELEASES, part=other_ghosts, repairing=Runs.OFF, feature_step=Runs.OFF),
+    Concern(name="larger claims", stage=_RELEASES, part=growth, repairing=Runs.OFF, feature_step=Runs.OFF),
+)
+"""Every concern, in order of precedence. docs/architecture.md shows this table; a test compares the two."""
+
+
+def ordered(situation: Situation) -> Part:
+    """What this pass does, and what everything else waits for."""
+    upkeep = merged(_parts(situation, Stage.UPKEEP))
+    voters = merged(_parts(situation, Stage.VOTERS))
+    if voters.urgent:
+        return merged((reported(upkeep), voters))
+    releases = _one_by_one(_parts(situation, Stage.RELEASES))
+    if _acts(upkeep):
+        voters, releases = reported(voters), reported(releases)
+    elif _acts(voters):
+        releases = reported(releases)
+    # While a change is open, a person should first read what it waits for.
+    open_ = situation.observed.status.operation is not None
+    return merged((voters, upkeep, releases) if open_ else (upkeep, voters, releases))
+
+
+def together(actions: Iterable[Action]) -> tuple[Action, ...]:
+    """Those of the actions that one plan may hold.
+
+    Of the actions that stop a pod in which Kafka runs only the first, because each was judged as if it were the only
+    one. A pod that is deleted is not marked: the mark would change the version that the deletion names.
+    """
+    listed = tuple(actions)
+    first = next((action for action in listed if stops_kafka(action)), None)
+    going = {action.pod.uid for action in listed if isinstance(action, DeletePod)}
+    kept = (action for action in listed if action is first or not stops_kafka(action))
+    return tuple(action for action in kept if not (isinstance(action, MarkPod) and action.pod.uid in going))
+
+
+def _parts(situation: Situation, stage: Stage) -> tuple[Part, ...]:
+    """The parts of the concerns of a stage that run now."""
+    found = ((concern, _runs(concern, situation)) for concern in CONCERNS if concern.stage is stage)
+    return tuple(
+        concern.part(situation) if runs is Runs.ACTS else reported(concern.part(situation))
+        for concern, runs in found
+        if runs is not Runs.OFF
+    )
+
+
+def _runs(concern: Concern, situation: Situation) -> Runs:
+    """How a concern runs now: as little as any of the states that the quorum is in allows."""
+    allowed = {
+        concern.repairing if situation.repair_only else Runs.ACTS,
+        concern.feature_step if situation.observed.status.feature_operation is not None else Runs.ACTS,
+    }
+    return next(runs for runs in (Runs.OFF, Runs.REPORTS, Runs.ACTS) if runs in allowed)
+
+
+def _acts(part: Part) -> bool:
+    return part.exclusive is not None or bool(part.actions)
+
+
+def _one_by_one(parts: tuple[Part, ...]) -> Part:
+    """The first of these that has something to do or to ask, with what all of them report."""
+    acting = next((part for part in parts if _acts(part) or part.questions), None)
+    return merged(part if part is acting else reported(part) for part in parts)

@@ -1,0 +1,1 @@
+"""The pods that run Kafka, and what stands around them."""

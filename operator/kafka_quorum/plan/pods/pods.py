@@ -1,0 +1,187 @@
+"""The pods that run Kafka: made on the right disk, replaced where Kafka does not run, marked as the voters they are."""
+
+from dataclasses import replace
+
+from kafka_quorum.model.actions import CreatePod, DeletePod
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.names import config_name
+from kafka_quorum.model.nodes import has_disk_of, is_down, revision_of
+from kafka_quorum.model.observed import DiskFound, Observed, Pod, PodRole, Revision, Running, Terminated, Waiting
+from kafka_quorum.model.permit import Permit, Refusal
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.admission import before_create
+from kafka_quorum.plan.facts.blank import found_empty
+from kafka_quorum.plan.facts.formats import is_mirrored
+from kafka_quorum.plan.facts.kept import is_going, why_kept
+from kafka_quorum.plan.facts.podstate import unreadable_disk, waiting_pod
+from kafka_quorum.plan.guards.rule2_disks import is_look_due, may_run
+from kafka_quorum.plan.guards.rule3_voters import may_replace_pod, may_stop_retired
+from kafka_quorum.plan.part import Part, merged
+
+
+def pods(situation: Situation) -> Part:
+    """Every formatted node has one pod, of the record's identity and of the node's revision.
+
+    A controller that is on its way out is not started again, unless it is a voter still.
+    """
+    record = situation.record
+    if record.phase is not BootstrapPhase.STARTED:
+        return Part()
+    nodes = (_node(situation, node) for node in record.nodes)
+    left = (pod for pod in situation.observed.pods if pod.role is PodRole.KAFKA and record.node(pod.node_id) is None)
+    leftovers = (_leftover(situation, pod) for pod in left)
+    return merged((*nodes, *leftovers))
+
+
+def _leftover(situation: Situation, pod: Pod) -> Part:
+    """The pod of a controller that was removed."""
+    if is_down(situation.observed, pod.node_name):
+        return _stranded(situation, pod)
+    if pod.deleting:
+        return Part(waits=(_ends(pod),))
+    verdict = may_stop_retired(situation, pod)
+    if isinstance(verdict, Refusal):
+        known = pod.directory_id in situation.record.retired
+        severity = Severity.PROGRESS if known else Severity.DEGRADED  # time alone makes no stranger ours
+        wait = Wait(severity=severity, reason="RemovingPod", message=verdict.reason, node_id=pod.node_id)
+        return Part(verdicts=(verdict,), waits=(wait,))
+    message = f"pod {pod.name} is removed with its controller: {verdict.reason}"
+    return Part(
+        actions=(DeletePod(pod=pod, reason="PodRemoved", message=message, permit=verdict),), verdicts=(verdict,)
+    )
+
+
+def _ends(pod: Pod) -> Wait:
+    text = f"waits until pod {pod.name} is gone"
+    return Wait(severity=Severity.PROGRESS, reason="PodEnds", message=text, node_id=pod.node_id)
+
+
+def _node(situation: Situation, node: NodeIdentity) -> Part:
+    observed, record = situation.observed, situation.record
+    present = observed.pods_of(node.node_id, PodRole.KAFKA)
+    revision = revision_of(observed, record, node)
+    if present:
+        tended = merged(_present(situation, node, pod, revision) for pod in present)
+        again = (_looks_again(situation, node, pod) for pod in present if node.node_id in situation.wanted)
+        return tended if tended.actions else merged((tended, *again))
+    if not node.formatted or not _needed(situation, node):
+        return Part()
+    verdict = may_run(situation, node, mirrored=is_mirrored(situation, node))
+    if isinstance(verdict, Refusal):
+        wait = Wait(severity=Severity.PROGRESS, reason="Starting", message=verdict.reason, node_id=node.node_id)
+        return Part(verdicts=(verdict,), waits=(wait,))
+    if revision is None:
+        name = node.revision or record.applied_revision
+        text = f"ControllerRevision {name} is missing or unreadable: controller {node.node_id} cannot be made again"
+        wait = Wait(severity=Severity.DEGRADED, reason="RevisionMissing", message=text, node_id=node.node_id)
+        return Part(verdicts=(verdict,), waits=(wait,))
+    if revision.runtime.static_voters and node.mode is FormatMode.NO_INITIAL_CONTROLLERS:
+        text = f"controller {node.node_id} starts from the next revision, without controller.quorum.voters"
+        wait = Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=node.node_id)
+        return Part(verdicts=(verdict,), waits=(wait,))
+    config = config_name(situation.desired.name, revision.inputs_hash, record.node_ids)
+    create = CreatePod(node_id=node.node_id, revision=revision, config_name=config, permit=verdict)
+    part = before_create(observed, node, revision.name) or Part(actions=(create,))
+    return replace(part, verdicts=(verdict,))
+
+
+def _needed(situation: Situation, node: NodeIdentity) -> bool:
+    """Whether this controller has to run: it is wanted, or a voter still; without an answer nobody knows that."""
+    match situation.observed.quorum:
+        case Known(value=view):
+            return node.node_id in situation.wanted or node.key in view.voters
+        case Unknown():
+            return True
+
+
+def _present(situation: Situation, node: NodeIdentity, pod: Pod, revision: Revision | None) -> Part:
+    observed = situation.observed
+    if pod.directory_id in situation.record.retired and is_down(observed, pod.node_name):
+        return _stranded(situation, pod)
+    if pod.deleting:
+        return Part(waits=(_ends(pod),))
+    reason = _why_replace(node, pod, revision)
+    if reason is not None:
+        retired = pod.directory_id in situation.record.retired
+        verdict = (
+            may_stop_retired(situation, pod)
+            if pod.running and retired
+            else may_replace_pod(pod, kept=_why_kept(situation, node, pod))
+        )
+        if isinstance(verdict, Permit):
+            code, text = reason
+            takes = has_disk_of(pod, node) and is_going(observed, node)
+            delete = DeletePod(pod=pod, reason=code, message=text, takes_disk=takes, permit=verdict)
+            return Part(actions=(delete,), verdicts=(verdict,))
+        return Part(verdicts=(verdict,))
+    return Part(waits=_waits(observed, node, pod))
+
+
+def _looks_again(situation: Situation, node: NodeIdentity, pod: Pod) -> Part:
+    """A pod whose next look at its empty disk is minutes away: the kubelet's pauses grow. A new one looks at once."""
+    revision = revision_of(situation.observed, situation.record, node)
+    if revision is None or before_create(situation.observed, node, revision.name) is not None:
+        return Part()  # it could not be made again
+    if not is_look_due(situation, node, pod):
+        return Part()
+    verdict = may_replace_pod(pod, kept=_why_kept(situation, node, pod))
+    text = f"pod {pod.name} did not find its disk some time ago: it is made again, to look for it now"
+    if isinstance(verdict, Refusal):
+        return Part(verdicts=(verdict,))
+    delete = DeletePod(pod=pod, reason="DiskLooksEmpty", message=text, permit=verdict)
+    return Part(actions=(delete,), verdicts=(verdict,))
+
+
+def _why_kept(situation: Situation, node: NodeIdentity, pod: Pod) -> str:
+    """Why this pod must not go, as the last that holds its controller's disk; empty if it holds another, or may go."""
+    return why_kept(situation, node) if has_disk_of(pod, node) else ""
+
+
+def _stranded(situation: Situation, pod: Pod) -> Part:
+    """A pod on a lost node, on a retired disk: nobody there can confirm its end, and nobody waits for it."""
+    verdict = may_stop_retired(situation, pod)
+    if isinstance(verdict, Refusal):
+        wait = Wait(severity=Severity.DEGRADED, reason="LostNode", message=verdict.reason, node_id=pod.node_id)
+        return Part(verdicts=(verdict,), waits=(wait,))
+    message = f"pod {pod.name} is given up with node {pod.node_name}: {verdict.reason}"
+    delete = DeletePod(pod=pod, reason="PodGivenUp", message=message, force=True, permit=verdict)
+    return Part(actions=(delete,), verdicts=(verdict,))
+
+
+def _why_replace(node: NodeIdentity, pod: Pod, revision: Revision | None) -> tuple[str, str] | None:
+    if not has_disk_of(pod, node):
+        return "PodOutdated", f"pod {pod.name} was made for another disk than controller {node.node_id} has now"
+    if pod.finished:
+        return (
+            "PodFinished",
+            f"pod {pod.name} has ended: it is made again from revision {node.revision or pod.revision}",
+        )
+    if pod.report is not None and pod.report.outdated and not pod.running:
+        text = f"pod {pod.name} looks at its disk with the script of an earlier operator"
+        return "PodOutdated", f"{text}, which takes one that it cannot read for an empty one: it is made again"
+    if revision is not None and pod.revision != revision.name:
+        return "PodCorrected", f"pod {pod.name} did not start, and is made anew from the corrected spec"
+    return None
+
+
+def _waits(observed: Observed, node: NodeIdentity, pod: Pod) -> tuple[Wait, ...]:
+    report = pod.report
+    if report is not None and not report.accepted and not pod.running:
+        if found_empty(observed, pod, node):
+            return ()  # lost_disks judges it
+        if report.found is DiskFound.UNREADABLE:
+            return (unreadable_disk(node, pod, report.message),)
+        what = "files without meta.properties" if report.found is DiskFound.PARTIAL else report.message
+        text = f"pod {pod.name} refuses to start on a disk that is not its own: {what}"
+        return (Wait(severity=Severity.DEGRADED, reason="ForeignDisk", message=text, node_id=node.node_id),)
+    match pod.container:
+        case Running():
+            return ()
+        case Waiting(reason=reason, message=message, last_exit=last_exit):
+            said = message or (last_exit.message if last_exit else "")
+            return (waiting_pod(pod, reason, said, otherwise="Starting"),)
+        case Terminated(exit_code=exit_code, reason=reason):
+            text = f"Kafka in pod {pod.name} ended ({reason}, exit code {exit_code}); the kubelet starts it again"
+            return (Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=node.node_id),)

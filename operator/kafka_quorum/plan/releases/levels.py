@@ -1,0 +1,161 @@
+"""Feature levels: which are wanted, which step is next, what stands against it (F3 to F7, KIP-584).
+
+One step of one feature at a time: kraft.version, metadata.version level by level, then the others as what they depend
+on allows; downwards in the opposite order. Every step is an operation of its own: the intent is written, the request is
+sent in a look in which the active controller said that it would allow it, and the next look tells what became of it.
+"""
+
+from kafka_quorum.api.features import KRAFT, level_text
+from kafka_quorum.model.actions import (
+    BeginFeatureStep,
+    DecideRecord,
+    FinishOperation,
+    RecordChange,
+    StepFeature,
+    WriteRecord,
+)
+from kafka_quorum.model.desired import Downgrade
+from kafka_quorum.model.identity import BootstrapPhase, with_levels, without_static
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.observed import FeatureOperation, Observed
+from kafka_quorum.model.permit import LowerLevel, Permit, RaiseLevel, Refusal
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.quorum import FeatureStep
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.leader import leader_endpoint
+from kafka_quorum.plan.guards.rule7_releases import LEAST_SOAK_S, blockers, may_drop_static, may_lower, may_raise
+from kafka_quorum.plan.part import Part, merged
+from kafka_quorum.plan.releases.wants import Want, text_of, wants, what_is_missing
+
+STEPPING, SOAKING, BLOCKED, REFUSED = "SteppingFeature", "Soaking", "FeatureBlocked", "DowngradeRefused"
+
+
+def seen(situation: Situation) -> Part:
+    """Remember the finalized levels: what an image has to support while nobody can be asked."""
+    record = situation.record
+    if record.phase is not BootstrapPhase.STARTED or isinstance(situation.observed.quorum, Unknown):
+        return Part()
+    levels = situation.observed.finalized
+    if not levels or levels == record.levels:
+        return Part()
+    told = ", ".join(f"{each.name} {level_text(each.name, each.level)}" for each in levels)
+    write = WriteRecord(record=with_levels(record, levels), change=RecordChange.LEVELS_SEEN, message=f"levels: {told}")
+    return Part(exclusive=write)
+
+
+def turned_dynamic(situation: Situation) -> Part:
+    """The static voters are given up once nobody heeds them: the roll that follows drops the setting (Q10)."""
+    record = situation.record
+    if not record.static or record.phase is not BootstrapPhase.STARTED:
+        return Part()
+    verdict = may_drop_static(situation)
+    if isinstance(verdict, Refusal):
+        raised = situation.present.get(KRAFT, 0) >= 1
+        return Part(verdicts=(verdict,), waits=(_wait(STEPPING, verdict.reason),) if raised else ())
+    message = f"the quorum is dynamic: {verdict.reason}"
+    write = DecideRecord(record=without_static(record), change=RecordChange.DYNAMIC, message=message, permit=verdict)
+    return Part(exclusive=write, verdicts=(verdict,))
+
+
+def soak_left_s(situation: Situation) -> float:
+    """How much of the soak is still to come, in seconds."""
+    soak = situation.observed.memory.soak
+    return max(max(situation.desired.soak_s, LEAST_SOAK_S) - (soak.healthy_s if soak else 0.0), 0.0)
+
+
+def step(situation: Situation) -> Part:
+    """The feature step that is open, or the next one."""
+    if situation.record.phase is not BootstrapPhase.STARTED:
+        return Part()
+    if situation.repair_only:
+        return given_up(situation.observed)
+    operation = situation.observed.status.feature_operation
+    if operation is not None:
+        return _continue(situation, operation)
+    if situation.observed.status.operation is not None:
+        return Part()
+    waiting = []
+    for want in wants(situation):
+        part = _begin(situation, want)
+        if part.exclusive is not None:
+            return part  # one that is held lets the next one go
+        waiting.append(part)
+    return merged(waiting)
+
+
+def _begin(situation: Situation, want: Want) -> Part:
+    if (lacks := what_is_missing(situation, want)) is not None:
+        return Part(waits=(_wait(BLOCKED, lacks, Severity.HELD),))
+    verdict = _judge(situation, want.next, want)
+    if isinstance(verdict, Refusal):
+        return Part(verdicts=(verdict,), waits=(_why(situation, want, verdict),))
+    begin = BeginFeatureStep(step=want.next, present=want.present, permit=verdict)
+    return Part(exclusive=begin, verdicts=(verdict,))
+
+
+def _continue(situation: Situation, operation: FeatureOperation) -> Part:
+    """Done if the leader shows the level, sent if it still may be, given up otherwise, to be begun again."""
+    observed = situation.observed
+    asked = operation.step
+    if isinstance(observed.quorum, Unknown):
+        text = f"the step to {text_of(asked)} waits for a leader: {observed.quorum.reason}"
+        return Part(waits=(_wait("NoLeader", text),))
+    levels = situation.present
+    if not levels:
+        leader_id = observed.quorum.value.answer.leader_id
+        text = f"waiting for controller {leader_id}, which leads, to report the level of {asked.name}"
+        return Part(waits=(_wait(STEPPING, text),))
+    if levels.get(asked.name, 0) == asked.level:
+        text = f"{text_of(asked)} is finalized"
+        return Part(exclusive=FinishOperation(id=operation.id, reason="Completed", message=text))
+    want = next((each for each in wants(situation) if each.next == asked), None)
+    leader = leader_endpoint(situation)
+    if want is None or leader is None:
+        text = f"the step to {text_of(asked)} is not the next one any more"
+        return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text))
+    verdict = _judge(situation, asked, want)
+    if isinstance(verdict, Refusal):
+        text = f"the step is given up: {verdict.reason}"
+        return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text), verdicts=(verdict,))
+    send = StepFeature(leader=leader, step=asked, judged_at_s=observed.quorum.value.taken_at_s, permit=verdict)
+    return Part(exclusive=send, verdicts=(verdict,))
+
+
+def given_up(observed: Observed) -> Part:
+    """The open step ends where it is: the spec that asked for it is not valid any more."""
+    operation = observed.status.feature_operation
+    if operation is None:
+        return Part()
+    text = f"the step to {text_of(operation.step)} is given up: the spec has faults"
+    return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text))
+
+
+def _judge(situation: Situation, asked: FeatureStep, want: Want) -> Permit[RaiseLevel] | Permit[LowerLevel] | Refusal:
+    if asked.downgrade:
+        return may_lower(situation, asked, want.whole)
+    return may_raise(situation, asked, _not_rolled(situation))
+
+
+def _not_rolled(situation: Situation) -> tuple[NodeID, ...]:
+    return tuple(node.node_id for node in situation.older)
+
+
+def _why(situation: Situation, want: Want, verdict: Refusal) -> Wait:
+    """Which kind of waiting it is: for a person, for time, or for the next look."""
+    check = situation.observed.check(want.whole if want.next.downgrade else want.next)
+    refused = isinstance(check, Known) and not check.value.allowed
+    if want.next.downgrade and (refused or situation.desired.downgrade is not Downgrade.SAFE or want.name == KRAFT):
+        return _wait(REFUSED, verdict.reason, Severity.HELD)
+    if _not_rolled(situation):
+        return _wait(STEPPING, verdict.reason)
+    if refused or blockers(situation, want.next):
+        return _wait(BLOCKED, verdict.reason, Severity.HELD)
+    soak = situation.observed.memory.soak
+    if soak is not None and soak.healthy_s < max(situation.desired.soak_s, LEAST_SOAK_S) and isinstance(check, Known):
+        return _wait(SOAKING, verdict.reason)
+    return _wait(STEPPING, verdict.reason)
+
+
+def _wait(reason: str, message: str, severity: Severity = Severity.PROGRESS) -> Wait:
+    return Wait(severity=severity, reason=reason, message=message)

@@ -1,0 +1,198 @@
+"""From which inputs pods are made. A controller that cannot start gets the spec's at once; running ones are rolled.
+
+The roll itself is in `rolls`. Before the barrier nothing runs, so the spec simply applies.
+"""
+
+from dataclasses import replace
+
+from kafka_quorum.model.actions import CreateRevision, RecordChange, WriteRecord
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity, with_revision
+from kafka_quorum.model.names import inputs_hash
+from kafka_quorum.model.nodes import revision_of
+from kafka_quorum.model.observed import Observed, Pod, PodRole, Terminated
+from kafka_quorum.model.permit import Verdict
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.formats import format_begun, format_of, format_pending
+from kafka_quorum.plan.facts.podstate import is_stuck
+from kafka_quorum.plan.guards.rule5_restarts import may_restart
+from kafka_quorum.plan.guards.rule7_releases import may_run_image
+from kafka_quorum.plan.part import Part, merged
+from kafka_quorum.plan.releases.refused import moved
+
+
+def revisions(situation: Situation) -> Part:
+    """Bring the applied revision to the spec, where that may be done without stopping what runs.
+
+    With an invalid spec only a controller without a pod, whose pod is refused, moves to another revision.
+    """
+    if situation.repair_only:
+        return moved(situation)
+    record = situation.record
+    if record.applied_revision == situation.target and _follows(situation) and not format_pending(situation):
+        return Part()
+    if situation.observed.revision(record.applied_revision) is None:
+        return _adopt_revision(situation)
+    if record.phase is BootstrapPhase.FORMATTING:
+        return _correct_format(situation)
+    return _correct_pods(situation)
+
+
+def unsupported(situation: Situation) -> Part:
+    """Changes that this version shows and does not make."""
+    if situation.record.phase is not BootstrapPhase.STARTED:
+        return Part()
+    if situation.runtime.listener == situation.desired.runtime.listener:
+        return Part()
+    text = "not supported by this version, nothing is touched: spec.controllers.listeners of running controllers"
+    return Part(waits=(Wait(severity=Severity.HELD, reason="NotSupportedYet", message=text),))
+
+
+def _follows(situation: Situation) -> bool:
+    """Whether every node is on the fleet's revision, which exists."""
+    return situation.observed.revision(situation.target) is not None and all(
+        node.revision in (None, situation.target) for node in situation.record.nodes
+    )
+
+
+def _existing_or_new(situation: Situation, verdicts: tuple[Verdict, ...]) -> Part | None:
+    """The part that creates the revision, or None if it is there."""
+    observed = situation.observed
+    if observed.revision(situation.target) is not None:
+        return None
+    number = max((revision.number for revision in observed.revisions), default=0) + 1
+    runtime = situation.runtime
+    create = CreateRevision(name=situation.target, number=number, runtime=runtime, inputs_hash=inputs_hash(runtime))
+    return Part(actions=(create,), verdicts=verdicts)
+
+
+def _adopt_revision(situation: Situation) -> Part:
+    """There is no applied revision yet, or it is gone: the spec takes its place, if its image may run."""
+    verdict = may_run_image(situation, situation.desired.runtime.release)
+    if not verdict.allowed:
+        wait = Wait(severity=Severity.HELD, reason="OlderImage", message=verdict.reason)
+        return Part(verdicts=(verdict,), waits=(wait,))
+    if (creating := _existing_or_new(situation, ())) is not None:
+        return creating
+    if situation.record.applied_revision == situation.target:
+        return Part()
+    applied = replace(situation.record, applied_revision=situation.target)
+    message = f"pods are made from revision {situation.target}"
+    return Part(exclusive=WriteRecord(record=applied, change=RecordChange.REVISION, message=message))
+
+
+def _correct_format(situation: Situation) -> Part:
+    """Before the barrier: the new spec applies; what was formatted already sets the lowest release."""
+    wanted = format_of(situation.desired)
+    verdicts: tuple[Verdict, ...] = ()
+    corrected = replace(situation.record, applied_revision=situation.target)
+    change = RecordChange.REVISION
+    if format_pending(situation):
+        if any(pod.role is PodRole.FORMATTER for pod in situation.observed.pods):
+            # They wait for an image or a node, or failed, and go first: none may format by the old spec meanwhile.
+            return _outdate(situation)
+        corrected = replace(corrected, format=replace(wanted, mode=situation.record.format.mode))
+        change = RecordChange.REFORMAT
+    elif format_begun(situation):
+        verdict = may_run_image(situation, situation.desired.runtime.release)
+        verdicts = (verdict,)
+        if not verdict.allowed:
+            return Part(
+                verdicts=verdicts, waits=(Wait(severity=Severity.HELD, reason="OlderImage", message=verdict.reason),)
+            )
+    if (creating := _existing_or_new(situation, verdicts)) is not None:
+        return creating
+    message = f"formatters and pods are made from the corrected spec, revision {situation.target}"
+    return Part(exclusive=WriteRecord(record=corrected, change=change, message=message), verdicts=verdicts)
+
+
+def _outdate(situation: Situation) -> Part:
+    """Point the fleet at the new revision, so that waiting formatters are outdated and go."""
+    if situation.record.applied_revision == situation.target:
+        return Part()
+    if (creating := _existing_or_new(situation, ())) is not None:
+        return creating
+    message = f"waiting formatters are removed for revision {situation.target}"
+    pointed = replace(situation.record, applied_revision=situation.target)
+    return Part(exclusive=WriteRecord(record=pointed, change=RecordChange.REVISION, message=message))
+
+
+def _correct_pods(situation: Situation) -> Part:
+    """Behind the barrier: the revision is made, pods that cannot start get it, and the fleet follows when all have.
+
+    The fleet follows only once a pod made from it has run: what the API server refuses never becomes the applied one.
+    """
+    record = situation.record
+    if not situation.older and _has_run(situation.observed, situation.target):
+        cleared = replace(
+            record,
+            applied_revision=situation.target,
+            nodes=tuple(replace(node, revision=None) for node in record.nodes),
+        )
+        message = f"every controller is made from revision {situation.target}"
+        return Part(exclusive=WriteRecord(record=cleared, change=RecordChange.ROLL_DONE, message=message))
+    refused = moved(situation)
+    verdict = may_run_image(situation, situation.desired.runtime.release)
+    if not verdict.allowed:
+        wait = Wait(severity=Severity.HELD, reason="OlderImage", message=verdict.reason)
+        return merged((Part(verdicts=(verdict,), waits=(wait,)), refused))
+    if (creating := _existing_or_new(situation, (verdict,))) is not None:
+        return creating
+    corrected = _correct_stuck(situation)
+    others = () if corrected.exclusive is not None else (refused,)
+    return merged((Part(verdicts=(verdict,)), corrected, *others))
+
+
+def _correct_stuck(situation: Situation) -> Part:
+    """The next controller that cannot start gets the revision: one, for the revision may be what is wrong.
+
+    Before the first leader, and before a disk is formatted, there is nothing that a wrong one could take away.
+    """
+    record = situation.record
+    verdicts: list[Verdict] = []
+    for node in record.nodes:
+        if (node.revision or record.applied_revision) == situation.target:
+            continue
+        if not _cannot_start(situation, node):
+            if not any(_needs_another(situation, pod) for pod in _made(situation.observed, node)):
+                continue
+            if node.formatted and record.had_leader:
+                verdicts.append(may_restart(situation, node, None))
+                if not verdicts[-1].allowed:
+                    continue
+        message = f"controller {node.node_id} cannot start, and is made from revision {situation.target}"
+        corrected = with_revision(record, situation.target, (node.node_id,))
+        write = WriteRecord(record=corrected, change=RecordChange.REVISION, message=message)
+        return Part(exclusive=write, verdicts=tuple(verdicts))
+    return Part(verdicts=tuple(verdicts))
+
+
+def _needs_another(situation: Situation, pod: Pod) -> bool:
+    """Whether a pod will not start from its revision. After one crash the kubelet starts what has run before again."""
+    crashed = isinstance(pod.container, Terminated)
+    proven = _has_run(situation.observed, pod.revision) or (
+        situation.record.had_leader and pod.revision == situation.record.applied_revision
+    )
+    return is_stuck(pod) and not (crashed and proven and pod.role is PodRole.KAFKA)
+
+
+def _has_run(observed: Observed, name: str) -> bool:
+    """Whether a pod made from this revision runs: until one has, controllers may have to go back to the applied one."""
+    return any(pod.role is PodRole.KAFKA and pod.running and pod.revision == name for pod in observed.pods)
+
+
+def _cannot_start(situation: Situation, node: NodeIdentity) -> bool:
+    """A new disk, without a pod, and a revision with static voters: it would take itself for one of them."""
+    revision = revision_of(situation.observed, situation.record, node)
+    static = revision is not None and bool(revision.runtime.static_voters)
+    new = node.formatted and node.mode is FormatMode.NO_INITIAL_CONTROLLERS
+    return static and new and not situation.record.static and not _pods(situation.observed, node)
+
+
+def _made(observed: Observed, node: NodeIdentity) -> tuple[Pod, ...]:
+    """The pods that are made for this node as it is: the formatter of its disk, or Kafka's."""
+    return observed.pods_of(node.node_id, PodRole.KAFKA if node.formatted else PodRole.FORMATTER)
+
+
+def _pods(observed: Observed, node: NodeIdentity) -> tuple[Pod, ...]:
+    return observed.pods_of(node.node_id, PodRole.KAFKA)

@@ -1,0 +1,182 @@
+"""Rolling: running controllers are made anew from the revision that the spec asks for, one by one (F3).
+
+Which one is next is decided anew in every pass, so that a roll can be paused, reversed and interrupted anywhere. Those
+that lag or do not run come first: the roll may repair them, and all others wait for them. Then come those that the
+record has moved already, then followers, and the active controller last. The record moves first, then the pod is
+stopped, and its successor is made from the record.
+"""
+
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from kafka_quorum.api.features import level_text, supported_by
+from kafka_quorum.api.release import parse_release
+from kafka_quorum.model.actions import RecordChange, RestartPod, WriteRecord
+from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity, with_revision
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.observed import Observed, Pod, PodRole
+from kafka_quorum.model.permit import Permit, Refusal, Restart, Verdict
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.quorum import FeatureRange, NodeVersions
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.admission import before_stop, is_refused
+from kafka_quorum.plan.facts.podstate import is_stuck
+from kafka_quorum.plan.guards.rule5_restarts import may_restart
+from kafka_quorum.plan.guards.rule7_releases import may_run_image
+from kafka_quorum.plan.part import Part
+
+ROLLING = "Rolling"
+ROLL_HELD = "RollHeld"
+
+
+def roll(situation: Situation) -> Part:
+    """The next restart of a roll, or what it waits for. The revision itself is `revisions`' to make."""
+    observed, record = situation.observed, situation.record
+    revision = observed.revision(situation.target)
+    if record.phase is not BootstrapPhase.STARTED or revision is None:
+        return Part()
+    if not situation.older or not may_run_image(situation, revision.runtime.release).allowed:
+        return Part()
+    if (held := _held(situation, revision.runtime.release)) is not None:
+        return Part(waits=(held,))
+    refused: list[tuple[NodeIdentity, Refusal]] = []
+    turns = _turns(situation)
+    which = f"{len(record.nodes) - len(situation.older) + 1} of {len(record.nodes)}"
+    for node in turns:
+        match _one(situation, node, which):
+            case Part() as part:
+                return part
+            case Refusal() as refusal:
+                refused.append((node, refusal))
+            case None:
+                continue
+    return Part(waits=_waits(situation, turns, refused), verdicts=tuple(verdict for _, verdict in refused))
+
+
+def _one(situation: Situation, node: NodeIdentity, which: str) -> Part | Refusal | None:
+    """What the roll does with one controller, or the guard's refusal; None where `pods` sees to it."""
+    record = situation.record
+    pods = situation.observed.pods_of(node.node_id, PodRole.KAFKA)
+    pod = next((pod for pod in pods if pod.running), None)
+    if pod is None and (_made_from(record, node) == situation.target or any(one.deleting for one in pods)):
+        return None  # it starts, or goes
+    if pod is not None and pod.revision == situation.target:
+        return _move(situation, node, f"it runs from revision {situation.target}", ())
+    verdict = may_restart(situation, node, pod)
+    if isinstance(verdict, Refusal):
+        return verdict
+    if pod is None:
+        return _move(situation, node, verdict.reason, (verdict,))
+    return _go(situation, node, pod, verdict, which)
+
+
+def _made_from(record: IdentityRecord, node: NodeIdentity) -> str | None:
+    """The name of the revision that a controller's pod is made from next."""
+    return node.revision or record.applied_revision
+
+
+def _turns(situation: Situation) -> tuple[NodeIdentity, ...]:
+    """Who may be next, in order. While one is moved and still runs from the old revision no other follower begins."""
+    observed = situation.observed
+    moved = {
+        node.node_id
+        for node in situation.older
+        if _made_from(situation.record, node) == situation.target and not _leads(observed, node)
+    }
+    ranked = sorted(situation.older, key=lambda node: _turn(observed, node, moved))
+    return tuple(node for node in ranked if not moved or node.node_id in moved or _lags(observed, node))
+
+
+def _turn(observed: Observed, node: NodeIdentity, moved: AbstractSet[NodeID]) -> tuple[bool, bool, bool, int]:
+    return _leads(observed, node), not _lags(observed, node), node.node_id not in moved, node.node_id
+
+
+def _leads(observed: Observed, node: NodeIdentity) -> bool:
+    return isinstance(observed.quorum, Known) and node.node_id == observed.quorum.value.answer.leader_id
+
+
+def _lags(observed: Observed, node: NodeIdentity) -> bool:
+    """Whether a controller does not run, or is seen not to keep up."""
+    if not any(pod.running for pod in observed.pods_of(node.node_id, PodRole.KAFKA)):
+        return True
+    return isinstance(observed.quorum, Known) and node.key not in observed.quorum.value.shown
+
+
+def _go(situation: Situation, node: NodeIdentity, pod: Pod, verdict: Permit[Restart], which: str) -> Part:
+    """The record first; the pod when the record says what is made in its place. The API server accepts it before."""
+    observed = situation.observed
+    held = before_stop(observed, node, situation.target, reason=ROLLING, held=ROLL_HELD)
+    if held is not None:
+        return replace(held, verdicts=(verdict,))
+    if _made_from(situation.record, node) != situation.target:
+        return _move(situation, node, f"{which}: {verdict.reason}", (verdict,))
+    voters = observed.quorum.value.voters if isinstance(observed.quorum, Known) else frozenset()
+    message = f"pod {pod.name} restarts from revision {situation.target}: {verdict.reason}"
+    restart = RestartPod(pod=pod, evict=len(voters) > 1, message=message, permit=verdict)
+    return Part(exclusive=restart, verdicts=(verdict,))
+
+
+def _move(situation: Situation, node: NodeIdentity, why: str, verdicts: tuple[Verdict, ...]) -> Part:
+    moved = with_revision(situation.record, situation.target, (node.node_id,))
+    message = f"controller {node.node_id} moves to revision {situation.target} ({why})"
+    return Part(exclusive=WriteRecord(record=moved, change=RecordChange.ROLL, message=message), verdicts=verdicts)
+
+
+def _held(situation: Situation, release: str) -> Wait | None:
+    """What stops a roll after its first controllers: one that cannot start, or is not the release it is said to be."""
+    claimed = supported_by(numbers) if (numbers := parse_release(release)) is not None else None
+    for node in situation.record.nodes:
+        pods = [
+            pod for pod in situation.observed.pods_of(node.node_id, PodRole.KAFKA) if pod.revision == situation.target
+        ]
+        if any(is_stuck(pod) for pod in pods):
+            text = f"the roll stops: controller {node.node_id} does not start from revision {situation.target}"
+            return _wait(Severity.HELD, ROLL_HELD, f"{text}. Correct the spec, or go back", node.node_id)
+        answer = situation.observed.versions_of(node.node_id)
+        if claimed is None or isinstance(answer, Unknown) or not any(pod.running for pod in pods):
+            continue
+        if (lie := _misreported(answer.value, claimed, release)) is not None:
+            text = f"the roll stops: controller {node.node_id} {lie}. Correct spec.kafka.image or spec.kafka.version"
+            return _wait(Severity.HELD, ROLL_HELD, text, node.node_id)
+    return _unheard(situation)
+
+
+def _misreported(said: NodeVersions, claimed: tuple[FeatureRange, ...], release: str) -> str | None:
+    """In what a controller is not the release that its image is said to be; None if it is."""
+    reported = {each.name: each for each in said.supported}
+    for wanted in claimed:
+        has = reported.get(wanted.name)
+        if has is None or (has.min_level, has.max_level) != (wanted.min_level, wanted.max_level):
+            low, high = (level_text(wanted.name, level) for level in (wanted.min_level, wanted.max_level))
+            its = f"{level_text(has.name, has.min_level)} to {level_text(has.name, has.max_level)}" if has else "none"
+            return f"is no Kafka {release}: it supports {wanted.name} {its}, and that release {low} to {high}"
+    return None
+
+
+def _unheard(situation: Situation) -> Wait | None:
+    """A controller that restarted has to say what it supports before the next one goes."""
+    for node in situation.record.nodes:
+        pods = situation.observed.pods_of(node.node_id, PodRole.KAFKA)
+        answer = situation.observed.versions_of(node.node_id)
+        if isinstance(answer, Unknown) and any(pod.running and pod.revision == situation.target for pod in pods):
+            text = f"waits until controller {node.node_id} says what it supports: {answer.reason}"
+            return _wait(Severity.PROGRESS, ROLLING, text, node.node_id)
+    return None
+
+
+def _waits(
+    situation: Situation, turns: tuple[NodeIdentity, ...], refused: list[tuple[NodeIdentity, Refusal]]
+) -> tuple[Wait, ...]:
+    if refused:
+        node, verdict = refused[0]
+        return (_wait(Severity.PROGRESS, ROLLING, verdict.reason, node.node_id),)
+    starting = turns[0]  # none of them runs
+    if is_refused(situation, starting):
+        return ()  # `pods` says why it has no pod
+    text = f"waits until controller {starting.node_id} runs"
+    return (_wait(Severity.PROGRESS, ROLLING, text, starting.node_id),)
+
+
+def _wait(severity: Severity, reason: str, message: str, node_id: NodeID) -> Wait:
+    return Wait(severity=severity, reason=reason, message=message, node_id=node_id)

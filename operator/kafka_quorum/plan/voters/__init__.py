@@ -1,0 +1,1 @@
+"""Who votes: controllers that join, are replaced, and leave."""

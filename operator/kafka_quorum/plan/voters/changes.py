@@ -1,0 +1,137 @@
+"""Which voter changes are wanted, in the order of rule 3, and what the guards say of each."""
+
+from dataclasses import dataclass, replace
+
+from kafka_quorum.model.identity import NodeIdentity
+from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.nodes import is_foreign
+from kafka_quorum.model.observed import QuorumView
+from kafka_quorum.model.permit import AddVoter, OneChange, Permit, Refusal, RemoveLeader, RemoveVoter, Verdict
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.guards.rule3_voters import may_add_voter, may_remove_leader, may_remove_voter
+from kafka_quorum.plan.guards.rule4_changes import may_change_voters
+
+ADD_VOTER = "AddVoter"
+REMOVE_VOTER = "RemoveVoter"
+REPLACE_VOTER = "ReplaceVoter"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A voter change that would be next, what the guards say of it, and for whom it is.
+
+    `adds` and `removes` are None where the change does not do that; `leads` is the verdict on removing a leader.
+    """
+
+    type: str
+    target: ReplicaKey
+    one: Permit[OneChange] | Refusal
+    adds: Permit[AddVoter] | Refusal | None = None
+    removes: Permit[RemoveVoter] | Refusal | None = None
+    leads: Permit[RemoveLeader] | Refusal | None = None
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What the guards say, in the order in which they are asked."""
+        return tuple(each for each in (self.one, self.adds, self.removes, self.leads) if each is not None)
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """The first guard that says no."""
+        return next((verdict for verdict in self.verdicts if isinstance(verdict, Refusal)), None)
+
+
+def changes(situation: Situation, view: QuorumView) -> tuple[Change, ...]:
+    """Every change that is wanted, in the order of rule 3; the first that all guards allow is the next one."""
+    replacements, removals = _removals(situation, view)
+    dead = tuple(change for change in removals if removes_dead(view, change))
+    adds = tuple(addition(situation, view, node.key) for node in _newcomers(situation, view))
+    joining = any(view.voter_of(node_id) is None for node_id in situation.wanted)
+    alive = () if joining else tuple(change for change in removals if change.target in view.shown)
+    return (*replacements, *dead, *adds, *alive)
+
+
+def _newcomers(situation: Situation, view: QuorumView) -> tuple[NodeIdentity, ...]:
+    """Wanted controllers that could join: formatted, no voter, and no stale voter in their place."""
+    return tuple(
+        node
+        for node in situation.record.nodes
+        if node.node_id in situation.wanted and node.formatted and view.voter_of(node.node_id) is None
+    )
+
+
+def _removals(situation: Situation, view: QuorumView) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+    """Stale voters with a replacement, and voters that are not wanted at all: those that lag, followers, the leader."""
+    replaced: list[Change] = []
+    removed: list[Change] = []
+    leader_id = view.answer.leader_id
+    for key in sorted(view.voters, key=lambda key: (key.node_id == leader_id, -key.node_id, str(key))):
+        node = situation.record.node(key.node_id)
+        if node is not None and node.node_id in situation.wanted:
+            if key != node.key and node.formatted:
+                replaced.append(replacement(situation, view, key, node))
+        elif not is_foreign(situation.record, key):
+            removed.append(removal(situation, view, key))
+    return tuple(replaced), tuple(removed)
+
+
+def addition(situation: Situation, view: QuorumView, target: ReplicaKey) -> Change:
+    """The addition of this observer to the voters."""
+    others = tuple(node.key for node in _newcomers(situation, view) if node.key != target)
+    adds = may_add_voter(view, situation.observed, target, len(situation.wanted), others)
+    return Change(type=ADD_VOTER, target=target, one=_one_change(situation, view, target), adds=adds)
+
+
+def removal(situation: Situation, view: QuorumView, target: ReplicaKey) -> Change:
+    """The removal of this voter, for which nothing comes in its place."""
+    return Change(
+        type=REMOVE_VOTER,
+        target=target,
+        one=_one_change(situation, view, target),
+        removes=may_remove_voter(situation, view, target, fewer=fewer(situation, view, target)),
+        leads=may_remove_leader(view, target),
+    )
+
+
+def replacement(situation: Situation, view: QuorumView, stale: ReplicaKey, node: NodeIdentity) -> Change:
+    """The newcomer must be ready to be added to the voters that stay, or the stale one is not removed."""
+    return Change(
+        type=REPLACE_VOTER,
+        target=node.key,
+        one=_one_change(situation, view, node.key),
+        adds=may_add_voter(_without(view, stale), situation.observed, node.key, len(situation.wanted), ()),
+        removes=may_remove_voter(situation, view, stale),
+    )
+
+
+def _without(view: QuorumView, target: ReplicaKey) -> QuorumView:
+    """The view as it would be after this voter was removed."""
+    staying = tuple(row for row in view.answer.voters if row.key != target)
+    return replace(view, answer=replace(view.answer, voters=staying))
+
+
+def fewer(situation: Situation, view: QuorumView, target: ReplicaKey) -> str:
+    """Who must be ready to join before this voter is removed, because fewer than wanted would stay; empty if nobody.
+
+    A voter that is down for a moment may come back with its data, so nothing is gained before its successor is ready.
+    """
+    without = _without(view, target)
+    if len(without.voters) >= len(situation.wanted):
+        return ""
+    keys = {node.node_id: node.key for node in _newcomers(situation, view)}
+    for key in keys.values():
+        others = tuple(other for other in keys.values() if other != key)
+        if may_add_voter(without, situation.observed, key, len(situation.wanted), others).allowed:
+            return ""
+    joining = (node_id for node_id in situation.wanted if view.voter_of(node_id) is None)
+    return ", ".join(map(str, joining))
+
+
+def _one_change(situation: Situation, view: QuorumView, target: ReplicaKey) -> Permit[OneChange] | Refusal:
+    operation = situation.observed.status.operation
+    return may_change_voters(view, target, operation.target if operation else None)
+
+
+def removes_dead(view: QuorumView, change: Change) -> bool:
+    """Whether this change removes a voter that is down, or lags."""
+    return change.type == REMOVE_VOTER and change.target not in view.shown

@@ -1,0 +1,82 @@
+"""Controllers and disks that go: removed by the spec, given up with a lost node, and the volumes that they leave.
+
+The order is always the same: out of the voter set and seen committed, out of the record (which retires the directory id
+for ever), the pod stopped, the volume released by the policy for scaled volumes. A lost node's disk is retired first,
+for nobody can ask it; its old claim waits until its key is removed from the voters.
+"""
+
+from kafka_quorum.model.actions import DecideRecord, RecordChange
+from kafka_quorum.model.identity import BootstrapPhase, NodeIdentity, with_disk_lost, without_node
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.nodes import is_down, node_of
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.permit import Refusal
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.guards.rule2_disks import may_retire_node
+from kafka_quorum.plan.guards.rule4_changes import may_drop_node
+from kafka_quorum.plan.part import Part, merged
+
+
+def removed(situation: Situation) -> Part:
+    """Controllers that the spec does not name any more leave the record once they are no voters."""
+    unwanted = [node for node in situation.record.nodes if node.node_id not in situation.wanted]
+    if situation.record.phase is not BootstrapPhase.STARTED:
+        return merged(_waits_for_start(node) for node in unwanted)
+    return merged(_drop(situation, node) for node in unwanted)
+
+
+def _waits_for_start(node: NodeIdentity) -> Part:
+    text = f"controller {node.node_id} is removed once the quorum has started"
+    return Part(waits=(_wait(Severity.HELD, "RemovingController", text, node),))
+
+
+def _drop(situation: Situation, node: NodeIdentity) -> Part:
+    verdict = may_drop_node(situation, node)
+    if isinstance(verdict, Refusal):
+        wait = _wait(Severity.PROGRESS, "RemovingController", verdict.reason, node)
+        return Part(verdicts=(verdict,), waits=(wait, *_down(situation.observed, node)))
+    retired = f"directory id {node.directory_id} retired" if node.directory_id else "had no directory id yet"
+    message = f"controller {node.node_id} is removed, and {retired}"
+    write = DecideRecord(
+        record=without_node(situation.record, node.node_id),
+        change=RecordChange.NODES_REMOVED,
+        message=message,
+        permit=verdict,
+    )
+    return Part(exclusive=write, verdicts=(verdict,))
+
+
+def _down(observed: Observed, node: NodeIdentity) -> tuple[Wait, ...]:
+    """The lost node of a controller that nobody wants: without it there may never be a leader to remove its voter."""
+    name = node_of(observed, node)
+    if isinstance(observed.quorum, Known) or not is_down(observed, name):
+        return ()
+    text = f"node {name} of controller {node.node_id} is down; the controller is on its way out, and not replaced"
+    return (_wait(Severity.DEGRADED, "NodeDown", text, node),)
+
+
+def lost_nodes(situation: Situation) -> Part:
+    """Wanted controllers on a Kubernetes node that is down: waited for, and given up by the policy."""
+    if situation.record.phase is not BootstrapPhase.STARTED:
+        return Part()
+    return merged(
+        _lost_node(situation, node)
+        for node in situation.record.nodes
+        if node.node_id in situation.wanted and is_down(situation.observed, node_of(situation.observed, node))
+    )
+
+
+def _lost_node(situation: Situation, node: NodeIdentity) -> Part:
+    verdict = may_retire_node(situation, node)
+    if isinstance(verdict, Refusal):
+        wait = _wait(Severity.DEGRADED, "LostNode", verdict.reason, node)
+        return Part(verdicts=(verdict,), waits=(wait,))
+    message = f"controller {node.node_id} is given up with its node: {verdict.reason}"
+    retired = with_disk_lost(situation.record, node.node_id, new_claim=True)
+    write = DecideRecord(record=retired, change=RecordChange.NODE_LOST, message=message, permit=verdict)
+    return Part(exclusive=write, verdicts=(verdict,))
+
+
+def _wait(severity: Severity, reason: str, message: str, node: NodeIdentity) -> Wait:
+    return Wait(severity=severity, reason=reason, message=message, node_id=node.node_id)

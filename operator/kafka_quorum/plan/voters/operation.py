@@ -1,0 +1,219 @@
+"""Voters: one change at a time, the intent first, and a look that decides what became of it.
+
+In this order: a lost disk is replaced (the stale key removed and the new one added with nothing in between), a dead
+voter that nobody wants is removed, wanted controllers are added, and live ones that nobody wants are removed, the
+active controller last; the leader of a pair hands over before it is removed. The intent is written to the status before
+a request is sent; whatever becomes of the request, the next look decides.
+"""
+
+from dataclasses import replace
+
+from kafka_quorum.model import permit as permits
+from kafka_quorum.model.actions import AddRaftVoter, BeginOperation, DeletePod, FinishOperation, RemoveRaftVoter
+from kafka_quorum.model.identity import BootstrapPhase, NodeIdentity
+from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.names import advertised
+from kafka_quorum.model.nodes import is_foreign, revision_of
+from kafka_quorum.model.observed import Operation, PodRole, QuorumView
+from kafka_quorum.model.permit import Permit, Refusal, Verdict
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.quorum import AddVoter, Endpoint, RemoveVoter
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.admission import before_stop
+from kafka_quorum.plan.facts.leader import leader_endpoint
+from kafka_quorum.plan.guards.registry import allowed
+from kafka_quorum.plan.guards.rule3_voters import may_hand_over
+from kafka_quorum.plan.part import Part, merged
+from kafka_quorum.plan.voters.changes import (
+    ADD_VOTER,
+    REMOVE_VOTER,
+    REPLACE_VOTER,
+    Change,
+    addition,
+    changes,
+    fewer,
+    removal,
+    removes_dead,
+    replacement,
+)
+
+_CHANGE_TIMEOUT_MS = 5_000
+
+
+def membership(situation: Situation) -> Part:
+    """The one voter change that is open, or the next one."""
+    observed = situation.observed
+    if situation.record.phase is not BootstrapPhase.STARTED:
+        return Part()
+    operation = observed.status.operation
+    match observed.quorum:
+        case Unknown(reason=reason):
+            if operation is None:
+                return Part(waits=(_wait("NoLeader", f"waits for a leader: {reason}"),))
+            text = f"the change of {operation.target} waits for a leader: {reason}"
+            return Part(waits=(_wait("NoLeader", text),))
+        case Known(value=view):
+            return _begin(situation, view) if operation is None else _continue(situation, view, operation)
+
+
+def _begin(situation: Situation, view: QuorumView) -> Part:
+    waits: list[Wait] = []
+    verdicts: list[Verdict] = []
+    for change in changes(situation, view):
+        verdicts.extend(change.verdicts)
+        refused = change.refusal
+        if refused is None:
+            begin = BeginOperation(type=change.type, target=change.target, permit=allowed(change.one))
+            return Part(exclusive=begin, waits=tuple(waits), verdicts=tuple(verdicts))
+        if _leads_only(change):
+            return merged((Part(waits=tuple(waits), verdicts=tuple(verdicts)), _hand_over(situation, view, change)))
+        waits.append(_change_wait(change, refused.reason))
+    if not view.committed and not waits:
+        waits.append(_wait("VoterSetUncommitted", "waits until the present voter set is committed"))
+    return Part(waits=tuple(waits), verdicts=tuple(verdicts))
+
+
+def _continue(situation: Situation, view: QuorumView, operation: Operation) -> Part:
+    """What is left of the open operation, as the voter set shows it now."""
+    target = operation.target
+    change = _left_to_do(situation, view, operation)
+    if change is None:
+        return _ended(situation, view, operation)
+    refused = change.refusal
+    leader = leader_endpoint(situation)
+    if refused is not None and (cure := _cure(situation, view)) is not None:
+        text = f"the change of {target} gives way to that of {cure.target}: {refused.reason}"
+        gone = FinishOperation(id=operation.id, reason="GivenUp", message=text)
+        return Part(exclusive=gone, verdicts=(*change.verdicts, *cure.verdicts))
+    if _leads_only(change):
+        return merged((Part(verdicts=change.verdicts), _hand_over(situation, view, change)))
+    if refused is not None or leader is None:
+        text = refused.reason if refused else f"the pod of leader {view.answer.leader_id} is not known"
+        whole = replace(change, type=operation.type, target=target)
+        return Part(waits=(_change_wait(whole, text),), verdicts=change.verdicts)
+    if change.type == ADD_VOTER:
+        # What takes a removed voter's place comes before everything else.
+        request = _add_request(situation, view, target, leader, allowed(change.adds))
+        return Part(exclusive=request, verdicts=change.verdicts, urgent=operation.type == REPLACE_VOTER)
+    stale = view.voter_of(target.node_id) or target
+    request_ = _remove_request(situation, view, stale, leader, allowed(change.removes))
+    return Part(exclusive=request_, verdicts=change.verdicts)
+
+
+def _leads_only(change: Change) -> bool:
+    """Whether a removal could be made now, were its target not the leader of a pair: its last guard asks for that."""
+    return change.refusal is not None and change.refusal is change.leads
+
+
+def _hand_over(situation: Situation, view: QuorumView, change: Change) -> Part:
+    """Restart the leader of a pair: the other one leads from the moment it stops, and then it can be removed."""
+    verdict = may_hand_over(situation, view, change.target)
+    if isinstance(verdict, Refusal):
+        wait = _change_wait(change, verdict.reason)
+        shown = wait if situation.desired.allow_interruption else replace(wait, severity=Severity.HELD)
+        return Part(waits=(shown,), verdicts=(verdict,))
+    pods = situation.observed.pods_of(change.target.node_id, PodRole.KAFKA)
+    pod = next(pod for pod in pods if pod.running and not pod.deleting)
+    node = situation.record.node(change.target.node_id)
+    revision = revision_of(situation.observed, situation.record, node) if node else None
+    if node is not None and revision is not None:
+        reason = _reason(change.type)
+        held = before_stop(situation.observed, node, revision.name, reason=reason, held="RestartHeld")
+        if held is not None:
+            return replace(held, verdicts=(verdict,))
+    message = f"pod {pod.name} restarts, so that it can be removed: {verdict.reason}"
+    return Part(
+        exclusive=DeletePod(pod=pod, reason="LeaderHandsOver", message=message, permit=verdict), verdicts=(verdict,)
+    )
+
+
+def _cure(situation: Situation, view: QuorumView) -> Change | None:
+    """A lost disk's or dead voter's change that could be made now, were no other open: one that is held may wait."""
+    status = replace(situation.observed.status, operation=None)
+    free = replace(situation, observed=replace(situation.observed, status=status))
+    cures = (change for change in changes(free, view) if change.type == REPLACE_VOTER or removes_dead(view, change))
+    return next((change for change in cures if change.refusal is None), None)
+
+
+def _left_to_do(situation: Situation, view: QuorumView, operation: Operation) -> Change | None:
+    """The step that the operation still lacks; None if it is done, or not wanted any more."""
+    target = operation.target
+    node = situation.record.node(target.node_id)
+    if operation.type == REMOVE_VOTER:
+        unwanted = target.node_id not in situation.wanted and not is_foreign(situation.record, target)
+        back = target in view.shown and bool(fewer(situation, view, target))
+        return removal(situation, view, target) if unwanted and target in view.voters and not back else None
+    if target in view.voters or node is None or node.key != target or target.node_id not in situation.wanted:
+        return None
+    stale = view.voter_of(target.node_id)
+    if stale is None:
+        return addition(situation, view, target)
+    return replacement(situation, view, stale, node) if operation.type == REPLACE_VOTER else None
+
+
+def _ended(situation: Situation, view: QuorumView, operation: Operation) -> Part:
+    """Nothing is left to do: committed, or still to be seen committed, or given up."""
+    target = operation.target
+    removal = operation.type == REMOVE_VOTER
+    done = (target in view.voters) is not removal
+    word = "removed" if removal else "added"
+    if done and not view.committed:
+        node = situation.record.node(target.node_id)
+        return Part(
+            waits=(_wait(_reason(operation.type), f"voter {target} is {word}, and waits to be committed", node),)
+        )
+    if done:
+        text = f"voter {target} is {word} and committed"
+        return Part(exclusive=FinishOperation(id=operation.id, reason="Completed", message=text))
+    text = f"{_why_given_up(situation, view, operation)}: the change is given up"
+    return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text))
+
+
+def _why_given_up(situation: Situation, view: QuorumView, operation: Operation) -> str:
+    target = operation.target
+    if operation.type == REMOVE_VOTER:
+        if target.node_id in situation.wanted:
+            return f"{target} is wanted again"
+        return f"{target} is caught up again, and stays until controllers {fewer(situation, view, target)} can join"
+    node = situation.record.node(target.node_id)
+    if node is not None and node.node_id in situation.wanted and node.key != target:
+        return f"controller {target.node_id} has another disk by now than {target}"
+    return f"{target} is not wanted any more"
+
+
+def _add_request(
+    situation: Situation, view: QuorumView, target: ReplicaKey, leader: Endpoint, permit: Permit[permits.AddVoter]
+) -> AddRaftVoter:
+    desired, record = situation.desired, situation.record
+    node = record.node(target.node_id)
+    revision = revision_of(situation.observed, record, node) if node else None
+    runtime = revision.runtime if revision else desired.runtime
+    request = AddVoter(
+        cluster_id=record.cluster_id,
+        voter=target,
+        listeners=(advertised(desired.namespace, desired.name, target.node_id, runtime),),
+        timeout_ms=_CHANGE_TIMEOUT_MS,
+    )
+    return AddRaftVoter(leader=leader, request=request, judged_at_s=view.taken_at_s, permit=permit)
+
+
+def _remove_request(
+    situation: Situation, view: QuorumView, target: ReplicaKey, leader: Endpoint, permit: Permit[permits.RemoveVoter]
+) -> RemoveRaftVoter:
+    request = RemoveVoter(cluster_id=situation.record.cluster_id, voter=target)
+    return RemoveRaftVoter(leader=leader, request=request, judged_at_s=view.taken_at_s, permit=permit)
+
+
+def _change_wait(change: Change, text: str) -> Wait:
+    reason, node_id = _reason(change.type), change.target.node_id
+    return Wait(severity=Severity.PROGRESS, reason=reason, message=text, node_id=node_id)
+
+
+def _reason(type_: str) -> str:
+    return {ADD_VOTER: "AddingVoter", REMOVE_VOTER: "RemovingVoter"}.get(type_, "ReplacingVoter")
+
+
+def _wait(reason: str, message: str, node: NodeIdentity | None = None) -> Wait:
+    node_id = node.node_id if node else None
+    return Wait(severity=Severity.PROGRESS, reason=reason, message=message, node_id=node_id)

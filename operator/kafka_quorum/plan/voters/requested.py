@@ -1,0 +1,28 @@
+"""Controllers that the spec asks for and the record does not have yet."""
+
+from kafka_quorum.model.actions import RecordChange, WriteRecord
+from kafka_quorum.model.identity import with_nodes
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.part import Part
+
+
+def joining(situation: Situation) -> Part:
+    """The record gets the controllers that are wanted: each one has its disk formatted, and joins."""
+    record = situation.record
+    added = [node_id for node_id in situation.wanted if node_id not in record.node_ids]
+    if not added:
+        return Part()
+    message = f"controllers {', '.join(map(str, added))} are wanted, and will join one by one"
+    write = WriteRecord(record=with_nodes(record, added), change=RecordChange.NODES_ADDED, message=message)
+    return Part(exclusive=write)
+
+
+def static_voters(situation: Situation) -> Part:
+    """A static quorum's voters stand in the properties of all its nodes: they change when it is dynamic."""
+    record = situation.record
+    if not record.static or situation.requested == record.node_ids:
+        return Part()
+    way_out = "name kraft.version 1 in spec.kafka.features.levels first"
+    text = f"the voters of a static quorum do not change: {way_out}"
+    return Part(waits=(Wait(severity=Severity.HELD, reason="StaticQuorum", message=text),))

@@ -1,0 +1,32 @@
+"""Stale and foreign voters, each named with what becomes of it."""
+
+from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.known import Known
+from kafka_quorum.model.nodes import is_foreign
+from kafka_quorum.model.nodes import stale_voters as stale_keys
+from kafka_quorum.model.observed import QuorumView
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.part import Part
+
+
+def stale_voters(situation: Situation) -> Part:
+    """Name every stale voter: what takes its place, or the command that removes what this operator never made."""
+    if not isinstance(situation.observed.quorum, Known):
+        return Part()
+    view = situation.observed.quorum.value
+    return Part(waits=tuple(_stale(situation.record, view, key) for key in stale_keys(situation.record, view)))
+
+
+def _stale(record: IdentityRecord, view: QuorumView, key: ReplicaKey) -> Wait:
+    caught_up = f"{len(view.voters & view.caught_up)} of {len(view.voters)} voters are caught up"
+    if is_foreign(record, key):
+        remove = f"kafka-metadata-quorum.sh remove-controller --controller-id {key.node_id}"
+        text = (
+            f"voter {key} is no controller of this resource, and is left alone ({caught_up}). Where it does not belong "
+            f"to the quorum, a person can: {remove} --controller-directory-id {key.directory_id}"
+        )
+        return Wait(severity=Severity.DEGRADED, reason="ForeignVoter", message=text, node_id=key.node_id)
+    text = f"voter {key} is stale, its disk is lost or its controller removed ({caught_up})"
+    return Wait(severity=Severity.DEGRADED, reason="StaleVoter", message=text, node_id=key.node_id)
