@@ -63,7 +63,7 @@ class Plan:
     features: tuple[FeaturePlan, ...] = ()
     questions: tuple[PodQuestion, ...] = ()
     situation: Situation | None = field(default=None, compare=False, repr=False)
-    """What it was decided by; None while the resource is paused, or its identity is not settled."""
+    """What it was decided by; None where there is no identity record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan, Severity, Wait
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.plan.identity.assess import assess
+from kafka_quorum.plan.identity.assess import unsettled
 from kafka_quorum.plan.order import ordered, together
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.releases.levels import SOAKING, soak_left_s
@@ -27,17 +27,23 @@ _TICK_S = 10.0
 
 def plan(desired: Desired, observed: Observed, *, now_s: float, repair_only: bool = False) -> Plan:
     """What to do now. `now_s` is wall-clock seconds since the epoch, compared with the kubelet's stamps only."""
+    situation = None
+    if observed.record is not None:
+        situation = Situation(
+            desired=desired, observed=observed, record=observed.record, now_s=now_s, repair_only=repair_only
+        )
+    return replace(_plan(desired, observed, situation, repair_only=repair_only), situation=situation)
+
+
+def _plan(desired: Desired, observed: Observed, situation: Situation | None, *, repair_only: bool) -> Plan:
     if desired.paused:
         text = "spec.paused is true: nothing is created, changed or repaired until it is false"
         return _finished(Part(waits=(Wait(severity=Severity.HELD, reason="Paused", message=text),)), observed)
-    settled = assess(desired, observed, repair_only=repair_only)
-    if isinstance(settled, Part):
-        return _finished(settled, observed)
-    situation = Situation(
-        desired=desired, observed=observed, record=settled.record, now_s=now_s, repair_only=repair_only
-    )
+    first = unsettled(desired, observed, repair_only=repair_only)
+    if first is not None or situation is None:
+        return _finished(first or Part(), observed)
     planned = _finished(ordered(situation), observed, soaks_s=soak_left_s(situation))
-    return replace(planned, features=plans(situation), situation=situation)
+    return replace(planned, features=plans(situation))
 
 
 def _finished(part: Part, observed: Observed, soaks_s: float = 0.0) -> Plan:

@@ -6,17 +6,15 @@ from typing import Any, Final, TypeAlias
 
 from kafka_quorum.api.features import METADATA, metadata_version_name
 from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
-from kafka_quorum.model.ids import NodeID, ReplicaKey
+from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import LABEL_QUORUM, LABEL_ROLE, advertised, claim_name
 from kafka_quorum.model.nodes import (
     initial_node_ids,
     is_foreign,
-    older_than,
     requested_node_ids,
     revision_of,
     stale_voters,
-    target_revision,
 )
 from kafka_quorum.model.observed import Observed, PodRole, QuorumView
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity
@@ -74,7 +72,7 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     else:
         status |= _identity(record)
         status["controllers"] = [_controller(done, record, node) for node in record.nodes]
-        status |= _restarted(done, record, old)
+        status |= _restarted(done, old)
     status |= _quorum(done, old, now)
     status |= _features(done, old)
     status |= _soak(done, old)
@@ -121,11 +119,10 @@ def kept_identity(old: Json) -> Json:
     return kept
 
 
-def _restarted(done: Pass, record: IdentityRecord, old: Json) -> Json:
+def _restarted(done: Pass, old: Json) -> Json:
     """The restart that every controller has had; the one before it while another is under way."""
-    target = target_revision(done.desired, done.observed, record)
-    found = done.observed.revision(target)
-    if found is None or older_than(done.observed, record, target):
+    found = done.situation.target_revision if done.situation is not None else None
+    if found is None or done.situation is None or done.situation.older:
         return {"restartedAt": old["restartedAt"]} if "restartedAt" in old else {}
     return {"restartedAt": found.runtime.restarted_at} if found.runtime.restarted_at else {}
 
@@ -233,11 +230,8 @@ def unanswered(old: Json, now: str) -> Json:
 def _expected(done: Pass) -> int:
     """How many voters there will be first: those of the record, or those that the spec asks for."""
     record = done.observed.record
-    return len(record.initial) if record is not None else len(initial_node_ids(done.desired, _wanted(done)))
-
-
-def _wanted(done: Pass) -> tuple[NodeID, ...]:
-    return requested_node_ids(done.desired, None)
+    requested = requested_node_ids(done.desired, None)
+    return len(record.initial) if record is not None else len(initial_node_ids(done.desired, requested))
 
 
 def _stale(observed: Observed, view: QuorumView) -> list[Json]:

@@ -8,6 +8,7 @@ from typing import Final
 from kafka_quorum.model.desired import Desired, FieldFault
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Outcome, Plan, Severity, Wait
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.status.together import together
 
 IDENTITY_MISSING: Final = "the identity ConfigMap is missing, and is rebuilt from its copies"
@@ -46,6 +47,11 @@ class Pass:
     faults: tuple[FieldFault, ...]
     now_s: float = 0.0
     autoscaler: str = ""
+
+    @property
+    def situation(self) -> Situation | None:
+        """What the pass decided by; None without an identity record that counts."""
+        return None if self.observed.record is None else self.plan.situation
 
     def first(self, severity: Severity) -> Wait | None:
         """The first wait of this severity."""

@@ -8,11 +8,11 @@ from typing import Final
 
 from kafka_quorum.model import actions
 from kafka_quorum.model.actions import Action, RecordChange
-from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.nodes import older_than, requested_node_ids, stale_voters, target_revision
+from kafka_quorum.model.nodes import stale_voters
 from kafka_quorum.model.observed import PodRole, QuorumView
 from kafka_quorum.model.plan import Severity
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.status.finding import IDENTITY_MISSING, Finding, Pass, Truth, sentence
 
 BESIDE_READY: Final = frozenset({"Paused", "FeatureBlocked", "DowngradeRefused", "Soaking", "SteppingFeature"})
@@ -24,20 +24,21 @@ def ready(done: Pass) -> Finding:
     if done.faults:
         listed = "; ".join(f"{fault.field}: {fault.message}" for fault in done.faults)
         return _finding(Truth.FALSE, "InvalidSpec", listed)
-    record = done.observed.record
-    if record is None:
+    situation = done.situation
+    if situation is None:
         return _without_record(done)
+    record = situation.record
     match done.observed.quorum:
         case Unknown() if not record.had_leader:
             return _finding(Truth.FALSE, "NotStarted", _why(done, "the quorum has had no leader yet"))
         case Unknown(reason=reason):
             return _finding(Truth.FALSE, "NoLeader", _why(done, f"no leader answers: {reason}"))
         case Known(value=view):
-            lacking = _lacking(done, record, view) or _unfinished(done)
+            lacking = _lacking(situation, view) or _unfinished(done)
     if lacking is not None:
         reason, otherwise = lacking
         return _finding(Truth.FALSE, reason, _why(done, otherwise))
-    wanted = len(requested_node_ids(done.desired, record))
+    wanted = len(situation.requested)
     return _finding(Truth.TRUE, "AllVotersCaughtUp", f"{wanted} of {wanted} controllers are voters, and caught up")
 
 
@@ -52,21 +53,20 @@ def _without_record(done: Pass) -> Finding:
     return _finding(Truth.FALSE, "NotStarted", _why(done, "the quorum is not formatted yet"))
 
 
-def _lacking(done: Pass, record: IdentityRecord, view: QuorumView) -> tuple[str, str] | None:
+def _lacking(situation: Situation, view: QuorumView) -> tuple[str, str] | None:
     """What still stands between this quorum and its voters: reason and sentence; None if nothing does."""
-    wanted = requested_node_ids(done.desired, record)
+    observed, record, wanted = situation.observed, situation.record, situation.requested
     keys = {node.node_id: node.key for node in record.nodes}
     # Kafka goes on calling a voter caught up for a fetch timeout after it was killed: its pod tells at once.
-    up = {pod.node_id for pod in done.observed.pods if pod.role is PodRole.KAFKA and pod.running and not pod.deleting}
+    up = {pod.node_id for pod in observed.pods if pod.role is PodRole.KAFKA and pod.running and not pod.deleting}
     voting = {node for node in wanted if keys.get(node) in view.voters & view.shown}
-    target = target_revision(done.desired, done.observed, record)
-    older = [str(node.node_id) for node in older_than(done.observed, record, target)]
+    older = [str(node.node_id) for node in situation.older]
     missing = [str(node) for node in wanted if node not in voting & up]
     rows = (
         (bool(missing), "ControllersMissing", f"not caught-up voters yet: {', '.join(missing)}"),
         (bool(stale_voters(record, view)), "StaleVoters", "the voter set has stale members"),
         (view.changing, "VoterSetUncommitted", "the voter set is not known to be committed yet"),
-        (done.observed.status.operation is not None, "OperationOpen", "a change of the voter set is under way"),
+        (observed.status.operation is not None, "OperationOpen", "a change of the voter set is under way"),
         (bool(older), "Rolling", f"not made from the present spec yet: {', '.join(older)}"),
         (len(view.voters) != len(wanted), "VotersToRemove", "there are more voters than the spec asks for"),
     )

@@ -6,11 +6,11 @@ gone, the copies rebuild it: Kafka pods are made only after every copy says `Sta
 `Formatting`, in a quorum without Kafka pods, proves that none ever ran.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kafka_quorum.model.actions import MintIdentity, RecordChange, WriteRecord
 from kafka_quorum.model.desired import BootstrapMode, Desired
-from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
+from kafka_quorum.model.identity import BootstrapPhase
 from kafka_quorum.model.nodes import initial_node_ids, requested_node_ids
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Permit, Refusal
@@ -22,15 +22,8 @@ from kafka_quorum.plan.identity.rebuilt import forced_start, rebuilt_record
 from kafka_quorum.plan.part import Part
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
-    """The record is there, and no copy contradicts it."""
-
-    record: IdentityRecord
-
-
-def assess(desired: Desired, observed: Observed, *, repair_only: bool) -> Settled | Part:
-    """The settled record, or what must happen (or stop) before there is one."""
+def unsettled(desired: Desired, observed: Observed, *, repair_only: bool) -> Part | None:
+    """What must happen, or stop, before the identity is settled; None if it is: no copy contradicts the record."""
     if waits := _older_resource(desired, observed):
         return Part(waits=waits)
     if observed.record_fault:
@@ -43,7 +36,7 @@ def assess(desired: Desired, observed: Observed, *, repair_only: bool) -> Settle
     if record.phase is BootstrapPhase.FORMATTING and somebody_started(observed):
         message = "a copy of the identity, or a pod, says that the quorum has started: so it has"
         return Part(exclusive=WriteRecord(record=forced_start(record), change=RecordChange.REBUILT, message=message))
-    return Settled(record=record)
+    return None
 
 
 def _without_record(desired: Desired, observed: Observed, *, repair_only: bool) -> Part:
