@@ -10,12 +10,12 @@ from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityRecord, NodeIdentity, with_revision
 from kafka_quorum.model.names import inputs_hash
 from kafka_quorum.model.nodes import older_than, revision_of, target_revision, target_runtime
-from kafka_quorum.model.observed import DiskFound, Observed, Pod, PodRole, Terminated, Waiting
+from kafka_quorum.model.observed import DiskFound, Observed, Pod, PodRole, Waiting
 from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.plan import admission
 from kafka_quorum.plan.identity import format_of
 from kafka_quorum.plan.part import Part, merged
-from kafka_quorum.plan.podstate import is_stuck
+from kafka_quorum.plan.podstate import has_crashed, is_stuck
 from kafka_quorum.plan.rolling_safety import may_restart, may_run_image
 
 
@@ -181,8 +181,8 @@ def _correct_stuck(desired: Desired, observed: Observed, record: IdentityRecord,
 
 
 def _needs_another(observed: Observed, record: IdentityRecord, pod: Pod) -> bool:
-    """Whether a pod will not start from its revision. After one crash the kubelet starts what has run before again."""
-    crashed = isinstance(pod.container, Terminated)
+    """Whether a pod will not start from its revision. After a crash the kubelet starts what has run before again."""
+    crashed = has_crashed(pod)
     proven = _has_run(observed, pod.revision) or (record.had_leader and pod.revision == record.applied_revision)
     return is_stuck(pod) and not (crashed and proven and pod.role is PodRole.KAFKA)
 

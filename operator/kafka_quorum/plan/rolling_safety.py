@@ -17,12 +17,18 @@ from kafka_quorum.model.nodes import is_down, node_of, revision_of
 from kafka_quorum.model.observed import Observed, Pod, PodRole, QuorumView
 from kafka_quorum.model.plan import Verdict
 from kafka_quorum.model.quorum import FeatureRange, FeatureStep, FinalizedFeature
-from kafka_quorum.plan.kept_disks import why_kept
+from kafka_quorum.plan.kept_disks import is_going, why_kept
+from kafka_quorum.plan.podstate import has_crashed
 from kafka_quorum.plan.safety import CAUGHT_UP_LOOKS
 from kafka_quorum.plan.verdict import no, unless, yes
 
 _PAIR: Final = 2
 _DIGITS_MAX: Final = 9
+RUNS_FOR_S: Final = 20.0
+"""How long a container must have been seen to run before it shows, without a leader, that its revision can start.
+
+With a setting that Kafka refuses it ends some seconds after its start, on a busy node after ten.
+"""
 LEAST_SOAK_S: Final = 1.0
 """Of a soak of no time: a controller of 3.9 tells of the lowest levels for a moment before it has read its own."""
 STATIC_TO_DYNAMIC_SINCE: Final = (4, 1, 0)
@@ -79,16 +85,28 @@ def _where_nothing_runs(observed: Observed, record: IdentityRecord, node: NodeId
 
     Not while one that was made from it, or is about to be, is not back: where the revision itself is at fault, only one
     controller has it. Without a leader that one only has to run, because those that do not run may be the majority. It
-    must not have crashed before: one that crashes again and again runs for moments.
+    must run for some time, and not have crashed before: one that crashes again and again runs for moments.
+
+    The applied revision is not at fault, because a quorum has been led from it: the way back to it is always open. And
+    without a leader no controller leaves it that has only crashed: the kubelet starts it again, and others may not.
     """
     rule = "5-restart"
+    if target == record.applied_revision and record.had_leader:
+        return yes(rule, f"controller {node.node_id} does not run, and goes back to revision {target}, which has run")
     others = (other for other in record.nodes if other is not node and _tries(observed, record, other, target))
     away = _names(other.key for other in others if not _is_back(observed, record, other))
     first = f"controller {node.node_id} does not run, and is made from revision {target} once"
-    is_back = "runs, and has not crashed" if isinstance(observed.quorum, Unknown) else "is a caught-up voter again"
+    led = isinstance(observed.quorum, Known)
+    is_back = "is a caught-up voter again" if led else "runs, and has not crashed"
+    pods = observed.pods_of(node.node_id, PodRole.KAFKA)
+    applied = record.had_leader and any(pod.revision == record.applied_revision for pod in pods)
+    crashed = not led and applied and any(has_crashed(pod) for pod in pods)
     return unless(
         rule,
-        ((bool(away), f"{first} {away} {is_back}"),),
+        (
+            (crashed, f"controller {node.node_id} has crashed, and the kubelet starts it again: it stays what it is"),
+            (bool(away), f"{first} {away} {is_back}"),
+        ),
         f"controller {node.node_id} does not run",
     )
 
@@ -99,7 +117,9 @@ def _is_back(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> 
     if not running:
         return False
     if isinstance(observed.quorum, Unknown):
-        return not any(pod.restarted for pod in running)
+        now_s = observed.looked_at_s
+        steady = (observed.memory.has_run_for_s(pod.instance, now_s) >= RUNS_FOR_S for pod in running)
+        return all(steady) and not any(pod.restarted for pod in running)
     view = observed.quorum.value
     return node.key not in view.voters or _is_steady(observed, record, view, node.key)
 
@@ -127,6 +147,8 @@ def _tries(observed: Observed, record: IdentityRecord, node: NodeIdentity, targe
     """
     revision = revision_of(observed, record, node)
     if revision is None or revision.name != target or not node.formatted or is_down(observed, node_of(observed, node)):
+        return False
+    if is_going(observed, node):
         return False
     pods = observed.pods_of(node.node_id, PodRole.KAFKA)
     refuses = any(not pod.running and pod.report is not None and not pod.report.accepted for pod in pods)
