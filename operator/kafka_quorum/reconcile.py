@@ -28,6 +28,7 @@ from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.observe import disks, gather, nodes
 from kafka_quorum.observe.gather import Look, Snapshot
+from kafka_quorum.observe.running import runs_since
 from kafka_quorum.observe.soak import soaked
 from kafka_quorum.plan import unreadable
 from kafka_quorum.plan.planner import plan
@@ -304,7 +305,12 @@ class Reconciler:
         now_s = self._clock.monotonic()
         soak = soaked(seen, now_s)
         seen = replace(seen, memory=nodes.agreed(seen, now_s))
-        self._memories[key] = replace(disks.remembered(seen, taken.taken_at_s), soak=soak, announced=checks.announced)
+        self._memories[key] = replace(
+            disks.remembered(seen, taken.taken_at_s),
+            soak=soak,
+            announced=checks.announced,
+            runs_since=runs_since(seen, taken.taken_at_s),
+        )
         seen = replace(seen, memory=self._memories[key])
         if self._witness is not None:
             self._witness.saw(key.namespace, key.name, seen)

@@ -32,7 +32,7 @@ from kafka_quorum.model.admission import Admission, PodQuestion
 from kafka_quorum.model.desired import BootstrapMode, ControllerListener, FeatureLevel
 from kafka_quorum.model.identity import BootstrapPhase, with_report, with_revision
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.memory import Memory
+from kafka_quorum.model.memory import Memory, RunsSince
 from kafka_quorum.model.observed import KubeNode, Running, Terminated, Waiting
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.plan.facts.formats import format_pending
@@ -340,6 +340,10 @@ def test_one_stuck_controller_after_the_other(quorum: str) -> None:
     assert {one.pod.node_id for one in every(planned(begun, fixed()), DeletePod)} == {3001}
     crashed = with_pod(begun, 3001, revision=NEWER.name, container=Running(started_at="", restarted=True))
     back = with_pod(begun, 3001, revision=NEWER.name, container=Running(started_at=""))
+    if quorum == "no leader":
+        assert every(planned(back, fixed()), WriteRecord) == [], "it may crash in the next moment"
+        seen = next(pod.instance for pod in back.pods if pod.node_id == 3001)
+        back = replace(back, taken_at_s=100.0, memory=Memory(runs_since=(RunsSince(instance=seen, at_s=80.0),)))
     if quorum == "led":
         back = replace(back, quorum=Known(value=view(KEYS)), memory=looks(view(KEYS)))
         crashed = replace(crashed, quorum=Known(value=view(KEYS, behind=[key(3001)])), memory=Memory())
@@ -362,6 +366,43 @@ def test_a_node_or_a_disk_says_nothing_of_a_revision(others: str) -> None:
     else:
         look = with_pod(look, 3000, report=empty_report(), container=FAILED)
     assert only(planned(look, fixed()), WriteRecord).record.nodes[1].revision == NEWER.name
+
+
+def test_the_way_back_to_what_has_run_is_always_open() -> None:
+    """Without a leader stuck controllers go back to the applied revision, whatever became of the others."""
+    record = with_revision(running(), NEWER.name, [IDS[0], IDS[1]])
+    look = at_rest(record, revisions=(revision(), NEWER), quorum=SILENT)
+    for node_id in IDS[:2]:
+        look = with_pod(look, node_id, revision=NEWER.name, container=BACK_OFF, gate="False")
+    look = replace(look, pods=look.pods[:2], claims=look.claims[:2])
+    write = only(planned(look), WriteRecord)
+    assert {of.node_id: of.revision for of in write.record.nodes}[IDS[0]] == revision().name
+
+
+def test_a_lost_disk_says_nothing_of_a_revision() -> None:
+    """A controller whose claim is gone does not keep a stuck one from the corrected spec."""
+    record = with_revision(running(), NEWER.name, [IDS[0]])
+    look = at_rest(record, revisions=(revision(), NEWER), quorum=SILENT)
+    look = replace(look, pods=look.pods[1:], claims=look.claims[1:])
+    look = with_pod(with_pod(look, 3001, container=BACK_OFF, gate="False"), 3002, container=BACK_OFF, gate="False")
+    assert only(planned(look, fixed()), WriteRecord).record.nodes[1].revision == NEWER.name
+
+
+@pytest.mark.parametrize(("ran_s", "moves"), [(3.0, True), (90.0, False)])
+def test_a_pause_after_a_long_run_is_for_the_kubelet(ran_s: float, *, moves: bool) -> None:
+    """What ran for long before it crashed can start: the kubelet's pause after it moves it nowhere."""
+    exit_ = Terminated(exit_code=137, reason="Error", message="", finished_at="", ran_s=ran_s)
+    paused = Waiting(reason="CrashLoopBackOff", message="", last_exit=exit_)
+    look = with_pod(at_rest(revisions=(revision(), NEWER), quorum=SILENT), 3001, container=paused, gate="False")
+    assert bool(every(planned(look, fixed()), WriteRecord)) is moves
+
+
+def test_a_crash_without_a_leader_moves_nobody() -> None:
+    """Where all controllers crash at once beside a new spec, none of them leaves the revision that has run."""
+    look = at_rest(revisions=(revision(), NEWER), quorum=SILENT)
+    for node_id in IDS:
+        look = with_pod(look, node_id, container=FAILED, gate="False")
+    assert every(planned(look, fixed()), WriteRecord) == []
 
 
 def test_a_plain_crash_is_for_the_kubelet() -> None:

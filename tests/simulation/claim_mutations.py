@@ -51,6 +51,17 @@ CLAIM_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("plan/revisions.py", "                if not verdicts[-1].allowed:", "                if False:"),
     ),
     _mutant(
+        "no-way-back-without-a-leader",
+        "live",
+        ("image-taken-back-without-a-leader",),
+        (
+            "plan/rolling_safety.py",
+            "    if target == record.applied_revision and record.had_leader:",
+            "    if False:",
+        ),
+        ("plan/rolling_safety.py", "    if is_going(observed, node):", "    if False:"),
+    ),
+    _mutant(
         "no-way-back-behind-an-older-image",
         "live",
         ("refused-pod-behind-an-older-image",),

@@ -30,6 +30,7 @@ from kafka_quorum.kube.protocol import CLAIMS, PODS
 
 _HEAP: Final = applies({"controllers": {"jvm": {"heap": "1Gi"}}})
 _TYPO: Final = {"kafka": {"version": "4.4.0", "image": "apache/kafka:typo"}}
+_BACK: Final = {"kafka": {"version": "4.4.0", "image": ""}}
 _RIGHT: Final = {"kafka": {"version": "4.4.0", "image": "apache/kafka:4.4.0"}}
 
 
@@ -86,6 +87,15 @@ def _crashes(world: World, _: Checker) -> None:
     if sandbox is not None:
         world.kubelet.kill_process(sandbox)
         sandbox.retry_s = world.clock.elapsed_s + BACK_OFF_S
+
+
+def _crashes_and_loses_another(world: World, checker: Checker) -> None:
+    """Beside the controller that cannot start one crashes, and the claim of the third one is deleted with its pod."""
+    _crashes(world, checker)
+    leader = one_of(world, "leader")
+    for claim in list(world.claims(NAMESPACE, NAME, leader)):
+        world.kube.delete(CLAIMS, NAMESPACE, claim["metadata"]["name"])
+    world.delete_pods(NAMESPACE, NAME, leader, force=True)
 
 
 def _one_with_typo(world: World) -> str:
@@ -167,5 +177,18 @@ CLAIM_SCENARIOS: Final = (
         ),
         ends="PodStuck",
         holds=_one_with_typo,
+    ),
+    Scenario(
+        name="image-taken-back-without-a-leader",
+        spec=spec_of("InitialControllers", 3),
+        turns=(
+            turn("asks for a typo", is_ready, applies(_TYPO)),
+            turn(
+                "the others crash, and one loses its claim",
+                says("Degraded", "PodStuck"),
+                later(12, _crashes_and_loses_another),
+            ),
+            turn("takes the image back", after(30), applies(_BACK)),
+        ),
     ),
 )

@@ -63,6 +63,14 @@ class LostNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunsSince:
+    """A container of Kafka that runs, by `Pod.instance`, and the first look that showed it (monotonic seconds)."""
+
+    instance: str
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FirstSeen:
     """When a replica's container was first seen under the present leader, by that leader's clock.
 
@@ -95,6 +103,7 @@ class Memory:
     soak: Soak | None = None
     announced: Announced | None = None
     first_seen: tuple[FirstSeen, ...] = ()
+    runs_since: tuple[RunsSince, ...] = ()
 
     _looks: Mapping[ReplicaKey, int] = field(init=False, repr=False, compare=False)
 
@@ -105,6 +114,10 @@ class Memory:
     def lost_for_s(self, key: ReplicaKey) -> float:
         """For how long the node of this replica has been lost, in seconds looked at; 0 while it is not."""
         return next((lost.for_s for lost in self.lost_nodes if lost.key == key), 0.0)
+
+    def has_run_for_s(self, instance: str, now_s: float) -> float:
+        """For how long this container has been seen to run; 0 if no look has shown it before."""
+        return next((now_s - row.at_s for row in self.runs_since if row.instance == instance), 0.0)
 
     def volume_lost_for_s(self, claim_uid: str) -> float:
         """For how long the volume of this claim has been reported as lost, in seconds looked at."""

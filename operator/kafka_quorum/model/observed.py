@@ -51,6 +51,8 @@ class Terminated:
     reason: str
     message: str
     finished_at: str
+    ran_s: float = 0.0
+    """For how many seconds it ran; 0 if the kubelet did not say."""
 
 
 ContainerState = Waiting | Running | Terminated

@@ -254,7 +254,14 @@ def _terminated(row: Json) -> Terminated:
         reason=row.get("reason", ""),
         message=row.get("message", ""),
         finished_at=row.get("finishedAt", ""),
+        ran_s=_span_s(row.get("startedAt"), row.get("finishedAt")),
     )
+
+
+def _span_s(began: str | None, ended: str | None) -> float:
+    """The seconds between two stamps of one clock; 0 if one of them is missing."""
+    first_s, last_s = seconds_of(began or ""), seconds_of(ended or "")
+    return max(last_s - first_s, 0.0) if first_s and last_s else 0.0
 
 
 def _newest(reports: Iterable[DiskReport | None]) -> DiskReport | None:

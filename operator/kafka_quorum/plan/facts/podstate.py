@@ -22,6 +22,9 @@ STUCK: Final = frozenset(
 )
 """The kubelet's words for a container that will not start by itself."""
 
+_LONG_S: Final = 60.0
+"""What ran for so long until it ended can start."""
+
 
 def is_stuck(pod: Pod) -> bool:
     """Whether this pod will not run without a change: of the spec, of the cluster, or of the disk."""
@@ -32,6 +35,20 @@ def is_stuck(pod: Pod) -> bool:
             return reason in STUCK or bool(pod.unschedulable)
         case Terminated(exit_code=exit_code):
             return exit_code != 0
+        case _:
+            return False
+
+
+def has_crashed(pod: Pod) -> bool:
+    """Whether its Kafka has just ended, or ran for long until it did: what it was made from is not why.
+
+    The kubelet starts it again; because of earlier crashes it may pause before that.
+    """
+    match pod.container:
+        case Terminated():
+            return True
+        case Waiting(last_exit=Terminated(ran_s=ran_s)):
+            return ran_s >= _LONG_S
         case _:
             return False
 

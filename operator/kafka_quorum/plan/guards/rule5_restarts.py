@@ -5,16 +5,22 @@ from typing import Final
 
 from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
-from kafka_quorum.model.known import Unknown
+from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import is_down, node_of, revision_of
 from kafka_quorum.model.observed import Observed, Pod, PodRole, QuorumView
 from kafka_quorum.model.permit import Restart
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.plan.facts.kept import why_kept
-from kafka_quorum.plan.guards.registry import Answer, guard, no, unless
+from kafka_quorum.plan.facts.kept import is_going, why_kept
+from kafka_quorum.plan.facts.podstate import has_crashed
+from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.plan.guards.rule3_voters import CAUGHT_UP_LOOKS
 
 _PAIR: Final = 2
+RUNS_FOR_S: Final = 20.0
+"""How long a container must have been seen to run before it shows, without a leader, that its revision can start.
+
+With a setting that Kafka refuses it ends some seconds after its start, on a busy node after ten.
+"""
 
 
 @guard(Restart)
@@ -66,16 +72,27 @@ def _where_nothing_runs(situation: Situation, node: NodeIdentity) -> Answer:
 
     Not while one that was made from it, or is about to be, is not back: where the revision itself is at fault, only one
     controller has it. Without a leader that one only has to run, because those that do not run may be the majority. It
-    must not have crashed before: one that crashes again and again runs for moments.
+    must run for some time, and not have crashed before: one that crashes again and again runs for moments.
+
+    The applied revision is not at fault, because a quorum has been led from it: the way back to it is always open. And
+    without a leader no controller leaves it that has only crashed: the kubelet starts it again, and others may not.
     """
-    others = (other for other in situation.record.nodes if other is not node and _tries(situation, other))
+    observed, record, target = situation.observed, situation.record, situation.target
+    if target == record.applied_revision and record.had_leader:
+        return yes(f"controller {node.node_id} does not run, and goes back to revision {target}, which has run")
+    others = (other for other in record.nodes if other is not node and _tries(situation, other))
     away = _names(other.key for other in others if not _is_back(situation, other))
-    first = f"controller {node.node_id} does not run, and is made from revision {situation.target} once"
-    is_back = (
-        "runs, and has not crashed" if isinstance(situation.observed.quorum, Unknown) else "is a caught-up voter again"
-    )
+    first = f"controller {node.node_id} does not run, and is made from revision {target} once"
+    led = isinstance(observed.quorum, Known)
+    is_back = "is a caught-up voter again" if led else "runs, and has not crashed"
+    pods = observed.pods_of(node.node_id, PodRole.KAFKA)
+    applied = record.had_leader and any(pod.revision == record.applied_revision for pod in pods)
+    crashed = not led and applied and any(has_crashed(pod) for pod in pods)
     return unless(
-        ((bool(away), f"{first} {away} {is_back}"),),
+        (
+            (crashed, f"controller {node.node_id} has crashed, and the kubelet starts it again: it stays what it is"),
+            (bool(away), f"{first} {away} {is_back}"),
+        ),
         f"controller {node.node_id} does not run",
     )
 
@@ -87,7 +104,9 @@ def _is_back(situation: Situation, node: NodeIdentity) -> bool:
     if not running:
         return False
     if isinstance(observed.quorum, Unknown):
-        return not any(pod.restarted for pod in running)
+        now_s = observed.looked_at_s
+        steady = (observed.memory.has_run_for_s(pod.instance, now_s) >= RUNS_FOR_S for pod in running)
+        return all(steady) and not any(pod.restarted for pod in running)
     view = observed.quorum.value
     return node.key not in view.voters or _is_steady(situation, view, node.key)
 
@@ -125,6 +144,8 @@ def _tries(situation: Situation, node: NodeIdentity) -> bool:
         or not node.formatted
         or is_down(observed, node_of(observed, node))
     ):
+        return False
+    if is_going(situation.observed, node):
         return False
     pods = observed.pods_of(node.node_id, PodRole.KAFKA)
     refuses = any(not pod.running and pod.report is not None and not pod.report.accepted for pod in pods)

@@ -9,12 +9,12 @@ from kafka_quorum.model.actions import CreateRevision, RecordChange, WriteRecord
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity, with_revision
 from kafka_quorum.model.names import inputs_hash
 from kafka_quorum.model.nodes import revision_of
-from kafka_quorum.model.observed import Observed, Pod, PodRole, Terminated
+from kafka_quorum.model.observed import Observed, Pod, PodRole
 from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.formats import format_begun, format_of, format_pending
-from kafka_quorum.plan.facts.podstate import is_stuck
+from kafka_quorum.plan.facts.podstate import has_crashed, is_stuck
 from kafka_quorum.plan.guards.rule5_restarts import may_restart
 from kafka_quorum.plan.guards.rule7_releases import may_run_image
 from kafka_quorum.plan.part import Part, merged
@@ -168,8 +168,8 @@ def _correct_stuck(situation: Situation) -> Part:
 
 
 def _needs_another(situation: Situation, pod: Pod) -> bool:
-    """Whether a pod will not start from its revision. After one crash the kubelet starts what has run before again."""
-    crashed = isinstance(pod.container, Terminated)
+    """Whether a pod will not start from its revision. After a crash the kubelet starts what has run before again."""
+    crashed = has_crashed(pod)
     proven = _has_run(situation.observed, pod.revision) or (
         situation.record.had_leader and pod.revision == situation.record.applied_revision
     )
