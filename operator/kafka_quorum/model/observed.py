@@ -15,6 +15,7 @@ from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import Memory, Soak, StepCheck
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer
+from kafka_quorum.model.voters import VoterSet
 
 
 class PodRole(Enum):
@@ -289,6 +290,11 @@ class QuorumView:
         """Gather both sets once: guards ask for them for every controller."""
         object.__setattr__(self, "voters", frozenset(replica.key for replica in self.answer.voters))
         object.__setattr__(self, "observers", frozenset(replica.key for replica in self.answer.observers))
+
+    @property
+    def votes(self) -> VoterSet:
+        """The voters, and which of them are caught up: what every question about a majority is asked of."""
+        return VoterSet(self.voters, self.caught_up)
 
     @property
     def shown(self) -> frozenset[ReplicaKey]:

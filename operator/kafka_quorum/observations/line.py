@@ -12,6 +12,7 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import Observed, PodRole, QuorumView
 from kafka_quorum.model.quorum import Replica
+from kafka_quorum.model.voters import majority_of
 from kafka_quorum.stamps import microsecond
 
 Json = dict[str, Any]
@@ -101,7 +102,7 @@ def _leaderless(observed: Observed) -> bool:
         return False
     voters = {key.node_id for key in committed} if committed else {node.node_id for node in record.nodes}
     running = {node for node in voters if _running(observed, node)}
-    if committed and len(running) <= len(voters) // 2:
+    if committed and len(running) < majority_of(len(voters)):
         return True
     return running <= observed.not_leading
 

@@ -14,6 +14,7 @@ from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import FirstSeen, Memory, VoterSetLook
 from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.quorum import QuorumAnswer, Replica
+from kafka_quorum.model.voters import majority_of
 from kafka_quorum.observe.instances import NOBODY, FetchTimeouts, Instances
 
 CAUGHT_UP_WITHIN_MS: Final = 2000
@@ -37,7 +38,7 @@ def leader_of(answers: Mapping[NodeID, Knowable[QuorumAnswer]], timeouts: FetchT
     )
     for answer in known[:1]:
         live = live_voters(answer, timeouts.of(answer.leader_id).least_ms)
-        if len(live) > len(answer.voters) // 2:
+        if len(live) >= majority_of(len(answer.voters)):
             return Known(value=answer)
         alive = f"{len(live)} of {len(answer.voters)} voters are live"
         return Unknown(reason=f"controller {answer.leader_id} calls itself the leader, but only {alive}")

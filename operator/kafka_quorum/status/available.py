@@ -2,6 +2,7 @@
 
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.plan import Severity
+from kafka_quorum.model.voters import majority_of
 from kafka_quorum.status.finding import IDENTITY_MISSING, Finding, Pass, Truth
 
 
@@ -18,7 +19,7 @@ def available(done: Pass) -> Finding:
         case Known(value=view):
             healthy, voters = len(view.voters & view.shown), len(view.voters)
             said = f"controller {view.answer.leader_id} leads, {healthy} of {voters} voters are caught up"
-            if healthy > voters // 2:
+            if healthy >= majority_of(voters):
                 return _finding(Truth.TRUE, "MajorityCaughtUp", said)
             return _finding(Truth.FALSE, "MajorityLags", said)
 

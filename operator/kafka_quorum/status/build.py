@@ -19,6 +19,7 @@ from kafka_quorum.model.nodes import (
 from kafka_quorum.model.observed import Observed, PodRole, QuorumView
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity
 from kafka_quorum.model.quorum import FeatureRange, NodeVersions
+from kafka_quorum.model.voters import majority_of
 from kafka_quorum.status.available import available
 from kafka_quorum.status.degraded import degraded
 from kafka_quorum.status.doing import doing
@@ -210,7 +211,7 @@ def _quorum(done: Pass, old: Json, now: str) -> Json:
         "leaderEpoch": view.answer.leader_epoch,
         "voters": voters,
         "healthyVoters": healthy,
-        "failureTolerance": max(0, healthy - (voters // 2 + 1)),
+        "failureTolerance": max(0, healthy - majority_of(voters)),
         "kraftVersion": kraft,
         "currentVoters": _keys(view.voters),
         "committedVoters": None if view.committed_voters is None else _keys(view.committed_voters),

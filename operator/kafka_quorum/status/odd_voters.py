@@ -1,6 +1,7 @@
 """OddVoterCount: an even number of voters is allowed, and this says what it costs."""
 
 from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.voters import tolerated_by
 from kafka_quorum.status.finding import Finding, Pass, Truth
 
 
@@ -14,7 +15,7 @@ def odd_voter_count(done: Pass) -> Finding:
         case Known(value=view):
             voters = len(view.committed_voters or ())
     wanted = done.desired.replicas
-    tolerated = (voters - 1) // 2
+    tolerated = tolerated_by(voters)
     changes = f"; the spec asks for {wanted}" if wanted != voters else ""
     if voters % 2:
         tolerates = "1 voter tolerates" if voters == 1 else f"{voters} voters tolerate"

@@ -8,6 +8,7 @@ from kafka_quorum.model.observed import PodRole
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.model.voters import majority_of
 from kafka_quorum.plan.facts.blank import found_empty, has_earlier, is_blank, is_gone, looks_again
 from kafka_quorum.plan.facts.kept import goes_with
 from kafka_quorum.plan.guards.rule2_disks import may_retire_disk
@@ -68,7 +69,7 @@ def _bootstrap_failed(record: IdentityRecord, suspects: list[NodeIdentity]) -> W
     suspect_keys = {node.key for node in suspects}
     retired = {directory for node in record.nodes for directory in node.lost}
     gone = [key for key in record.initial if key in suspect_keys or key.directory_id in retired]
-    if len(record.initial) - len(gone) > len(record.initial) // 2:
+    if len(record.initial) - len(gone) >= majority_of(len(record.initial)):
         return None
     names = ", ".join(str(key) for key in gone)
     message = (

@@ -57,7 +57,8 @@ def _why_needed(situation: Situation, node: NodeIdentity) -> str:
     if node.key not in view.voters | (view.committed_voters or view.voters):
         return ""
     staying = frozenset(key for key in view.voters - {node.key} if _stays(situation, key))
-    healthy, majority = len(staying & view.caught_up), len(view.voters) // 2 + 1
+    votes = view.votes.only(staying)
+    healthy, majority = len(votes.healthy), votes.majority
     least = 2 * (len(view.voters) - len(staying)) + 1
     way_out = "wait for the others" if len(staying) >= majority else f"ask for {least} controllers first"
     rows = (
@@ -67,7 +68,7 @@ def _why_needed(situation: Situation, node: NodeIdentity) -> str:
         ),
         (not view.committed, "the present voter set is not committed yet"),
         (
-            healthy < majority,
+            not votes.carries,
             f"{healthy} other voters are caught up on disks that stay, and {majority} must be: {way_out}",
         ),
     )

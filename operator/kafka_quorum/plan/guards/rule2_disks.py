@@ -72,7 +72,8 @@ def may_retire_node(situation: Situation, node: NodeIdentity) -> Answer:
         return no(f"{down}, and it is not replaced while there is no leader: {observed.quorum.reason}")
     view, after_s = observed.quorum.value, situation.desired.replacement.lost_node_after_s
     stale = ", ".join(sorted(str(key) for key in view.voters - {other.key for other in situation.record.nodes}))
-    healthy, majority = len((view.voters & view.caught_up) - {node.key}), len(view.voters) // 2 + 1
+    others = view.votes.without(node.key)
+    healthy, majority = len(others.healthy), others.majority
     votes = node.key in view.voters
     way_out = "set spec.controllers.replacement.lostNode to Automatic, or bring the node back"
     return unless(
@@ -89,7 +90,7 @@ def may_retire_node(situation: Situation, node: NodeIdentity) -> Answer:
             ),
             (votes and bool(stale), f"{down}, and it is replaced once the stale voters {stale} are removed"),
             (
-                votes and healthy < majority,
+                votes and not others.carries,
                 f"{down}, and it is not replaced now: {healthy} other voters are caught up, and {majority} must be",
             ),
         ),
@@ -162,7 +163,8 @@ def _may_do_without(situation: Situation, node: NodeIdentity) -> Answer:
         text = f"{disk} is lost, and is not replaced without a leader: a majority of the voters must run"
         return no(f"{text} ({observed.quorum.reason})")
     view = observed.quorum.value
-    healthy, majority = len((view.voters & view.caught_up) - {node.key}), len(view.voters) // 2 + 1
+    others = view.votes.without(node.key)
+    healthy, majority = len(others.healthy), others.majority
     votes = node.key in view.voters | (view.committed_voters or view.voters)
     way_out = "set spec.controllers.replacement.lostDisk to Automatic to have it replaced"
     return unless(
@@ -174,7 +176,7 @@ def _may_do_without(situation: Situation, node: NodeIdentity) -> Answer:
             ),
             (not view.committed, f"{disk} is lost, and is replaced once the present voter set is committed"),
             (
-                votes and healthy < majority,
+                votes and not others.carries,
                 f"{disk} is lost, and waits: {healthy} other voters are caught up, and {majority} must be",
             ),
         ),

@@ -9,6 +9,7 @@ from kafka_quorum.model.nodes import is_foreign
 from kafka_quorum.model.observed import Observed, Pod, PodRole, QuorumView
 from kafka_quorum.model.permit import AddVoter, HandOver, RemoveLeader, RemoveVoter, ReplacePod, StopRetired
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.model.voters import PAIR
 from kafka_quorum.plan.facts.kept import why_kept
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
@@ -32,16 +33,17 @@ def may_add_voter(
         return no(f"{target} catches up: caught up in {looks} of {CAUGHT_UP_LOOKS} looks")
     if not any(pod.running and not pod.deleting for pod in observed.pods_of(target.node_id, PodRole.KAFKA)):
         return no(f"{target} is not added now: its pod does not run, or is on its way out")
-    healthy, majority = len(view.voters & view.caught_up), (len(view.voters) + 1) // 2 + 1
+    projected = view.votes.added(target)
+    healthy, majority = len(projected.healthy), projected.majority
     if len(view.voters) == 1:
         second = [key for key in others if observed.memory.looks(key) >= CAUGHT_UP_LOOKS]
-        if wanted > 2 and not second:  # noqa: PLR2004 - more than the pair that this change makes
+        if wanted > PAIR and not second:
             return no(f"{target} is added once a further controller has caught up: two voters survive no loss")
         healthy += 1
     if healthy < majority:
-        needs = f"{majority} of {len(view.voters) + 1} voters must be caught up, and {healthy} are"
+        needs = f"{majority} of {len(projected.voters)} voters must be caught up, and {healthy} are"
         return no(f"{target} is not added now: {needs}")
-    return yes(f"{target} is caught up, and so are {healthy} of {len(view.voters) + 1} voters")
+    return yes(f"{target} is caught up, and so are {healthy} of {len(projected.voters)} voters")
 
 
 @guard(RemoveVoter)
@@ -57,9 +59,9 @@ def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey,
     stale = node is not None and target != node.key
     unknown = stale and target.directory_id not in record.retired
     way_out = "set spec.controllers.replacement.lostDisk to Automatic, or remove it yourself"
-    remaining = view.voters - {target}
-    healthy, majority = len(remaining & view.caught_up), len(remaining) // 2 + 1
-    needs = f"{majority} of the {len(remaining)} voters that stay must be caught up, and {healthy} are"
+    remaining = view.votes.removed(target)
+    healthy, majority = len(remaining.healthy), remaining.majority
+    needs = f"{majority} of the {len(remaining.voters)} voters that stay must be caught up, and {healthy} are"
     successor = f"too few voters would stay. It goes when one of controllers {fewer} is ready to join in its place"
     return unless(
         (
@@ -73,11 +75,11 @@ def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey,
                 unknown and situation.desired.replacement.lost_disk is Cure.MANUAL,
                 f"stale voter {target} is no disk that this quorum retired: {way_out}",
             ),
-            (not remaining, f"{target} is the only voter"),
-            (healthy < majority, f"{target} is not removed now: {needs}"),
+            (not remaining.voters, f"{target} is the only voter"),
+            (not remaining.carries, f"{target} is not removed now: {needs}"),
             (bool(fewer), f"{target} is not removed now: {successor}"),
         ),
-        f"{healthy} of the {len(remaining)} voters that stay are caught up",
+        f"{healthy} of the {len(remaining.voters)} voters that stay are caught up",
     )
 
 
@@ -89,7 +91,7 @@ def may_remove_leader(view: QuorumView, target: ReplicaKey) -> Answer:
     voter, and the other would lack its vote: no leader ever again (measured, tests/live/test_pair.py).
     """
     leads = target in view.voters and target.node_id == view.answer.leader_id
-    if leads and len(view.voters) == 2:  # noqa: PLR2004 - a pair
+    if leads and len(view.voters) == PAIR:
         (other,) = view.voters - {target}
         text = f"{target} leads, and {other} is the only other voter: a crash now could leave neither able to lead"
         return no(f"{text}, so {target} hands over first")
@@ -156,7 +158,8 @@ def may_stop_retired(situation: Situation, pod: Pod) -> Answer:
     view, operation = observed.quorum.value, observed.status.operation
     votes = key in view.voters
     other = operation is not None and operation.target.node_id != pod.node_id
-    healthy, majority = len((view.voters & view.caught_up) - {key}), len(view.voters) // 2 + 1
+    others = view.votes.without(key)
+    healthy, majority = len(others.healthy), others.majority
     without = f"without it {healthy} of {len(view.voters)} voters would be caught up, and {majority} must be"
     return unless(
         (
@@ -165,7 +168,7 @@ def may_stop_retired(situation: Situation, pod: Pod) -> Answer:
                 votes and other and key in view.live,
                 f"pod {pod.name} is stopped once the change that is open is closed",
             ),
-            (votes and healthy < majority, f"pod {pod.name} goes on: {without}"),
+            (votes and not others.carries, f"pod {pod.name} goes on: {without}"),
         ),
         f"{key} is retired, and {healthy} of {len(view.voters)} voters are caught up without it"
         if votes

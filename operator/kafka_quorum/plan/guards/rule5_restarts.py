@@ -10,12 +10,12 @@ from kafka_quorum.model.nodes import is_down, node_of, revision_of
 from kafka_quorum.model.observed import Observed, Pod, PodRole, QuorumView
 from kafka_quorum.model.permit import Restart
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.model.voters import PAIR
 from kafka_quorum.plan.facts.kept import is_going, why_kept
 from kafka_quorum.plan.facts.podstate import has_crashed
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.plan.guards.rule3_voters import CAUGHT_UP_LOOKS
 
-_PAIR: Final = 2
 RUNS_FOR_S: Final = 20.0
 """How long a container must have been seen to run before it shows, without a leader, that its revision can start.
 
@@ -46,9 +46,9 @@ def may_restart(situation: Situation, node: NodeIdentity, pod: Pod | None) -> An
     steady = frozenset(other for other in others if _is_steady(situation, view, other))
     moved = frozenset(other.key for other in situation.record.nodes if _is_made_from(situation, other))
     waits_for = _names((others - steady) if key in view.shown else (others - steady) & moved)
-    majority, leads = len(view.voters) // 2 + 1, key.node_id == view.answer.leader_id
+    majority, leads = view.votes.majority, key.node_id == view.answer.leader_id
     older = _names(other.key for other in situation.record.nodes if other is not node and other.key not in moved)
-    interrupts = key in view.voters and len(view.voters) <= _PAIR
+    interrupts = key in view.voters and len(view.voters) <= PAIR
     allow = "spec.controllers.allowInterruption is true: its restart interrupts a quorum of one or two voters"
     return unless(
         (
@@ -58,7 +58,7 @@ def may_restart(situation: Situation, node: NodeIdentity, pod: Pod | None) -> An
             (interrupts and not situation.desired.allow_interruption, f"{first} {allow}"),
             (key in view.voters and bool(waits_for), f"{first} {waits_for} is a caught-up voter again"),
             (
-                key in view.voters and len(view.voters) > _PAIR and len(steady) < majority,
+                key in view.voters and len(view.voters) > PAIR and len(steady) < majority,
                 f"{first} {majority} other voters are caught up, and {len(steady)} are",
             ),
             (leads and bool(older), f"controller {node.node_id} leads, and restarts last: {older} first"),

@@ -19,7 +19,7 @@ def may_delete_claim(situation: Situation, claim: Claim) -> Answer:
     pods = [pod.name for pod in observed.pods if pod.claim_name == claim.name]
     voting = {key.directory_id for key in view.voters | (view.committed_voters or view.voters)}
     unknown = claim.cluster_id != record.cluster_id or (claim.directory_id or None) not in {None, *record.retired}
-    healthy, majority = len(view.voters & view.caught_up), len(view.voters) // 2 + 1
+    healthy, majority = len(view.votes.healthy), view.votes.majority
     # An emptied disk is used again under its claim: which of its controller's replicas it held, no annotation tells.
     stale = sorted(
         str(key) for key in view.voters if key.node_id == claim.node_id and key.directory_id in record.retired
@@ -38,7 +38,7 @@ def may_delete_claim(situation: Situation, claim: Claim) -> Answer:
             (bool(stale), f"claim {claim.name} is kept while {', '.join(stale)}, which it may hold, is a voter"),
             (not view.committed, f"claim {claim.name} is kept until the present voter set is committed"),
             (
-                healthy < majority,
+                not view.votes.carries,
                 f"claim {claim.name} is kept: {healthy} voters are caught up, and {majority} must be",
             ),
         ),

@@ -14,9 +14,8 @@ from kafka_quorum.model.names import (
 from kafka_quorum.model.nodes import all_initial_formatted, revision_of
 from kafka_quorum.model.observed import Observed, Revision
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.model.voters import PAIR, majority_of
 from kafka_quorum.plan.part import Part, merged
-
-_PAIR = 2
 
 
 def support(situation: Situation) -> Part:
@@ -31,9 +30,9 @@ def min_available(desired: Desired, voters: int, *, changing: bool) -> int:
     """
     if changing:
         return voters
-    if voters <= _PAIR:
+    if voters <= PAIR:
         return voters - 1 if desired.allow_interruption else voters
-    return voters // 2 + 1
+    return majority_of(voters)
 
 
 def _service(situation: Situation) -> Part:
