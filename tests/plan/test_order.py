@@ -1,0 +1,165 @@
+"""The table of concerns: what it says is what the planner does, and what the documentation shows."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.model.values import at_rest, desired, key, operation, permit, pod, revision, running, situation, stepping
+
+from kafka_quorum.api.features import METADATA
+from kafka_quorum.model.actions import Action, ApplyService, CreateRevision, DeletePod, MarkPod, RestartPod
+from kafka_quorum.model.admission import PodQuestion
+from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.permit import ReplacePod, Restart
+from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan import order
+from kafka_quorum.plan.order import CONCERNS, Concern, Runs, Stage, ordered, together
+from kafka_quorum.plan.part import Part
+
+PAGE = Path(order.__file__).parents[3] / "docs" / "architecture.md"
+FIRST, SECOND = ApplyService(port=1), ApplyService(port=2)
+QUESTION = PodQuestion(node_id=NodeID(3000), revision="r")
+
+
+def says(reason: str, **what: object) -> Part:
+    """A part that waits for something, and does what is given."""
+    return replace(Part(waits=(Wait(severity=Severity.PROGRESS, reason=reason, message=reason),)), **what)  # type: ignore[arg-type]
+
+
+def table(monkeypatch: pytest.MonkeyPatch, *rows: tuple[Stage, Part]) -> None:
+    """A table of concerns that contribute these parts."""
+
+    def row(number: int, stage: Stage, part: Part) -> Concern:
+        return Concern(name=str(number), stage=stage, part=lambda _: part)
+
+    made = (row(number, stage, part) for number, (stage, part) in enumerate(rows))
+    monkeypatch.setattr(order, "CONCERNS", tuple(made))
+
+
+def test_documentation_shows_the_table() -> None:
+    """docs/architecture.md has one row for each concern, in the order in which they run."""
+    rows = re.findall(r"^\| \d+ \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", PAGE.read_text(), flags=re.MULTILINE)
+    expected = [(one.name, one.stage.value, one.repairing.value, one.feature_step.value) for one in CONCERNS]
+    assert [tuple(cell.strip() for cell in row) for row in rows] == expected
+
+
+def test_stages_come_in_their_order() -> None:
+    """No concern stands before one of an earlier stage, and each has a name of its own."""
+    stages = list(Stage)
+    assert [stages.index(one.stage) for one in CONCERNS] == sorted(stages.index(one.stage) for one in CONCERNS)
+    assert len({one.name for one in CONCERNS}) == len(CONCERNS)
+
+
+def test_upkeep_goes_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of upkeep acts in one plan; what comes later only reports."""
+    table(
+        monkeypatch,
+        (Stage.UPKEEP, says("One", actions=(FIRST,))),
+        (Stage.UPKEEP, says("Two", actions=(SECOND,))),
+        (Stage.VOTERS, says("Three", exclusive=FIRST)),
+        (Stage.RELEASES, says("Four", actions=(FIRST,), questions=(QUESTION,))),
+    )
+    part = ordered(situation())
+    assert (part.actions, part.exclusive, part.questions) == ((FIRST, SECOND), None, ())
+    assert [wait.reason for wait in part.waits] == ["One", "Two", "Three", "Four"]
+
+
+def test_first_exclusive_action_of_upkeep_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two actions that must stand alone the first one is taken."""
+    table(monkeypatch, (Stage.UPKEEP, says("One", exclusive=FIRST)), (Stage.UPKEEP, says("Two", exclusive=SECOND)))
+    assert ordered(situation()).exclusive is FIRST
+
+
+def test_voters_before_releases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the voters have something to do, releases only report."""
+    table(monkeypatch, (Stage.VOTERS, says("One", exclusive=FIRST)), (Stage.RELEASES, says("Two", exclusive=SECOND)))
+    assert ordered(situation()).exclusive is FIRST
+
+
+@pytest.mark.parametrize("first", [{"exclusive": FIRST}, {"actions": (FIRST,)}, {"questions": (QUESTION,)}])
+def test_releases_act_one_by_one(monkeypatch: pytest.MonkeyPatch, first: dict[str, object]) -> None:
+    """Of the releases the first that has something to do, or to ask, acts alone."""
+    table(
+        monkeypatch,
+        (Stage.RELEASES, says("One")),
+        (Stage.RELEASES, says("Two", **first)),
+        (Stage.RELEASES, says("Three", exclusive=SECOND)),
+    )
+    part = ordered(situation())
+    assert (part.exclusive, part.actions, part.questions) == (
+        first.get("exclusive"),
+        first.get("actions", ()),
+        first.get("questions", ()),
+    )
+    assert [wait.reason for wait in part.waits] == ["One", "Two", "Three"]
+
+
+def test_urgent_comes_before_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What completes a replacement is done although upkeep has work."""
+    table(
+        monkeypatch,
+        (Stage.UPKEEP, says("One", exclusive=FIRST)),
+        (Stage.VOTERS, says("Two", exclusive=SECOND, urgent=True)),
+    )
+    assert ordered(situation()).exclusive is SECOND
+
+
+def test_open_change_is_read_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a voter change is open, what it waits for stands first."""
+    table(monkeypatch, (Stage.UPKEEP, says("One")), (Stage.VOTERS, says("Two")))
+    look = at_rest()
+    open_ = replace(look, status=replace(look.status, operation=operation(key(3003))))
+    assert [wait.reason for wait in ordered(situation(observed=open_)).waits] == ["Two", "One"]
+
+
+@pytest.mark.parametrize(
+    ("repairing", "feature_step", "of", "acts", "reports"),
+    [
+        (Runs.ACTS, Runs.ACTS, situation(repair_only=True), True, True),
+        (Runs.REPORTS, Runs.ACTS, situation(repair_only=True), False, True),
+        (Runs.OFF, Runs.ACTS, situation(repair_only=True), False, False),
+        (Runs.OFF, Runs.OFF, situation(), True, True),
+        (Runs.ACTS, Runs.OFF, situation(repair_only=True), True, True),
+    ],
+)
+def test_runs(
+    monkeypatch: pytest.MonkeyPatch, repairing: Runs, feature_step: Runs, of: Situation, *, acts: bool, reports: bool
+) -> None:
+    """A concern acts, reports or is left out as its row says for the state that the quorum is in."""
+    concern = Concern(
+        name="one",
+        stage=Stage.UPKEEP,
+        part=lambda _: says("One", exclusive=FIRST),
+        repairing=repairing,
+        feature_step=feature_step,
+    )
+    monkeypatch.setattr(order, "CONCERNS", (concern,))
+    part = ordered(of)
+    assert (part.exclusive is FIRST, bool(part.waits)) == (acts, reports)
+
+
+def test_runs_during_a_feature_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a feature step is open, its column counts."""
+    concern = Concern(
+        name="one", stage=Stage.UPKEEP, part=lambda _: says("One", exclusive=FIRST), feature_step=Runs.REPORTS
+    )
+    monkeypatch.setattr(order, "CONCERNS", (concern,))
+    look = at_rest()
+    open_ = replace(look, status=replace(look.status, feature_operation=stepping(METADATA, 28)))
+    part = ordered(situation(observed=open_))
+    assert (part.exclusive, len(part.waits)) == (None, 1)
+
+
+def test_one_stop_a_plan() -> None:
+    """Of the actions that stop a running Kafka only the first one stays, and no pod is marked that is deleted."""
+    record = running()
+    first, second = (pod(record, of) for of in record.nodes[:2])
+    stops: list[Action] = [
+        DeletePod(pod=first, reason="PodRemoved", message="m", permit=permit(ReplacePod)),
+        RestartPod(pod=second, evict=True, message="m", permit=permit(Restart)),
+    ]
+    marks = [MarkPod(pod=one, voter=False, gate="False", message="m") for one in (first, second)]
+    made = CreateRevision(name="r", number=1, runtime=desired().runtime, inputs_hash=revision().inputs_hash)
+    assert together([marks[0], *stops, marks[1], made]) == (stops[0], marks[1], made)
