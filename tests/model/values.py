@@ -24,7 +24,6 @@ from kafka_quorum.model.desired import (
     Storage,
     VolumeFate,
 )
-from kafka_quorum.model.disk import BlankDisk, LostClaim
 from kafka_quorum.model.identity import (
     BootstrapPhase,
     Format,
@@ -38,7 +37,7 @@ from kafka_quorum.model.identity import (
 )
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, uuid_from_bytes
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.memory import Memory
+from kafka_quorum.model.memory import BlankDisk, LostClaim, Memory
 from kafka_quorum.model.nodes import all_initial_formatted
 from kafka_quorum.model.observed import (
     Claim,

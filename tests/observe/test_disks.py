@@ -17,11 +17,10 @@ from tests.model.values import (
     with_the_claim,
 )
 
-from kafka_quorum.model.disk import BlankDisk
 from kafka_quorum.model.identity import with_disk_lost, with_report
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.memory import Memory
+from kafka_quorum.model.memory import BlankDisk, Memory
 from kafka_quorum.model.observed import DiskFound, DiskReport, Observed, Running, Waiting
 from kafka_quorum.observe.disks import FORGOTTEN_AFTER_S, STARTED_AFTER_S, remembered
 

@@ -331,10 +331,7 @@ def unseen(observed: Observed, *behind: int, committed: bool = True) -> Observed
 def retire(look: Observed, wanted: Desired | None = None) -> Verdict:
     """What the guard says of controller 3001."""
     record = running()
-    present = next((one for one in look.claims if one.node_id == 3001), None)
-    return may_retire_disk(
-        situation(desired=wanted or desired(), observed=look, record=record), node(record, 3001), present
-    )
+    return may_retire_disk(situation(desired=wanted or desired(), observed=look, record=record), node(record, 3001))
 
 
 def aged(observed: Observed, age_s: float) -> Observed:
@@ -588,7 +585,7 @@ def test_every_guard_is_listed() -> None:
         may_format_newcomer(situation(record=record, observed=at_rest()), node(record, 3000)),
         may_start(situation(record=record, observed=at_rest()), initial_nodes(record), NAME),
         may_run(situation(record=record, observed=at_rest()), node(record, 3000), mirrored=True),
-        may_retire_disk(situation(desired=desired(), observed=at_rest(), record=record), node(record, 3000), None),
+        may_retire_disk(situation(desired=desired(), observed=at_rest(), record=record), node(record, 3000)),
         may_replace_pod(pod(record, node(record, 3000))),
         may_give_up_formatter(situation(record=record), formatter(record, node(record, 3000))),
         may_change_voters(seen, key(3001), None),

@@ -51,10 +51,7 @@ def new_disk(record: IdentityRecord = STATIC) -> IdentityRecord:
 
 def retiring(look: Observed) -> bool:
     """Whether the guard gives up the disk of controller 3002."""
-    claim = next(one for one in look.claims if one.node_id == LOST)
-    return may_retire_disk(
-        situation(desired=desired(), observed=look, record=STATIC), node(STATIC, LOST), claim
-    ).allowed
+    return may_retire_disk(situation(desired=desired(), observed=look, record=STATIC), node(STATIC, LOST)).allowed
 
 
 def test_held_while_it_is_static() -> None:

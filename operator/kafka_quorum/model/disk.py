@@ -1,62 +1,160 @@
-"""What was seen of one disk over several runs of a script of ours."""
+"""The disk of a controller, from its claim to its retirement: its state, and the evidence that its data is lost.
 
-import math
+The state is what the claim shows. The data on a volume is another matter: a script of ours looks at it before Kafka
+starts, and what it found in several runs is the only evidence of an emptied disk. Nothing here decides: that a disk is
+given up is for the guard `2-retire-disk`.
+"""
+
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
-from kafka_quorum.model.ids import DirectoryID
+from kafka_quorum.model.identity import NodeIdentity
+from kafka_quorum.model.memory import BlankDisk
+from kafka_quorum.model.nodes import has_disk_of, is_retired_disk, lacks_data
+from kafka_quorum.model.observed import Claim, Observed, Pod, PodRole
 
 SCRIPT: Final = 2
 """The number that our scripts put into their reports. Those of 0.1.0 put none, and took unreadable disks for empty."""
+BLANK_FOR_S: Final = 15.0
+"""How far apart two runs must be that found a disk empty, with none between them that found anything else."""
+FRESH_FOR_S: Final = 10.0
+"""How old the last of these runs may be when a disk is given up: an older one says nothing of the disk as it is now."""
+LOOKS_AGAIN_WITHIN_S: Final = 30.0
+"""The kubelet's pauses grow to five minutes: a pod that has not looked for so long is made again, and looks at once.
+
+The first pauses are 0, 10 and 20 s long. So a new pod's runs come to 15 s before one of its pauses is that long.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlankDisk:
-    """A disk that every run of one pod's script has found without its data, from the first run to the last one.
+class Unclaimed:
+    """The record has no claim for this disk yet. `claim` has its name, where one exists."""
 
-    `first_s` and `last_s` are the ends of these runs, in seconds since the epoch by the clock of the pod's Kubernetes
-    node. All others are monotonic seconds of the operator's clock: that clock is never set.
-    """
-
-    pod_uid: str
-    claim_uid: str
-    directory_id: DirectoryID | None
-    first_s: float
-    last_s: float
-    first_seen_s: float
-    """The first look that showed the first run."""
-    last_seen_s: float
-    """The first look that showed the last run."""
-    unseen_s: float = -math.inf
-    """The last look that did not show the last run yet; nobody knows of one where there is only one run."""
-    looked_s: float
-    """The last look."""
-    instance: str = ""
-    """The container of Kafka that runs, or may only compare the disk; empty while none runs."""
-    runs_since_s: float = 0.0
-    """The first look that showed this container."""
-
-    @property
-    def for_s(self) -> float:
-        """How many seconds lie between the first run and the last one, by the clock that shows fewer of them."""
-        return min(self.last_s - self.first_s, self.last_seen_s - self.first_seen_s)
-
-    def age_s(self, now_s: float) -> float:
-        """At most so many seconds ago the last run ended.
-
-        It ended after the last look that did not show it. A report that arrived late is older than that: the first run
-        ended before it was seen, and the node's clock says how much later the last one did.
-        """
-        return now_s - min(self.unseen_s, self.first_seen_s + self.last_s - self.first_s)
+    claim: Claim | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LostClaim:
-    """A claim whose volume Kubernetes reports as lost, and for how many seconds looked at it has.
+class Gone:
+    """The claim of the record does not exist."""
 
-    `seen_s` is the last look that showed it (monotonic).
+    claim: None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Another:
+    """A claim of this name exists, and it is not the one of the record: its uid differs."""
+
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deleting:
+    """The claim is being deleted, which Kubernetes never takes back: only a pod still holds the disk."""
+
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeLost:
+    """The claim exists, and Kubernetes reports that its volume does not."""
+
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    """The claim of the record exists, with its volume or before it has one. What is on it is another question."""
+
+    claim: Claim
+
+
+Disk: TypeAlias = Unclaimed | Gone | Another | Deleting | VolumeLost | Present
+
+
+def disk_of(observed: Observed, node: NodeIdentity) -> Disk:
+    """The state of a controller's present disk."""
+    this = (node.node_id, node.generation)
+    claim = next((claim for claim in observed.claims if (claim.node_id, claim.generation) == this), None)
+    if node.claim_uid is None:
+        return Unclaimed(claim=claim)
+    if claim is None:
+        return Gone()
+    if claim.uid != node.claim_uid:
+        return Another(claim=claim)
+    if claim.deleting:
+        return Deleting(claim=claim)
+    return VolumeLost(claim=claim) if claim.lost else Present(claim=claim)
+
+
+def why_going(disk: Disk, node: NodeIdentity) -> str:
+    """Why a disk is gone once its pod stops, in words; empty if it stays."""
+    if disk.claim is None:
+        return f"the claim of controller {node.node_id} is gone"
+    match disk:
+        case Present():
+            return ""
+        case Another() | Unclaimed():
+            return f"claim {disk.claim.name} is another than the record's"
+        case Deleting(claim=claim):
+            return f"claim {claim.name} is being deleted"
+        case VolumeLost(claim=claim):
+            return f"claim {claim.name} has lost its volume"
+
+
+# What was seen of the data
+
+
+def found_empty(observed: Observed, pod: Pod, node: NodeIdentity) -> bool:
+    """Whether this pod, made for the node's present disk, did not find its data when it last looked.
+
+    An earlier disk of this controller, which is retired, is as good as an empty one.
     """
+    return has_disk_of(pod, node) and pod.report is not None and lacks_data(observed.record, pod, pod.report)
 
-    claim_uid: str
-    for_s: float
-    seen_s: float
+
+def looks_again(observed: Observed, node: NodeIdentity) -> bool:
+    """Whether a pod that found no data runs its script once more at this moment: nothing is known to be better."""
+    looking = {pod.uid for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.report is None}
+    return any(row.pod_uid in looking for row in rows_of(observed, node))
+
+
+def is_blank(observed: Observed, node: NodeIdentity) -> bool:
+    """Whether one pod, made for the node's present disk, found nothing there in two runs, far enough apart."""
+    return any(row.for_s >= BLANK_FOR_S for row in rows_of(observed, node))
+
+
+def has_earlier(observed: Observed, node: NodeIdentity) -> bool:
+    """Whether the volume of this controller holds a disk that it had before, and that is retired."""
+    pods = (pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if found_empty(observed, pod, node))
+    return any(pod.report is not None and is_retired_disk(observed.record, pod, pod.report) for pod in pods)
+
+
+def looks(observed: Observed, node: NodeIdentity) -> str:
+    """What a disk without its data looks like, in words."""
+    return "is not on its volume, which holds an earlier one" if has_earlier(observed, node) else "looks empty"
+
+
+def is_gone(observed: Observed, disk: Disk) -> bool:
+    """Whether there is no claim, or Kubernetes has said for long enough that its volume is lost."""
+    if disk.claim is None:
+        return True
+    return disk.claim.lost and observed.memory.volume_lost_for_s(disk.claim.uid) >= BLANK_FOR_S
+
+
+def is_fresh(observed: Observed, node: NodeIdentity) -> bool:
+    """Whether one of those pods looked a moment ago."""
+    rows = (row for row in rows_of(observed, node) if row.for_s >= BLANK_FOR_S)
+    return any(row.age_s(observed.looked_at_s) <= FRESH_FOR_S for row in rows)
+
+
+def rows_of(observed: Observed, node: NodeIdentity) -> tuple[BlankDisk, ...]:
+    """What is remembered of the node's present disk, by pods in which Kafka does not run."""
+    pods = (pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if not pod.running)
+    this = (node.claim_uid, node.directory_id)
+    rows = (row_of(observed, pod) for pod in pods)
+    return tuple(row for row in rows if row is not None and (row.claim_uid, row.directory_id) == this)
+
+
+def row_of(observed: Observed, pod: Pod) -> BlankDisk | None:
+    """What is remembered of the runs of this pod that found its disk without its data; None if nothing is."""
+    return next((row for row in observed.memory.blank_disks if row.pod_uid == pod.uid), None)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from kafka_quorum.model.desired import Desired, Runtime
+from kafka_quorum.model.disk import Disk, disk_of
 from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.names import inputs_hash, revision_name
@@ -42,6 +43,8 @@ class Situation:
     """The controllers that are not made from the target yet: by the record, or by a pod that exists."""
     present: Mapping[str, int] = field(init=False, compare=False)
     """The present levels, by feature: those that the leader itself reports as finalized. Empty if it reports none."""
+    disks: Mapping[NodeID, Disk] = field(init=False, compare=False)
+    """The disk of every controller of the record."""
     to_support: tuple[FinalizedFeature, ...] = field(init=False, compare=False)
     """The levels that every image must be able to read, whether the leader reports its levels or not."""
 
@@ -58,6 +61,7 @@ class Situation:
             "target": target,
             "older": older_than(observed, record, target),
             "present": MappingProxyType({each.name: each.level for each in observed.finalized}),
+            "disks": MappingProxyType({node.node_id: disk_of(observed, node) for node in record.nodes}),
             "to_support": _to_support(observed, record),
         }
         for name, value in computed.items():
@@ -67,6 +71,10 @@ class Situation:
     def target_revision(self) -> Revision | None:
         """The revision that every controller shall be made from, if it exists yet."""
         return self.observed.revision(self.target)
+
+    def disk(self, node: NodeIdentity) -> Disk:
+        """The disk of this controller."""
+        return self.disks[node.node_id]
 
     def revision_of(self, node: NodeIdentity) -> Revision | None:
         """The revision that the pod of this controller is made from: its own, else the applied one."""

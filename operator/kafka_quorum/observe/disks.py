@@ -7,10 +7,9 @@ remembered, until a run finds something else, or cannot read the disk, or Kafka 
 from dataclasses import replace
 from typing import Final
 
-from kafka_quorum.model.disk import BlankDisk, LostClaim
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.memory import Memory
+from kafka_quorum.model.memory import BlankDisk, LostClaim, Memory
 from kafka_quorum.model.nodes import lacks_data
 from kafka_quorum.model.observed import Claim, Observed, Pod, PodRole
 

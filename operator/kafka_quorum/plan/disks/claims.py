@@ -5,6 +5,7 @@ Before the barrier a lost disk is formatted again with the same directory id, be
 
 from kafka_quorum.model.actions import AnnotateClaim, CreateClaim, RecordChange, SetRecordOwner, WriteRecord
 from kafka_quorum.model.desired import VolumeFate
+from kafka_quorum.model.disk import Deleting, Present, Unclaimed, VolumeLost
 from kafka_quorum.model.identity import (
     BootstrapPhase,
     FormatMode,
@@ -17,7 +18,6 @@ from kafka_quorum.model.names import RETIRED, claim_name
 from kafka_quorum.model.observed import Claim, PodRole
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.plan.facts.formats import claim_of_name
 from kafka_quorum.plan.facts.kept import goes_with
 from kafka_quorum.plan.part import Part, merged
 
@@ -25,27 +25,12 @@ from kafka_quorum.plan.part import Part, merged
 def claims(situation: Situation) -> Part:
     """Every node has its claim, the record knows its uid, and the claim carries a copy of the identity.
 
-    One that is on its way out gets no claim any more, unless the quorum cannot start without it.
+    A controller that is being removed gets no claim any more, unless the quorum cannot start without it.
     """
     record = situation.record
-    unbound = [
-        (node, claim)
-        for node in record.nodes
-        if node.claim_uid is None and (claim := claim_of_name(situation, node)) is not None
-    ]
-    for node, claim in unbound:
-        if claim.phase == RETIRED and not node.formatted:
-            message = f"claim {claim.name} is retired: controller {node.node_id} gets the next one"
-            skipped = without_claim(record, node.node_id)
-            return Part(exclusive=WriteRecord(record=skipped, change=RecordChange.CLAIM_LOST, message=message))
-    for node in record.nodes:
-        claim = claim_of_name(situation, node)
-        if claim is not None and claim.uid == node.claim_uid and not node.formatted and claim.phase == RETIRED:
-            text = f"claim {claim.name} holds retired directory id {claim.directory_id}"
-            message = f"{text}: it is kept, and controller {node.node_id} gets the next one"
-            skipped = without_claim(record, node.node_id)
-            return Part(exclusive=WriteRecord(record=skipped, change=RecordChange.CLAIM_LOST, message=message))
-    if usable := [(node, claim) for node, claim in unbound if not claim.deleting]:
+    if (skipped := _retired(situation)) is not None:
+        return skipped
+    if usable := [(node, claim) for node, claim in _unbound(situation) if not claim.deleting]:
         bound = record
         for node, claim in usable:
             bound = with_claim(bound, node.node_id, claim.uid)
@@ -59,25 +44,55 @@ def claims(situation: Situation) -> Part:
     return merged((_owner(situation), *parts))
 
 
-def _claim_part(situation: Situation, node: NodeIdentity) -> Part:
+def _unbound(situation: Situation) -> tuple[tuple[NodeIdentity, Claim], ...]:
+    """The claims that exist, and that the record does not have yet."""
+    disks = ((node, situation.disk(node)) for node in situation.record.nodes)
+    return tuple((node, disk.claim) for node, disk in disks if isinstance(disk, Unclaimed) and disk.claim is not None)
+
+
+def _retired(situation: Situation) -> Part | None:
+    """A claim that is marked as retired is never used again: its controller gets the next one."""
     record = situation.record
-    claim = claim_of_name(situation, node)
+    for node, claim in _unbound(situation):
+        if claim.phase == RETIRED and not node.formatted:
+            return _next_claim(
+                record, node, f"claim {claim.name} is retired: controller {node.node_id} gets the next one"
+            )
+    for node in record.nodes:
+        match situation.disk(node):
+            case Present(claim=claim) | Deleting(claim=claim) | VolumeLost(claim=claim):
+                if claim.phase == RETIRED and not node.formatted:
+                    text = f"claim {claim.name} holds retired directory id {claim.directory_id}: it is kept, and"
+                    return _next_claim(record, node, f"{text} controller {node.node_id} gets the next one")
+            case _:
+                continue
+    return None
+
+
+def _next_claim(record: IdentityRecord, node: NodeIdentity, message: str) -> Part:
+    without = without_claim(record, node.node_id)
+    return Part(exclusive=WriteRecord(record=without, change=RecordChange.CLAIM_LOST, message=message))
+
+
+def _claim_part(situation: Situation, node: NodeIdentity) -> Part:
+    claim = situation.disk(node).claim
     if claim is not None and claim.deleting:
         return Part(waits=(_claim_deleting(situation, node, claim),))
-    if claim is not None and not (claim.lost and _never_ran(record, node)):
+    if claim is not None and not (claim.lost and _never_ran(situation.record, node)):
         return Part(actions=_annotations(situation, node, claim))
-    if node.claim_uid is None and node.mode is FormatMode.ADOPTED:
-        name = claim_name(situation.desired.name, node)
-        text = f"claim {name}, whose disk is to be taken over, is not there: bring it back under this name"
-        return Part(waits=(Wait(severity=Severity.DEGRADED, reason="AdoptWaits", message=text, node_id=node.node_id),))
-    if node.claim_uid is None:
-        return Part(actions=(CreateClaim(node_id=node.node_id, generation=node.generation),))
-    if _never_ran(record, node):
-        name = claim_name(situation.desired.name, node)
-        message = f"claim {name} or its volume is gone, and its disk never ran: the next one takes its place"
-        without = without_claim(record, node.node_id)
-        return Part(exclusive=WriteRecord(record=without, change=RecordChange.CLAIM_LOST, message=message))
-    return Part()  # lost(), below, judges what has run
+    name = claim_name(situation.desired.name, node)
+    match situation.disk(node):
+        case Unclaimed() if node.mode is FormatMode.ADOPTED:
+            text = f"claim {name}, whose disk is to be taken over, is not there: bring it back under this name"
+            wait = Wait(severity=Severity.DEGRADED, reason="AdoptWaits", message=text, node_id=node.node_id)
+            return Part(waits=(wait,))
+        case Unclaimed():
+            return Part(actions=(CreateClaim(node_id=node.node_id, generation=node.generation),))
+        case _ if _never_ran(situation.record, node):
+            text = f"claim {name} or its volume is gone, and its disk never ran: the next one takes its place"
+            return _next_claim(situation.record, node, text)
+        case _:
+            return Part()  # `lost` judges what has run
 
 
 def _starts_with(record: IdentityRecord, node: NodeIdentity) -> bool:
@@ -117,7 +132,7 @@ def growth(situation: Situation) -> Part:
     """Claims that ask for less than the spec does."""
     actions = []
     for node in situation.record.nodes:
-        claim = claim_of_name(situation, node)
+        claim = situation.disk(node).claim
         if claim is not None and not claim.deleting and claim.requested_bytes < situation.desired.storage.size_bytes:
             grow = AnnotateClaim(claim=claim, directory_id=node.directory_id, grow_to=situation.desired.storage.size)
             actions.append(grow)

@@ -1,15 +1,14 @@
 """Disks that are lost behind the barrier: retired for ever on evidence, waited for without, and always told of."""
 
 from kafka_quorum.model.actions import DecideRecord, RecordChange
+from kafka_quorum.model.disk import found_empty, has_earlier, is_blank, is_gone, looks_again
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity, with_disk_lost
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.names import claim_name
 from kafka_quorum.model.observed import PodRole
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.voters import majority_of
-from kafka_quorum.plan.facts.blank import found_empty, has_earlier, is_blank, is_gone, looks_again
 from kafka_quorum.plan.facts.kept import goes_with
 from kafka_quorum.plan.guards.rule2_disks import may_retire_disk
 from kafka_quorum.plan.part import Part, merged
@@ -49,14 +48,13 @@ def _leaves(situation: Situation, node: NodeIdentity) -> Part:
 def _is_lost(situation: Situation, node: NodeIdentity) -> bool:
     """Whether there is evidence: of an emptied disk, two runs of a script some seconds apart."""
     observed = situation.observed
-    claim = observed.claim(claim_name(situation.desired.name, node))
-    return is_gone(observed, claim) or is_blank(observed, node)
+    return is_gone(observed, situation.disk(node)) or is_blank(observed, node)
 
 
 def _looks_lost(situation: Situation, node: NodeIdentity) -> bool:
     """Whether a single look says so: it is told, and looked at again."""
     observed = situation.observed
-    claim = observed.claim(claim_name(situation.desired.name, node))
+    claim = situation.disk(node).claim
     if claim is None or claim.lost or looks_again(observed, node):
         return True
     return any(found_empty(observed, pod, node) for pod in observed.pods_of(node.node_id, PodRole.KAFKA))
@@ -81,8 +79,8 @@ def _bootstrap_failed(record: IdentityRecord, suspects: list[NodeIdentity]) -> W
 
 def _retire(situation: Situation, node: NodeIdentity) -> Part:
     observed = situation.observed
-    claim = observed.claim(claim_name(situation.desired.name, node))
-    verdict = may_retire_disk(situation, node, claim)
+    claim = situation.disk(node).claim
+    verdict = may_retire_disk(situation, node)
     if isinstance(verdict, Refusal):
         running = next((pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.running), None)
         told = verdict.reason

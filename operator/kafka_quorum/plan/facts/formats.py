@@ -5,8 +5,7 @@ from typing import Final
 from kafka_quorum.api.features import KRAFT
 from kafka_quorum.model.desired import BootstrapMode, Desired
 from kafka_quorum.model.identity import BootstrapPhase, Format, FormatMode, NodeIdentity
-from kafka_quorum.model.names import claim_name
-from kafka_quorum.model.observed import Claim, DiskFound, Observed, Pod, PodRole, Waiting
+from kafka_quorum.model.observed import DiskFound, Observed, Pod, PodRole, Waiting
 from kafka_quorum.model.situation import Situation
 
 TOLD_BY_DISKS: Final = {BootstrapMode.STATIC: FormatMode.STATIC, BootstrapMode.ADOPT: FormatMode.ADOPTED}
@@ -47,7 +46,7 @@ def _formatted_nothing(pod: Pod) -> bool:
 def is_mirrored(situation: Situation, node: NodeIdentity) -> bool:
     """Whether the status and the claim carry what the record says of this node: the identity stands in three places."""
     record = situation.record
-    claim, status = claim_of_name(situation, node), situation.observed.status
+    claim, status = situation.disk(node).claim, situation.observed.status
     entry = next((entry for entry in status.controllers if entry.node_id == node.node_id), None)
     if claim is None or entry is None:
         return False
@@ -60,11 +59,6 @@ def is_mirrored(situation: Situation, node: NodeIdentity) -> bool:
         and (status.cluster_id, status.phase) == (record.cluster_id, record.phase)
         and in_status == initial
     )
-
-
-def claim_of_name(situation: Situation, node: NodeIdentity) -> Claim | None:
-    """The claim that has the name of this controller's present disk, whatever its uid."""
-    return situation.observed.claim(claim_name(situation.desired.name, node))
 
 
 def somebody_started(observed: Observed) -> bool:

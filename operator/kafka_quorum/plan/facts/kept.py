@@ -6,44 +6,32 @@ a committed voter set, and a caught-up majority of the other voters on disks tha
 """
 
 from kafka_quorum.model.desired import Cure
+from kafka_quorum.model.disk import why_going
 from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.observed import Observed, Pod
+from kafka_quorum.model.observed import Pod
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.static import STATIC, takes_empty_disks
 
 
 def why_kept(situation: Situation, node: NodeIdentity) -> str:
     """Why no act may stop the pod that holds this controller's disk; empty if the disk stays, or is not needed."""
-    fate = _fate(situation.observed, node)
+    fate = why_going(situation.disk(node), node)
     needed = _why_needed(situation, node) if fate else ""
     return f"{fate}, its disk is gone once its pod stops, and {needed}" if needed else ""
 
 
-def is_going(observed: Observed, node: NodeIdentity) -> bool:
+def is_going(situation: Situation, node: NodeIdentity) -> bool:
     """Whether only its pod still holds the disk of this controller."""
-    return bool(_fate(observed, node))
+    return bool(why_going(situation.disk(node), node))
 
 
 def goes_with(situation: Situation, node: NodeIdentity, pod: Pod) -> str:
     """What a person should know of a disk that goes with this pod, the way out included."""
-    needed, fate = _why_needed(situation, node), _fate(situation.observed, node)
+    needed, fate = _why_needed(situation, node), why_going(situation.disk(node), node)
     way_out = f"Keep that pod: {needed}" if needed else "Delete that pod to have the disk replaced; a roll does so, too"
     return f"{fate}: the disk of controller {node.node_id} is gone once pod {pod.name} stops. {way_out}"
-
-
-def _fate(observed: Observed, node: NodeIdentity) -> str:
-    """What is wrong with the claim of a controller's disk; empty if nothing is."""
-    claims = (one for one in observed.claims if (one.node_id, one.generation) == (node.node_id, node.generation))
-    claim = next(claims, None)
-    if claim is None:
-        return f"the claim of controller {node.node_id} is gone"
-    if claim.uid != node.claim_uid:
-        return f"claim {claim.name} is another than the record's"
-    if claim.deleting:
-        return f"claim {claim.name} is being deleted"
-    return f"claim {claim.name} has lost its volume" if claim.lost else ""
 
 
 def _why_needed(situation: Situation, node: NodeIdentity) -> str:
@@ -78,4 +66,4 @@ def _why_needed(situation: Situation, node: NodeIdentity) -> str:
 def _stays(situation: Situation, key: ReplicaKey) -> bool:
     """Whether a voter's disk stays when its pod stops, as far as it is a controller of ours."""
     node = situation.record.node(key.node_id)
-    return node is None or (node.key == key and not _fate(situation.observed, node))
+    return node is None or (node.key == key and not why_going(situation.disk(node), node))

@@ -1,5 +1,6 @@
 """Whether the disk that a pod would mount is the one in the record: several rules ask for it."""
 
+from kafka_quorum.model.disk import Another, Deleting, Gone, Present, Unclaimed, VolumeLost
 from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.observed import Claim
 from kafka_quorum.model.situation import Situation
@@ -8,16 +9,18 @@ from kafka_quorum.plan.guards.registry import Answer, no, yes
 
 def claim_is_ours(situation: Situation, node: NodeIdentity) -> Answer:
     """Whether the disk that a pod would mount is the one in the record."""
-    claim = next((claim for claim in situation.observed.claims if is_claim_of(claim, node)), None)
-    if claim is None or node.claim_uid is None:
-        return no(f"the claim of controller {node.node_id} is not there yet")
-    if claim.uid != node.claim_uid:
-        both = f"uid {claim.uid} instead of {node.claim_uid}"
-        return no(f"claim {claim.name} is another than the record's: {both}")
-    if claim.deleting or claim.lost:
-        state = "being deleted" if claim.deleting else "without its volume"
-        return no(f"claim {claim.name} is {state}")
-    return yes(f"claim {claim.name} is the one in the record of cluster {situation.record.cluster_id}")
+    match situation.disk(node):
+        case Unclaimed() | Gone():
+            return no(f"the claim of controller {node.node_id} is not there yet")
+        case Another(claim=claim):
+            both = f"uid {claim.uid} instead of {node.claim_uid}"
+            return no(f"claim {claim.name} is another than the record's: {both}")
+        case Deleting(claim=claim):
+            return no(f"claim {claim.name} is being deleted")
+        case VolumeLost(claim=claim):
+            return no(f"claim {claim.name} is without its volume")
+        case Present(claim=claim):
+            return yes(f"claim {claim.name} is the one in the record of cluster {situation.record.cluster_id}")
 
 
 def is_claim_of(claim: Claim, node: NodeIdentity) -> bool:

@@ -5,16 +5,11 @@ voters are a committed, caught-up majority: then nothing that the quorum has pro
 """
 
 from kafka_quorum.model.desired import Cure
-from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity
-from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.nodes import claim_of, is_down, node_of
-from kafka_quorum.model.observed import Claim, Pod, PodRole
-from kafka_quorum.model.permit import GiveUpFormatter, RetireDisk, RetireNode, Run
-from kafka_quorum.model.situation import Situation
-from kafka_quorum.plan.facts.blank import (
+from kafka_quorum.model.disk import (
     BLANK_FOR_S,
     FRESH_FOR_S,
     LOOKS_AGAIN_WITHIN_S,
+    Present,
     found_empty,
     is_blank,
     is_fresh,
@@ -23,6 +18,12 @@ from kafka_quorum.plan.facts.blank import (
     looks_again,
     row_of,
 )
+from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity
+from kafka_quorum.model.known import Known, Unknown
+from kafka_quorum.model.nodes import is_down, node_of
+from kafka_quorum.model.observed import Pod, PodRole
+from kafka_quorum.model.permit import GiveUpFormatter, RetireDisk, RetireNode, Run
+from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.static import STATIC, takes_empty_disks
 from kafka_quorum.plan.guards.claims import claim_is_ours
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless
@@ -99,7 +100,7 @@ def may_retire_node(situation: Situation, node: NodeIdentity) -> Answer:
 
 
 @guard(RetireDisk)
-def may_retire_disk(situation: Situation, node: NodeIdentity, claim: Claim | None) -> Answer:
+def may_retire_disk(situation: Situation, node: NodeIdentity) -> Answer:
     """Rule 2: a disk is given up only on evidence, only without its replica's fetches, and never the quorum with it.
 
     The evidence is a claim that is gone, a volume that Kubernetes reports as lost for some seconds, or a disk that was
@@ -112,14 +113,15 @@ def may_retire_disk(situation: Situation, node: NodeIdentity, claim: Claim | Non
     if running := [pod.name for pod in pods if pod.running]:
         return no(f"Kafka runs in pod {running[0]}: {disk} is not lost")
     seen = any(found_empty(observed, pod, node) for pod in pods)
-    has_volume = claim is not None and not claim.lost
+    state = situation.disk(node)
+    has_volume = state.claim is not None and not state.claim.lost
     if has_volume and not seen and not looks_again(observed, node):
         return no(f"nothing says that {disk} is lost")
     if has_volume and not is_blank(observed, node):
         text = f"{disk} {looks(observed, node)}. It is given up if that is still so"
         return no(f"{text} when its pod has looked again, {BLANK_FOR_S:.0f} s later or more")
-    if claim is not None and claim.lost and not is_gone(observed, claim):
-        text = f"the volume of claim {claim.name} is reported as lost. {disk[0].upper()}{disk[1:]} is given up"
+    if state.claim is not None and state.claim.lost and not is_gone(observed, state):
+        text = f"the volume of claim {state.claim.name} is reported as lost. {disk[0].upper()}{disk[1:]} is given up"
         return no(f"{text} if that is still so {BLANK_FOR_S:.0f} s later")
     verdict = _may_do_without(situation, node)
     if verdict.allowed and has_volume and not (seen and is_fresh(observed, node)):
@@ -141,8 +143,7 @@ def is_look_due(situation: Situation, node: NodeIdentity, pod: Pod) -> bool:
     now_s = observed.looked_at_s
     enough = row.for_s >= BLANK_FOR_S
     late = row.age_s(now_s) > FRESH_FOR_S if enough else now_s - row.last_seen_s > LOOKS_AGAIN_WITHIN_S
-    claim = claim_of(observed, node)
-    if claim is None or claim.deleting or claim.lost:
+    if not isinstance(situation.disk(node), Present):
         return False  # this pod may be all that keeps its volume
     if not late or not _may_do_without(situation, node).allowed:
         return False

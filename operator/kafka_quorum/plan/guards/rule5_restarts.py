@@ -145,7 +145,7 @@ def _tries(situation: Situation, node: NodeIdentity) -> bool:
         or is_down(observed, node_of(observed, node))
     ):
         return False
-    if is_going(situation.observed, node):
+    if is_going(situation, node):
         return False
     pods = observed.pods_of(node.node_id, PodRole.KAFKA)
     refuses = any(not pod.running and pod.report is not None and not pod.report.accepted for pod in pods)

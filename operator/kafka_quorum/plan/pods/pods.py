@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from kafka_quorum.model.actions import CreatePod, DeletePod
+from kafka_quorum.model.disk import found_empty
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import config_name
@@ -12,7 +13,6 @@ from kafka_quorum.model.permit import Permit, Refusal
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import before_create
-from kafka_quorum.plan.facts.blank import found_empty
 from kafka_quorum.plan.facts.formats import is_mirrored
 from kafka_quorum.plan.facts.kept import is_going, why_kept
 from kafka_quorum.plan.facts.podstate import unreadable_disk, waiting_pod
@@ -112,7 +112,7 @@ def _present(situation: Situation, node: NodeIdentity, pod: Pod, revision: Revis
         )
         if isinstance(verdict, Permit):
             code, text = reason
-            takes = has_disk_of(pod, node) and is_going(observed, node)
+            takes = has_disk_of(pod, node) and is_going(situation, node)
             delete = DeletePod(pod=pod, reason=code, message=text, takes_disk=takes, permit=verdict)
             return Part(actions=(delete,), verdicts=(verdict,))
         return Part(verdicts=(verdict,))

@@ -1,0 +1,47 @@
+"""The state of a controller's disk: exactly one, from what its claim shows."""
+
+from dataclasses import replace
+
+import pytest
+from tests.model.values import at_rest, node, running
+
+from kafka_quorum.model.disk import Another, Deleting, Disk, Gone, Present, Unclaimed, VolumeLost, disk_of, why_going
+from kafka_quorum.model.observed import Observed
+
+RECORD = running()
+OF = node(RECORD, 3001)
+CLAIM = next(one for one in at_rest().claims if one.node_id == 3001)
+
+
+def look(**changes: object) -> Observed:
+    """Three controllers at rest, the claim of one of them changed."""
+    changed = replace(CLAIM, **changes)  # type: ignore[arg-type]
+    return replace(at_rest(), claims=tuple(changed if one.node_id == 3001 else one for one in at_rest().claims))
+
+
+@pytest.mark.parametrize(
+    ("changes", "state", "why"),
+    [
+        ({}, Present, ""),
+        ({"deleting": True}, Deleting, f"claim {CLAIM.name} is being deleted"),
+        ({"deleting": True, "lost": True}, Deleting, f"claim {CLAIM.name} is being deleted"),
+        ({"lost": True}, VolumeLost, f"claim {CLAIM.name} has lost its volume"),
+        ({"uid": "other"}, Another, f"claim {CLAIM.name} is another than the record's"),
+        ({"uid": "other", "lost": True}, Another, f"claim {CLAIM.name} is another than the record's"),
+        ({"generation": 2}, Gone, "the claim of controller 3001 is gone"),
+    ],
+)
+def test_states(changes: dict[str, object], state: type[Disk], why: str) -> None:
+    """What the claim shows decides the state, and whether the disk is gone once its pod stops."""
+    disk = disk_of(look(**changes), OF)
+    assert isinstance(disk, state)
+    assert why_going(disk, OF) == why
+
+
+def test_unclaimed() -> None:
+    """Before the record has a claim the disk is unclaimed, whether a claim of its name exists or not."""
+    unclaimed = replace(OF, claim_uid=None)
+    there, absent = disk_of(look(), unclaimed), disk_of(replace(at_rest(), claims=()), unclaimed)
+    assert (there, absent) == (Unclaimed(claim=CLAIM), Unclaimed(claim=None))
+    assert why_going(there, unclaimed) == f"claim {CLAIM.name} is another than the record's"
+    assert why_going(absent, unclaimed) == "the claim of controller 3001 is gone"
