@@ -8,21 +8,23 @@ from typing import Any
 import pytest
 from tests.act.test_age import SlowKube
 from tests.clocks import MovingClock
-from tests.kube.recording import Call, RecordingKube
+from tests.kit.kube.recording import Call, RecordingKube
 from tests.model.values import CLUSTER, IDS, NAME, NAMESPACE, UID, answer, directory, key, saying
 from tests.observe import kubernetes as k8s
 from tests.observe.test_gather import api_server, healthy, refused_with
 from tests.wire.answering import AnsweringControllers
 
-from kafka_quorum.errors import KubeConflict, KubeHeld, KubeUnavailable
-from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS, SERVICES, Json
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer
-from kafka_quorum.reconcile import PassResult, QuorumKey, Reconciler
+from kafka_quorum.reconcile import PassResult, Reconciler
 from kafka_quorum.settings import Settings
+from kit.errors import KubeConflict, KubeHeld, KubeUnavailable
+from kit.key import ObjectKey
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, SERVICES, Json
 
-KEY = QuorumKey(namespace=NAMESPACE, name=NAME)
+KEY = ObjectKey(namespace=NAMESPACE, name=NAME)
 SPEC: dict[str, Any] = {"kafka": {"version": "4.4.0"}, "controllers": {"replicas": 3}}
 
 

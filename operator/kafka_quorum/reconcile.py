@@ -11,16 +11,16 @@ from typing import Final, Protocol
 
 from kafka_quorum.act.admission import PodAdmission
 from kafka_quorum.act.building import Context
-from kafka_quorum.act.events import Events
 from kafka_quorum.act.execute import Executor
-from kafka_quorum.act.leased import leased_controllers, leased_kube
+from kafka_quorum.act.leased import leased_controllers
 from kafka_quorum.api.scaling import autoscaler_of
 from kafka_quorum.judge import Judged, judge
-from kafka_quorum.kube.protocol import Json, KubeApi
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.admission import Admissions
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import Announced, Memory, StepCheck
+from kafka_quorum.model.names import FIELD_MANAGER
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.quorum import FeatureStep
@@ -29,11 +29,17 @@ from kafka_quorum.observe.gather import Look, Snapshot
 from kafka_quorum.observe.soak import soaked
 from kafka_quorum.plan import levels, unreadable
 from kafka_quorum.plan.planner import plan
-from kafka_quorum.repeats import FREE, Repeated, Repeats
 from kafka_quorum.report import Reporter
-from kafka_quorum.settings import Clock, IdSource, Settings
+from kafka_quorum.settings import Settings
 from kafka_quorum.status.finding import Pass
 from kafka_quorum.wire.protocol import Controllers
+from kit.clock import Clock
+from kit.ids import IdSource
+from kit.key import ObjectKey
+from kit.kube.protocol import Json, KubeApi
+from kit.leased import leased_kube
+from kit.repeats import FREE, Repeated, Repeats
+from kit.report.events import Events
 
 _FAILED_REQUEUE_S: Final = 1.0
 _ANNOUNCED_FOR_S: Final = 60.0
@@ -45,18 +51,6 @@ _NO_EFFECT_AT: Final = 3
 """At this many repetitions of an action that changes nothing an event says so."""
 _READING: Final = 16
 """The objects of so many quorums are read at once."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuorumKey:
-    """Which quorum."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        """As kubectl writes it."""
-        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,18 +117,18 @@ class Reconciler:
         self._may_act = may_act
         acting, ruling = leased_kube(kube, may_act), leased_controllers(controllers, may_act)
         self._executor = Executor(acting, ruling, clock, ids, settings, may_act)
-        self._events = Events(acting, clock, ids, settings)
+        self._events = Events(acting, clock, ids, QUORUMS, component=FIELD_MANAGER, instance=settings.holder)
         self._reporter = Reporter(acting, clock, self._events, may_act)
         # Waiters get their turn in order. It is held while objects are read, never while Kafka is waited for: a quorum
         # that does not answer takes no turn from another. Acts need none, because a look grows old while they wait.
         self._reading = asyncio.Semaphore(_READING)
         self._admission = PodAdmission(kube, clock, settings)
-        self._memories: dict[QuorumKey, Memory] = {}
-        self._snapshots: dict[QuorumKey, Snapshot] = {}
-        self._changes: dict[QuorumKey, int] = {}
-        self._repeats: dict[QuorumKey, Repeats] = {}
+        self._memories: dict[ObjectKey, Memory] = {}
+        self._snapshots: dict[ObjectKey, Snapshot] = {}
+        self._changes: dict[ObjectKey, int] = {}
+        self._repeats: dict[ObjectKey, Repeats] = {}
 
-    def changed(self, key: QuorumKey, resource_version: str = "") -> bool:
+    def changed(self, key: ObjectKey, resource_version: str = "") -> bool:
         """A watch has spoken: objects remembered, or being read at this moment, are not trusted any more.
 
         With the resource version of the resource itself, False says that it is only the echo of our own last write.
@@ -145,7 +139,7 @@ class Reconciler:
         self._snapshots.pop(key, None)
         return True
 
-    def forget(self, key: QuorumKey) -> None:
+    def forget(self, key: ObjectKey) -> None:
         """The resource is gone: remember nothing of it."""
         for store in (self._memories, self._snapshots, self._changes, self._repeats):
             store.pop(key, None)
@@ -155,13 +149,13 @@ class Reconciler:
         if self._witness is not None:
             self._witness.forget(key.namespace, key.name)
 
-    async def cannot_look(self, key: QuorumKey, why: str) -> None:
+    async def cannot_look(self, key: ObjectKey, why: str) -> None:
         """Passes end in errors: the status must not claim what is not known any more. Raises `KubeError`."""
         self._snapshots.pop(key, None)
         if self._may_act():
             await self._reporter.cannot_look(key, key.namespace, key.name, why)
 
-    async def run_pass(self, key: QuorumKey) -> PassResult:
+    async def run_pass(self, key: ObjectKey) -> PassResult:
         """One pass. Raises `KubeError` if the Kubernetes objects cannot be read: unknown is not empty.
 
         Without the lease it looks at nothing; one that lapses within the pass ends it with `NotActing`.
@@ -176,7 +170,7 @@ class Reconciler:
         # There is something to do: judged on objects that are listed for it.
         return result if result is not None else await self._fresh_pass(key)
 
-    async def _fresh_pass(self, key: QuorumKey, answers: Admissions | None = None) -> PassResult:
+    async def _fresh_pass(self, key: ObjectKey, answers: Admissions | None = None) -> PassResult:
         """A pass on objects that are listed now. `answers` were got for it a moment ago: nobody is asked again."""
         changes = self._changes.get(key, 0)
         taken = await self._snapshot(key)
@@ -186,19 +180,19 @@ class Reconciler:
         assert fresh is not None, "a pass that may act always ends"  # noqa: S101 - states an invariant
         return fresh
 
-    def _remembered(self, key: QuorumKey) -> Snapshot | None:
+    def _remembered(self, key: ObjectKey) -> Snapshot | None:
         taken = self._snapshots.get(key)
         if taken is None or self._clock.monotonic() - taken.taken_at_s > self._settings.resync_s:
             return None
         return taken
 
-    async def _snapshot(self, key: QuorumKey) -> Snapshot | None:
+    async def _snapshot(self, key: ObjectKey) -> Snapshot | None:
         self._snapshots.pop(key, None)
         async with self._reading:
             return await gather.snapshot(self._kube, key.namespace, key.name, self._clock)
 
     async def _pass(
-        self, key: QuorumKey, taken: Snapshot, changes: int, *, may_act: bool, answers: Admissions | None = None
+        self, key: ObjectKey, taken: Snapshot, changes: int, *, may_act: bool, answers: Admissions | None = None
     ) -> PassResult | None:
         """The data flow. None: there is something to do, and these objects are not fresh enough for it.
 
@@ -239,7 +233,7 @@ class Reconciler:
         )
         return replace(await self._ended(key, taken, changes, done), silent=silent)
 
-    async def _ended(self, key: QuorumKey, taken: Snapshot, changes: int, done: Pass) -> PassResult:
+    async def _ended(self, key: ObjectKey, taken: Snapshot, changes: int, done: Pass) -> PassResult:
         """Report a pass, remember its objects where nothing is left to do, and say what follows."""
         planned, outcomes = done.plan, done.outcomes
         written = await self._reporter.write_status(key, taken, done, quorums=len(self._changes))
@@ -263,7 +257,7 @@ class Reconciler:
             repeated=repeated,
         )
 
-    def _is_last_word(self, key: QuorumKey, written: Json, changes: int) -> bool:
+    def _is_last_word(self, key: ObjectKey, written: Json, changes: int) -> bool:
         """Whether nothing was heard since the objects were read, and no answer was older than our own last write."""
         heard_nothing = changes == self._changes.get(key, 0)
         return bool(written) and heard_nothing and self._reporter.is_newest(key, written)
@@ -271,7 +265,7 @@ class Reconciler:
     def _idle(self) -> PassResult:
         return PassResult(plan=None, outcomes=(), requeue_s=self._settings.tick_s, again=False, gone=False)
 
-    async def _observe(self, key: QuorumKey, taken: Snapshot, desired: Desired) -> Observed:
+    async def _observe(self, key: ObjectKey, taken: Snapshot, desired: Desired) -> Observed:
         """Look at the quorum, and at the nodes of what does not fetch."""
         looked = await self._look(key, taken, desired)
         remembered = self._admission.remembered(key.namespace, key.name)
@@ -302,7 +296,7 @@ class Reconciler:
         kept = told.checks if told is not None and could else ()
         return _Checks(answers=(*asked, *kept), announced=told if could else None)
 
-    async def _look(self, key: QuorumKey, taken: Snapshot, desired: Desired) -> Look:
+    async def _look(self, key: ObjectKey, taken: Snapshot, desired: Desired) -> Look:
         return await gather.look(
             self._controllers,
             taken,

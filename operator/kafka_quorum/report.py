@@ -7,24 +7,26 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from kafka_quorum import stamps
-from kafka_quorum.act.events import Events
 from kafka_quorum.act.narrate import notices
-from kafka_quorum.errors import KubeConflict, KubeNotFound, NotActing
-from kafka_quorum.kube.protocol import QUORUMS, Json, KubeApi
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import actions
 from kafka_quorum.model.desired import FieldFault
-from kafka_quorum.model.notice import Notice
 from kafka_quorum.model.plan import Outcome, Plan, Verdict
 from kafka_quorum.observe.gather import Snapshot
-from kafka_quorum.settings import Clock
-from kafka_quorum.status.build import build, patch_of
+from kafka_quorum.status.build import build
 from kafka_quorum.status.cannot_look import REASON as CANNOT_LOOK
 from kafka_quorum.status.cannot_look import blinded
 from kafka_quorum.status.finding import Pass
-from kafka_quorum.status.last_look import interval_s, is_due
 from kafka_quorum.status.news import news
 from kafka_quorum.status.refused import refused
+from kit import stamps
+from kit.clock import Clock
+from kit.conditions.last_look import interval_s, is_due
+from kit.conditions.patch import patch_of
+from kit.errors import KubeConflict, KubeNotFound, NotActing
+from kit.kube.protocol import Json, KubeApi
+from kit.report.events import Events
+from kit.report.notice import Notice
 
 LAST_LOOK: Final = "lastLook"
 NO_EFFECT: Final = "NoEffect"

@@ -12,13 +12,14 @@ from tests.live.quorum import HOST, LiveNode, LiveQuorum, free_port, new_uuid
 from tests.live.storage import NoInitialControllers
 from tests.live.waiting import wait_for
 
-from kafka_quorum.errors import Fault, KafkaRefused, KafkaUnreachable
+from kafka_quorum.errors import KafkaRefused, KafkaUnreachable
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.quorum import AddVoter, Endpoint, FeatureRange, NodeVersions, QuorumAnswer, Replica
 from kafka_quorum.wire import codec, messages
 from kafka_quorum.wire.admin import KafkaControllers
 from kafka_quorum.wire.channel import ChannelLostError, open_channel
 from kafka_quorum.wire.connection import Limits
+from kit.errors import Fault
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(180), pytest.mark.asyncio(loop_scope="module")]
 

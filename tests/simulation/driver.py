@@ -24,15 +24,18 @@ from tests.simulation.scenes import Scenario, applies, rests
 from tests.simulation.slow import Hitches
 from tests.simulation.world import World
 
-from kafka_quorum.errors import OperatorError
-from kafka_quorum.kube.protocol import KubeApi
 from kafka_quorum.model.names import LABEL_QUORUM
-from kafka_quorum.reconcile import PassResult, QuorumKey, Reconciler
-from kafka_quorum.settings import Clock, IdSource, Settings
-from kafka_quorum.turns import Passes, Rest, Turns
+from kafka_quorum.reconcile import PassResult, Reconciler
+from kafka_quorum.settings import Settings
 from kafka_quorum.wire.protocol import Controllers
+from kit.clock import Clock
+from kit.errors import OperatorError
+from kit.ids import IdSource
+from kit.key import ObjectKey
+from kit.kube.protocol import KubeApi
+from kit.turns import Passes, Rest, Turns
 
-KEY: Final = QuorumKey(namespace=NAMESPACE, name=NAME)
+KEY: Final = ObjectKey(namespace=NAMESPACE, name=NAME)
 NODE_IDS: Final = (3000, 3001, 3002, 3003, 3004, 3005)
 BOUND_STEPS: Final = 700
 READY_FOR_STEPS: Final = 6
@@ -43,10 +46,10 @@ QUIET_STEPS: Final = 80
 _RESTART_S: Final = 1.0
 
 
-class Operator(Passes, Protocol):
+class Operator(Passes[PassResult], Protocol):
     """What runs passes."""
 
-    def changed(self, key: QuorumKey) -> bool:
+    def changed(self, key: ObjectKey) -> bool:
         """A watch has spoken."""
 
 

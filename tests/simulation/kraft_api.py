@@ -14,7 +14,7 @@ from tests.simulation.kraft_model import CAUGHT_UP_WITHIN_S, OBSERVER_FORGOTTEN_
 from tests.simulation.process import Process
 from tests.simulation.releases import supported
 
-from kafka_quorum.errors import Fault, KafkaUnreachable
+from kafka_quorum.errors import KafkaUnreachable
 from kafka_quorum.model.ids import ReplicaKey, uuid_to_bytes
 from kafka_quorum.model.quorum import (
     AddVoter,
@@ -28,6 +28,7 @@ from kafka_quorum.model.quorum import (
 from kafka_quorum.wire import codec
 from kafka_quorum.wire.codec import Api, Effect
 from kafka_quorum.wire.refusals import refused
+from kit.errors import Fault
 
 
 def unreachable(endpoint: Endpoint, api: Api, why: str) -> KafkaUnreachable:

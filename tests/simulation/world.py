@@ -17,16 +17,7 @@ from tests.simulation.machines import NAMES, Machines
 from tests.simulation.sandbox import Sandbox
 from tests.simulation.volumes import Volumes
 
-from kafka_quorum.kube.protocol import (
-    BUDGETS,
-    CLAIMS,
-    CONFIG_MAPS,
-    PODS,
-    REVISIONS,
-    SERVICES,
-    Json,
-    ResourceType,
-)
+from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, ResourceType
 
 if TYPE_CHECKING:
     from kafka_quorum.reconcile import Witness

@@ -17,14 +17,14 @@ from kio.schema.errors import ErrorCode
 from kio.static.primitive import i16, i32Timedelta, i64
 from kio.static.protocol import ResponsePayload
 from tests.clocks import MovingClock
-from tests.kube.recording import RecordingKube
+from tests.kit.kube.recording import RecordingKube
 from tests.model.values import CLUSTER, IDS, LEADER_NOW_MS, directory
 from tests.observe.test_gather import api_server
 from tests.test_reconcile import KEY, Bench, Ids
 from tests.wire.fakes import ALL_VERSIONS, HOST, answer_to
 from tests.wire.fakes import api_versions as versions_answer
 
-from kafka_quorum.kube.protocol import QUORUMS
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.ids import uuid_to_bytes
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import Endpoint

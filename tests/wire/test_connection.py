@@ -23,19 +23,13 @@ from tests.wire.fakes import (
     until,
 )
 
-from kafka_quorum.errors import (
-    Fault,
-    KafkaError,
-    KafkaProtocolError,
-    KafkaRefused,
-    KafkaUnreachable,
-    KafkaVersionUnsupported,
-)
+from kafka_quorum.errors import KafkaError, KafkaProtocolError, KafkaRefused, KafkaUnreachable, KafkaVersionUnsupported
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.quorum import AddVoter
 from kafka_quorum.wire import codec, messages
 from kafka_quorum.wire.codec import ADD_RAFT_VOTER, DESCRIBE_QUORUM
 from kafka_quorum.wire.connection import Connection, Limits
+from kit.errors import Fault
 
 QUICK = Limits(connect_timeout_s=0.2, request_timeout_s=0.2)
 DESCRIBED = capture("describe_quorum_v2").answer

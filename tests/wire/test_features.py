@@ -19,11 +19,12 @@ from tests.wire.captures import Capture, capture
 from tests.wire.fakes import ALL_VERSIONS, Do, FakeServer, answer_to, api_versions
 from tests.wire.test_admin import QUICK, asking, replay, saying
 
-from kafka_quorum.errors import Fault, KafkaProtocolError, KafkaRefused, KafkaUnreachable, KafkaVersionUnsupported
+from kafka_quorum.errors import KafkaProtocolError, KafkaRefused, KafkaUnreachable, KafkaVersionUnsupported
 from kafka_quorum.model.ids import NodeID, uuid_to_bytes
 from kafka_quorum.model.quorum import FeatureRange, FeatureStep, Listener, RegisterController, UpdateFeature
 from kafka_quorum.wire import codec, messages
 from kafka_quorum.wire.unregister import UnregisterControllerRequest, UnregisterControllerResponse
+from kit.errors import Fault
 
 AT_ONCE = i32Timedelta.parse(timedelta(0))
 RAISE = UpdateFeature(step=FeatureStep(name="metadata.version", level=28), validate_only=False, timeout_ms=100)

@@ -29,7 +29,7 @@ from tests.wire.hostile import (
 )
 from tests.wire.test_reader import chosen, mutated
 
-from kafka_quorum.kube.protocol import QUORUMS
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.wire import bounds, codec
 from kafka_quorum.wire.unregister import UnregisterControllerResponse

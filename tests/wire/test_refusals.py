@@ -4,7 +4,6 @@ import pytest
 from kio.schema.errors import ErrorCode
 from tests.live.answers import ADD_VOTER, REMOVE_VOTER
 
-from kafka_quorum.errors import Fault
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.wire.codec import (
@@ -20,6 +19,7 @@ from kafka_quorum.wire.codec import (
     Api,
 )
 from kafka_quorum.wire.refusals import WRITES, judge, refused
+from kit.errors import Fault
 
 ENDPOINT = Endpoint(node_id=NodeID(3000), host="10.1.1.7", port=9093)
 DEFINITE = {

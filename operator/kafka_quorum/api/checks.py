@@ -11,7 +11,6 @@ from kafka_quorum.api import properties, rules, template
 from kafka_quorum.api.features import missing_dependency, resolve_level
 from kafka_quorum.api.jvm import refused
 from kafka_quorum.api.podfields import is_object_name
-from kafka_quorum.api.quantity import bytes_of, whole_bytes
 from kafka_quorum.api.release import OLDEST, parse_release
 from kafka_quorum.api.spec import (
     ControllersSpec,
@@ -24,6 +23,8 @@ from kafka_quorum.api.spec import (
 )
 from kafka_quorum.model.desired import FieldFault
 from kafka_quorum.model.ids import usable_uuid, uuid_to_bytes
+from kit.crd.rule import Rule
+from kit.kube.quantities import bytes_of, whole_bytes
 
 CONTROLLERS = "spec.controllers"
 
@@ -206,7 +207,7 @@ def _template_faults(labels: Mapping[str, str], annotations: Mapping[str, str]) 
     yield from template.metadata_faults(field, labels, annotations)
 
 
-def _fault(field: str, rule: rules.Rule) -> FieldFault:
+def _fault(field: str, rule: Rule) -> FieldFault:
     return FieldFault(field=field, message=rule.message)
 
 

@@ -3,12 +3,8 @@
 `validation` answers with the same sentences. Each says what is wrong and the way out; the field's path comes first.
 """
 
-from dataclasses import dataclass
-from typing import Any
-
 from kafka_quorum.api import properties, release, template
-
-Json = dict[str, Any]
+from kit.crd.rule import Rule
 
 NAME_LIMIT = 51
 REPLICA_LIMIT = 15
@@ -23,29 +19,6 @@ IMAGE_SHAPE = rf"({_IMAGE_HOST}{_IMAGE_PATH}(:[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}
 HEAP_SHAPE = "[1-9][0-9]{0,9}(k|M|G|Ki|Mi|Gi)"
 NAME_FORM = "[a-z]([-a-z0-9]*[a-z0-9])?"
 LISTENER_FORM = "[A-Z][A-Z0-9_]*"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """A rule of the CRD: `expression` is CEL over `self`, and `oldSelf` on updates.
-
-    `field` is a path below the rule's own place. `also_new` lets a rule with `oldSelf` run on creation too, where
-    `oldSelf` is an empty optional.
-    """
-
-    expression: str
-    message: str
-    field: str = ""
-    also_new: bool = False
-
-    def as_json(self) -> Json:
-        """As an entry of `x-kubernetes-validations`."""
-        entry: Json = {"rule": self.expression, "message": self.message}
-        if self.field:
-            entry["fieldPath"] = self.field
-        if self.also_new:
-            entry["optionalOldSelf"] = True
-        return entry
 
 
 def _words(values: frozenset[str] | tuple[str, ...]) -> str:

@@ -6,7 +6,7 @@ from pydantic import Field
 from pydantic.config import JsonDict
 
 from kafka_quorum.api import properties, rules, template
-from kafka_quorum.api.base import Model, schema, section
+from kit.crd.model import Model, schema, section
 
 MAX_LEVELS = 20
 ServerProperties: TypeAlias = dict[str, Annotated[str, Field(max_length=properties.MAX_VALUE_CHARACTERS)]]

@@ -13,7 +13,6 @@ from pydantic_core import ErrorDetails
 
 from kafka_quorum.api import checks, restarts, rules
 from kafka_quorum.api.features import resolve_level
-from kafka_quorum.api.quantity import bytes_of
 from kafka_quorum.api.release import OLDEST, parse_release
 from kafka_quorum.api.spec import ControllersSpec, FeaturesSpec, KafkaQuorumSpec
 from kafka_quorum.model.desired import (
@@ -32,6 +31,7 @@ from kafka_quorum.model.desired import (
 )
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import ClusterID, NodeID
+from kit.kube.quantities import bytes_of
 
 
 def validate(

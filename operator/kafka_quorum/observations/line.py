@@ -12,7 +12,7 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import Observed, PodRole, QuorumView
 from kafka_quorum.model.quorum import Replica
-from kafka_quorum.stamps import microsecond
+from kit.stamps import microsecond
 
 Json = dict[str, Any]
 SCHEMA_VERSION: Final = 1

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.observations.line import Json, news, observation
-from kafka_quorum.settings import Clock
+from kit.clock import Clock
 
 EVERY_S: Final = 60.0
 """An observation that says nothing new is written this often all the same: silence would be a gap."""

@@ -2,7 +2,8 @@
 
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.plan import Severity
-from kafka_quorum.status.finding import IDENTITY_MISSING, Finding, Pass, Truth
+from kafka_quorum.status.finding import IDENTITY_MISSING, Pass
+from kit.conditions.finding import Finding, Truth
 
 
 def available(done: Pass) -> Finding:

@@ -1,7 +1,8 @@
 """OddVoterCount: an even number of voters is allowed, and this says what it costs."""
 
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.status.finding import Finding, Pass, Truth
+from kafka_quorum.status.finding import Pass
+from kit.conditions.finding import Finding, Truth
 
 
 def odd_voter_count(done: Pass) -> Finding:

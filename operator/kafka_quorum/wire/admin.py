@@ -23,7 +23,7 @@ from kio.schema.update_features.v1.response import UpdateFeaturesResponse as Upd
 from kio.schema.update_features.v2.response import UpdateFeaturesResponse as UpdateFeaturesResponse2
 from kio.static.protocol import ResponsePayload
 
-from kafka_quorum.errors import Fault, KafkaProtocolError
+from kafka_quorum.errors import KafkaProtocolError
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import (
     AddVoter,
@@ -40,6 +40,7 @@ from kafka_quorum.wire.codec import Api, Effect
 from kafka_quorum.wire.connection import Connection, Limits
 from kafka_quorum.wire.refusals import refused
 from kafka_quorum.wire.unregister import CONTROLLER_ID_NOT_REGISTERED, UnregisterControllerResponse
+from kit.errors import Fault
 
 IDLE_CONNECTION_S = 120.0
 """Longer than any tick of a quorum, shorter than the ten minutes after which Kafka itself closes an idle connection."""

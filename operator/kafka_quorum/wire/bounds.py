@@ -13,7 +13,7 @@ from kio.schema.describe_cluster.v1 import response as describe_cluster_v1
 from kio.schema.describe_quorum.v2 import response as describe_quorum_v2
 from kio.schema.update_features.v1 import response as update_features_v1
 
-from kafka_quorum.text import NAME_MAX_CHARS
+from kit.text import NAME_MAX_CHARS
 
 MAX_ANSWER_BYTES: Final = 256 * 1024
 """Of one answer. A DescribeQuorum with all rows that are allowed, 64 voters and 5,000 observers, takes 231 kB."""

@@ -14,7 +14,7 @@ from kio.schema.api_versions.v4 import ApiVersionsResponse
 from kio.schema.errors import ErrorCode
 from kio.static.protocol import RequestPayload, ResponsePayload
 
-from kafka_quorum.errors import Fault, KafkaProtocolError, KafkaUnreachable, KafkaVersionUnsupported
+from kafka_quorum.errors import KafkaProtocolError, KafkaUnreachable, KafkaVersionUnsupported
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.wire import codec, messages
 from kafka_quorum.wire.bounds import MAX_ANSWER_BYTES
@@ -22,6 +22,7 @@ from kafka_quorum.wire.channel import Channel, ChannelLostError, open_channel
 from kafka_quorum.wire.codec import Api, CodecError, Effect, ServerVersions, VersionRange
 from kafka_quorum.wire.frame import FrameError
 from kafka_quorum.wire.refusals import refused
+from kit.errors import Fault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
