@@ -79,7 +79,7 @@ class Edge:
             ids=SystemIds(),
             settings=self.settings,
             may_act=self._lease.held,
-            witness=self._observations,
+            subscribers=(self._observations,),
         )
         self._loops = Loops(reconciler)
         self._closers.append((await serve(self.settings.probe_port, self.health)).close)

@@ -124,8 +124,12 @@ _NUMBERS: Final = (-1, 0, 1, 2, 3, 15, 16, 1023, 1024, 65535, 65536, 2**31 - 1, 
 
 
 def _random(chance: random.Random) -> dict[str, Any]:
-    text = lambda: chance.choice(_TEXTS) if chance.random() < 0.8 else chance.choice(_TEXTS) + chance.choice(_TEXTS)  # noqa: E731
-    number = lambda: chance.choice(_NUMBERS)  # noqa: E731 - as above, a word for what follows
+    def text() -> str:
+        return "".join(chance.choices(_TEXTS, k=chance.choice((1, 1, 1, 2))))
+
+    def number() -> int:
+        return chance.choice(_NUMBERS)
+
     listener = {"name": text(), "port": number(), "protocol": chance.choice(["SSL", "PLAINTEXT"])}
     return chance.choice(
         [

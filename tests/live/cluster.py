@@ -27,8 +27,9 @@ from tests.simulation.kube_model import KubeModel, Written, claims_of
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.names import GATE, LABEL_NODE, LABEL_QUORUM
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import QuorumAnswer
-from kafka_quorum.reconcile import Reconciler, Witness
+from kafka_quorum.reconcile import Reconciler
 from kafka_quorum.resources.properties import DATA_PATH, LOG_DIR
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.admin import KafkaControllers
@@ -38,6 +39,7 @@ from kit.ids import SystemIds
 from kit.key import ObjectKey
 from kit.kube.protocol import BUDGETS, CLAIMS, NODES, PODS, Json, ResourceType
 from kit.loops import Loops
+from kit.report.report import Subscriber
 
 NAMESPACE: Final = "kafka"
 NAME: Final = "demo"
@@ -166,7 +168,7 @@ class LiveCluster:
     """One quorum, its operator, and everything around them. `close` ends every process."""
 
     def __init__(
-        self, kafka: Kafka, directory: Path, witness: Witness | None = None, others: tuple[Kafka, ...] = ()
+        self, kafka: Kafka, directory: Path, witness: Subscriber[Observed] | None = None, others: tuple[Kafka, ...] = ()
     ) -> None:
         """Nodes, and nothing else yet. `witness` is told of what the operator sees; `others` are further releases."""
         self._witness = witness
@@ -214,7 +216,7 @@ class LiveCluster:
             clock=SystemClock(),
             ids=SystemIds(),
             settings=Settings(holder="live"),
-            witness=self._witness,
+            subscribers=() if self._witness is None else (self._witness,),
         )
         self._loops = Loops(reconciler)
         if self.kube.get(QUORUMS, NAMESPACE, NAME) is not None:

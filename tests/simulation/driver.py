@@ -22,9 +22,12 @@ from tests.simulation.kube_model import Written
 from tests.simulation.place import NAME, NAMESPACE
 from tests.simulation.scenes import Scenario, applies, rests
 from tests.simulation.slow import Hitches
-from tests.simulation.world import World
+from tests.simulation.world import Witness, World
 
+from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.names import LABEL_QUORUM
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.observe.gather import Snapshot
 from kafka_quorum.reconcile import PassResult, Reconciler
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.protocol import Controllers
@@ -56,12 +59,26 @@ class Operator(Passes[PassResult], Protocol):
 Make = Callable[[KubeApi, Controllers, Clock, IdSource], Operator]
 
 
+class Watched(Reconciler):
+    """The operator's own reconcile code. What it sees is told in the moment at which it has it, before any act."""
+
+    witness: Witness | None = None
+
+    async def _observe(self, key: ObjectKey, taken: Snapshot, desired: Desired) -> Observed:
+        seen = await super()._observe(key, taken, desired)
+        if self.witness is not None:
+            self.witness.saw(key.namespace, key.name, seen)
+        return seen
+
+
 def real(
     kube: KubeApi, controllers: Controllers, clock: Clock, ids: IdSource, *, may_act: Callable[[], bool] = lambda: True
 ) -> Operator:
     """The operator's own reconcile code. `may_act` says whether it holds the lease."""
     settings = Settings(holder="simulation")
-    return Reconciler(kube=kube, controllers=controllers, clock=clock, ids=ids, settings=settings, may_act=may_act)
+    made = Watched(kube=kube, controllers=controllers, clock=clock, ids=ids, settings=settings, may_act=may_act)
+    made.witness = kube.world.witness if isinstance(kube, KubeEdge) else None
+    return made
 
 
 def count(result: PassResult, actions: Counter[str], verdicts: Counter[str]) -> bool:

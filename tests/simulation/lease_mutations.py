@@ -36,14 +36,14 @@ LEASE_MUTANTS: Final = (
         "acts-without-the-lease",
         ("../kit/leased.py", "            if not self._may_act():", "            if False:"),
         ("act/execute.py", "        if not self._may_act():", "        if False:"),
-        ("report.py", "        if not self._may_act():", "        if False:"),
+        ("../kit/conditions/writer.py", "        if not self._may_act():", "        if False:"),
         ("reconcile.py", "        if not self._may_act():\n            return self._idle()", "        pass"),
     ),
     _mutant(
         "a-stale-holder-renews",
         (
             "../kit/lease.py",
-            "        elif _holder(present) == self._settings.holder or self._lapsed(present, sent_s):",
+            "        elif _holder(present) == self._holder or self._lapsed(present, sent_s):",
             "        elif self._held_until_s > 0.0 or self._lapsed(present, sent_s):",
         ),
         (

@@ -33,6 +33,8 @@ from kafka_quorum.settings import Settings
 from kafka_quorum.wire import codec
 from kafka_quorum.wire.admin import KafkaControllers
 from kafka_quorum.wire.connection import Connection, Limits
+from kit.key import ObjectKey
+from kit.report.report import PassReport
 
 LEADER = 3000
 PATIENCE_S = 10.0
@@ -176,12 +178,13 @@ class Scene:
     clock: MovingClock
     seen: list[Observed] = field(default_factory=list)
 
-    def saw(self, namespace: str, name: str, observed: Observed) -> None:
+    async def take(self, report: PassReport[Observed]) -> None:
         """A pass has looked."""
-        assert (namespace, name) == (KEY.namespace, KEY.name)
-        self.seen.append(observed)
+        assert report.key == KEY
+        if report.seen is not None:
+            self.seen.append(report.seen)
 
-    def forget(self, namespace: str, name: str) -> None:
+    def forget(self, key: ObjectKey) -> None:
         """A resource is gone: none here is."""
 
     async def run(self) -> PassResult:
@@ -207,7 +210,7 @@ async def scene(*, followers_lead: bool = False, patience_s: float = PATIENCE_S)
         bench.resource()
         made = Scene(kube=bench.kube, controllers=controllers, reconciler=bench.reconciler, clock=MovingClock(100.0))
         made.reconciler = Reconciler(
-            kube=bench.kube, controllers=client, clock=made.clock, ids=Ids(), settings=Settings(), witness=made
+            kube=bench.kube, controllers=client, clock=made.clock, ids=Ids(), settings=Settings(), subscribers=(made,)
         )
         assert (QUORUMS.plural, KEY.name) in bench.kube.objects
         try:

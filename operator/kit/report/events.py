@@ -14,8 +14,10 @@ from kit import stamps
 from kit.clock import Clock
 from kit.errors import KubeError, KubeNotFound
 from kit.ids import IdSource
+from kit.key import ObjectKey
 from kit.kube.protocol import EVENTS, Json, KubeApi, ResourceType
 from kit.report.notice import Notice
+from kit.report.report import PassReport
 from kit.text import MESSAGE_MAX_CHARS, clean, within_bytes
 
 _SERIES_S: Final = 600.0
@@ -67,23 +69,29 @@ class Events:
         self._about = about
         self._component = component
         self._instance = instance[:_INSTANCE_MAX_CHARS]
-        self._told: dict[tuple[str, str], _Told] = {}
+        self._told: dict[ObjectKey, _Told] = {}
         self._last_us = 0
 
-    def forget(self, namespace: str, name: str) -> None:
+    async def take(self, report: PassReport[object]) -> None:
+        """Write the notices of a pass."""
+        if report.notices:
+            await self.write(report.resource, report.notices)
+
+    def forget(self, key: ObjectKey) -> None:
         """The resource is gone: remember nothing of it."""
-        self._told.pop((namespace, name), None)
+        self._told.pop(key, None)
 
     async def write(self, resource: Json, notices: Iterable[Notice]) -> None:
         """Write or count each notice as an event of the resource. A failure is logged: nothing depends on events."""
         metadata = resource["metadata"]
-        told = self._told.setdefault((metadata["namespace"], metadata["name"]), _Told(filled_s=self._clock.monotonic()))
+        key = ObjectKey(namespace=metadata["namespace"], name=metadata["name"])
+        told = self._told.setdefault(key, _Told(filled_s=self._clock.monotonic()))
         self._prune(told)
         for notice in notices:
             try:
                 await self._one(resource, told, notice)
             except KubeError as error:
-                logger.warning("%s/%s: an event was not written: %s", metadata["namespace"], metadata["name"], error)
+                logger.warning("%s: an event was not written: %s", key, error)
 
     def _prune(self, told: _Told) -> None:
         now_s = self._clock.monotonic()

@@ -9,6 +9,7 @@ from tests.kit.ends import WIDGETS
 from tests.kit.kube.recording import RecordingKube
 
 from kit.errors import KubeNotFound, KubeUnavailable
+from kit.key import ObjectKey
 from kit.kube.protocol import Json
 from kit.report.events import Events
 from kit.report.notice import Notice
@@ -154,7 +155,7 @@ async def test_forgotten_resource_begins_anew() -> None:
     """A resource that was deleted and applied again has its news told again."""
     desk = Desk()
     await desk.write(STUCK)
-    desk.events.forget(NAMESPACE, NAME)
+    desk.events.forget(ObjectKey(namespace=NAMESPACE, name=NAME))
     await desk.write(STUCK)
     assert len(desk.created) == 2
 
