@@ -6,26 +6,29 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from tests import virtual_time
-from tests.kube.recording import RecordingKube
+from tests.kit.kube.recording import RecordingKube
 from tests.model.values import NAME, NAMESPACE, UID
 from tests.observe import kubernetes as k8s
 from tests.observe.test_gather import api_server, healthy
 from tests.test_reconcile import SPEC, Ids
 from tests.wire.answering import AnsweringControllers
 
-from kafka_quorum.errors import Fault, KafkaUnreachable
-from kafka_quorum.kube.protocol import QUORUMS, Json, KubeApi, ResourceType
-from kafka_quorum.loops import Loops
+from kafka_quorum.errors import KafkaUnreachable
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, NodeVersions, QuorumAnswer
-from kafka_quorum.reconcile import QuorumKey, Reconciler
+from kafka_quorum.reconcile import Reconciler
 from kafka_quorum.settings import Settings
+from kit.errors import Fault
+from kit.key import ObjectKey
+from kit.kube.protocol import Json, KubeApi, ResourceType
+from kit.loops import Loops
 
 SILENT = 120
 ANSWER_S = 5.0
 """How long it takes until a request to a silent controller has failed."""
 REQUEST_S = 0.005
 WAIT_S = 1.0
-KEY = QuorumKey(namespace=NAMESPACE, name=NAME)
+KEY = ObjectKey(namespace=NAMESPACE, name=NAME)
 
 
 class LoopClock:
@@ -118,7 +121,7 @@ async def _waits() -> tuple[list[float], Slowly]:
     )
     loops, waits = Loops(reconciler), []
     for namespace in spaces:
-        loops.wake(QuorumKey(namespace=namespace, name=NAME), create=True)
+        loops.wake(ObjectKey(namespace=namespace, name=NAME), create=True)
     await asyncio.sleep(60.0)  # virtual
     for _ in range(30):
         await asyncio.sleep(3.7)
@@ -163,7 +166,7 @@ async def _read(count: int) -> list[str]:
     )
     loops = Loops(reconciler)
     for namespace in spaces:
-        loops.wake(QuorumKey(namespace=namespace, name=NAME), create=True)
+        loops.wake(ObjectKey(namespace=namespace, name=NAME), create=True)
     await asyncio.sleep(ANSWER_S / 2)
     await loops.stop()
     return order

@@ -9,12 +9,12 @@ from tests import virtual_time
 
 from kafka_quorum import handlers
 from kafka_quorum.handlers import Edge
-from kafka_quorum.reconcile import QuorumKey
 from kafka_quorum.settings import Settings
+from kit.key import ObjectKey
 
 if TYPE_CHECKING:
-    from kafka_quorum.loops import Loops
     from kafka_quorum.observations.recorder import Recorder
+    from kit.loops import Loops
 
 
 class Closed:
@@ -87,17 +87,17 @@ async def test_a_stop_is_whole_although_a_step_fails() -> None:
 def test_a_part_wakes_its_quorum() -> None:
     """The metadata of an object with our label wakes the quorum of that name; anything else wakes nothing."""
     edge = edge_of()
-    woken: list[tuple[QuorumKey, bool]] = []
+    woken: list[tuple[ObjectKey, bool]] = []
 
     class Noting:
-        def wake(self, key: QuorumKey, *, create: bool, resource_version: str) -> None:
+        def wake(self, key: ObjectKey, *, create: bool, resource_version: str) -> None:
             assert resource_version == ""
             woken.append((key, create))
 
     edge._loops = cast("Loops", Noting())
     for labels in ({"kafkaquorum.io/quorum": "demo"}, {"kafkaquorum.io/quorum": ""}, {}, None):
         edge._part({"namespace": "ns", "name": "x", "labels": labels})
-    assert woken == [(QuorumKey(namespace="ns", name="demo"), False)]
+    assert woken == [(ObjectKey(namespace="ns", name="demo"), False)]
 
 
 def test_an_edge_that_does_not_stand_still_is_healthy() -> None:

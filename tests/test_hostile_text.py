@@ -13,11 +13,13 @@ from tests.observe import kubernetes as k8s
 from tests.observe.test_gather import api_server, healthy
 from tests.test_reconcile import Bench
 
-from kafka_quorum.errors import Fault, KafkaRefused, KafkaUnreachable, KubeConflict, KubeRefused, KubeUnavailable
-from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS, REVISIONS, Json
-from kafka_quorum.logs import LINE_MAX_CHARS
+from kafka_quorum.errors import KafkaRefused, KafkaUnreachable
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import names
-from kafka_quorum.text import MESSAGE_MAX_CHARS
+from kit.errors import Fault, KubeConflict, KubeRefused, KubeUnavailable
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json
+from kit.logs import LINE_MAX_CHARS
+from kit.text import MESSAGE_MAX_CHARS
 
 HOSTILE = "evil\r\n2026-01-01 INFO all is well\x1b[2J\x1b]0;t\x07\x00\x9b31m\u202ednuob\u200b\u2028" + "A" * 60_000
 DIGITS = "9" * 5000

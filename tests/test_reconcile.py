@@ -8,21 +8,24 @@ from typing import Any
 import pytest
 from tests.act.test_age import SlowKube
 from tests.clocks import MovingClock
-from tests.kube.recording import Call, RecordingKube
+from tests.kit.kube.recording import Call, RecordingKube
 from tests.model.values import CLUSTER, IDS, NAME, NAMESPACE, UID, answer, directory, key, saying
 from tests.observe import kubernetes as k8s
 from tests.observe.test_gather import api_server, healthy, refused_with
 from tests.wire.answering import AnsweringControllers
 
-from kafka_quorum.errors import KubeConflict, KubeHeld, KubeUnavailable
-from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS, SERVICES, Json
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer
-from kafka_quorum.reconcile import PassResult, QuorumKey, Reconciler
+from kafka_quorum.reconcile import PassResult, Reconciler
 from kafka_quorum.settings import Settings
+from kit.errors import KubeConflict, KubeHeld, KubeUnavailable
+from kit.key import ObjectKey
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, SERVICES, Json
+from kit.report.report import PassReport, Subscriber, Subscribers
 
-KEY = QuorumKey(namespace=NAMESPACE, name=NAME)
+KEY = ObjectKey(namespace=NAMESPACE, name=NAME)
 SPEC: dict[str, Any] = {"kafka": {"version": "4.4.0"}, "controllers": {"replicas": 3}}
 
 
@@ -353,29 +356,70 @@ class Witnessing:
 
     def __init__(self) -> None:
         """Nothing yet."""
-        self.seen: list[tuple[str, str, Observed]] = []
-        self.forgotten: list[tuple[str, str]] = []
+        self.reports: list[PassReport[Observed]] = []
+        self.forgotten: list[ObjectKey] = []
 
-    def saw(self, namespace: str, name: str, observed: Observed) -> None:
+    async def take(self, report: PassReport[Observed]) -> None:
         """Note it."""
-        self.seen.append((namespace, name, observed))
+        self.reports.append(report)
 
-    def forget(self, namespace: str, name: str) -> None:
+    def forget(self, key: ObjectKey) -> None:
         """Note it."""
-        self.forgotten.append((namespace, name))
+        self.forgotten.append(key)
 
 
-async def test_a_witness_is_told_of_every_look_and_of_the_end() -> None:
-    """What a pass judged by is what the witness gets, with what several looks agreed on."""
+def subscribed(bench: Bench, *subscribers: Subscriber[Observed]) -> None:
+    """Add subscribers to those that every reconciler has."""
+    present = bench.reconciler._subscribers._subscribers
+    bench.reconciler._subscribers = Subscribers((*subscribers, *present))
+
+
+async def test_a_subscriber_is_told_of_every_look_and_of_the_end() -> None:
+    """What a pass judged by is what a subscriber gets, with what several looks agreed on, and when it was seen."""
     bench, witness = await at_rest(), Witnessing()
-    bench.reconciler._witness = witness
+    subscribed(bench, witness)
     await bench.run()
-    ((namespace, name, observed),) = witness.seen
-    assert (namespace, name) == (NAMESPACE, NAME)
-    assert isinstance(observed.quorum, Known)
-    assert observed.memory.committed_voters == frozenset({key(3000), key(3001), key(3002)})
+    (report,) = witness.reports
+    assert (report.key, report.error) == (KEY, None)
+    assert report.seen is not None
+    assert isinstance(report.seen.quorum, Known)
+    assert report.seen.memory.committed_voters == frozenset({key(3000), key(3001), key(3002)})
+    assert report.seen_at == bench.clock.now()
     bench.reconciler.forget(KEY)
-    assert witness.forgotten == [(NAMESPACE, NAME)]
+    assert witness.forgotten == [KEY]
+
+
+async def test_a_pass_that_ends_in_an_error_is_reported_with_what_it_saw() -> None:
+    """A subscriber has the look of a pass whose status could not be written, and the error that ended it."""
+    bench, witness = await at_rest(), Witnessing()
+    subscribed(bench, witness)
+    bench.resource(status={})
+    bench.reconciler.changed(KEY)
+    bench.kube.errors["patch", QUORUMS.plural] = KubeUnavailable("no answer")
+    with pytest.raises(KubeUnavailable):
+        await bench.run()
+    report = witness.reports[-1]
+    assert isinstance(report.error, KubeUnavailable)
+    assert report.seen is not None
+    assert report.notices == ()
+
+
+class Broken(Witnessing):
+    """Fails whenever it is told."""
+
+    async def take(self, report: PassReport[Observed]) -> None:
+        """Fail."""
+        await super().take(report)
+        raise KeyError("a fault")
+
+
+async def test_a_subscriber_that_fails_ends_no_pass_and_no_other_subscriber() -> None:
+    """The pass ends as ever, and the one behind it is told."""
+    bench, broken, witness = await at_rest(), Broken(), Witnessing()
+    subscribed(bench, broken, witness)
+    result = await bench.run()
+    assert not result.failed
+    assert len(broken.reports) == len(witness.reports) == 1
 
 
 def test_key_reads_as_kubectl_writes_it() -> None:

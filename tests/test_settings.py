@@ -3,14 +3,8 @@
 import pytest
 
 from kafka_quorum.model.ids import usable_uuid
-from kafka_quorum.settings import (
-    ObservationSettings,
-    PodException,
-    Settings,
-    SettingsError,
-    SystemIds,
-    from_environment,
-)
+from kafka_quorum.settings import ObservationSettings, PodException, Settings, SettingsError, from_environment
+from kit.ids import SystemIds
 
 
 def test_nothing_set_gives_the_defaults() -> None:

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 
 from harness.quorum import GROUP
 from harness.shell import Json
-from kafka_quorum.errors import KubeError
-from kafka_quorum.kube.client import KubeClient, connect
-from kafka_quorum.kube.protocol import PODS
+from kafka_quorum.model.names import FIELD_MANAGER
+from kit.errors import KubeError
+from kit.kube.client import KubeClient, connect
+from kit.kube.protocol import PODS
 
 FOLLOWERS = (3001, 3002)
 """The controllers of `bench/fake` that do not lead."""
@@ -78,7 +79,7 @@ class Seen:
 
 
 async def _measure(namespace: str, keys: list[tuple[str, int]], count: int, interval_s: float) -> Acts:
-    seen, kube = Seen(), await connect()
+    seen, kube = Seen(), await connect(FIELD_MANAGER)
     process = await _watch(namespace)
     reading = asyncio.create_task(_read(process, seen))
     try:

@@ -3,12 +3,13 @@
 import asyncio
 import time
 
-from kafka_quorum.kube.client import connect
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
+from kafka_quorum.model.names import FIELD_MANAGER
 from kafka_quorum.observe import gather
-from kafka_quorum.settings import SystemClock
 from kafka_quorum.wire.admin import KafkaControllers
+from kit.clock import SystemClock
+from kit.kube.client import connect
 
 _PORT = 9093
 
@@ -19,7 +20,7 @@ def observe(namespace: str, name: str, looks: int) -> dict[str, list[float]]:
 
 
 async def _observe(namespace: str, name: str, looks: int) -> dict[str, list[float]]:
-    kube, controllers, clock, memory = await connect(), KafkaControllers(), SystemClock(), Memory()
+    kube, controllers, clock, memory = await connect(FIELD_MANAGER), KafkaControllers(), SystemClock(), Memory()
     measured: dict[str, list[float]] = {"Kubernetes objects": [], "quorum": [], "both": []}
     try:
         for _ in range(looks + 1):

@@ -184,7 +184,7 @@ def foreign_group(namespace: str) -> Iterator[str]:  # noqa: ARG001 - an order, 
     """A group of its own for a definition that this test changes."""
     group = f"g{uuid.uuid4().hex[:8]}.example.org"
     yield group
-    kubectl("delete", "crd", f"{crd.PLURAL}.{group}", "--ignore-not-found", "--timeout=60s")
+    kubectl("delete", "crd", f"{crd.KIND.resource.plural}.{group}", "--ignore-not-found", "--timeout=60s")
     # Until nobody discovers it any more: `kubectl get kafka` would stumble over a type that is not there.
     wait_until("the group is forgotten", lambda: group not in kubectl("api-versions"), 60)
 
@@ -193,7 +193,7 @@ def test_tighter_rules_do_not_stop_the_status_of_what_is_stored(foreign_group: s
     """A resource that was stored before a rule existed can still be told about, and corrected, part by part."""
     loose = in_group(foreign_group, rules_kept=False)
     kubectl("create", "-f", "-", stdin=yaml.safe_dump(loose))
-    kubectl("wait", "--for=condition=Established", f"crd/{crd.PLURAL}.{foreign_group}", "--timeout=30s")
+    kubectl("wait", "--for=condition=Established", f"crd/{crd.KIND.resource.plural}.{foreign_group}", "--timeout=30s")
     bad = {
         "kafka": {"version": "four", "config": {"node.id": "7"}},
         "controllers": {"replicas": 0, "nodeIDs": [1, 1], "storage": {"size": "big"}, "jvm": {"heap": "512"}},
@@ -202,7 +202,7 @@ def test_tighter_rules_do_not_stop_the_status_of_what_is_stored(foreign_group: s
     candidate = resource(bad, name="a" * 60, namespace=namespace) | {"apiVersion": f"{foreign_group}/v1alpha1"}
     kubectl("create", "-f", "-", stdin=json.dumps(candidate))
     kubectl("replace", "-f", "-", stdin=yaml.safe_dump(in_group(foreign_group, rules_kept=True)))
-    kind = f"{crd.PLURAL}.{foreign_group}"
+    kind = f"{crd.KIND.resource.plural}.{foreign_group}"
     await_rules(kind, namespace, candidate["metadata"]["name"])
     named = ("-n", namespace, "patch", kind, candidate["metadata"]["name"], "--type=merge")
     kubectl(*named, "--subresource=status", "-p", json.dumps({"status": {"clusterID": CLUSTER_ID}}))
@@ -213,7 +213,7 @@ def test_tighter_rules_do_not_stop_the_status_of_what_is_stored(foreign_group: s
 def in_group(group: str, *, rules_kept: bool) -> dict[str, Any]:
     """The definition under another group, with its rules or without them."""
     definition = crd.crd()
-    definition["metadata"]["name"] = f"{crd.PLURAL}.{group}"
+    definition["metadata"]["name"] = f"{crd.KIND.resource.plural}.{group}"
     definition["spec"]["group"] = group
     for names in ("shortNames", "categories"):
         del definition["spec"]["names"][names]

@@ -33,7 +33,7 @@ class Chart:
     @property
     def definition(self) -> str:
         """The name of its CRD."""
-        return f"{crd.PLURAL}.{self.group}"
+        return f"{crd.KIND.resource.plural}.{self.group}"
 
     def describe(self, text: str) -> None:
         """Change the description of the resource, as a new version of the chart would."""

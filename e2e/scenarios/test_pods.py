@@ -8,8 +8,9 @@ import pytest
 from harness import nodes
 from harness.quorum import Quorum
 from harness.shell import Json, get, holds_for, kubectl, run, wait_until
-from kafka_quorum.errors import KubeConflict, KubeHeld
-from kafka_quorum.kube.client import connect
+from kafka_quorum.model.names import FIELD_MANAGER
+from kit.errors import KubeConflict, KubeHeld
+from kit.kube.client import connect
 from scenarios.expectations import assert_one_quorum
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(300)]
@@ -97,7 +98,7 @@ def evict_as_the_operator(quorum: Quorum, pod: Json, *, uid: str) -> None:
     metadata = get(quorum.namespace, "pod", pod["metadata"]["name"])["metadata"]
 
     async def ask() -> None:
-        client = await connect()
+        client = await connect(FIELD_MANAGER)
         try:
             version = metadata["resourceVersion"]
             await client.evict(quorum.namespace, metadata["name"], uid=uid, resource_version=version)

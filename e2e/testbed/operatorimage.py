@@ -21,7 +21,7 @@ from testbed.process import TestbedError, run
 
 REPOSITORY = "kafka-quorum-operator"
 _LOCK = PROJECT / "requirements.lock"
-_CODE = PROJECT / "operator" / "kafka_quorum"
+_CODE = tuple(PROJECT / "operator" / name for name in ("kafka_quorum", "kit"))
 _DOCKERFILE = PROJECT / "Dockerfile"
 _LICENSES = (PROJECT / "LICENSE", PROJECT / "licenses.py")
 
@@ -29,7 +29,7 @@ _LICENSES = (PROJECT / "LICENSE", PROJECT / "licenses.py")
 def ensure(engine: Engine) -> list[str]:
     """Build what is missing; returns the tags: one that follows the content, and `:dev` for people."""
     base = baseimages.ensure_python(engine)
-    key = content_key(base, _DOCKERFILE, _LOCK, _CODE, *_LICENSES)
+    key = content_key(base, _DOCKERFILE, _LOCK, *_CODE, *_LICENSES)
     tags = [f"{REPOSITORY}:dev-{key}", f"{REPOSITORY}:dev"]
     ensure_image(engine, tags, key, lambda context: _fill(engine.paths, context))
     return tags
@@ -39,7 +39,8 @@ def _fill(paths: Paths, context: Path) -> None:
     (context / "Dockerfile").write_text(on_base(_DOCKERFILE.read_text(), baseimages.PYTHON_IMAGE))
     for path in (_LOCK, *_LICENSES):
         shutil.copy(path, context / path.name)
-    shutil.copytree(_CODE, context / "operator" / "kafka_quorum", ignore=shutil.ignore_patterns("__pycache__"))
+    for code in _CODE:
+        shutil.copytree(code, context / "operator" / code.name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ensure_wheels(paths), context / "wheels")
 
 

@@ -6,9 +6,10 @@ import logging
 import sys
 
 from kafka_quorum.handlers import run
-from kafka_quorum.logs import JsonFormatter, TextFormatter
 from kafka_quorum.observations.sinks import recorder
-from kafka_quorum.settings import Settings, SettingsError, SystemClock, from_environment
+from kafka_quorum.settings import Settings, SettingsError, from_environment
+from kit.clock import SystemClock
+from kit.logs import JsonFormatter, TextFormatter
 
 
 def configure_logs(settings: Settings) -> None:

@@ -14,19 +14,23 @@ from typing import Any, Final
 
 import kopf
 
-from kafka_quorum.kube.client import KubeClient, connect
-from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, SERVICES, Json
-from kafka_quorum.kube.watch import Watch
-from kafka_quorum.lease import Lease
-from kafka_quorum.loops import Loops
-from kafka_quorum.model.names import GROUP, LABEL_QUORUM
+from kafka_quorum.kind import QUORUMS
+from kafka_quorum.model.names import FIELD_MANAGER, GROUP, LABEL_QUORUM
 from kafka_quorum.observations.recorder import Recorder
 from kafka_quorum.probe import Beat, Health, serve
-from kafka_quorum.reconcile import QuorumKey, Reconciler
-from kafka_quorum.settings import Settings, SystemClock, SystemIds
-from kafka_quorum.supervise import supervised
-from kafka_quorum.sweep import Sweep
+from kafka_quorum.reconcile import Reconciler
+from kafka_quorum.settings import Settings
 from kafka_quorum.wire.admin import KafkaControllers
+from kit.clock import SystemClock
+from kit.ids import SystemIds
+from kit.key import ObjectKey
+from kit.kube.client import KubeClient, connect
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, SERVICES, Json
+from kit.kube.watch import Watch
+from kit.lease import Lease
+from kit.loops import Loops
+from kit.supervise import supervised
+from kit.sweep import Sweep
 
 _WATCHED: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES)
 """What a quorum needs and cannot do without for two minutes: its deletion wakes the quorum at once."""
@@ -59,9 +63,15 @@ class Edge:
 
     async def start(self) -> None:
         """Open the edges."""
-        self._kube = await connect()
+        self._kube = await connect(FIELD_MANAGER)
         self._controllers = KafkaControllers()
-        self._lease = Lease(self._kube, self._clock, self.settings)
+        self._lease = Lease(
+            self._kube,
+            self._clock,
+            namespace=self.settings.lease_namespace,
+            name=self.settings.lease_name,
+            holder=self.settings.holder,
+        )
         reconciler = Reconciler(
             kube=self._kube,
             controllers=self._controllers,
@@ -69,13 +79,13 @@ class Edge:
             ids=SystemIds(),
             settings=self.settings,
             may_act=self._lease.held,
-            witness=self._observations,
+            subscribers=(self._observations,),
         )
         self._loops = Loops(reconciler)
         self._closers.append((await serve(self.settings.probe_port, self.health)).close)
         self._begin("heartbeat", self._beats)
         self._begin("lease", partial(self._lease.keep, self._loops.wake_all))
-        self._sweep = Sweep(self._kube, self._clock, self.settings.namespaces, self._loops.keys, self._found)
+        self._sweep = Sweep(self._kube, self._clock, QUORUMS, self.settings.namespaces, self._loops.keys, self._found)
         self._begin("sweep", self._sweep.keep)
         for namespace in self.settings.namespaces or ("",):
             for resource in _WATCHED:
@@ -125,19 +135,19 @@ class Edge:
         if self._kube is not None:
             await self._kube.close()
 
-    def wake(self, key: QuorumKey, *, create: bool, resource_version: str = "") -> None:
+    def wake(self, key: ObjectKey, *, create: bool, resource_version: str = "") -> None:
         """Pass on what a watch said."""
         if self._loops is not None:
             self._loops.wake(key, create=create, resource_version=resource_version)
 
-    def _found(self, key: QuorumKey) -> None:
+    def _found(self, key: ObjectKey) -> None:
         self.wake(key, create=True)
 
     def _part(self, metadata: Json) -> None:
         """Something that belongs to a quorum is there, or changed, or is gone."""
         name = (metadata.get("labels") or {}).get(LABEL_QUORUM)
         if isinstance(name, str) and name:
-            self.wake(QuorumKey(namespace=str(metadata.get("namespace", "")), name=name), create=False)
+            self.wake(ObjectKey(namespace=str(metadata.get("namespace", "")), name=name), create=False)
 
     async def _beats(self) -> None:
         while True:
@@ -177,7 +187,7 @@ def registry(edge: Edge) -> kopf.OperatorRegistry:
 
     @kopf.on.event(GROUP, "v1alpha1", "kafkaquorums", registry=handlers)
     async def quorum(namespace: str | None, name: str | None, meta: kopf.Meta, **_: object) -> None:
-        key = QuorumKey(namespace=namespace or "", name=name or "")
+        key = ObjectKey(namespace=namespace or "", name=name or "")
         edge.wake(key, create=True, resource_version=str(meta.get("resourceVersion", "")))
 
     return handlers

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafka_quorum.api.validation import accepted_before, validate
-from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.desired import Desired, FieldFault
 from kafka_quorum.observe.gather import Snapshot
+from kit.kube.protocol import Json
 
 _CAUTIOUS: Final[Json] = {
     "controllers": {

@@ -5,23 +5,23 @@ to act is made again from objects that were listed for it. After an act the call
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 from kafka_quorum.act.admission import PodAdmission
 from kafka_quorum.act.building import Context
-from kafka_quorum.act.events import Events
 from kafka_quorum.act.execute import Executor
-from kafka_quorum.act.leased import leased_controllers, leased_kube
+from kafka_quorum.act.leased import leased_controllers
 from kafka_quorum.api.scaling import autoscaler_of
 from kafka_quorum.judge import Judged, judge
-from kafka_quorum.kube.protocol import Json, KubeApi
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.actions import BeginOperation
 from kafka_quorum.model.admission import Admissions
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import Announced, Memory, StepCheck
+from kafka_quorum.model.names import FIELD_MANAGER
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.quorum import FeatureStep
@@ -33,12 +33,20 @@ from kafka_quorum.observe.soak import soaked
 from kafka_quorum.plan import unreadable
 from kafka_quorum.plan.planner import plan
 from kafka_quorum.plan.releases.wants import announced, questions
-from kafka_quorum.repeats import FREE, Repeated, Repeats
-from kafka_quorum.report import Reporter
-from kafka_quorum.settings import Clock, IdSource, Settings
+from kafka_quorum.report import QuorumDraft, Reporter, narrate, no_effect, standing
+from kafka_quorum.settings import Settings
 from kafka_quorum.status.build import says_ready
 from kafka_quorum.status.finding import Pass
 from kafka_quorum.wire.protocol import Controllers
+from kit.clock import Clock
+from kit.ids import IdSource
+from kit.key import ObjectKey
+from kit.kube.protocol import Json, KubeApi
+from kit.leased import leased_kube
+from kit.repeats import FREE, Repeated, Repeats
+from kit.report.events import Events
+from kit.report.log import Log
+from kit.report.report import Draft, Subscriber, Subscribers
 
 _FAILED_REQUEUE_S: Final = 1.0
 _ANNOUNCED_FOR_S: Final = 60.0
@@ -50,18 +58,6 @@ _NO_EFFECT_AT: Final = 3
 """At this many repetitions of an action that changes nothing an event says so."""
 _READING: Final = 16
 """The objects of so many quorums are read at once."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuorumKey:
-    """Which quorum."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        """As kubectl writes it."""
-        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,14 +91,14 @@ class _Checks:
     announced: Announced | None
 
 
-class Witness(Protocol):
-    """Whoever wants to know what was seen. Neither method waits or raises."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stale:
+    """There is something to do, and the objects of this pass are not fresh enough for it.
 
-    def saw(self, namespace: str, name: str, observed: Observed) -> None:
-        """A look at this quorum, as a pass has it."""
+    `answers` were got for it a moment ago: nobody is asked again.
+    """
 
-    def forget(self, namespace: str, name: str) -> None:
-        """The resource is gone."""
+    answers: Admissions | None = None
 
 
 class Reconciler:
@@ -117,10 +113,12 @@ class Reconciler:
         ids: IdSource,
         settings: Settings,
         may_act: Callable[[], bool] = lambda: True,
-        witness: Witness | None = None,
+        subscribers: Iterable[Subscriber[Observed]] = (),
     ) -> None:
-        """Take the edges and the settings. `may_act` says whether this operator holds the lease."""
-        self._witness = witness
+        """Take the edges and the settings. `may_act` says whether this operator holds the lease.
+
+        `subscribers` are told of every pass, besides the log and events.
+        """
         self._kube = kube
         self._controllers = controllers
         self._clock = clock
@@ -128,20 +126,21 @@ class Reconciler:
         self._may_act = may_act
         acting, ruling = leased_kube(kube, may_act), leased_controllers(controllers, may_act)
         self._executor = Executor(acting, ruling, clock, ids, settings, may_act)
-        self._events = Events(acting, clock, ids, settings)
-        self._reporter = Reporter(acting, clock, self._events, may_act)
+        events = Events(acting, clock, ids, QUORUMS, component=FIELD_MANAGER, instance=settings.holder)
+        self._subscribers: Subscribers[Observed] = Subscribers((Log(), events, *subscribers))
+        self._reporter = Reporter(acting, clock, may_act)
         # Waiters get their turn in order. It is held while objects are read, never while Kafka is waited for: a quorum
         # that does not answer takes no turn from another. Acts need none, because a look grows old while they wait.
         self._reading = asyncio.Semaphore(_READING)
         self._admission = PodAdmission(kube, clock, settings)
-        self._memories: dict[QuorumKey, Memory] = {}
-        self._snapshots: dict[QuorumKey, Snapshot] = {}
-        self._changes: dict[QuorumKey, int] = {}
-        self._repeats: dict[QuorumKey, Repeats] = {}
-        self._announced: set[QuorumKey] = set()
+        self._memories: dict[ObjectKey, Memory] = {}
+        self._snapshots: dict[ObjectKey, Snapshot] = {}
+        self._changes: dict[ObjectKey, int] = {}
+        self._repeats: dict[ObjectKey, Repeats] = {}
+        self._announced: set[ObjectKey] = set()
         """Whose status was written without Ready, so that a voter change can begin."""
 
-    def changed(self, key: QuorumKey, resource_version: str = "") -> bool:
+    def changed(self, key: ObjectKey, resource_version: str = "") -> bool:
         """A watch has spoken: objects remembered, or being read at this moment, are not trusted any more.
 
         With the resource version of the resource itself, False says that it is only the echo of our own last write.
@@ -152,74 +151,84 @@ class Reconciler:
         self._snapshots.pop(key, None)
         return True
 
-    def forget(self, key: QuorumKey) -> None:
+    def forget(self, key: ObjectKey) -> None:
         """The resource is gone: remember nothing of it."""
         for store in (self._memories, self._snapshots, self._changes, self._repeats):
             store.pop(key, None)
         self._announced.discard(key)
         self._reporter.forget(key)
-        self._events.forget(key.namespace, key.name)
         self._admission.forget(key.namespace, key.name)
-        if self._witness is not None:
-            self._witness.forget(key.namespace, key.name)
+        self._subscribers.forget(key)
 
-    async def cannot_look(self, key: QuorumKey, why: str) -> None:
+    async def cannot_look(self, key: ObjectKey, why: str) -> None:
         """Passes end in errors: the status must not claim what is not known any more. Raises `KubeError`."""
         self._snapshots.pop(key, None)
         if self._may_act():
-            await self._reporter.cannot_look(key, key.namespace, key.name, why)
+            draft = await self._reporter.cannot_look(key, why)
+            if draft is not None:
+                await self._subscribers.publish(draft.ended())
 
-    async def run_pass(self, key: QuorumKey) -> PassResult:
+    async def run_pass(self, key: ObjectKey) -> PassResult:
         """One pass. Raises `KubeError` if the Kubernetes objects cannot be read: unknown is not empty.
 
         Without the lease it looks at nothing; one that lapses within the pass ends it with `NotActing`.
         """
         if not self._may_act():
             return self._idle()
-        remembered, changes = self._remembered(key), self._changes.get(key, 0)
-        taken = remembered or await self._snapshot(key)
-        if taken is None:
-            return PassResult(plan=None, outcomes=(), requeue_s=0.0, again=False, gone=True)
-        result = await self._pass(key, taken, changes, may_act=remembered is None)
-        # There is something to do: judged on objects that are listed for it.
-        return result if result is not None else await self._fresh_pass(key)
+        remembered, answers = self._remembered(key), None
+        while True:
+            changes = self._changes.get(key, 0)
+            taken = remembered or await self._snapshot(key)
+            if taken is None:
+                return PassResult(plan=None, outcomes=(), requeue_s=0.0, again=False, gone=True)
+            result = await self._reported(key, taken, changes, may_act=remembered is None, answers=answers)
+            if isinstance(result, PassResult):
+                return result
+            # There is something to do: judged on objects that are listed for it.
+            remembered, answers = None, result.answers
 
-    async def _fresh_pass(self, key: QuorumKey, answers: Admissions | None = None) -> PassResult:
-        """A pass on objects that are listed now. `answers` were got for it a moment ago: nobody is asked again."""
-        changes = self._changes.get(key, 0)
-        taken = await self._snapshot(key)
-        if taken is None:
-            return PassResult(plan=None, outcomes=(), requeue_s=0.0, again=False, gone=True)
-        fresh = await self._pass(key, taken, changes, may_act=True, answers=answers)
-        assert fresh is not None, "a pass that may act always ends"  # noqa: S101 - states an invariant
-        return fresh
+    async def _reported(
+        self, key: ObjectKey, taken: Snapshot, changes: int, *, may_act: bool, answers: Admissions | None
+    ) -> PassResult | _Stale:
+        """A pass, of which the subscribers are told however it ends."""
+        draft: QuorumDraft = Draft(key=key, resource=taken.resource)
+        began_s, error = self._clock.monotonic(), None
+        try:
+            return await self._pass(draft, taken, changes, may_act=may_act, answers=answers)
+        except BaseException as ended:
+            error = ended
+            raise
+        finally:
+            await self._subscribers.publish(draft.ended(took_s=self._clock.monotonic() - began_s, error=error))
 
-    def _remembered(self, key: QuorumKey) -> Snapshot | None:
+    def _remembered(self, key: ObjectKey) -> Snapshot | None:
         taken = self._snapshots.get(key)
         if taken is None or self._clock.monotonic() - taken.taken_at_s > self._settings.resync_s:
             return None
         return taken
 
-    async def _snapshot(self, key: QuorumKey) -> Snapshot | None:
+    async def _snapshot(self, key: ObjectKey) -> Snapshot | None:
         self._snapshots.pop(key, None)
         async with self._reading:
             return await gather.snapshot(self._kube, key.namespace, key.name, self._clock)
 
     async def _pass(
-        self, key: QuorumKey, taken: Snapshot, changes: int, *, may_act: bool, answers: Admissions | None = None
-    ) -> PassResult | None:
-        """The data flow. None: there is something to do, and these objects are not fresh enough for it.
+        self, draft: QuorumDraft, taken: Snapshot, changes: int, *, may_act: bool, answers: Admissions | None
+    ) -> PassResult | _Stale:
+        """The data flow. `draft` takes what there is to report.
 
         `changes` counts what watches had said before the objects were read: they are kept only if that is still all.
         """
+        key = draft.key
         if "deletionTimestamp" in taken.resource["metadata"]:  # its dependents go first: none is made again
             return self._idle()
         judged = judge(taken, self._settings.pod_exceptions)
         if judged.desired is None:
-            await self._reporter.refuse(key, taken, judged.faults, quorums=len(self._changes))
+            await self._reporter.refuse(draft, taken, judged.faults, quorums=len(self._changes))
             return self._idle()
         desired, began_s = judged.desired, self._clock.monotonic()
         observed = await self._observe(key, taken, desired)
+        draft.seen, draft.seen_at = observed, self._clock.now()
         silent = isinstance(observed.quorum, Unknown) and self._clock.monotonic() - began_s >= _SILENT_S
         now_s = self._clock.now().timestamp()
         planned = _planned(desired, observed, judged, now_s)
@@ -228,13 +237,13 @@ class Reconciler:
             if answers is None:
                 answers = await self._admission.ask(planned.questions, observed, context)
                 if self._clock.monotonic() - observed.looked_at_s > _ANSWERED_WITHIN_S:
-                    return await self._fresh_pass(key, answers)
+                    return _Stale(answers=answers)
             observed = replace(observed, admissions=answers)
             planned = _planned(desired, observed, judged, now_s)
         if (planned.actions or planned.questions) and not may_act:
-            return None
+            return _Stale()
         planned = self._announcing(key, planned, taken.resource)
-        self._reporter.tell(key, planned)
+        draft.standing = standing(planned.verdicts)
         outcomes = await self._executor.execute(planned, context)
         self._admission.learn(outcomes, context, (revision.name for revision in observed.revisions))
         done = Pass(
@@ -246,18 +255,18 @@ class Reconciler:
             now_s=now_s,
             autoscaler=autoscaler_of(taken.resource["metadata"]),
         )
-        return replace(await self._ended(key, taken, changes, done), silent=silent)
+        return replace(await self._ended(draft, taken, changes, done), silent=silent)
 
-    async def _ended(self, key: QuorumKey, taken: Snapshot, changes: int, done: Pass) -> PassResult:
+    async def _ended(self, draft: QuorumDraft, taken: Snapshot, changes: int, done: Pass) -> PassResult:
         """Report a pass, remember its objects where nothing is left to do, and say what follows."""
-        planned, outcomes = done.plan, done.outcomes
-        written = await self._reporter.write_status(key, taken, done, quorums=len(self._changes))
+        key, planned, outcomes = draft.key, done.plan, done.outcomes
+        written = await self._reporter.write_status(draft, taken, done, quorums=len(self._changes))
         repeated = None
         if planned.actions:
-            await self._reporter.narrate(key, taken.resource, outcomes)
+            narrate(draft, outcomes)
             repeated = self._repeats.setdefault(key, Repeats()).note(outcomes, self._clock.monotonic())
             if repeated is not None and repeated.times == FREE + _NO_EFFECT_AT:
-                await self._reporter.no_effect(key, taken.resource, repeated.words, repeated.times)
+                no_effect(draft, repeated.words, repeated.times)
         elif self._is_last_word(key, written, changes) and _at_rest(done):
             self._snapshots[key] = replace(taken, resource=written)
         failed = any(not outcome.done for outcome in outcomes)
@@ -272,7 +281,7 @@ class Reconciler:
             repeated=repeated,
         )
 
-    def _announcing(self, key: QuorumKey, planned: Plan, resource: Json) -> Plan:
+    def _announcing(self, key: ObjectKey, planned: Plan, resource: Json) -> Plan:
         """The plan, without the beginning of a voter change while the status still says Ready.
 
         The intent and the conditions are two writes: nobody is to read one beside the other. It is held for one pass.
@@ -284,7 +293,7 @@ class Reconciler:
         self._announced.add(key)
         return replace(planned, actions=(), requeue_s=0.0)
 
-    def _is_last_word(self, key: QuorumKey, written: Json, changes: int) -> bool:
+    def _is_last_word(self, key: ObjectKey, written: Json, changes: int) -> bool:
         """Whether nothing was heard since the objects were read, and no answer was older than our own last write."""
         heard_nothing = changes == self._changes.get(key, 0)
         return bool(written) and heard_nothing and self._reporter.is_newest(key, written)
@@ -292,7 +301,7 @@ class Reconciler:
     def _idle(self) -> PassResult:
         return PassResult(plan=None, outcomes=(), requeue_s=self._settings.tick_s, again=False, gone=False)
 
-    async def _observe(self, key: QuorumKey, taken: Snapshot, desired: Desired) -> Observed:
+    async def _observe(self, key: ObjectKey, taken: Snapshot, desired: Desired) -> Observed:
         """Look at the quorum, and at the nodes of what does not fetch."""
         looked = await self._look(key, taken, desired)
         remembered = self._admission.remembered(key.namespace, key.name)
@@ -311,10 +320,7 @@ class Reconciler:
             announced=checks.announced,
             runs_since=runs_since(seen, taken.taken_at_s),
         )
-        seen = replace(seen, memory=self._memories[key])
-        if self._witness is not None:
-            self._witness.saw(key.namespace, key.name, seen)
-        return seen
+        return replace(seen, memory=self._memories[key])
 
     async def _checks(self, desired: Desired, seen: Observed, looked: Look) -> _Checks:
         """What the leader says of the next step, in every look; and of what could be raised, once a minute."""
@@ -331,7 +337,7 @@ class Reconciler:
         kept = told.checks if told is not None and could else ()
         return _Checks(answers=(*asked, *kept), announced=told if could else None)
 
-    async def _look(self, key: QuorumKey, taken: Snapshot, desired: Desired) -> Look:
+    async def _look(self, key: ObjectKey, taken: Snapshot, desired: Desired) -> Look:
         return await gather.look(
             self._controllers,
             taken,

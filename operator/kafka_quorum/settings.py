@@ -1,14 +1,10 @@
-"""What the operator takes from its environment, and the two things that only the outside world can give it."""
+"""What the operator takes from its environment."""
 
 import math
 import os
-import secrets
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Protocol
 
 
 class PodException(StrEnum):
@@ -22,46 +18,6 @@ class PodException(StrEnum):
 
 class SettingsError(ValueError):
     """An environment variable that cannot be used; the text names it and what it should hold."""
-
-
-class Clock(Protocol):
-    """Wall-clock time for stamps, monotonic time for ages."""
-
-    def now(self) -> datetime:
-        """The present time, in UTC."""
-
-    def monotonic(self) -> float:
-        """Seconds that never go backwards."""
-
-
-class IdSource(Protocol):
-    """Where random identities come from."""
-
-    def uuid_bytes(self) -> bytes:
-        """Sixteen random bytes, shaped as a version 4 UUID."""
-
-
-class SystemClock:
-    """The machine's clocks."""
-
-    def now(self) -> datetime:
-        """The present time, in UTC."""
-        return datetime.now(tz=UTC)
-
-    def monotonic(self) -> float:
-        """Seconds that never go backwards."""
-        return time.monotonic()
-
-
-class SystemIds:
-    """The machine's source of randomness."""
-
-    def uuid_bytes(self) -> bytes:
-        """Sixteen random bytes, shaped as a version 4 UUID."""
-        raw = bytearray(secrets.token_bytes(16))
-        raw[6] = raw[6] & 0x0F | 0x40
-        raw[8] = raw[8] & 0x3F | 0x80
-        return bytes(raw)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,20 +5,21 @@ from typing import Any
 
 import pytest
 from tests.act.test_execute import RESOURCE
-from tests.kube.recording import RecordingKube
+from tests.kit.kube.recording import RecordingKube
 from tests.model.values import IDS, NAME, NAMESPACE, desired, node, permit, pod, revision, running, runtime, speaking
 
 from kafka_quorum.act.admission import PodAdmission, _Refusal
 from kafka_quorum.act.building import Context
-from kafka_quorum.errors import KubeError, KubeRefused, KubeUnavailable
-from kafka_quorum.kube.protocol import PODS
 from kafka_quorum.model import permit as permits
 from kafka_quorum.model.actions import CreatePod
 from kafka_quorum.model.admission import Admission, PodQuestion
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.plan import Outcome
-from kafka_quorum.settings import Settings, SystemClock
+from kafka_quorum.settings import Settings
+from kit.clock import SystemClock
+from kit.errors import KubeError, KubeRefused, KubeUnavailable
+from kit.kube.protocol import PODS
 
 NEW = revision(runtime(heap="1Gi"), number=2)
 QUESTION = PodQuestion(node_id=IDS[1], revision=NEW.name)

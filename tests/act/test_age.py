@@ -6,20 +6,20 @@ from typing import get_args
 
 import pytest
 from tests.act.test_execute import POD, RESOURCE, CountingIds, SetClock, carried_out
-from tests.kube.recording import Call, RecordingKube
+from tests.kit.kube.recording import Call, RecordingKube
 from tests.model.values import IDS, bound, claim, desired, node, permit, revision, running
 from tests.model.values import write as written
 from tests.wire.answering import AnsweringControllers
 
 from kafka_quorum.act.building import Context
 from kafka_quorum.act.execute import Executor
-from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model import actions as act
 from kafka_quorum.model import permit as permits
 from kafka_quorum.model.actions import NEVER, Action, RecordChange, is_guarded, stamped
 from kafka_quorum.model.observed import PodRole, Terminated
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.settings import Settings
+from kit.kube.protocol import Json
 
 OVER = Terminated(exit_code=0, reason="Completed", message="", finished_at="")
 CLAIM = claim(running(), node(running(), 3001))

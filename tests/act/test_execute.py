@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.kube.recording import Call, RecordingKube
+from tests.kit.kube.recording import Call, RecordingKube
 from tests.model.values import (
     CLUSTER,
     IDS,
@@ -33,20 +33,7 @@ from tests.wire.answering import AnsweringControllers
 
 from kafka_quorum.act.building import Context
 from kafka_quorum.act.execute import Executor
-from kafka_quorum.errors import (
-    Fault,
-    KafkaError,
-    KafkaRefused,
-    KafkaUnreachable,
-    KubeAlreadyExists,
-    KubeConflict,
-    KubeError,
-    KubeHeld,
-    KubeNotFound,
-    KubeRefused,
-    KubeUnavailable,
-)
-from kafka_quorum.kube.protocol import BUDGETS, CONFIG_MAPS, SERVICES
+from kafka_quorum.errors import KafkaError, KafkaRefused, KafkaUnreachable
 from kafka_quorum.model import actions as act
 from kafka_quorum.model import names
 from kafka_quorum.model import permit as permits
@@ -70,6 +57,17 @@ from kafka_quorum.observe.objects import status_from
 from kafka_quorum.resources import objects
 from kafka_quorum.resources.stored import record_from
 from kafka_quorum.settings import Settings
+from kit.errors import (
+    Fault,
+    KubeAlreadyExists,
+    KubeConflict,
+    KubeError,
+    KubeHeld,
+    KubeNotFound,
+    KubeRefused,
+    KubeUnavailable,
+)
+from kit.kube.protocol import BUDGETS, CONFIG_MAPS, SERVICES
 
 RESOURCE: dict[str, Any] = {
     "metadata": {"name": NAME, "namespace": NAMESPACE, "uid": UID, "resourceVersion": "77"},

@@ -1,15 +1,16 @@
 """Without the lease nothing that changes anything is sent, whatever has been asked before."""
 
 import pytest
-from tests.kube.recording import RecordingKube
+from tests.kit.kube.recording import RecordingKube
 from tests.model.values import NAMESPACE, key
 from tests.observe import kubernetes as k8s
 from tests.wire.answering import AnsweringControllers
 
-from kafka_quorum.act.leased import leased_controllers, leased_kube
-from kafka_quorum.errors import NotActing
-from kafka_quorum.kube.protocol import CONFIG_MAPS, PODS
+from kafka_quorum.act.leased import leased_controllers
 from kafka_quorum.model.quorum import Endpoint
+from kit.errors import NotActing
+from kit.kube.protocol import CONFIG_MAPS, PODS
+from kit.leased import leased_kube
 
 AT = Endpoint(node_id=key(3000).node_id, host="h", port=1)
 

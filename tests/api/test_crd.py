@@ -11,6 +11,7 @@ import yaml
 
 from kafka_quorum.api import crd, reference
 from kafka_quorum.settings import PodException
+from kit.crd.definition import chart_template, manifest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -112,7 +113,7 @@ def test_the_reference_says_what_the_policy_for_pods_refuses() -> None:
 
 def test_client_side_apply_can_hold_the_definition() -> None:
     """`kubectl apply` keeps a copy in an annotation, of which 256 KiB fit."""
-    assert len(crd.manifest()) < 200_000
+    assert len(manifest(crd.KIND)) < 200_000
 
 
 def test_the_module_runs_as_a_command(tmp_path: Path) -> None:
@@ -120,6 +121,8 @@ def test_the_module_runs_as_a_command(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "kafka_quorum.api.crd"]
     environment = {"PYTHONPATH": str(ROOT / "operator"), "PYTHONWARNINGS": "error"}
     subprocess.run(command, check=True, cwd=tmp_path, env=environment, timeout=60, capture_output=True)
-    assert (tmp_path / "crds" / f"{crd.NAME}.yaml").read_text() == crd.manifest()
-    assert (tmp_path / "helm/kafka-quorum-operator/templates/crd.yaml").read_text() == crd.chart_template()
+    assert (tmp_path / "crds" / f"{crd.NAME}.yaml").read_text() == manifest(crd.KIND)
+    assert (tmp_path / "helm/kafka-quorum-operator/templates/crd.yaml").read_text() == chart_template(
+        crd.KIND, "kafka-quorum-operator.labels"
+    )
     assert "spec.controllers.replicas" in (tmp_path / "docs/reference.md").read_text()

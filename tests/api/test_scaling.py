@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_quorum.api.scaling import autoscaler_of
-from kafka_quorum.kube.protocol import Json
+from kit.kube.protocol import Json
 
 REPLICAS: Json = {"f:spec": {"f:controllers": {"f:replicas": {}, "f:storage": {}}}}
 

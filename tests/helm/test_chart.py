@@ -12,9 +12,10 @@ import yaml
 from jsonschema import Draft7Validator
 
 from helm import render
-from kafka_quorum import handlers, lease
+from kafka_quorum import handlers
 from kafka_quorum.api import crd
 from kafka_quorum.settings import PodException
+from kit import lease
 
 Json = dict[str, Any]
 

@@ -24,24 +24,30 @@ from tests.live.waiting import NeverHappenedError, wait_for
 from tests.simulation.clock import VirtualClock
 from tests.simulation.kube_model import KubeModel, Written, claims_of
 
-from kafka_quorum.errors import KubeHeld
-from kafka_quorum.kube.protocol import BUDGETS, CLAIMS, NODES, PODS, QUORUMS, Json, ResourceType
-from kafka_quorum.loops import Loops
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.names import GATE, LABEL_NODE, LABEL_QUORUM
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import QuorumAnswer
-from kafka_quorum.reconcile import QuorumKey, Reconciler, Witness
+from kafka_quorum.reconcile import Reconciler
 from kafka_quorum.resources.properties import DATA_PATH, LOG_DIR
-from kafka_quorum.settings import Settings, SystemClock, SystemIds
+from kafka_quorum.settings import Settings
 from kafka_quorum.wire.admin import KafkaControllers
+from kit.clock import SystemClock
+from kit.errors import KubeHeld
+from kit.ids import SystemIds
+from kit.key import ObjectKey
+from kit.kube.protocol import BUDGETS, CLAIMS, NODES, PODS, Json, ResourceType
+from kit.loops import Loops
+from kit.report.report import Subscriber
 
 NAMESPACE: Final = "kafka"
 NAME: Final = "demo"
-KEY: Final = QuorumKey(namespace=NAMESPACE, name=NAME)
+KEY: Final = ObjectKey(namespace=NAMESPACE, name=NAME)
 NODE_NAMES: Final = ("node-a", "node-b", "node-c", "node-d", "node-e")
 SETTLED_S: Final = 90.0
 """Generous: a change takes seconds on an idle machine, and every server that starts takes a share of it."""
-_LOOPS: Final = "kafka_quorum.loops"
+_LOOPS: Final = "kit.loops"
 _STOP_S: Final = 20.0
 _TICK_S: Final = 0.05
 T = TypeVar("T")
@@ -162,7 +168,7 @@ class LiveCluster:
     """One quorum, its operator, and everything around them. `close` ends every process."""
 
     def __init__(
-        self, kafka: Kafka, directory: Path, witness: Witness | None = None, others: tuple[Kafka, ...] = ()
+        self, kafka: Kafka, directory: Path, witness: Subscriber[Observed] | None = None, others: tuple[Kafka, ...] = ()
     ) -> None:
         """Nodes, and nothing else yet. `witness` is told of what the operator sees; `others` are further releases."""
         self._witness = witness
@@ -210,7 +216,7 @@ class LiveCluster:
             clock=SystemClock(),
             ids=SystemIds(),
             settings=Settings(holder="live"),
-            witness=self._witness,
+            subscribers=() if self._witness is None else (self._witness,),
         )
         self._loops = Loops(reconciler)
         if self.kube.get(QUORUMS, NAMESPACE, NAME) is not None:

@@ -16,8 +16,8 @@ from tests.live.jars import Kafka
 from tests.live.process import ServerProcess
 from tests.live.storage import STORAGE_TOOL
 
-from kafka_quorum.kube.protocol import Json
 from kafka_quorum.resources.properties import CONFIG_PATH, DATA_PATH
+from kit.kube.protocol import Json
 
 _KAFKA_BIN: Final = "/opt/kafka/bin"
 _TERMINATION_LOG: Final = "/dev/termination-log"

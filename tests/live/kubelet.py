@@ -14,10 +14,10 @@ from tests.live.containers import Runtime, Sandbox
 from tests.simulation.clock import VirtualClock
 from tests.simulation.kube_model import KubeModel, claims_of
 
-from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, Json
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.names import KAFKA_CONTAINER, LABEL_NODE, LABEL_ROLE, VERIFY_CONTAINER
 from kafka_quorum.model.quorum import Endpoint
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, Json
 
 BACK_OFF_S: Final = 1.0
 REFUSED_BACK_OFF_S: Final = 8.0

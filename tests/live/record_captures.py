@@ -27,9 +27,19 @@ from kafka_quorum.model.quorum import (
     RemoveVoter,
     UpdateFeature,
 )
-from kafka_quorum.wire import codec, messages
+from kafka_quorum.wire import codec
 from kafka_quorum.wire.admin import KafkaControllers
 from kafka_quorum.wire.channel import Channel, open_channel
+from kafka_quorum.wire.requests import (
+    add_raft_voter,
+    api_versions,
+    controller_registration,
+    describe_cluster,
+    describe_quorum,
+    remove_raft_voter,
+    unregister_controller,
+    update_features,
+)
 
 CAPTURES = Path(__file__).resolve().parents[1] / "wire" / "captures"
 Truth = dict[str, object]
@@ -110,13 +120,13 @@ async def record_reads(recorder: Recorder, leader: LiveNode, follower: LiveNode,
     """What changes nothing."""
     voters = sorted((leader, follower), key=lambda node: node.node_id)
     truth: Truth = {"voters": [row(node.key) for node in voters], "observers": [row(newcomer.key)]}
-    versions = messages.api_versions_request()
+    versions = api_versions.message()
     await recorder.record("api_versions_v4", "ApiVersions v4 to the leader", leader, versions, truth)
     what = "ApiVersions under version 99, which is answered in version 0 with UNSUPPORTED_VERSION"
     await recorder.record("api_versions_v99", what, leader, versions, truth, version=99)
-    cluster = messages.describe_cluster_request()
+    cluster = describe_cluster.message()
     await recorder.record("describe_cluster_v1", "DescribeCluster v1 to the leader", leader, cluster, truth)
-    quorum = messages.describe_quorum_request()
+    quorum = describe_quorum.message()
     await recorder.record("describe_quorum_v2", "DescribeQuorum v2 to the leader", leader, quorum, truth)
     what = "DescribeQuorum v2 to a follower: NOT_LEADER_OR_FOLLOWER and leader 0"
     await recorder.record("describe_quorum_v2_follower", what, follower, quorum, truth)
@@ -134,20 +144,20 @@ async def record_adds(recorder: Recorder, cluster_id: ClusterID, leader: LiveNod
     foreign_id = ClusterID(new_uuid())
     foreign = AddVoter(cluster_id=foreign_id, voter=newcomer.key, listeners=listeners, timeout_ms=5000)
     what = "AddRaftVoter v1 with a foreign cluster id: INCONSISTENT_CLUSTER_ID"
-    request = messages.add_voter_request(foreign, 1)
+    request = add_raft_voter.message(foreign, 1)
     await recorder.record("add_voter_v1_foreign", what, leader, request, {**truth, "sent_cluster_id": foreign_id})
-    await recorder.record("add_voter_v1", "AddRaftVoter v1, success", leader, messages.add_voter_request(own, 1), truth)
+    await recorder.record("add_voter_v1", "AddRaftVoter v1, success", leader, add_raft_voter.message(own, 1), truth)
     what = "AddRaftVoter v0 of a voter: DUPLICATE_VOTER"
-    await recorder.record("add_voter_v0_duplicate", what, leader, messages.add_voter_request(own, 0), truth)
+    await recorder.record("add_voter_v0_duplicate", what, leader, add_raft_voter.message(own, 0), truth)
 
 
 async def record_removals(recorder: Recorder, cluster_id: ClusterID, leader: LiveNode, voter: LiveNode) -> None:
     """A refusal first, then the success."""
     other = ReplicaKey(node_id=voter.node_id, directory_id=DirectoryID(new_uuid()))
-    request = messages.remove_voter_request(RemoveVoter(cluster_id=cluster_id, voter=other))
+    request = remove_raft_voter.message(RemoveVoter(cluster_id=cluster_id, voter=other))
     what = "RemoveRaftVoter v0 of a voter's id with another directory id: VOTER_NOT_FOUND"
     await recorder.record("remove_voter_v0_other_directory", what, leader, request, {"voter": row(other)})
-    request = messages.remove_voter_request(RemoveVoter(cluster_id=cluster_id, voter=voter.key))
+    request = remove_raft_voter.message(RemoveVoter(cluster_id=cluster_id, voter=voter.key))
     truth: Truth = {"voter": row(voter.key)}
     await recorder.record("remove_voter_v0", "RemoveRaftVoter v0, success", leader, request, truth)
 
@@ -159,10 +169,10 @@ async def record_features(recorder: Recorder, leader: LiveNode) -> None:
         request = UpdateFeature(step=step, validate_only=True, timeout_ms=5000)
         what = f"UpdateFeatures v{version}, validate only, of a level that nobody has: INVALID_UPDATE_VERSION"
         truth: Truth = {"step": ["metadata.version", 34, False], "validate_only": True, "timeout_ms": 5000}
-        message = messages.update_features_request(request, version)
+        message = update_features.message(request, version)
         await recorder.record(f"update_features_v{version}_refused", what, leader, message, truth)
     off = FeatureStep(name="group.version", level=0, downgrade=True)
-    message = messages.update_features_request(UpdateFeature(step=off, validate_only=False, timeout_ms=5000), 2)
+    message = update_features.message(UpdateFeature(step=off, validate_only=False, timeout_ms=5000), 2)
     truth = {"step": ["group.version", 0, True], "validate_only": False, "timeout_ms": 5000}
     await recorder.record("update_features_v2", "UpdateFeatures v2, a safe downgrade to 0", leader, message, truth)
 
@@ -180,13 +190,13 @@ async def record_registrations(recorder: Recorder, leader: LiveNode, ghost: Live
         "listener": [ghost.listener.name, ghost.listener.host, ghost.listener.port],
         "supported": ["metadata.version", 7, 33],
     }
-    message = messages.register_controller_request(body)
+    message = controller_registration.message(body)
     await recorder.record("controller_registration_v0", "ControllerRegistration v0", leader, message, truth)
-    gone = messages.unregister_controller_request(NodeID(3099))
+    gone = unregister_controller.message(NodeID(3099))
     await recorder.record("unregister_controller_v0", "UnregisterController v0", leader, gone, {"node_id": 3099})
     what = "UnregisterController v0 of one that is not registered: 136"
     await recorder.record("unregister_controller_v0_again", what, leader, gone, {"node_id": 3099})
-    itself = messages.unregister_controller_request(leader.node_id)
+    itself = unregister_controller.message(leader.node_id)
     what = "UnregisterController v0 of the active controller itself: INVALID_REQUEST"
     truth = {"node_id": int(leader.node_id)}
     await recorder.record("unregister_controller_v0_active", what, leader, itself, truth)

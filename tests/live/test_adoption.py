@@ -8,8 +8,9 @@ from tests.live.cluster import NAME, NAMESPACE, LiveCluster
 from tests.live.jars import Kafka
 from tests.live.waiting import wait_for
 
-from kafka_quorum.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, QUORUMS, REVISIONS, SERVICES, Json
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.names import LABEL_NODE, LABEL_QUORUM
+from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300), pytest.mark.asyncio(loop_scope="module")]
 

@@ -13,7 +13,7 @@ from tests.live.jars import Kafka
 from tests.live.waiting import NeverHappenedError, wait_for
 
 from kafka_quorum.api.features import METADATA
-from kafka_quorum.kube.protocol import Json
+from kit.kube.protocol import Json
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(240), pytest.mark.asyncio(loop_scope="module")]
 

@@ -15,7 +15,7 @@ from tests.live.test_reconcile import THREE, lose_and_heal, spec
 from kafka_quorum.observations.files import Directory, Files
 from kafka_quorum.observations.recorder import Line, Recorder
 from kafka_quorum.observations.topic import Topic
-from kafka_quorum.settings import SystemClock
+from kit.clock import SystemClock
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 

@@ -14,10 +14,10 @@ from tests.live.recorder import faults
 from tests.live.voterlog import voter_sets
 from tests.live.waiting import wait_for
 
-from kafka_quorum.kube.protocol import CLAIMS, Json
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.quorum import QuorumAnswer
 from kafka_quorum.resources.properties import DATA_PATH, LOG_DIR
+from kit.kube.protocol import CLAIMS, Json
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(240), pytest.mark.asyncio(loop_scope="module")]
 

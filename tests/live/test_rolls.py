@@ -14,7 +14,7 @@ from tests.live.waiting import NeverHappenedError, wait_for
 from tests.simulation.kube_model import Written, loaded
 
 from kafka_quorum.api.features import METADATA
-from kafka_quorum.kube.protocol import EVENTS, Json
+from kit.kube.protocol import EVENTS, Json
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(400), pytest.mark.asyncio(loop_scope="module")]
 

@@ -12,13 +12,15 @@ from tests.live.quorum import HOST, LiveNode, LiveQuorum, free_port, new_uuid
 from tests.live.storage import NoInitialControllers
 from tests.live.waiting import wait_for
 
-from kafka_quorum.errors import Fault, KafkaRefused, KafkaUnreachable
+from kafka_quorum.errors import KafkaRefused, KafkaUnreachable
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.quorum import AddVoter, Endpoint, FeatureRange, NodeVersions, QuorumAnswer, Replica
-from kafka_quorum.wire import codec, messages
+from kafka_quorum.wire import codec
 from kafka_quorum.wire.admin import KafkaControllers
 from kafka_quorum.wire.channel import ChannelLostError, open_channel
 from kafka_quorum.wire.connection import Limits
+from kafka_quorum.wire.requests import api_versions, describe_quorum
+from kit.errors import Fault
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(180), pytest.mark.asyncio(loop_scope="module")]
 
@@ -114,12 +116,12 @@ async def test_the_raw_answer_of_a_follower_carries_leader_0(three: Three) -> No
     """Behind a follower's error code stand leader 0 and epoch 0 and no voters: the code has to be read first."""
     _, (follower, _) = await three.leader_and_followers()
     channel = await open_channel(follower.endpoint.host, follower.port)
-    request = messages.describe_quorum_request()
+    request = describe_quorum.message()
     answer = await channel.ask(lambda correlation_id: codec.encode_request(request, correlation_id))
     channel.abort()
     response = codec.decode_response(55, 2, answer)
     assert isinstance(response, DescribeQuorumResponse)
-    row = messages.metadata_partition(response)
+    row = describe_quorum.metadata_partition(response)
     assert (row.error_code, row.leader_id, row.leader_epoch, row.current_voters) == (6, 0, 0, ())
 
 
@@ -199,7 +201,7 @@ async def test_a_too_new_api_versions_is_answered_in_version_0(three: Three) -> 
     """ApiVersions alone is answered whatever its version: by error 35, and the range to choose from."""
     leader, _ = await three.leader_and_followers()
     channel = await open_channel(leader.endpoint.host, leader.port)
-    request = messages.api_versions_request()
+    request = api_versions.message()
     answer = await channel.ask(lambda correlation_id: as_version(99, codec.encode_request(request, correlation_id)))
     channel.abort()
     response = codec.decode_api_versions(answer)
@@ -258,4 +260,4 @@ def as_version(version: int, message: bytes) -> bytes:
 
 def describe_quorum_as(version: int, correlation_id: int) -> bytes:
     """DescribeQuorum under a version number that is not its own."""
-    return as_version(version, codec.encode_request(messages.describe_quorum_request(), correlation_id))
+    return as_version(version, codec.encode_request(describe_quorum.message(), correlation_id))

@@ -13,7 +13,7 @@ from kio.schema.voters_record.v0.data import VotersRecord
 from kio.serial import entity_reader
 
 from kafka_quorum.model.ids import NodeID, ReplicaKey
-from kafka_quorum.wire.messages import directory_id
+from kafka_quorum.wire.values import directory_id
 
 _PREFIX: Final = struct.Struct(">qi")  # base offset, length of what follows
 _HEADER: Final = struct.Struct(">ibIhiqqqhii")  # from the leader epoch to the number of records

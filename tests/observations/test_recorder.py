@@ -14,6 +14,7 @@ from tests.model.values import IDS, at_rest, key, nothing, view
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.observations.recorder import EVERY_S, Line, Recorder, Sink
+from kit.key import ObjectKey
 
 _PATIENCE_S = 10.0
 
@@ -85,7 +86,7 @@ def test_a_quorum_that_was_forgotten_is_new_again() -> None:
     sink = Kept()
     with recording(sink) as (recorder, _):
         recorder.saw("kafka", "alpha", at_rest())
-        recorder.forget("kafka", "alpha")
+        recorder.forget(ObjectKey(namespace="kafka", name="alpha"))
         recorder.saw("kafka", "alpha", at_rest())
     assert len(sink.lines) == 2
 

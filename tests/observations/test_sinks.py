@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from kafka_quorum.observations.sinks import properties, recorder
-from kafka_quorum.settings import ObservationSettings, Settings, SettingsError, SystemClock
+from kafka_quorum.settings import ObservationSettings, Settings, SettingsError
+from kit.clock import SystemClock
 
 
 def _sinks(**wanted: str) -> list[str]:

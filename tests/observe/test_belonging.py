@@ -7,9 +7,9 @@ from tests.model.values import NAME
 from tests.observe.kubernetes import claim, owned, pod
 from tests.observe.test_gather import api_server, snapshot
 
-from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS
 from kafka_quorum.model import names
 from kafka_quorum.observe.belonging import is_claim, is_config, is_pod
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS
 
 REPLICA_SET = [{"kind": "ReplicaSet", "name": "web", "uid": "rs", "controller": True}]
 

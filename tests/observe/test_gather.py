@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.kube.recording import RecordingKube
+from tests.kit.kube.recording import RecordingKube
 from tests.model.values import (
     CLUSTER,
     IDS,
@@ -26,18 +26,8 @@ from tests.model.values import (
 from tests.observe import kubernetes as k8s
 from tests.wire.answering import AnsweringControllers
 
-from kafka_quorum.errors import Fault, KafkaProtocolError, KafkaRefused, KubeRefused, KubeUnavailable
-from kafka_quorum.kube.protocol import (
-    BUDGETS,
-    CLAIMS,
-    CONFIG_MAPS,
-    NODES,
-    PODS,
-    QUORUMS,
-    REVISIONS,
-    SERVICES,
-    ResourceType,
-)
+from kafka_quorum.errors import KafkaProtocolError, KafkaRefused
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import names
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import NodeID, ReplicaKey
@@ -49,6 +39,8 @@ from kafka_quorum.observe import gather
 from kafka_quorum.observe.gather import Look, Snapshot
 from kafka_quorum.resources import objects
 from kafka_quorum.resources.stored import record_object, revision_object
+from kit.errors import Fault, KubeRefused, KubeUnavailable
+from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, NODES, PODS, REVISIONS, SERVICES, ResourceType
 
 Json = dict[str, Any]
 THREE = (key(3000), key(3001), key(3002))

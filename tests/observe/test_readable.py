@@ -4,17 +4,17 @@ import copy
 from typing import Any
 
 import pytest
-from tests.kube.recording import RecordingKube
+from tests.kit.kube.recording import RecordingKube
 from tests.model.values import IDS, NAME
 from tests.observe import kubernetes as k8s
 from tests.observe.test_gather import api_server, snapshot
 
-from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json
 from kafka_quorum.model import names
 from kafka_quorum.observe.gather import Snapshot
 from kafka_quorum.observe.objects import claim_from, pod_from
 from kafka_quorum.observe.readable import parsed, unreadable_from
 from kafka_quorum.resources.stored import revision_from
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json
 
 CLAIM = "alpha-3001-g1"
 

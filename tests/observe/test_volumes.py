@@ -4,15 +4,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.kube.recording import RecordingKube
+from tests.kit.kube.recording import RecordingKube
 from tests.model.values import at_rest, bound, key, view, with_pod, with_the_claim, without_pod
 
-from kafka_quorum.errors import KubeRefused, KubeUnavailable
-from kafka_quorum.kube.protocol import NODES, VOLUMES, Json
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.observe import gather
 from kafka_quorum.observe.nodes import unplaced
 from kafka_quorum.observe.volumes import ANYWHERE, Place, place_of
+from kit.errors import KubeRefused, KubeUnavailable
+from kit.kube.protocol import NODES, VOLUMES, Json
 
 HOST = "kubernetes.io/hostname"
 

@@ -123,8 +123,8 @@ def explanations() -> list[Explanation]:
 def stage(directory: Path) -> None:
     """The layout that mutmut knows, with nothing but what the planner's tests import."""
     kept = shutil.ignore_patterns("__pycache__")
-    source = directory / "src" / "kafka_quorum"
-    shutil.copytree(ROOT / "operator" / "kafka_quorum", source, ignore=kept, dirs_exist_ok=True)
+    for package in ("kafka_quorum", "kit"):
+        shutil.copytree(ROOT / "operator" / package, directory / "src" / package, ignore=kept, dirs_exist_ok=True)
     for part in _TESTS:
         shutil.copytree(ROOT / part, directory / part, ignore=kept, dirs_exist_ok=True)
     shutil.copy(ROOT / "tests" / "conftest.py", directory / "tests")

@@ -17,9 +17,9 @@ from kafka_quorum.observations.line import observation
 from kafka_quorum.observe import quorum
 from kafka_quorum.observe.instances import FetchTimeouts
 from kafka_quorum.plan.planner import plan
-from kafka_quorum.settings import SystemClock
 from kafka_quorum.status.build import build
 from kafka_quorum.status.finding import Pass
+from kit.clock import SystemClock
 
 SMALL, LARGE = 500, 5000
 

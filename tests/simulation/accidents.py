@@ -8,8 +8,8 @@ from tests.simulation.place import NAME, NAMESPACE
 from tests.simulation.sandbox import Sandbox
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import CLAIMS
 from kafka_quorum.model.ids import NodeID
+from kit.kube.protocol import CLAIMS
 
 _FROZEN_STEPS = 10
 _SHORT_STEPS = 20

@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from tests.simulation.clock import VirtualClock
 
-from kafka_quorum.errors import KubeRefused
-from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json, ResourceType
+from kit.errors import KubeRefused
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json, ResourceType
 
 Refuse: TypeAlias = Callable[[Json], str]
 """Why a pod is refused; an empty text if it is not."""

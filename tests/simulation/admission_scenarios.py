@@ -17,7 +17,7 @@ from tests.simulation.scenes import (
 )
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import Json
+from kit.kube.protocol import Json
 
 _NULLS: Final[Json] = {
     "securityContext": {"runAsNonRoot": None, "runAsUser": None},

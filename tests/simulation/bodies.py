@@ -3,8 +3,8 @@
 from tests.simulation.quorums import CLUSTER
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, Json
 from kafka_quorum.model.ids import DirectoryID, uuid_from_bytes
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, Json
 
 NS = "kafka"
 DIRECTORY = DirectoryID(uuid_from_bytes(b"directory-3000.."))

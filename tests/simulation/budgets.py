@@ -6,8 +6,8 @@ not. The budget is `minAvailable` as a number, over the pods that its selector m
 
 from tests.simulation.kube_model import KubeModel
 
-from kafka_quorum.errors import KubeHeld
-from kafka_quorum.kube.protocol import BUDGETS, PODS, Json
+from kit.errors import KubeHeld
+from kit.kube.protocol import BUDGETS, PODS, Json
 
 
 def evict(kube: KubeModel, namespace: str, name: str, *, uid: str, resource_version: str) -> None:

@@ -26,7 +26,7 @@ from tests.simulation.scenes import (
 )
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import CLAIMS, PODS
+from kit.kube.protocol import CLAIMS, PODS
 
 _HEAP: Final = applies({"controllers": {"jvm": {"heap": "1Gi"}}})
 _TYPO: Final = {"kafka": {"version": "4.4.0", "image": "apache/kafka:typo"}}

@@ -49,9 +49,6 @@ class CommittedRules:
             level = level_of(leader.reported.levels, operation.step.name)
             self._reported[operation.id] = (operation, level)
 
-    def forget(self, namespace: str, name: str) -> None:
-        """The resource is gone."""
-
     def planned(self, plan: Plan | None) -> None:
         """A pass closed a feature step as completed: the leader reports the level by then."""
         for action in plan.actions if plan else ():

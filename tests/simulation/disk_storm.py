@@ -6,7 +6,7 @@ Its seeds are its own: what is drawn in a storm without them stays what it was.
 from tests.simulation.faults import HIDDEN_DISKS, Loss
 from tests.simulation.storm import Storm
 
-from kafka_quorum.kube.protocol import Json
+from kit.kube.protocol import Json
 
 
 class DiskStorm(Storm):

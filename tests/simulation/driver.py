@@ -22,17 +22,23 @@ from tests.simulation.kube_model import Written
 from tests.simulation.place import NAME, NAMESPACE
 from tests.simulation.scenes import Scenario, applies, rests
 from tests.simulation.slow import Hitches
-from tests.simulation.world import World
+from tests.simulation.world import Witness, World
 
-from kafka_quorum.errors import OperatorError
-from kafka_quorum.kube.protocol import KubeApi
+from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.names import LABEL_QUORUM
-from kafka_quorum.reconcile import PassResult, QuorumKey, Reconciler
-from kafka_quorum.settings import Clock, IdSource, Settings
-from kafka_quorum.turns import Passes, Rest, Turns
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.observe.gather import Snapshot
+from kafka_quorum.reconcile import PassResult, Reconciler
+from kafka_quorum.settings import Settings
 from kafka_quorum.wire.protocol import Controllers
+from kit.clock import Clock
+from kit.errors import OperatorError
+from kit.ids import IdSource
+from kit.key import ObjectKey
+from kit.kube.protocol import KubeApi
+from kit.turns import Passes, Rest, Turns
 
-KEY: Final = QuorumKey(namespace=NAMESPACE, name=NAME)
+KEY: Final = ObjectKey(namespace=NAMESPACE, name=NAME)
 NODE_IDS: Final = (3000, 3001, 3002, 3003, 3004, 3005)
 BOUND_STEPS: Final = 700
 READY_FOR_STEPS: Final = 6
@@ -43,14 +49,26 @@ QUIET_STEPS: Final = 80
 _RESTART_S: Final = 1.0
 
 
-class Operator(Passes, Protocol):
+class Operator(Passes[PassResult], Protocol):
     """What runs passes."""
 
-    def changed(self, key: QuorumKey) -> bool:
+    def changed(self, key: ObjectKey) -> bool:
         """A watch has spoken."""
 
 
 Make = Callable[[KubeApi, Controllers, Clock, IdSource], Operator]
+
+
+class Watched(Reconciler):
+    """The operator's own reconcile code. What it sees is told in the moment at which it has it, before any act."""
+
+    witness: Witness | None = None
+
+    async def _observe(self, key: ObjectKey, taken: Snapshot, desired: Desired) -> Observed:
+        seen = await super()._observe(key, taken, desired)
+        if self.witness is not None:
+            self.witness.saw(key.namespace, key.name, seen)
+        return seen
 
 
 def real(
@@ -58,7 +76,9 @@ def real(
 ) -> Operator:
     """The operator's own reconcile code. `may_act` says whether it holds the lease."""
     settings = Settings(holder="simulation")
-    return Reconciler(kube=kube, controllers=controllers, clock=clock, ids=ids, settings=settings, may_act=may_act)
+    made = Watched(kube=kube, controllers=controllers, clock=clock, ids=ids, settings=settings, may_act=may_act)
+    made.witness = kube.world.witness if isinstance(kube, KubeEdge) else None
+    return made
 
 
 def count(result: PassResult, actions: Counter[str], verdicts: Counter[str]) -> bool:

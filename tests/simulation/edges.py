@@ -14,7 +14,8 @@ from tests.simulation.faults import DELAY_STEPS, LONG_STEPS, Call, Injection, St
 from tests.simulation.slow import Hitches
 from tests.simulation.world import World
 
-from kafka_quorum.errors import KafkaError, KubeError
+from kafka_quorum.errors import KafkaError
+from kit.errors import KubeError
 
 T = TypeVar("T")
 

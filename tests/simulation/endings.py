@@ -18,9 +18,9 @@ from tests.simulation.process import Process
 from tests.simulation.scenes import Scenario, condition, is_ready, resource
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import CLAIMS, PODS, Json
 from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey
 from kafka_quorum.model.names import KEPT
+from kit.kube.protocol import CLAIMS, PODS, Json
 
 _SEEN_S: Final = 1.5
 """How long a leader must have been there for the operator to know."""

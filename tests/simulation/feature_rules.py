@@ -17,10 +17,10 @@ from tests.simulation.spoken import asked, changed_meanwhile
 from tests.simulation.volumes import Volume
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import CONFIG_MAPS, PODS, Json
 from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.names import INPUTS_HASH, LABEL_NODE, LABEL_QUORUM, LABEL_ROLE
 from kafka_quorum.model.quorum import FeatureStep
+from kit.kube.protocol import CONFIG_MAPS, PODS, Json
 
 SOAK_S: Final = 60
 """Where a spec does not say for how long."""

@@ -28,7 +28,7 @@ from tests.simulation.releases import (
 
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.quorum import Endpoint, FeatureRange, FeatureStep, RegisterController, UpdateFeature
-from kafka_quorum.wire.codec import Api, Effect, VersionRange
+from kafka_quorum.wire.api import Api, Effect, VersionRange
 from kafka_quorum.wire.refusals import refused
 
 UPDATE_FEATURES: Final = Api(key=57, name="UpdateFeatures", ours=VersionRange(low=1, high=2), effect=Effect.WRITES)

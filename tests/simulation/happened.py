@@ -7,9 +7,9 @@ from typing import TypeAlias
 from tests.simulation.disk import Disk
 from tests.simulation.process import Process
 
-from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.ids import ClusterID, NodeID, ReplicaKey
 from kafka_quorum.model.quorum import AddVoter, Endpoint, FeatureStep, RemoveVoter, UpdateFeature
+from kit.kube.protocol import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

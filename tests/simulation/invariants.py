@@ -37,9 +37,9 @@ from tests.simulation.roll_rules import NEEDLESS, RollRules
 from tests.simulation.world import World
 from tests.status.contradictions import contradictions
 
-from kafka_quorum.kube.protocol import PODS as _PODS
-from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kit.kube.protocol import PODS as _PODS
+from kit.kube.protocol import Json
 
 BY_KNOWLEDGE: Final = FEATURES_BY_KNOWLEDGE | {
     "3",

@@ -28,8 +28,14 @@ from kafka_quorum.model.quorum import (
     RemoveVoter,
     UpdateFeature,
 )
-from kafka_quorum.wire import codec
-from kafka_quorum.wire.codec import Api
+from kafka_quorum.wire.api import Api
+from kafka_quorum.wire.requests import (
+    add_raft_voter,
+    api_versions,
+    describe_cluster,
+    describe_quorum,
+    remove_raft_voter,
+)
 
 T = TypeVar("T")
 
@@ -49,21 +55,21 @@ class KafkaEdge(Edge):
     async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
         """ApiVersions."""
         await self.life.turn()
-        return self._read(codec.API_VERSIONS, endpoint, lambda: self._model.versions(endpoint))
+        return self._read(api_versions.API, endpoint, lambda: self._model.versions(endpoint))
 
     async def describe_cluster(self, endpoint: Endpoint) -> ClusterAnswer:
         """DescribeCluster."""
         await self.life.turn()
-        return self._read(codec.DESCRIBE_CLUSTER, endpoint, lambda: self._model.cluster(endpoint))
+        return self._read(describe_cluster.API, endpoint, lambda: self._model.cluster(endpoint))
 
     async def describe_quorum(self, endpoint: Endpoint) -> QuorumAnswer:
         """DescribeQuorum."""
         await self.life.turn()
-        return self._read(codec.DESCRIBE_QUORUM, endpoint, lambda: self._model.quorum(endpoint))
+        return self._read(describe_quorum.API, endpoint, lambda: self._model.quorum(endpoint))
 
     async def add_voter(self, endpoint: Endpoint, request: AddVoter) -> None:
         """AddRaftVoter. The rules judge it as it is sent, whatever becomes of it."""
-        api = codec.ADD_RAFT_VOTER
+        api = add_raft_voter.API
         self.life.check()
         self.world.tell(AddSent(endpoint=endpoint, request=request))
         await self.life.turn()
@@ -77,7 +83,7 @@ class KafkaEdge(Edge):
 
     async def remove_voter(self, endpoint: Endpoint, request: RemoveVoter) -> None:
         """RemoveRaftVoter."""
-        api = codec.REMOVE_RAFT_VOTER
+        api = remove_raft_voter.API
         self.life.check()
         self.world.tell(RemoveSent(endpoint=endpoint, request=request))
         await self.life.turn()

@@ -10,8 +10,8 @@ from tests.simulation.happened import Fail, PodDeleted
 from tests.simulation.kube_model import claims_of
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import CLAIMS, PODS, Json
 from kafka_quorum.model.ids import DirectoryID, ReplicaKey
+from kit.kube.protocol import CLAIMS, PODS, Json
 
 KEPT: Final = "2, kept"
 

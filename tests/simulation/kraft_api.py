@@ -14,7 +14,7 @@ from tests.simulation.kraft_model import CAUGHT_UP_WITHIN_S, OBSERVER_FORGOTTEN_
 from tests.simulation.process import Process
 from tests.simulation.releases import supported
 
-from kafka_quorum.errors import Fault, KafkaUnreachable
+from kafka_quorum.errors import KafkaUnreachable
 from kafka_quorum.model.ids import ReplicaKey, uuid_to_bytes
 from kafka_quorum.model.quorum import (
     AddVoter,
@@ -25,9 +25,16 @@ from kafka_quorum.model.quorum import (
     RemoveVoter,
     Replica,
 )
-from kafka_quorum.wire import codec
-from kafka_quorum.wire.codec import Api, Effect
+from kafka_quorum.wire.api import Api, Effect
 from kafka_quorum.wire.refusals import refused
+from kafka_quorum.wire.requests import (
+    add_raft_voter,
+    api_versions,
+    describe_cluster,
+    describe_quorum,
+    remove_raft_voter,
+)
+from kit.errors import Fault
 
 
 def unreachable(endpoint: Endpoint, api: Api, why: str) -> KafkaUnreachable:
@@ -59,7 +66,7 @@ class ModelControllers:
 
     def versions(self, endpoint: Endpoint) -> NodeVersions:
         """What its release supports, and finalized levels once this node knows a high watermark."""
-        process = self._process(endpoint, codec.API_VERSIONS)
+        process = self._process(endpoint, api_versions.API)
         image = process.reported
         return NodeVersions(
             supported=supported(process.release), finalized=image.levels, finalized_epoch=image.changed_at
@@ -67,15 +74,15 @@ class ModelControllers:
 
     def cluster(self, endpoint: Endpoint) -> ClusterAnswer:
         """The cluster id of the process that listens there, and the controllers whose registration it knows."""
-        process = self._process(endpoint, codec.DESCRIBE_CLUSTER)
+        process = self._process(endpoint, describe_cluster.API)
         ids = (one.node_id for one in process.committed.registered if not one.broker)
         return ClusterAnswer(cluster_id=process.cluster_id, controller_ids=tuple(sorted(ids)))
 
     def quorum(self, endpoint: Endpoint) -> QuorumAnswer:
         """The leader's view; NOT_LEADER_OR_FOLLOWER from everybody else."""
-        leader = self._process(endpoint, codec.DESCRIBE_QUORUM)
+        leader = self._process(endpoint, describe_quorum.API)
         if not leader.leads:
-            raise refused(endpoint, codec.DESCRIBE_QUORUM, ErrorCode.not_leader_or_follower, "")
+            raise refused(endpoint, describe_quorum.API, ErrorCode.not_leader_or_follower, "")
         voters = leader.voters
         observers = [
             key
@@ -96,35 +103,35 @@ class ModelControllers:
 
     def add(self, endpoint: Endpoint, request: AddVoter, *, before_append: Callable[[], None] = lambda: None) -> None:
         """AddRaftVoter, with Kafka's checks in Kafka's order; `before_append` is where something may come between."""
-        leader = self._process(endpoint, codec.ADD_RAFT_VOTER)
+        leader = self._process(endpoint, add_raft_voter.API)
         if request.cluster_id != leader.cluster_id:
-            self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.inconsistent_cluster_id)
+            self._refuse(endpoint, add_raft_voter.API, ErrorCode.inconsistent_cluster_id)
         if not leader.leads:
-            self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.not_leader_or_follower)
+            self._refuse(endpoint, add_raft_voter.API, ErrorCode.not_leader_or_follower)
         directory = request.voter.directory_id
         listener = next((one for one in request.listeners if one.name == leader.listener), None)
         if listener is None or directory is None or not any(uuid_to_bytes(directory)):
-            self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.invalid_request)
+            self._refuse(endpoint, add_raft_voter.API, ErrorCode.invalid_request)
         if leader.high_watermark < 0 or self._kraft.uncommitted_change(leader):
-            self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.request_timed_out)
+            self._refuse(endpoint, add_raft_voter.API, ErrorCode.request_timed_out)
         if leader.is_static:
-            self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.unsupported_version)
+            self._refuse(endpoint, add_raft_voter.API, ErrorCode.unsupported_version)
         if any(voter.node_id == request.voter.node_id for voter in leader.disk.voter_set):
-            self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.duplicate_voter)
+            self._refuse(endpoint, add_raft_voter.API, ErrorCode.duplicate_voter)
         newcomer = self._kraft.named(listener.host, listener.port)
         if newcomer is None or not self._kraft.is_up(newcomer) or not self._kraft.finds(leader, newcomer):
-            self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.request_timed_out)
+            self._refuse(endpoint, add_raft_voter.API, ErrorCode.request_timed_out)
         if not self._kraft.is_caught_up(leader, request.voter, CAUGHT_UP_WITHIN_S):
-            self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.request_timed_out)
+            self._refuse(endpoint, add_raft_voter.API, ErrorCode.request_timed_out)
         before_append()
         if not self._kraft.append_voters(leader, leader.disk.voter_set | {request.voter}):
-            self._refuse(endpoint, codec.ADD_RAFT_VOTER, ErrorCode.request_timed_out)
+            self._refuse(endpoint, add_raft_voter.API, ErrorCode.request_timed_out)
 
     def remove(
         self, endpoint: Endpoint, request: RemoveVoter, *, before_append: Callable[[], None] = lambda: None
     ) -> None:
         """RemoveRaftVoter, with Kafka's checks in its order. Whether the remaining voters live is none of them."""
-        api = codec.REMOVE_RAFT_VOTER
+        api = remove_raft_voter.API
         leader = self._process(endpoint, api)
         if request.cluster_id != leader.cluster_id:
             self._refuse(endpoint, api, ErrorCode.inconsistent_cluster_id)

@@ -10,9 +10,9 @@ from tests.simulation.faults import Call
 from tests.simulation.happened import ClaimDeleted, Created, Happened, PodDeleted, StopSent
 from tests.simulation.kube_model import Items
 
-from kafka_quorum.errors import KubeRefused, KubeUnavailable
-from kafka_quorum.kube.protocol import CLAIMS, PODS, Json, ResourceType
 from kafka_quorum.model.names import INPUTS_HASH
+from kit.errors import KubeRefused, KubeUnavailable
+from kit.kube.protocol import CLAIMS, PODS, Json, ResourceType
 
 T = TypeVar("T")
 

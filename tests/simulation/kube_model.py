@@ -14,8 +14,9 @@ from typing import Any, Final, TypeAlias, cast
 from tests.simulation.admission import PodAdmission, immutable
 from tests.simulation.clock import VirtualClock
 
-from kafka_quorum.errors import KubeAlreadyExists, KubeConflict, KubeNotFound, KubeRefused
-from kafka_quorum.kube.protocol import BUDGETS, CLAIMS, PODS, QUORUMS, Json, ResourceType
+from kafka_quorum.kind import QUORUMS
+from kit.errors import KubeAlreadyExists, KubeConflict, KubeNotFound, KubeRefused
+from kit.kube.protocol import BUDGETS, CLAIMS, PODS, Json, ResourceType
 
 Key = tuple[str, str, str]
 """Plural, namespace and name."""

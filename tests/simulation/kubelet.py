@@ -33,10 +33,10 @@ from tests.simulation.sandbox import Sandbox
 from tests.simulation.startup import Paces, steady
 from tests.simulation.volumes import Volumes
 
-from kafka_quorum.kube.protocol import CONFIG_MAPS, PODS, Json
 from kafka_quorum.model.disk import SCRIPT
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, uuid_from_bytes
 from kafka_quorum.model.names import KAFKA_CONTAINER, LABEL_NODE, LABEL_QUORUM, LABEL_ROLE, VERIFY_CONTAINER
+from kit.kube.protocol import CONFIG_MAPS, PODS, Json
 
 BACK_OFF_S: Final = 4.0
 FIRST_BACK_OFF_S: Final = 10.0

@@ -17,33 +17,37 @@ LEASE_MUTANTS: Final = (
     Mutant(
         name="no-back-off",
         rule="live",
-        edits=(Edit(file="turns.py", old="        if result.repeated is not None:", new="        if False:"),),
+        edits=(Edit(file="../kit/turns.py", old="        if result.repeated is not None:", new="        if False:"),),
         shares=("undone-again-and-again",),
     ),
     Mutant(
         name="a-healthy-status-stands",
         rule="live",
         edits=(
-            Edit(file="turns.py", old="        if self.pace.failures >= CANNOT_LOOK_AFTER:", new="        if False:"),
+            Edit(
+                file="../kit/turns.py",
+                old="        if self.pace.failures >= CANNOT_LOOK_AFTER:",
+                new="        if False:",
+            ),
         ),
         shares=("rights-removed",),
     ),
     _mutant(
         "acts-without-the-lease",
-        ("act/leased.py", "            if not self._may_act():", "            if False:"),
+        ("../kit/leased.py", "            if not self._may_act():", "            if False:"),
         ("act/execute.py", "        if not self._may_act():", "        if False:"),
-        ("report.py", "        if not self._may_act():", "        if False:"),
+        ("../kit/conditions/writer.py", "        if not self._may_act():", "        if False:"),
         ("reconcile.py", "        if not self._may_act():\n            return self._idle()", "        pass"),
     ),
     _mutant(
         "a-stale-holder-renews",
         (
-            "lease.py",
-            "        elif _holder(present) == self._settings.holder or self._lapsed(present, sent_s):",
+            "../kit/lease.py",
+            "        elif _holder(present) == self._holder or self._lapsed(present, sent_s):",
             "        elif self._held_until_s > 0.0 or self._lapsed(present, sent_s):",
         ),
         (
-            "lease.py",
+            "../kit/lease.py",
             "            self._held_until_s = 0.0\n            self._say(logging.INFO",
             "            self._say(logging.INFO",
         ),
@@ -51,13 +55,13 @@ LEASE_MUTANTS: Final = (
     _mutant(
         "an-expired-lease-is-held",
         (
-            "lease.py",
+            "../kit/lease.py",
             "        return self._clock.monotonic() < self._held_until_s",
             "        return self._held_until_s > 0.0",
         ),
     ),
     _mutant(
         "a-lease-is-taken-over-at-once",
-        ("lease.py", "        return now_s - self._seen_at_s > _duration_s(present)", "        return True"),
+        ("../kit/lease.py", "        return now_s - self._seen_at_s > _duration_s(present)", "        return True"),
     ),
 )

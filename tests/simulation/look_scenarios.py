@@ -12,8 +12,8 @@ from tests.simulation.slow import Hitch
 from tests.simulation.startup import slow
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import CONFIG_MAPS, PODS
 from kafka_quorum.model.names import LABEL_NODE, LABEL_ROLE, REVISION, record_name
+from kit.kube.protocol import CONFIG_MAPS, PODS
 
 _HEAP: Final = {"controllers": {"jvm": {"heap": "1Gi"}}}
 

@@ -11,7 +11,7 @@ from typing import Final
 from tests.simulation.clock import VirtualClock
 from tests.simulation.kube_model import KubeModel
 
-from kafka_quorum.kube.protocol import NODES, PODS, Json
+from kit.kube.protocol import NODES, PODS, Json
 
 NAMES: Final = ("node-a", "node-b", "node-c", "node-d", "node-e")
 GRACE_S: Final = 4.0

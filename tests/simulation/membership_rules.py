@@ -17,8 +17,8 @@ from tests.simulation.spoken import changed_meanwhile, resource_of
 from tests.simulation.volumes import Volume
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import PODS, Json
 from kafka_quorum.model.ids import DirectoryID, ReplicaKey
+from kit.kube.protocol import PODS, Json
 
 _PAIR: Final = 2
 _JUST_NOW_S: Final = 1.0

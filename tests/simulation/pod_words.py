@@ -9,8 +9,8 @@ from tests.simulation.disk import Disk
 from tests.simulation.process import FETCH_TIMEOUT_S
 from tests.simulation.releases import NEWEST, Levels, defaults, levels_of
 
-from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
+from kit.kube.protocol import Json
 
 VOTERS_SETTING: Final = "controller.quorum.voters"
 FETCH_TIMEOUT: Final = "controller.quorum.fetch.timeout.ms"

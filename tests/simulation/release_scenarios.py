@@ -41,7 +41,7 @@ from tests.simulation.scenes import (
     turn,
 )
 
-from kafka_quorum.kube.protocol import Json
+from kit.kube.protocol import Json
 
 ROLL_HELD: Final = "Rolling"
 """What the resource says where a restart needs leave that it does not have."""

@@ -10,10 +10,10 @@ from tests.simulation.releases import METADATA, level_of, supported
 from tests.simulation.scenes import Act, When, applies, is_ready, resource
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json
 from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.names import LABEL_QUORUM
 from kafka_quorum.model.quorum import FeatureRange
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json
 
 _EARLY_LEVEL = 31
 """A level that an early build of 4.4 had as its last one."""

@@ -12,9 +12,9 @@ from tests.simulation.process import Process
 from tests.simulation.spoken import asked, changed_meanwhile, operation_of, resource_of
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import PODS, Json
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.names import INPUTS_HASH, LABEL_NODE, LABEL_QUORUM
+from kit.kube.protocol import PODS, Json
 
 _PAIR: Final = 2
 

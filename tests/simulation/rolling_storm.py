@@ -9,7 +9,7 @@ from tests.simulation.scenes import applies
 from tests.simulation.storm import Storm
 from tests.simulation.world import STEP_S
 
-from kafka_quorum.kube.protocol import Json
+from kit.kube.protocol import Json
 
 _RELEASES = ("4.2.1", "4.3.1", "4.4.0")
 _HEAPS = ("512Mi", "768Mi", "1Gi")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tests.simulation.process import Process
 
-from kafka_quorum.kube.protocol import Json
+from kit.kube.protocol import Json
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

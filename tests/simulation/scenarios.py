@@ -60,7 +60,7 @@ from tests.simulation.status_scenarios import STATUS_SCENARIOS
 from tests.simulation.time_scenarios import TIMES
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import Json
+from kit.kube.protocol import Json
 
 _THREE = spec_of("InitialControllers", 3)
 _ALONE = spec_of("Standalone", 1)

@@ -17,8 +17,9 @@ from tests.simulation.slow import Hitch
 from tests.simulation.startup import Paces, steady
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, QUORUMS, REVISIONS, SERVICES, Json
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.ids import NodeID
+from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json
 
 When: TypeAlias = Callable[[World], bool]
 Act: TypeAlias = Callable[[World, Checker], None]

@@ -4,7 +4,8 @@ from typing import Any
 
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import QUORUMS, Json
+from kafka_quorum.kind import QUORUMS
+from kit.kube.protocol import Json
 
 
 def resource_of(world: World, quorum: str) -> Json:

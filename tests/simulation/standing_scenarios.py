@@ -9,8 +9,8 @@ from tests.simulation.place import NAMESPACE
 from tests.simulation.scenes import Scenario, Turn, condition, is_ready, spec_of
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import BUDGETS, SERVICES
 from kafka_quorum.status.cannot_look import REASON
+from kit.kube.protocol import BUDGETS, SERVICES
 
 _UNDOES_STEPS: Final = 120
 _WRITES_MAX: Final = 20

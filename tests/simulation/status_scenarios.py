@@ -8,8 +8,9 @@ from tests.simulation.place import NAME, NAMESPACE
 from tests.simulation.scenes import Act, Scenario, Turn, applies, is_ready, loses, resource, says, spec_of
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import PODS, QUORUMS
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.names import RESTARTED_AT
+from kit.kube.protocol import PODS
 
 _THREE: Final = spec_of("InitialControllers", 3)
 _RIGHT: Final = {"kafka": {"version": "4.4.0"}}

@@ -30,10 +30,10 @@ from tests.simulation.tenure import LeaseWire, tenure_of
 from tests.simulation.weather import Hand, OwnClock, StormWire, Weather, Weathered
 from tests.simulation.world import World
 
-from kafka_quorum.errors import OperatorError
-from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.names import LABEL_QUORUM
-from kafka_quorum.turns import Turns
+from kit.errors import OperatorError
+from kit.kube.protocol import Json
+from kit.turns import Turns
 
 CALM_STEPS: Final = 1500
 """Within so many steps after the last fault the quorum is whole."""

@@ -15,9 +15,9 @@ from tests.simulation.kube_edge import KubeEdge
 from tests.simulation.place import NAMESPACE
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import LEASES
-from kafka_quorum.lease import Lease
-from kafka_quorum.settings import Clock, Settings
+from kit.clock import Clock
+from kit.kube.protocol import LEASES
+from kit.lease import Lease
 
 NAME: Final = "operator"
 _CHANCE: Final = 0.05
@@ -66,8 +66,8 @@ class Tenure:
 def tenure_of(wire: LeaseWire, life: Life, clock: Clock, holder: str, now_s: float) -> Tenure:
     """The lease of an operator that begins now. `life` is the operator's: what it cannot reach, its lease cannot."""
     own = Life(unreached=life.unreached)
-    settings = Settings(holder=holder, lease_namespace=NAMESPACE, lease_name=NAME)
-    return Tenure(lease=Lease(KubeEdge(wire, own), clock, settings), holder=holder, due_s=now_s)
+    lease = Lease(KubeEdge(wire, own), clock, namespace=NAMESPACE, name=NAME, holder=holder)
+    return Tenure(lease=lease, holder=holder, due_s=now_s)
 
 
 def holder_of(world: World) -> str:

@@ -9,28 +9,30 @@ from tests.simulation.explore import faults_of, replay, scenario
 from tests.simulation.faults import Accident, Injection, Loss, Strike, parse_fault
 from tests.simulation.storm import Storm
 
-from kafka_quorum.kube.protocol import PODS, KubeApi
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan
 from kafka_quorum.plan.planner import plan
-from kafka_quorum.reconcile import PassResult, QuorumKey
-from kafka_quorum.settings import Clock, IdSource
+from kafka_quorum.reconcile import PassResult
 from kafka_quorum.wire.protocol import Controllers
+from kit.clock import Clock
+from kit.ids import IdSource
+from kit.key import ObjectKey
+from kit.kube.protocol import PODS, KubeApi
 
 
 class _Idle:
     """An operator whose planner does nothing."""
 
-    def changed(self, key: QuorumKey) -> bool:
+    def changed(self, key: ObjectKey) -> bool:
         """It does not care."""
         return bool(key.name)
 
-    async def cannot_look(self, key: QuorumKey, why: str) -> None:
+    async def cannot_look(self, key: ObjectKey, why: str) -> None:
         """It never fails to look."""
         raise AssertionError(key, why)
 
-    async def run_pass(self, key: QuorumKey) -> PassResult:
+    async def run_pass(self, key: ObjectKey) -> PassResult:
         """Look, and leave it at that."""
         assert key.name
         empty = Plan(actions=(), waits=(), verdicts=(), requeue_s=10.0)
@@ -43,7 +45,7 @@ class _Reckless(_Idle):
     def __init__(self, kube: KubeApi) -> None:
         self._kube = kube
 
-    async def run_pass(self, key: QuorumKey) -> PassResult:
+    async def run_pass(self, key: ObjectKey) -> PassResult:
         """Make both pods."""
         if not await self._kube.list(PODS, key.namespace, {}):
             for name, role in (("f", "formatter"), ("k", "controller")):

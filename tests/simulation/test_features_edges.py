@@ -13,11 +13,12 @@ from tests.simulation.quorums import CLUSTER, disk, key
 from tests.simulation.releases import level_of, levels_of, supported
 from tests.simulation.world import World
 
-from kafka_quorum.errors import KafkaError, KubeConflict, KubeHeld, KubeUnavailable
-from kafka_quorum.kube.protocol import BUDGETS, PODS, Json
+from kafka_quorum.errors import KafkaError
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.names import INPUTS_HASH
 from kafka_quorum.model.quorum import Endpoint, FeatureStep, RegisterController, UpdateFeature
+from kit.errors import KubeConflict, KubeHeld, KubeUnavailable
+from kit.kube.protocol import BUDGETS, PODS, Json
 
 METADATA = "metadata.version"
 STEP = FeatureStep(name=METADATA, level=28)

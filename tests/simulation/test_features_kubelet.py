@@ -9,9 +9,9 @@ from tests.simulation.pod_words import levels_in, release_of, static_voters
 from tests.simulation.releases import defaults, level_of, supported
 from tests.simulation.world import World
 
-from kafka_quorum.errors import KubeConflict, KubeHeld, KubeNotFound
-from kafka_quorum.kube.protocol import BUDGETS, CONFIG_MAPS, PODS, Json
 from kafka_quorum.model.names import GATE
+from kit.errors import KubeConflict, KubeHeld, KubeNotFound
+from kit.kube.protocol import BUDGETS, CONFIG_MAPS, PODS, Json
 
 _VOTERS = "controller.quorum.voters=3000@demo-3000.demo-controllers.kafka.svc:9093,3001@other:9093\n"
 _PROPERTIES = {"3000.properties": f"node.id=3000\n{_VOTERS}"}

@@ -21,9 +21,9 @@ from tests.simulation.process import Process
 from tests.simulation.quorums import CLUSTER, disk, key
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import CONFIG_MAPS, PODS, Json
 from kafka_quorum.model.ids import ClusterID, ReplicaKey, uuid_from_bytes
 from kafka_quorum.model.quorum import AddVoter, Endpoint, Listener, RemoveVoter
+from kit.kube.protocol import CONFIG_MAPS, PODS, Json
 
 OTHER = ClusterID(uuid_from_bytes(b"o" * 16))
 KEYS = frozenset({key(3000), key(3001)})

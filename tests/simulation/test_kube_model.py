@@ -4,8 +4,9 @@ import pytest
 from tests.simulation.clock import VirtualClock
 from tests.simulation.kube_model import KubeModel
 
-from kafka_quorum.errors import KubeAlreadyExists, KubeConflict, KubeNotFound, KubeRefused
-from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS, REVISIONS, Json
+from kafka_quorum.kind import QUORUMS
+from kit.errors import KubeAlreadyExists, KubeConflict, KubeNotFound, KubeRefused
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json
 
 NS = "kafka"
 

@@ -7,8 +7,8 @@ from tests.simulation.process import Process
 from tests.simulation.quorums import Quorum, key
 from tests.simulation.world import STEP_S, World
 
-from kafka_quorum.kube.protocol import NODES, PODS, Json
 from kafka_quorum.model.quorum import Endpoint
+from kit.kube.protocol import NODES, PODS, Json
 
 GRACE_STEPS = int(GRACE_S / STEP_S) + 2
 EVICT_STEPS = int(EVICT_S / STEP_S) + 2

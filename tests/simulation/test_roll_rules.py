@@ -24,11 +24,12 @@ from tests.simulation.quorums import CLUSTER, disk, key
 from tests.simulation.releases import level_of, levels_of, supported
 from tests.simulation.world import World
 
-from kafka_quorum.errors import KubeRefused
-from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, QUORUMS, Json
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.names import INPUTS_HASH
 from kafka_quorum.model.quorum import Endpoint, FeatureStep, UpdateFeature
+from kit.errors import KubeRefused
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, Json
 
 METADATA = "metadata.version"
 SOAK_STEPS = 40

@@ -20,8 +20,8 @@ from tests.simulation.startup import Pace, drawn
 from tests.simulation.world import STEP_S, World
 
 from kafka_quorum.errors import KafkaUnreachable
-from kafka_quorum.kube.protocol import PODS
 from kafka_quorum.model.quorum import Endpoint
+from kit.kube.protocol import PODS
 
 
 def restarted(quorum: Quorum, pace: Pace, *, away_s: float = 10.0) -> Process:

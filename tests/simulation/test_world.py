@@ -8,8 +8,8 @@ from tests.simulation.disk import Content, Disk
 from tests.simulation.happened import Happened, Shared
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import CLAIMS, PODS, Json
 from kafka_quorum.model.ids import uuid_from_bytes
+from kit.kube.protocol import CLAIMS, PODS, Json
 
 
 def world() -> World:

@@ -28,8 +28,8 @@ from tests.simulation.slow import Hitch
 from tests.simulation.startup import slow
 from tests.simulation.world import World
 
-from kafka_quorum.kube.protocol import CONFIG_MAPS, PODS, Json
 from kafka_quorum.model.names import LABEL_NODE, LABEL_ROLE, REVISION
+from kit.kube.protocol import CONFIG_MAPS, PODS, Json
 
 _OLD_LOOK_STEPS: Final = 10
 _LAG_STEPS: Final = 20

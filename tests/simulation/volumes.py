@@ -7,8 +7,8 @@ from tests.simulation.disk import Disk
 from tests.simulation.happened import DiskLost, Happened
 from tests.simulation.kube_model import KubeModel
 
-from kafka_quorum.kube.protocol import CLAIMS, VOLUMES, Json
 from kafka_quorum.model.names import LABEL_QUORUM
+from kit.kube.protocol import CLAIMS, VOLUMES, Json
 
 
 @dataclass(slots=True, kw_only=True)

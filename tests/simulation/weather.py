@@ -16,7 +16,8 @@ from tests.simulation.invariants import Violation
 from tests.simulation.slow import Slowness
 from tests.simulation.tenure import Tenure
 
-from kafka_quorum.turns import Rest, Turns
+from kafka_quorum.reconcile import PassResult
+from kit.turns import Rest, Turns
 
 _CHANGES: Final = (
     "AddRaftVoter",
@@ -70,7 +71,7 @@ class Hand:
     slowness: Slowness
     life: Life = field(default_factory=Life)
     operator: Operator | None = None
-    round: Turns | None = None
+    round: Turns[PassResult] | None = None
     task: asyncio.Task[Rest] | None = None
     waiting: list[asyncio.Future[None]] = field(default_factory=list)
     due_s: float = 0.0

@@ -5,7 +5,7 @@ happen, and when, is in `faults.py`.
 """
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from tests.simulation.brokers import Brokers
 from tests.simulation.clock import VirtualClock
@@ -17,22 +17,20 @@ from tests.simulation.machines import NAMES, Machines
 from tests.simulation.sandbox import Sandbox
 from tests.simulation.volumes import Volumes
 
-from kafka_quorum.kube.protocol import (
-    BUDGETS,
-    CLAIMS,
-    CONFIG_MAPS,
-    PODS,
-    REVISIONS,
-    SERVICES,
-    Json,
-    ResourceType,
-)
+from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, ResourceType
 
 if TYPE_CHECKING:
-    from kafka_quorum.reconcile import Witness
+    from kafka_quorum.model.observed import Observed
 
 STEP_S: Final = 0.5
 _OWNED: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS)
+
+
+class Witness(Protocol):
+    """Whoever judges what operators see, in the moment at which they see it."""
+
+    def saw(self, namespace: str, name: str, observed: "Observed") -> None:
+        """A look at this quorum, as a pass has it."""
 
 
 class World:

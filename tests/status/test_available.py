@@ -8,7 +8,7 @@ from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.status.available import available
-from kafka_quorum.status.finding import Truth
+from kit.conditions.finding import Truth
 
 THREE = [key(3000), key(3001), key(3002)]
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kube.recording import merge
+from tests.kit.kube.recording import merge
 from tests.model.values import (
     OTHER_CLUSTER,
     SILENT,
@@ -34,8 +34,9 @@ from kafka_quorum.model.memory import Soak, StepCheck
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.quorum import FeatureRange, FeatureStep, FinalizedFeature, NodeVersions
 from kafka_quorum.observe.objects import status_from
-from kafka_quorum.status.build import build, patch_of
+from kafka_quorum.status.build import build
 from kafka_quorum.status.finding import Pass
+from kit.conditions.patch import patch_of
 
 NOW = "2026-01-01T00:00:00Z"
 RAISED = (FeatureLevel(name="metadata.version", level=29),)

@@ -6,8 +6,8 @@ import pytest
 from tests.status.contradictions import contradictions
 from tests.status.passes import done
 
-from kafka_quorum.kube.protocol import Json
 from kafka_quorum.status.build import build
+from kit.kube.protocol import Json
 
 
 def at_rest_status() -> Json:

@@ -20,7 +20,7 @@ from tests.status.passes import done, failed
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Waiting
 from kafka_quorum.status.degraded import degraded
-from kafka_quorum.status.finding import Truth
+from kit.conditions.finding import Truth
 
 CRASHING = Waiting(reason="CrashLoopBackOff", message="back-off", last_exit=None)
 

@@ -21,7 +21,6 @@ from tests.status.contradictions import contradictions
 from tests.status.passes import FAULT, done, failed
 
 from kafka_quorum.api.crd import crd
-from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.identity import with_revision
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Running, Waiting
@@ -29,6 +28,7 @@ from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.status.build import build
 from kafka_quorum.status.finding import Pass
 from kafka_quorum.status.lag import lag_of
+from kit.kube.protocol import Json
 
 NOW = "2026-01-01T00:00:00Z"
 LAGGING = Known(value=view([key(3000), key(3001), key(3002)], behind=[key(3002)]))

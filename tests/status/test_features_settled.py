@@ -13,7 +13,7 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import FeaturePlan, Plan, Severity, Wait
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.status.features_settled import features_settled
-from kafka_quorum.status.finding import Finding, Truth
+from kit.conditions.finding import Finding, Truth
 
 OF_4_1 = replace(saying(), finalized=saying("4.1.2").finalized)
 RAISE = FeatureStep(name=METADATA, level=28)

@@ -13,7 +13,6 @@ from tests.status.contradictions import contradictions
 from tests.status.passes import FAULT, done, failed
 
 from kafka_quorum.act.narrate import narrate
-from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.identity import with_disk_lost
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
@@ -22,6 +21,7 @@ from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.status.build import build
 from kafka_quorum.status.finding import Pass
 from kafka_quorum.status.refused import refused
+from kit.kube.protocol import Json
 
 GOLDEN: Final = Path(__file__).with_name("golden_rows.txt")
 _NOW: Final = "2026-01-01T00:00:00Z"

@@ -28,11 +28,13 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import LostNode
 from kafka_quorum.model.observed import KubeNode, Observed
 from kafka_quorum.status.available import available
-from kafka_quorum.status.build import build, patch_of
+from kafka_quorum.status.build import build
 from kafka_quorum.status.degraded import degraded
-from kafka_quorum.status.finding import Finding, Pass, Truth
+from kafka_quorum.status.finding import Pass
 from kafka_quorum.status.progressing import progressing
 from kafka_quorum.status.ready import ready
+from kit.conditions.finding import Finding, Truth
+from kit.conditions.patch import patch_of
 
 NOW = "2026-01-01T00:00:00Z"
 VOTERS = (key(3000), key(3001), key(3002))

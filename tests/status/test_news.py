@@ -6,12 +6,12 @@ import pytest
 from tests.model.values import SILENT, at_rest, desired
 from tests.status.passes import done
 
-from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.status.build import build
 from kafka_quorum.status.finding import Pass
 from kafka_quorum.status.news import news
+from kit.kube.protocol import Json
 
 NOW = "2026-01-01T00:00:00Z"
 

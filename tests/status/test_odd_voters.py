@@ -5,8 +5,8 @@ from tests.model.values import SILENT, at_rest, desired, key, view
 from tests.status.passes import done
 
 from kafka_quorum.model.known import Known
-from kafka_quorum.status.finding import Finding, Truth
 from kafka_quorum.status.odd_voters import odd_voter_count
+from kit.conditions.finding import Finding, Truth
 
 
 def counted(voters: int, wanted: int | None = None) -> Finding:

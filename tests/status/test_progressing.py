@@ -23,8 +23,8 @@ from kafka_quorum.model.identity import with_revision
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity, Wait
-from kafka_quorum.status.finding import Truth
 from kafka_quorum.status.progressing import progressing
+from kit.conditions.finding import Truth
 
 OTHER_PORT = runtime(listener=ControllerListener(name="CONTROLLER", port=9094))
 

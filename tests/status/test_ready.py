@@ -25,8 +25,8 @@ from kafka_quorum.model.identity import with_disk_lost, with_report
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed
-from kafka_quorum.status.finding import Truth
 from kafka_quorum.status.ready import ready
+from kit.conditions.finding import Truth
 
 OTHER_PORT = runtime(listener=ControllerListener(name="CONTROLLER", port=9094))
 

@@ -6,9 +6,10 @@ from tests.status.passes import FAULT, done
 
 from kafka_quorum.api.status import KafkaQuorumStatus
 from kafka_quorum.observe.objects import status_from
-from kafka_quorum.status.build import build, patch_of
+from kafka_quorum.status.build import build
 from kafka_quorum.status.news import news
 from kafka_quorum.status.refused import refused
+from kit.conditions.patch import patch_of
 
 NOW = "2026-01-01T00:00:00Z"
 

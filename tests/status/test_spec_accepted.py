@@ -3,8 +3,8 @@
 from tests.status.passes import FAULT, done
 
 from kafka_quorum.model.desired import FieldFault
-from kafka_quorum.status.finding import Truth
 from kafka_quorum.status.spec_accepted import spec_accepted
+from kit.conditions.finding import Truth
 
 
 def test_a_valid_spec_is_accepted() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
-from kafka_quorum.errors import Fault, KafkaUnreachable
+from kafka_quorum.errors import KafkaUnreachable
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import (
     AddVoter,
@@ -16,6 +16,7 @@ from kafka_quorum.model.quorum import (
     Replica,
     UpdateFeature,
 )
+from kit.errors import Fault
 
 T = TypeVar("T")
 Answer: TypeAlias = T | Exception

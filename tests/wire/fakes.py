@@ -17,7 +17,7 @@ from kio.static.protocol import ResponsePayload
 
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import Endpoint
-from kafka_quorum.wire.codec import API_VERSIONS
+from kafka_quorum.wire.requests.api_versions import API as API_VERSIONS
 
 HOST = "127.0.0.1"
 ALL_VERSIONS = {

@@ -17,22 +17,27 @@ from kio.schema.errors import ErrorCode
 from kio.static.primitive import i16, i32Timedelta, i64
 from kio.static.protocol import ResponsePayload
 from tests.clocks import MovingClock
-from tests.kube.recording import RecordingKube
+from tests.kit.kube.recording import RecordingKube
 from tests.model.values import CLUSTER, IDS, LEADER_NOW_MS, directory
 from tests.observe.test_gather import api_server
 from tests.test_reconcile import KEY, Bench, Ids
 from tests.wire.fakes import ALL_VERSIONS, HOST, answer_to
 from tests.wire.fakes import api_versions as versions_answer
 
-from kafka_quorum.kube.protocol import QUORUMS
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.ids import uuid_to_bytes
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.reconcile import PassResult, Reconciler
 from kafka_quorum.settings import Settings
-from kafka_quorum.wire import codec
 from kafka_quorum.wire.admin import KafkaControllers
 from kafka_quorum.wire.connection import Connection, Limits
+from kafka_quorum.wire.requests.api_versions import API as API_VERSIONS
+from kafka_quorum.wire.requests.describe_cluster import API as DESCRIBE_CLUSTER
+from kafka_quorum.wire.requests.describe_quorum import API as DESCRIBE_QUORUM
+from kafka_quorum.wire.requests.update_features import API as UPDATE_FEATURES
+from kit.key import ObjectKey
+from kit.report.report import PassReport
 
 LEADER = 3000
 PATIENCE_S = 10.0
@@ -113,14 +118,14 @@ def features(*rows: tuple[str, int, int], levels: tuple[tuple[str, int], ...] = 
         api_versions.FinalizedFeatureKey(name=name, max_version_level=i16(level), min_version_level=i16(level))
         for name, level in levels
     )
-    made = versions_answer({key: known for key, known in ALL_VERSIONS.items() if key != codec.UPDATE_FEATURES.key})
+    made = versions_answer({key: known for key, known in ALL_VERSIONS.items() if key != UPDATE_FEATURES.key})
     return replace(made, supported_features=supported, finalized_features=finalized, finalized_features_epoch=i64(3))
 
 
 HONEST: Mapping[int, ResponsePayload] = {
-    codec.API_VERSIONS.key: features(("kraft.version", 0, 1), levels=(("kraft.version", 1),)),
-    codec.DESCRIBE_CLUSTER.key: cluster(),
-    codec.DESCRIBE_QUORUM.key: quorum(partition()),
+    API_VERSIONS.key: features(("kraft.version", 0, 1), levels=(("kraft.version", 1),)),
+    DESCRIBE_CLUSTER.key: cluster(),
+    DESCRIBE_QUORUM.key: quorum(partition()),
 }
 
 
@@ -176,12 +181,13 @@ class Scene:
     clock: MovingClock
     seen: list[Observed] = field(default_factory=list)
 
-    def saw(self, namespace: str, name: str, observed: Observed) -> None:
+    async def take(self, report: PassReport[Observed]) -> None:
         """A pass has looked."""
-        assert (namespace, name) == (KEY.namespace, KEY.name)
-        self.seen.append(observed)
+        assert report.key == KEY
+        if report.seen is not None:
+            self.seen.append(report.seen)
 
-    def forget(self, namespace: str, name: str) -> None:
+    def forget(self, key: ObjectKey) -> None:
         """A resource is gone: none here is."""
 
     async def run(self) -> PassResult:
@@ -197,7 +203,7 @@ async def scene(*, followers_lead: bool = False, patience_s: float = PATIENCE_S)
     for node_id, controller in controllers.items():
         if node_id != LEADER:
             own = quorum(partition(leader_id=node_id)) if followers_lead else not_leading()
-            controller.answers[codec.DESCRIBE_QUORUM.key] = own
+            controller.answers[DESCRIBE_QUORUM.key] = own
     async with AsyncExitStack() as stack:
         for controller in controllers.values():
             server = await stack.enter_async_context(await asyncio.start_server(controller.serve, HOST, 0))
@@ -207,7 +213,7 @@ async def scene(*, followers_lead: bool = False, patience_s: float = PATIENCE_S)
         bench.resource()
         made = Scene(kube=bench.kube, controllers=controllers, reconciler=bench.reconciler, clock=MovingClock(100.0))
         made.reconciler = Reconciler(
-            kube=bench.kube, controllers=client, clock=made.clock, ids=Ids(), settings=Settings(), witness=made
+            kube=bench.kube, controllers=client, clock=made.clock, ids=Ids(), settings=Settings(), subscribers=(made,)
         )
         assert (QUORUMS.plural, KEY.name) in bench.kube.objects
         try:

@@ -17,13 +17,14 @@ from tests.wire.captures import capture
 from tests.wire.fakes import ALL_VERSIONS, Do, FakeServer, answer_to, api_versions, framed, running
 from tests.wire.test_connection import ADD
 
-from kafka_quorum.errors import Fault, KafkaProtocolError, KafkaRefused, KafkaUnreachable
+from kafka_quorum.errors import KafkaProtocolError, KafkaRefused, KafkaUnreachable
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import RemoveVoter
 from kafka_quorum.wire import admin, codec
 from kafka_quorum.wire.admin import KafkaControllers
 from kafka_quorum.wire.connection import Limits
 from kafka_quorum.wire.protocol import Controllers
+from kit.errors import Fault
 
 LEADER = NodeID(3001)  # of the captures
 REMOVE = RemoveVoter(cluster_id=ADD.cluster_id, voter=ADD.voter)

@@ -11,17 +11,28 @@ from kio.serial import entity_reader, entity_writer
 from tests.wire.captures import NAMES, capture
 
 from kafka_quorum.wire import codec
-from kafka_quorum.wire.codec import Api, CodecError, Effect, VersionRange, common_version
+from kafka_quorum.wire.api import Api, Effect, VersionRange, common_version
+from kafka_quorum.wire.codec import CodecError
+from kafka_quorum.wire.requests import (
+    add_raft_voter,
+    api_versions,
+    controller_registration,
+    describe_cluster,
+    describe_quorum,
+    remove_raft_voter,
+    unregister_controller,
+    update_features,
+)
 
 APIS = (
-    codec.API_VERSIONS,
-    codec.DESCRIBE_QUORUM,
-    codec.DESCRIBE_CLUSTER,
-    codec.ADD_RAFT_VOTER,
-    codec.REMOVE_RAFT_VOTER,
-    codec.UPDATE_FEATURES,
-    codec.CONTROLLER_REGISTRATION,
-    codec.UNREGISTER_CONTROLLER,
+    api_versions.API,
+    describe_quorum.API,
+    describe_cluster.API,
+    add_raft_voter.API,
+    remove_raft_voter.API,
+    update_features.API,
+    controller_registration.API,
+    unregister_controller.API,
 )
 SPOKEN = [(api.key, version) for api in APIS for version in range(api.ours.low, api.ours.high + 1)]
 UNKNOWN_VERSION = "api_versions_v99"
@@ -85,7 +96,7 @@ def test_a_flipped_byte_is_a_codec_error_or_an_answer(position: int, byte: int, 
     try:
         response = (
             codec.decode_api_versions(bytes(answer))
-            if real.api_key == codec.API_VERSIONS.key
+            if real.api_key == api_versions.API.key
             else codec.decode_response(real.api_key, real.version, bytes(answer))
         )
     except CodecError:

@@ -23,19 +23,14 @@ from tests.wire.fakes import (
     until,
 )
 
-from kafka_quorum.errors import (
-    Fault,
-    KafkaError,
-    KafkaProtocolError,
-    KafkaRefused,
-    KafkaUnreachable,
-    KafkaVersionUnsupported,
-)
+from kafka_quorum.errors import KafkaError, KafkaProtocolError, KafkaRefused, KafkaUnreachable, KafkaVersionUnsupported
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.quorum import AddVoter
-from kafka_quorum.wire import codec, messages
-from kafka_quorum.wire.codec import ADD_RAFT_VOTER, DESCRIBE_QUORUM
 from kafka_quorum.wire.connection import Connection, Limits
+from kafka_quorum.wire.requests import add_raft_voter, describe_quorum
+from kafka_quorum.wire.requests.api_versions import API as API_VERSIONS
+from kafka_quorum.wire.requests.api_versions import message as api_versions_message
+from kit.errors import Fault
 
 QUICK = Limits(connect_timeout_s=0.2, request_timeout_s=0.2)
 DESCRIBED = capture("describe_quorum_v2").answer
@@ -59,12 +54,12 @@ def usable(connection: Connection) -> bool:
 
 async def describe(connection: Connection) -> object:
     """A request that reads."""
-    return await connection.call(DESCRIBE_QUORUM, lambda _: messages.describe_quorum_request())
+    return await connection.call(describe_quorum.API, lambda _: describe_quorum.message())
 
 
 async def add(connection: Connection) -> object:
     """A request that writes."""
-    return await connection.call(ADD_RAFT_VOTER, lambda version: messages.add_voter_request(ADD, version))
+    return await connection.call(add_raft_voter.API, lambda version: add_raft_voter.message(ADD, version))
 
 
 async def test_one_connection_serves_many_requests() -> None:
@@ -159,7 +154,7 @@ async def test_an_old_api_versions_is_enough_to_negotiate() -> None:
         connection = Connection(endpoint=server.endpoint)
         await describe(connection)
         with pytest.raises(KafkaVersionUnsupported, match="it knows versions 0-3 of it, this operator 4-4"):
-            await connection.call(codec.API_VERSIONS, lambda _: messages.api_versions_request())
+            await connection.call(API_VERSIONS, lambda _: api_versions_message())
         connection.close()
 
 
@@ -261,7 +256,7 @@ async def test_waiting_for_ones_turn_counts_against_the_deadline() -> None:
     async with running(FakeServer(lambda _: Do.NOTHING)) as server:
         connection = Connection(endpoint=server.endpoint, limits=QUICK)
         ahead = asyncio.create_task(
-            connection.call(DESCRIBE_QUORUM, lambda _: messages.describe_quorum_request(), extra_s=5.0)
+            connection.call(describe_quorum.API, lambda _: describe_quorum.message(), extra_s=5.0)
         )
         await until(lambda: len(server.requests) == 2)
         with pytest.raises(KafkaUnreachable, match="earlier requests") as failure:
@@ -291,7 +286,7 @@ async def test_an_impossible_request_is_our_fault_and_leaves_the_connection_alon
         await describe(connection)
         bad = replace(ADD, timeout_ms=2**31)
         with pytest.raises(KafkaProtocolError, match="was not sent") as failure:
-            await connection.call(ADD_RAFT_VOTER, lambda version: messages.add_voter_request(bad, version))
+            await connection.call(add_raft_voter.API, lambda version: add_raft_voter.message(bad, version))
         assert_error(failure.value, Fault.OURS, retry_safe=False, outcome_unknown=False)
         await describe(connection)
         assert server.connections == 1

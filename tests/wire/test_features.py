@@ -19,11 +19,13 @@ from tests.wire.captures import Capture, capture
 from tests.wire.fakes import ALL_VERSIONS, Do, FakeServer, answer_to, api_versions
 from tests.wire.test_admin import QUICK, asking, replay, saying
 
-from kafka_quorum.errors import Fault, KafkaProtocolError, KafkaRefused, KafkaUnreachable, KafkaVersionUnsupported
+from kafka_quorum.errors import KafkaProtocolError, KafkaRefused, KafkaUnreachable, KafkaVersionUnsupported
 from kafka_quorum.model.ids import NodeID, uuid_to_bytes
 from kafka_quorum.model.quorum import FeatureRange, FeatureStep, Listener, RegisterController, UpdateFeature
-from kafka_quorum.wire import codec, messages
-from kafka_quorum.wire.unregister import UnregisterControllerRequest, UnregisterControllerResponse
+from kafka_quorum.wire import codec
+from kafka_quorum.wire.requests import controller_registration, unregister_controller, update_features
+from kafka_quorum.wire.requests.unregister_controller import UnregisterControllerRequest, UnregisterControllerResponse
+from kit.errors import Fault
 
 AT_ONCE = i32Timedelta.parse(timedelta(0))
 RAISE = UpdateFeature(step=FeatureStep(name="metadata.version", level=28), validate_only=False, timeout_ms=100)
@@ -234,7 +236,7 @@ async def test_a_code_that_nobody_knows_is_an_open_outcome() -> None:
 
 async def test_a_server_that_cannot_unregister_is_not_asked_to() -> None:
     """Before 4.4 there is no such request: nothing is sent, and the error says whose lack it is."""
-    ranges = {key: versions for key, versions in ALL_VERSIONS.items() if key != codec.UNREGISTER_CONTROLLER.key}
+    ranges = {key: versions for key, versions in ALL_VERSIONS.items() if key != unregister_controller.API.key}
     server = FakeServer(versions=lambda request: answer_to(request, api_versions(ranges)))
     async with asking(server) as controllers:
         with pytest.raises(KafkaVersionUnsupported, match="knows no version of it"):
@@ -256,7 +258,7 @@ def update_of(real: Capture) -> UpdateFeature:
 def test_updates_are_encoded_as_a_real_server_took_them(name: str) -> None:
     """Both versions come out byte by byte."""
     real = capture(name)
-    request = messages.update_features_request(update_of(real), real.version)
+    request = update_features.message(update_of(real), real.version)
     assert codec.encode_request(request, real.correlation_id) == real.request
 
 
@@ -270,9 +272,9 @@ def test_registrations_are_encoded_as_a_real_server_took_them() -> None:
         listeners=(Listener(name=listener[0], host=listener[1], port=listener[2]),),
         supported=(FeatureRange(name=supported[0], min_level=supported[1], max_level=supported[2]),),
     )
-    assert codec.encode_request(messages.register_controller_request(body), real.correlation_id) == real.request
+    assert codec.encode_request(controller_registration.message(body), real.correlation_id) == real.request
     gone = capture("unregister_controller_v0")
-    request = messages.unregister_controller_request(NodeID(gone.truth["node_id"]))
+    request = unregister_controller.message(NodeID(gone.truth["node_id"]))
     assert codec.encode_request(request, gone.correlation_id) == gone.request
 
 

@@ -29,13 +29,19 @@ from tests.wire.hostile import (
 )
 from tests.wire.test_reader import chosen, mutated
 
-from kafka_quorum.kube.protocol import QUORUMS
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.wire import bounds, codec
-from kafka_quorum.wire.unregister import UnregisterControllerResponse
+from kafka_quorum.wire import bounds
+from kafka_quorum.wire.requests.add_raft_voter import API as ADD_RAFT_VOTER
+from kafka_quorum.wire.requests.api_versions import API as API_VERSIONS
+from kafka_quorum.wire.requests.describe_cluster import API as DESCRIBE_CLUSTER
+from kafka_quorum.wire.requests.describe_quorum import API as DESCRIBE_QUORUM
+from kafka_quorum.wire.requests.remove_raft_voter import API as REMOVE_RAFT_VOTER
+from kafka_quorum.wire.requests.unregister_controller import UnregisterControllerResponse
+from kafka_quorum.wire.requests.update_features import API as UPDATE_FEATURES
 
-QUORUM, CLUSTER_KEY, VERSIONS = codec.DESCRIBE_QUORUM.key, codec.DESCRIBE_CLUSTER.key, codec.API_VERSIONS.key
-CHANGES = {codec.ADD_RAFT_VOTER.key, codec.REMOVE_RAFT_VOTER.key, codec.UPDATE_FEATURES.key}
+QUORUM, CLUSTER_KEY, VERSIONS = DESCRIBE_QUORUM.key, DESCRIBE_CLUSTER.key, API_VERSIONS.key
+CHANGES = {ADD_RAFT_VOTER.key, REMOVE_RAFT_VOTER.key, UPDATE_FEATURES.key}
 LOW, HIGH = i64(-(2**63)), i64(2**63 - 1)
 Distort = Callable[[Controller], None]
 

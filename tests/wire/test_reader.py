@@ -27,6 +27,7 @@ from tests.wire.test_codec import SPOKEN, UNKNOWN_VERSION
 from kafka_quorum.wire import bounds, codec
 from kafka_quorum.wire.codec import CodecError
 from kafka_quorum.wire.reader import Cursor, ReadError, read
+from kafka_quorum.wire.requests.api_versions import API as API_VERSIONS
 
 READ = [*SPOKEN, (18, 0)]
 REAL = [name for name in NAMES if name != UNKNOWN_VERSION]
@@ -199,7 +200,7 @@ def varint(value: int) -> bytes:
 UNKNOWN = [(10, b""), (10_000, b"what a newer server says")]
 
 
-@pytest.mark.parametrize("name", [name for name in REAL if capture(name).api_key != codec.API_VERSIONS.key])
+@pytest.mark.parametrize("name", [name for name in REAL if capture(name).api_key != API_VERSIONS.key])
 def test_unknown_tagged_fields_are_skipped(name: str) -> None:
     """A real answer says the same with tagged fields that we do not know, in its header and at its end."""
     real = capture(name)
@@ -324,7 +325,7 @@ def test_a_mutated_answer_is_an_answer_or_a_codec_error(name: str) -> None:
     pick, real = random.Random(seed), capture(name)
     decode: Callable[[bytes], object] = (
         codec.decode_api_versions
-        if real.api_key == codec.API_VERSIONS.key
+        if real.api_key == API_VERSIONS.key
         else lambda answer: codec.decode_response(real.api_key, real.version, answer)
     )
     decode(real.answer)

@@ -4,22 +4,21 @@ import pytest
 from kio.schema.errors import ErrorCode
 from tests.live.answers import ADD_VOTER, REMOVE_VOTER
 
-from kafka_quorum.errors import Fault
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import Endpoint
-from kafka_quorum.wire.codec import (
-    ADD_RAFT_VOTER,
-    API_VERSIONS,
-    CONTROLLER_REGISTRATION,
-    DESCRIBE_CLUSTER,
-    DESCRIBE_QUORUM,
-    REMOVE_RAFT_VOTER,
-    UNREGISTER_CONTROLLER,
-    UPDATE_FEATURES,
-    VALIDATE_FEATURES,
-    Api,
-)
+from kafka_quorum.wire.api import Api
 from kafka_quorum.wire.refusals import WRITES, judge, refused
+from kafka_quorum.wire.requests import (
+    add_raft_voter,
+    api_versions,
+    controller_registration,
+    describe_cluster,
+    describe_quorum,
+    remove_raft_voter,
+    unregister_controller,
+    update_features,
+)
+from kit.errors import Fault
 
 ENDPOINT = Endpoint(node_id=NodeID(3000), host="10.1.1.7", port=9093)
 DEFINITE = {
@@ -43,8 +42,14 @@ DEFINITE = {
     "DUPLICATE_VOTER",
     "VOTER_NOT_FOUND",
 }
-READS = (API_VERSIONS, DESCRIBE_CLUSTER, DESCRIBE_QUORUM, VALIDATE_FEATURES)
-WRITING = (ADD_RAFT_VOTER, REMOVE_RAFT_VOTER, UPDATE_FEATURES, CONTROLLER_REGISTRATION, UNREGISTER_CONTROLLER)
+READS = (api_versions.API, describe_cluster.API, describe_quorum.API, update_features.VALIDATE)
+WRITING = (
+    add_raft_voter.API,
+    remove_raft_voter.API,
+    update_features.API,
+    controller_registration.API,
+    unregister_controller.API,
+)
 CODES = [code for code in ErrorCode if code is not ErrorCode.none]
 
 
@@ -77,20 +82,20 @@ def test_no_refusal_of_a_removal_that_reached_the_log_is_a_no() -> None:
     by_name = {code.name.upper(): code for code in ErrorCode}
     appended = [case.refused for case in REMOVE_VOTER if case.refused and case.appended]
     assert appended
-    assert all(judge(REMOVE_RAFT_VOTER, by_name[name]).outcome_unknown for name in appended)
+    assert all(judge(remove_raft_voter.API, by_name[name]).outcome_unknown for name in appended)
 
 
 def test_our_own_mistakes_are_ours() -> None:
     """What no server could accept is our fault; a leader that moved is not."""
     for code in (ErrorCode.invalid_request, ErrorCode.inconsistent_cluster_id, ErrorCode.cluster_authorization_failed):
-        assert judge(ADD_RAFT_VOTER, code).fault is Fault.OURS
+        assert judge(add_raft_voter.API, code).fault is Fault.OURS
     for code in (ErrorCode.not_leader_or_follower, ErrorCode.request_timed_out, ErrorCode.duplicate_voter):
-        assert judge(ADD_RAFT_VOTER, code).fault is Fault.THEIRS
+        assert judge(add_raft_voter.API, code).fault is Fault.THEIRS
 
 
 def test_the_sentence_names_everything() -> None:
     """Node, address, request, Kafka's name and Kafka's words, in one sentence; the parts are kept beside it."""
-    error = refused(ENDPOINT, ADD_RAFT_VOTER, ErrorCode.duplicate_voter, "The voter id is taken.")
+    error = refused(ENDPOINT, add_raft_voter.API, ErrorCode.duplicate_voter, "The voter id is taken.")
     assert str(error) == (
         "AddRaftVoter was refused by controller 3000 at 10.1.1.7:9093 with DUPLICATE_VOTER: The voter id is taken."
     )
@@ -100,6 +105,6 @@ def test_the_sentence_names_everything() -> None:
 @pytest.mark.parametrize("words", [None, "", "  "], ids=["null", "empty", "blank"])
 def test_a_server_without_words(words: str | None) -> None:
     """Kafka may leave its message out; the sentence says so instead of ending in nothing."""
-    error = refused(ENDPOINT, DESCRIBE_QUORUM, ErrorCode.not_leader_or_follower, words)
+    error = refused(ENDPOINT, describe_quorum.API, ErrorCode.not_leader_or_follower, words)
     assert str(error).endswith("NOT_LEADER_OR_FOLLOWER, without a word of explanation")
     assert error.server_message == ""

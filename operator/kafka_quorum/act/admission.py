@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafka_quorum.act.building import Context, formatter_pod, kafka_pod, node_of
-from kafka_quorum.errors import KubeAlreadyExists, KubeConflict, KubeError, KubeRefused
-from kafka_quorum.kube.protocol import PODS, Json, KubeApi
 from kafka_quorum.model import admission, names
 from kafka_quorum.model.actions import CreateFormatter, CreatePod
 from kafka_quorum.model.admission import Admission, Admissions, PodQuestion
@@ -20,7 +18,10 @@ from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.observed import Observed, PodRole, Revision
 from kafka_quorum.model.plan import Outcome
 from kafka_quorum.resources.quota import fits_instead
-from kafka_quorum.settings import Clock, Settings
+from kafka_quorum.settings import Settings
+from kit.clock import Clock
+from kit.errors import KubeAlreadyExists, KubeConflict, KubeError, KubeRefused
+from kit.kube.protocol import PODS, Json, KubeApi
 
 _FIRST_PAUSE_S: Final = 2.0
 _LAST_PAUSE_S: Final = 30.0

@@ -6,14 +6,14 @@ A spec that was stored before a check existed can break a builder. That is a ref
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafka_quorum.errors import KubeRefused
-from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model.actions import CreateFormatter, CreatePod
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.observed import Revision
 from kafka_quorum.resources import pods
+from kit.errors import KubeRefused
+from kit.kube.protocol import Json
 
 
 class Unbuildable(KubeRefused):

@@ -8,32 +8,10 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
-from kafka_quorum import stamps
 from kafka_quorum.act.building import Context, built, node_of, pod_of, record_of
 from kafka_quorum.act.narrate import narrate
-from kafka_quorum.errors import (
-    Fault,
-    KafkaError,
-    KubeAlreadyExists,
-    KubeConflict,
-    KubeError,
-    KubeHeld,
-    KubeNotFound,
-    KubeRefused,
-    NotActing,
-)
-from kafka_quorum.kube.protocol import (
-    BUDGETS,
-    CLAIMS,
-    CONFIG_MAPS,
-    PODS,
-    QUORUMS,
-    REVISIONS,
-    SERVICES,
-    Json,
-    KubeApi,
-    ResourceType,
-)
+from kafka_quorum.errors import KafkaError
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import actions, identity, names
 from kafka_quorum.model.actions import Action
 from kafka_quorum.model.desired import BootstrapMode
@@ -44,8 +22,13 @@ from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.quorum import RegisterController, UpdateFeature
 from kafka_quorum.resources import objects, stored
 from kafka_quorum.resources.meta import foreign_controller, owner
-from kafka_quorum.settings import Clock, IdSource, Settings
+from kafka_quorum.settings import Settings
 from kafka_quorum.wire.protocol import Controllers
+from kit import stamps
+from kit.clock import Clock
+from kit.errors import Fault, KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, NotActing
+from kit.ids import IdSource
+from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi, ResourceType
 
 _STEP_TIMEOUT_MS = 5_000
 _WAY_OUT = "Delete it, or create the quorum under another name"

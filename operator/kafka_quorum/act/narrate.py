@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from kafka_quorum.api.features import level_text
 from kafka_quorum.model import actions
 from kafka_quorum.model.actions import Action
-from kafka_quorum.model.notice import Notice
 from kafka_quorum.model.plan import Outcome
 from kafka_quorum.status.together import together
+from kit.report.notice import Notice
 
 
 def notices(outcomes: Iterable[Outcome]) -> tuple[Notice, ...]:

@@ -1,7 +1,6 @@
-"""What can be wrong with a spec, part by part: each function yields a `FieldFault` per thing wrong, in one sentence.
+"""What can be wrong with a spec beyond its rules: what takes more than one field, a table of releases, or Kafka's ways.
 
-Everything that the CRD's rules say is said again here, with the same sentences: the CRD in the cluster may be older
-than the operator, and the API server lets a value that was stored before a rule existed stand.
+Each function yields a `FieldFault` per thing wrong, in one sentence.
 """
 
 import re
@@ -11,19 +10,11 @@ from kafka_quorum.api import properties, rules, template
 from kafka_quorum.api.features import missing_dependency, resolve_level
 from kafka_quorum.api.jvm import refused
 from kafka_quorum.api.podfields import is_object_name
-from kafka_quorum.api.quantity import bytes_of, whole_bytes
 from kafka_quorum.api.release import OLDEST, parse_release
-from kafka_quorum.api.spec import (
-    ControllersSpec,
-    FeaturesSpec,
-    JvmSpec,
-    KafkaQuorumSpec,
-    KafkaSpec,
-    ListenerSpec,
-    StorageSpec,
-)
+from kafka_quorum.api.spec import ControllersSpec, FeaturesSpec, JvmSpec, KafkaQuorumSpec, KafkaSpec, StorageSpec
 from kafka_quorum.model.desired import FieldFault
-from kafka_quorum.model.ids import usable_uuid, uuid_to_bytes
+from kit.crd.model import wrongs
+from kit.kube.quantities import bytes_of, whole_bytes
 
 CONTROLLERS = "spec.controllers"
 
@@ -33,8 +24,8 @@ def spec_faults(spec: KafkaQuorumSpec, allowed: frozenset[str] = frozenset()) ->
 
     `allowed` are exceptions from the policy for pods (`podpolicy`).
     """
-    if spec.cluster_id and not _usable_cluster_id(spec.cluster_id):
-        yield _fault("spec.clusterID", rules.CLUSTER_ID_FORM)
+    for wrong in wrongs(spec, "spec"):
+        yield FieldFault(field=wrong.place, message=wrong.message)
     if spec.bootstrap.mode == "Adopt":
         yield from _adopt_faults(spec)
     yield from _kafka_faults(spec.kafka)
@@ -52,29 +43,15 @@ def _adopt_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
 
 def name_faults(name: str) -> Iterator[FieldFault]:
     """Whether host names and a service can be made from the resource's name."""
-    if len(name) > rules.NAME_LIMIT:
-        yield _fault("metadata.name", rules.NAME_TOO_LONG)
-    if re.fullmatch(rules.NAME_FORM, name) is None:
-        yield _fault("metadata.name", rules.NAME_NO_LABEL)
-
-
-def _usable_cluster_id(text: str) -> bool:
-    try:
-        return usable_uuid(uuid_to_bytes(text))
-    except ValueError:
-        return False
+    for rule in (rules.NAME_TOO_LONG, rules.NAME_NO_LABEL):
+        for wrong in rule.broken(name, "metadata.name"):
+            yield FieldFault(field=wrong.place, message=wrong.message)
 
 
 def _kafka_faults(kafka: KafkaSpec) -> Iterator[FieldFault]:
     release = parse_release(kafka.version)
-    if release is None:
-        yield _fault("spec.kafka.version", rules.VERSION_FORM)
-    elif release < OLDEST:
-        yield _fault("spec.kafka.version", rules.VERSION_TOO_OLD)
-    else:
+    if release is not None and release >= OLDEST:
         yield from _feature_faults(kafka.features, release)
-    if re.fullmatch(rules.IMAGE_SHAPE, kafka.image) is None:
-        yield _fault("spec.kafka.image", rules.IMAGE_FORM)
     if kafka.features.soak_seconds < 0:
         yield _sentence("spec.kafka.features.soakSeconds", "must be zero or more seconds")
     yield from _config_faults("spec.kafka.config", kafka.config)
@@ -97,26 +74,15 @@ def _feature_faults(features: FeaturesSpec, release: tuple[int, int, int]) -> It
 
 
 def _config_faults(field: str, config: Mapping[str, str]) -> Iterator[FieldFault]:
-    for key, value in config.items():
-        place = f"{field}.{key}" if properties.well_formed_key(key) else field
-        if properties.owned(key):
-            yield _sentence(
-                place, f"{key} belongs to the operator: remove it; the spec has fields for what can be chosen"
-            )
-        elif not properties.well_formed_key(key):
-            yield _sentence(place, f"{key!r}: {rules.CONFIG_KEYS.message}")
-        if properties.has_line_break(value):
-            yield _fault(place, rules.CONFIG_LINES)
-        elif key in properties.MILLISECONDS and re.fullmatch(r"[1-9][0-9]{0,8}", value) is None:
-            yield _sentence(place, f"{value!r} is no number of milliseconds above zero: write for example 2000")
+    for key in properties.MILLISECONDS & config.keys():
+        value = config[key]
+        if not properties.has_line_break(value) and re.fullmatch(r"[1-9][0-9]{0,8}", value) is None:
+            said = f"{value!r} is no number of milliseconds above zero: write for example 2000"
+            yield _sentence(f"{field}.{key}", said)
 
 
 def _controllers_faults(controllers: ControllersSpec, allowed: frozenset[str]) -> Iterator[FieldFault]:
-    if not 1 <= controllers.replicas <= rules.REPLICA_LIMIT:
-        yield _fault(f"{CONTROLLERS}.replicas", rules.REPLICAS_RANGE)
-    yield from _node_id_faults(controllers)
     yield from _config_faults(f"{CONTROLLERS}.config", controllers.config)
-    yield from _listener_faults(controllers.listeners)
     yield from _storage_faults(controllers.storage)
     yield from _jvm_faults(controllers.jvm)
     yield from _template_faults(controllers.template.metadata.labels, controllers.template.metadata.annotations)
@@ -129,37 +95,9 @@ def _controllers_faults(controllers: ControllersSpec, allowed: frozenset[str]) -
         )
 
 
-def _node_id_faults(controllers: ControllersSpec) -> Iterator[FieldFault]:
-    field = f"{CONTROLLERS}.nodeIDs"
-    ids = controllers.node_ids
-    if ids and len(ids) != controllers.replicas:
-        yield _fault(field, rules.NODE_IDS_COUNT)
-    if len(set(ids)) != len(ids):
-        yield _fault(field, rules.NODE_IDS_UNIQUE)
-    if any(not 0 <= node_id <= rules.NODE_ID_LIMIT for node_id in ids):
-        yield _fault(field, rules.NODE_IDS_RANGE)
-
-
-def _listener_faults(listeners: list[ListenerSpec]) -> Iterator[FieldFault]:
-    field = f"{CONTROLLERS}.listeners"
-    if len(listeners) != 1:
-        yield _fault(field, rules.LISTENERS_ONE)
-    for index, listener in enumerate(listeners):
-        if re.fullmatch(rules.LISTENER_FORM, listener.name) is None:
-            yield _fault(f"{field}[{index}].name", rules.LISTENER_NAME)
-        if not rules.PORTS[0] <= listener.port <= rules.PORTS[1]:
-            yield _fault(f"{field}[{index}].port", rules.LISTENER_PORT)
-        if listener.protocol != "PLAINTEXT":
-            yield _fault(f"{field}[{index}].protocol", rules.PROTOCOL_LATER)
-
-
 def _storage_faults(storage: StorageSpec) -> Iterator[FieldFault]:
-    size_bytes = bytes_of(storage.size)
-    if not size_bytes:
-        yield _fault(f"{CONTROLLERS}.storage.size", rules.SIZE_FORM)
-    elif whole_bytes(storage.size) is None:
-        yield _fault(f"{CONTROLLERS}.storage.size", rules.SIZE_WHOLE)
-    elif size_bytes < (bytes_of(rules.SMALLEST_SIZE) or 0):
+    size_bytes = whole_bytes(storage.size)
+    if size_bytes and size_bytes < (bytes_of(rules.SMALLEST_SIZE) or 0):
         yield _sentence(
             f"{CONTROLLERS}.storage.size",
             f"{storage.size} holds no metadata log: set {rules.SMALLEST_SIZE} or more, and 10Gi in production",
@@ -185,14 +123,6 @@ def _memory_faults(controllers: ControllersSpec) -> Iterator[FieldFault]:
 
 
 def _jvm_faults(jvm: JvmSpec) -> Iterator[FieldFault]:
-    heap_bytes, smallest = bytes_of(jvm.heap), bytes_of(rules.SMALLEST_HEAP)
-    shaped = re.fullmatch(rules.HEAP_SHAPE, jvm.heap) is not None
-    if not shaped or heap_bytes is None or smallest is None or heap_bytes < smallest:
-        yield _fault(f"{CONTROLLERS}.jvm.heap", rules.HEAP_FORM)
-    if any(re.fullmatch(r"-[^\s\x00-\x1f\x7f]+", option) is None for option in jvm.options):
-        yield _fault(f"{CONTROLLERS}.jvm.options", rules.OPTION_FORM)
-    if any(option.startswith(("-Xmx", "-Xms")) for option in jvm.options):
-        yield _fault(f"{CONTROLLERS}.jvm.options", rules.OPTION_HEAP)
     for index, option in enumerate(jvm.options):
         if (why := refused(option)) is not None:
             yield _sentence(f"{CONTROLLERS}.jvm.options[{index}]", f"{option}: {why}")
@@ -200,14 +130,7 @@ def _jvm_faults(jvm: JvmSpec) -> Iterator[FieldFault]:
 
 def _template_faults(labels: Mapping[str, str], annotations: Mapping[str, str]) -> Iterator[FieldFault]:
     field = f"{CONTROLLERS}.template.metadata"
-    for part, keys in (("labels", labels), ("annotations", annotations)):
-        if any(template.owned_label(key) for key in keys):
-            yield _fault(f"{field}.{part}", rules.TEMPLATE_LABELS)
     yield from template.metadata_faults(field, labels, annotations)
-
-
-def _fault(field: str, rule: rules.Rule) -> FieldFault:
-    return FieldFault(field=field, message=rule.message)
 
 
 def _sentence(field: str, message: str) -> FieldFault:

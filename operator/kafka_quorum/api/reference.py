@@ -1,15 +1,17 @@
 """The reference page, made from the CRD's schema: `docs/reference.md` never says what the models do not."""
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from kafka_quorum.api import jvm, podpolicy, properties, template
 from kafka_quorum.api.features import feature_names, metadata_version_names
 from kafka_quorum.settings import PodException
+from kit.crd.page import codes, columns, field_rules, resource_rules, rows, table, titled
 
 Json = dict[str, Any]
 
+_TEMPLATE = "spec.controllers.template.spec"
+"""Its inside is told in words."""
 _INTRODUCTION = """\
 # KafkaQuorum
 
@@ -40,77 +42,22 @@ def page(definition: Json) -> str:
     schema: Json = version["schema"]["openAPIV3Schema"]
     parts = [
         _INTRODUCTION,
-        _section("The resource", _rules(schema)),
-        _section("Spec", _table(_rows(schema["properties"]["spec"], "spec"))),
-        _section("What the fields must hold", _field_rules(schema["properties"]["spec"])),
-        _section("Server properties that belong to the operator", _owned_properties()),
-        _section("The pod template", _pod_template()),
-        _section("Feature levels", _features()),
-        _section("Status", _table(_rows(schema["properties"]["status"], "status"))),
-        _section("Columns of `kubectl get kq`", _columns(version["additionalPrinterColumns"])),
+        titled("The resource", resource_rules(schema)),
+        titled("Spec", table(rows(schema["properties"]["spec"], "spec", closed=_TEMPLATE))),
+        titled("What the fields must hold", _field_rules(schema["properties"]["spec"])),
+        titled("Server properties that belong to the operator", _owned_properties()),
+        titled("The pod template", _pod_template()),
+        titled("Feature levels", _features()),
+        titled("Status", table(rows(schema["properties"]["status"], "status"))),
+        titled("Columns of `kubectl get kq`", columns(version["additionalPrinterColumns"])),
     ]
     return "\n".join(parts)
 
 
-def _section(title: str, lines: Iterator[str]) -> str:
-    return f"## {title}\n\n" + "\n".join(lines) + "\n"
-
-
-def _rules(node: Json) -> Iterator[str]:
-    for rule in node.get("x-kubernetes-validations", []):
-        yield f"- {rule['message']}."
-
-
-def _rows(node: Json, path: str) -> Iterator[tuple[str, Json]]:
-    """Every field below a node with its path, in the models' order. The inside of a pod's spec is told in words."""
-    if path == "spec.controllers.template.spec":
-        return
-    inner = node["items"] if node.get("type") == "array" else node
-    below = f"{path}[]" if node.get("type") == "array" else path
-    for name, child in inner.get("properties", {}).items():
-        yield f"{below}.{name}", child
-        yield from _rows(child, f"{below}.{name}")
-
-
-def _table(rows: Iterator[tuple[str, Json]]) -> Iterator[str]:
-    yield "| field | type | default | |"
-    yield "|---|---|---|---|"
-    for path, node in rows:
-        yield f"| `{path}` | {_type(node)} | {_default(node)} | {_cell(node.get('description', ''))} |"
-
-
-def _type(node: Json) -> str:
-    if "enum" in node:
-        return " \\| ".join(f"`{value}`" for value in node["enum"])
-    if "x-kubernetes-int-or-string" in node:
-        return "integer or string"
-    if node.get("type") == "array":
-        return f"list of {_type(node['items'])}s"
-    if isinstance(node.get("additionalProperties"), dict):
-        return f"map of {_type(node['additionalProperties'])}s"
-    return str(node["type"])
-
-
-def _default(node: Json) -> str:
-    if "default" not in node or node["default"] == {}:
-        return ""
-    return f"`{json.dumps(node['default'])}`"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
 def _field_rules(spec: Json) -> Iterator[str]:
-    for path, node in _rows(spec, "spec"):
-        if path == "spec.controllers.template.spec":
-            continue
-        for rule in node.get("x-kubernetes-validations", []):
-            yield f"- `{path}{rule.get('fieldPath', '')}`: {rule['message']}."
-        if "minimum" in node:
-            yield f"- `{path}`: {node['minimum']} to {node['maximum']}."
+    yield from field_rules(spec, closed=_TEMPLATE)
     yield "- **operator** `spec.kafka.config`, `spec.controllers.config`: numbers above zero for"
-    yield f"  {_codes(sorted(properties.MILLISECONDS))}."
+    yield f"  {codes(sorted(properties.MILLISECONDS))}."
     yield "- **operator** `spec.clusterID`, `spec.bootstrap.mode`, `spec.controllers.storage.size`: compared with the"
     yield "  recorded identity and the volumes, also where the resource was deleted and created again."
 
@@ -118,23 +65,23 @@ def _field_rules(spec: Json) -> Iterator[str]:
 def _owned_properties() -> Iterator[str]:
     names = [*sorted(properties.OWNED), *(f"{prefix}*" for prefix in properties.OWNED_PREFIXES)]
     yield "In `spec.kafka.config` and `spec.controllers.config` these are refused:"
-    yield f"{_codes(names)}."
+    yield f"{codes(names)}."
     yield "Everything else is yours, the timeouts of `controller.quorum.*` included; values stay on one line."
 
 
 def _pod_template() -> Iterator[str]:
-    yield f"`spec.controllers.template.spec` may set {_codes(template.ALLOWED_POD_FIELDS)}, within the limits below."
+    yield f"`spec.controllers.template.spec` may set {codes(template.ALLOWED_POD_FIELDS)}, within the limits below."
     yield "What it sets replaces the operator's default as a whole, except `securityContext`, whose fields are laid"
     yield "over the operator's. A field that is null is as if it were not there."
     yield ""
-    yield f"Refused, since the operator sets them: {_codes(sorted(template.OWNED_POD_FIELDS))}."
+    yield f"Refused, since the operator sets them: {codes(sorted(template.OWNED_POD_FIELDS))}."
     yield "**operator** Any other field is refused too."
     yield ""
     yield "`containers` has at most one entry, named `kafka`, with `resources` (`requests`, `limits`) and `env`."
     yield "**operator** Of the variables `KAFKA_*`, which some images turn into server properties, only"
-    yield f"{_codes(template.ALLOWED_KAFKA_VARIABLES)} are admitted; {_codes(('KQ_*', *template.OWNED_VARIABLES))}"
+    yield f"{codes(template.ALLOWED_KAFKA_VARIABLES)} are admitted; {codes(('KQ_*', *template.OWNED_VARIABLES))}"
     yield "belong to the operator. In"
-    yield f"{_codes((*jvm.KAFKAS_VARIABLES, *jvm.JAVAS_VARIABLES))}, as in `jvm.options`, options are refused that"
+    yield f"{codes((*jvm.KAFKAS_VARIABLES, *jvm.JAVAS_VARIABLES))}, as in `jvm.options`, options are refused that"
     yield "set the heap, read further options from a file, or with which Java would end, or run something else."
     yield ""
     yield from _pod_policy()
@@ -147,22 +94,22 @@ def _pod_policy() -> Iterator[str]:
     yield "| field | may be | exception |"
     yield "|---|---|---|"
     yield f"| `serviceAccountName` | `default` | `{PodException.SERVICE_ACCOUNTS}` |"
-    sources = _codes(sorted(podpolicy.OWN_VALUES))
+    sources = codes(sorted(podpolicy.OWN_VALUES))
     yield f"| `containers[0].env[].valueFrom` | {sources} | `{PodException.SECRET_VARIABLES}` |"
     yield f"| `securityContext.runAsNonRoot`, `runAsUser` | not `false`, not 0 | `{PodException.ROOT}` |"
-    profiles = _codes(podpolicy.PROFILES)
+    profiles = codes(podpolicy.PROFILES)
     yield f"| `securityContext.seccompProfile`, `appArmorProfile` | {profiles} | `{PodException.UNCONFINED}` |"
     yield f"| `securityContext.sysctls`, `windowsOptions`, `seLinuxOptions` | nothing | `{PodException.UNCONFINED}` |"
     yield ""
     yield "**operator** `spec.controllers.template.metadata` may not set labels of Kubernetes or of other controllers,"
     yield "which could adopt the pod: all keys whose prefix is, or is a subdomain of,"
-    yield f"{_codes(podpolicy.OF_KUBERNETES)}; and {_codes(sorted(podpolicy.OF_CONTROLLERS))}."
+    yield f"{codes(podpolicy.OF_KUBERNETES)}; and {codes(sorted(podpolicy.OF_CONTROLLERS))}."
     yield "Nor annotations that begin with"
-    yield f"{_codes(podpolicy.UNCONFINING)}. There is no exception from these."
+    yield f"{codes(podpolicy.UNCONFINING)}. There is no exception from these."
 
 
 def _features() -> Iterator[str]:
-    yield f"Features: {_codes(feature_names())}."
+    yield f"Features: {codes(feature_names())}."
     yield "Levels are numbers; `metadata.version` also takes Kafka's names, or a release for its newest level:"
     yield ""
     yield "| name | level |"
@@ -172,14 +119,3 @@ def _features() -> Iterator[str]:
     yield ""
     yield "**operator** A level that no release up to the newest of this table has, or that `spec.kafka.version` does"
     yield "not support, is refused; for newer releases numbers pass, and Kafka decides. `kraft.version` is always 1."
-
-
-def _codes(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
-
-
-def _columns(columns: list[Json]) -> Iterator[str]:
-    yield "| column | | with `-o wide` only |"
-    yield "|---|---|---|"
-    for column in columns:
-        yield f"| {column['name']} | {column['description']} | {'yes' if column.get('priority') else ''} |"

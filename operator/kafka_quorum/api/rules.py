@@ -1,14 +1,16 @@
-"""What a `KafkaQuorum` may not say, once: the CEL that the API server checks, and the sentence of the answer.
+"""What a `KafkaQuorum` may not say, once: CEL for the API server, a predicate for the operator, the sentence of both.
 
-`validation` answers with the same sentences. Each says what is wrong and the way out; the field's path comes first.
+Each sentence says what is wrong and the way out; the field's path comes first. Which field a rule is for, `spec` says.
 """
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kafka_quorum.api import properties, release, template
-
-Json = dict[str, Any]
+from kafka_quorum.model.ids import usable_uuid, uuid_to_bytes
+from kit.crd.rule import Rule
+from kit.kube.quantities import bytes_of, whole_bytes
 
 NAME_LIMIT = 51
 REPLICA_LIMIT = 15
@@ -25,31 +27,42 @@ NAME_FORM = "[a-z]([-a-z0-9]*[a-z0-9])?"
 LISTENER_FORM = "[A-Z][A-Z0-9_]*"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """A rule of the CRD: `expression` is CEL over `self`, and `oldSelf` on updates.
-
-    `field` is a path below the rule's own place. `also_new` lets a rule with `oldSelf` run on creation too, where
-    `oldSelf` is an empty optional.
-    """
-
-    expression: str
-    message: str
-    field: str = ""
-    also_new: bool = False
-
-    def as_json(self) -> Json:
-        """As an entry of `x-kubernetes-validations`."""
-        entry: Json = {"rule": self.expression, "message": self.message}
-        if self.field:
-            entry["fieldPath"] = self.field
-        if self.also_new:
-            entry["optionalOldSelf"] = True
-        return entry
-
-
 def _words(values: frozenset[str] | tuple[str, ...]) -> str:
     return "[" + ", ".join(f"'{value}'" for value in sorted(values)) + "]"
+
+
+def _usable_cluster_id(text: str) -> bool:
+    try:
+        return usable_uuid(uuid_to_bytes(text))
+    except ValueError:
+        return False
+
+
+def _bytes(text: str) -> int:
+    return bytes_of(text) or 0
+
+
+def _owned(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key in filter(properties.owned, config):
+        said = f"{key} belongs to the operator: remove it; the spec has fields for what can be chosen"
+        yield _place_of(key), said
+
+
+def _malformed(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key in config:
+        if not properties.owned(key) and not properties.well_formed_key(key):
+            yield "", f"{key!r}: {CONFIG_KEYS.message}"
+
+
+def _broken_lines(config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for key, value in config.items():
+        if properties.has_line_break(value):
+            yield _place_of(key), CONFIG_LINES.message
+
+
+def _place_of(key: str) -> str:
+    """A property's place in its map; the map itself for a name that is none."""
+    return f".{key}" if properties.well_formed_key(key) else ""
 
 
 NAME_TOO_LONG = Rule(
@@ -59,6 +72,7 @@ NAME_TOO_LONG = Rule(
         "NAME-3000 are made from it, and those end at 63; choose a shorter name"
     ),
     also_new=True,
+    holds=lambda name: len(name) <= NAME_LIMIT,
 )
 NAME_NO_LABEL = Rule(
     expression=f"oldSelf.hasValue() || self.metadata.name.matches('^{NAME_FORM}$')",
@@ -68,6 +82,7 @@ NAME_NO_LABEL = Rule(
         "and a service are made from it; choose another name"
     ),
     also_new=True,
+    holds=lambda name: re.fullmatch(NAME_FORM, name) is not None,
 )
 CLUSTER_ID_FORM = Rule(
     expression="self == '' || self.matches('^[A-Za-z0-9_][A-Za-z0-9_-]{20}[AQgw]$')",
@@ -76,6 +91,7 @@ CLUSTER_ID_FORM = Rule(
         "prints them; leave "
         "it empty and the operator makes one"
     ),
+    holds=lambda text: text == "" or _usable_cluster_id(text),
 )
 CLUSTER_ID_CHANGED = Rule(
     expression=(
@@ -88,10 +104,12 @@ CLUSTER_ID_CHANGED = Rule(
         "use), or make another KafkaQuorum for another cluster"
     ),
     field=".spec.clusterID",
+    holds_after=lambda text, used: text in ("", used),
 )
 VERSION_FORM = Rule(
     expression=f"self.matches('^{release.FORM}$')",
     message="version must be a Kafka release as X.Y.Z, for example 4.4.0",
+    holds=lambda text: release.parse_release(text) is not None,
 )
 VERSION_TOO_OLD = Rule(
     expression=(
@@ -99,11 +117,13 @@ VERSION_TOO_OLD = Rule(
         "(int(self.split('.')[0]) == 3 && int(self.split('.')[1]) >= 9)"
     ),
     message="version must be 3.9.0 or later: older releases of Kafka have no dynamic quorums (KIP-853)",
+    holds=lambda text: (release.parse_release(text) or release.OLDEST) >= release.OLDEST,
 )
 IMAGE_FORM = Rule(
     expression=r"self.matches('^\\S*$')",
     message="image must be an image reference without spaces, as REGISTRY/NAME:TAG; leave it empty for the operator's "
     "own choice",
+    holds=lambda text: re.fullmatch(IMAGE_SHAPE, text) is not None,
 )
 CONFIG_OWNED = Rule(
     expression=(
@@ -117,14 +137,17 @@ CONFIG_OWNED = Rule(
         "listeners and of log "
         "directories, zookeeper.* and unstable.*; the spec has fields for what can be chosen"
     ),
+    each=_owned,
 )
 CONFIG_LINES = Rule(
     expression=r"self.all(k, !self[k].contains('\n') && !self[k].contains('\r'))",
     message="a value has a line break, which would add lines to server.properties: write it on one line",
+    each=_broken_lines,
 )
 CONFIG_KEYS = Rule(
     expression=f"self.all(k, k.matches('^{properties.KEY_FORM}$'))",
     message="a key is not the name of a server property: letters, digits, '.', '_' and '-' only",
+    each=_malformed,
 )
 MODE_CHANGED = Rule(
     expression="self == oldSelf",
@@ -133,6 +156,7 @@ MODE_CHANGED = Rule(
         "or make another "
         "KafkaQuorum"
     ),
+    holds_after=lambda mode, used: mode == used,
 )
 REPLICAS_RANGE = Rule(
     expression=f"self >= 1 && self <= {REPLICA_LIMIT}",
@@ -140,6 +164,7 @@ REPLICAS_RANGE = Rule(
         f"replicas must be 1 to {REPLICA_LIMIT}, and 3 or 5 in production; to remove every controller, "
         "delete the KafkaQuorum"
     ),
+    holds=lambda count: 1 <= count <= REPLICA_LIMIT,
 )
 NODE_IDS_COUNT = Rule(
     expression="!has(self.nodeIDs) || size(self.nodeIDs) == 0 || size(self.nodeIDs) == self.replicas",
@@ -149,35 +174,43 @@ NODE_IDS_COUNT = Rule(
         "operator numbers the controllers from 3000"
     ),
     field=".nodeIDs",
+    holds=lambda controllers: len(controllers.node_ids) in (0, controllers.replicas),
 )
 NODE_IDS_UNIQUE = Rule(
     expression="self.all(x, self.exists_one(y, x == y))",
     message="nodeIDs names one id twice: give every controller an id of its own",
+    holds=lambda ids: len(set(ids)) == len(ids),
 )
 NODE_IDS_RANGE = Rule(
     expression=f"self.all(x, x >= 0 && x <= {NODE_ID_LIMIT})",
     message=f"nodeIDs must lie between 0 and {NODE_ID_LIMIT}, and be no broker's id",
+    holds=lambda ids: all(0 <= node_id <= NODE_ID_LIMIT for node_id in ids),
 )
 LISTENERS_ONE = Rule(
     expression="size(self) == 1",
     message="exactly one listener for the controllers, for now: more than one arrives in a later version "
     "of the operator",
+    holds=lambda listeners: len(listeners) == 1,
 )
 LISTENER_NAME = Rule(
     expression=f"self.matches('^{LISTENER_FORM}$')",
     message="a listener's name is written in capitals, digits and '_', for example CONTROLLER",
+    holds=lambda name: re.fullmatch(LISTENER_FORM, name) is not None,
 )
 LISTENER_PORT = Rule(
     expression=f"self >= {PORTS[0]} && self <= {PORTS[1]}",
     message=f"port must lie between {PORTS[0]} and {PORTS[1]}: Kafka does not run as root here; 9093 is usual",
+    holds=lambda port: PORTS[0] <= port <= PORTS[1],
 )
 PROTOCOL_LATER = Rule(
     expression="self == 'PLAINTEXT'",
     message="SSL, SASL_PLAINTEXT and SASL_SSL arrive in a later version of the operator: only PLAINTEXT for now",
+    holds=lambda protocol: protocol == "PLAINTEXT",
 )
 SIZE_FORM = Rule(
     expression="isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",
     message="size must be a Kubernetes quantity above zero, for example 10Gi",
+    holds=lambda text: bool(bytes_of(text)),
 )
 # For the API server a fraction of a binary unit is never an integer. Eighths of one are whole numbers of bytes.
 SIZE_WHOLE = Rule(
@@ -186,10 +219,12 @@ SIZE_WHOLE = Rule(
         "self.matches('^[0-9]*[.](5|25|75|125|375|625|875)0*(Ki|Mi|Gi|Ti|Pi|Ei)$')"
     ),
     message="size must be a whole number of bytes, at most 8Ei less one byte: write 1127Mi or 2Gi instead of 1.1Gi",
+    holds=lambda text: not bytes_of(text) or whole_bytes(text) is not None,
 )
 SIZE_SHRUNK = Rule(
     expression="!isQuantity(self) || !isQuantity(oldSelf) || quantity(self).compareTo(quantity(oldSelf)) >= 0",
     message=("size cannot shrink: volumes only grow; put the old size back (smaller disks need a new KafkaQuorum)"),
+    holds_after=lambda text, used: bytes_of(text) is None or _bytes(text) >= _bytes(used),
 )
 STORAGE_CLASS_CHANGED = Rule(
     expression=(
@@ -208,14 +243,17 @@ HEAP_FORM = Rule(
         f"quantity(self).compareTo(quantity('{SMALLEST_HEAP}')) >= 0"
     ),
     message=f"heap must be a whole number with a unit, at least {SMALLEST_HEAP}, for example 512Mi or 1Gi",
+    holds=lambda text: re.fullmatch(HEAP_SHAPE, text) is not None and _bytes(text) >= _bytes(SMALLEST_HEAP),
 )
 OPTION_FORM = Rule(
     expression=r"self.all(o, o.matches('^-\\S+$'))",
     message="options begin with '-' and have no spaces: give each its own entry, for example -XX:+UseZGC",
+    holds=lambda options: all(re.fullmatch(r"-[^\s\x00-\x1f\x7f]+", option) for option in options),
 )
 OPTION_HEAP = Rule(
     expression="self.all(o, !o.startsWith('-Xmx') && !o.startsWith('-Xms'))",
     message="the heap belongs to jvm.heap: remove -Xmx and -Xms from options",
+    holds=lambda options: not any(option.startswith(("-Xmx", "-Xms")) for option in options),
 )
 LEVEL_NAME = Rule(
     expression="self == 'metadata.version' || self.endsWith('.version')",
@@ -227,6 +265,7 @@ TEMPLATE_LABELS = Rule(
         "labels and annotations under kafkaquorum.io/, and app.kubernetes.io/name, instance, component and managed-by, "
         "belong to the operator: use other keys"
     ),
+    holds=lambda keys: not any(template.owned_label(key) for key in keys),
 )
 TEMPLATE_CONTAINERS = Rule(
     expression="self.all(c, c.name == 'kafka')",

@@ -6,7 +6,7 @@ from pydantic import Field
 from pydantic.config import JsonDict
 
 from kafka_quorum.api import properties, rules, template
-from kafka_quorum.api.base import Model, schema, section
+from kit.crd.model import Model, schema, section
 
 MAX_LEVELS = 20
 ServerProperties: TypeAlias = dict[str, Annotated[str, Field(max_length=properties.MAX_VALUE_CHARACTERS)]]
@@ -197,7 +197,7 @@ class TemplateSpec(Model):
         "the operator and is refused. The operator's policy for pods limits service accounts, sources of variables, "
         "users and profiles. Without affinity, the pods prefer different nodes and zones.",
         json_schema_extra={
-            **schema(*(rules.owned_pod_field(name) for name in template.OWNED_POD_FIELDS), default={}),
+            **schema(*(rules.owned_pod_field(name) for name in template.OWNED_POD_FIELDS), default={}).as_json(),
             "x-kubernetes-preserve-unknown-fields": True,
             "properties": {
                 **{
@@ -208,7 +208,7 @@ class TemplateSpec(Model):
                     "type": "array",
                     "maxItems": 10,
                     "items": {**_OPEN, "required": ["name"], "properties": {"name": {"type": "string"}}},
-                    **schema(rules.TEMPLATE_CONTAINERS),
+                    **schema(rules.TEMPLATE_CONTAINERS).as_json(),
                 },
             },
         },

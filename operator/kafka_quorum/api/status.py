@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from kafka_quorum.api.base import Model, schema
+from kit.crd.model import Model, schema
 
 _ATOMIC = schema(list_type="atomic")
 

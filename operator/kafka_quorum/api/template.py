@@ -11,9 +11,9 @@ from typing import Any
 
 from kafka_quorum.api import jvm, metadata, podpolicy
 from kafka_quorum.api.podfields import type_faults, without_nulls
-from kafka_quorum.api.quantity import bytes_of, parse_quantity
 from kafka_quorum.model.desired import FieldFault
-from kafka_quorum.parsing import deeper_than
+from kit.kube.quantities import bytes_of, parse_quantity
+from kit.parsing import deeper_than
 
 CONTAINER = "kafka"
 _VARIABLE_MAX_CHARS = 100_000

@@ -13,7 +13,6 @@ from pydantic_core import ErrorDetails
 
 from kafka_quorum.api import checks, restarts, rules
 from kafka_quorum.api.features import resolve_level
-from kafka_quorum.api.quantity import bytes_of
 from kafka_quorum.api.release import OLDEST, parse_release
 from kafka_quorum.api.spec import ControllersSpec, FeaturesSpec, KafkaQuorumSpec
 from kafka_quorum.model.desired import (
@@ -32,6 +31,8 @@ from kafka_quorum.model.desired import (
 )
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import ClusterID, NodeID
+from kit.crd.rule import Rule
+from kit.kube.quantities import bytes_of
 
 
 def validate(
@@ -106,17 +107,21 @@ def _changed_faults(
 ) -> Iterator[FieldFault]:
     """What may not change, against what is recorded; the record wins over the status, which anybody can edit."""
     cluster_id = status.get("clusterID") if record is None else record.cluster_id
-    if cluster_id and spec.cluster_id and spec.cluster_id != cluster_id:
+    if cluster_id and _breaks(rules.CLUSTER_ID_CHANGED, spec.cluster_id, cluster_id):
         yield FieldFault(field="spec.clusterID", message=f"{rules.CLUSTER_ID_CHANGED.message} (in use: {cluster_id})")
     mode = _part(status, "bootstrap").get("mode") if record is None else record.format.mode.value
-    if mode and spec.bootstrap.mode != mode:
+    if mode and _breaks(rules.MODE_CHANGED, spec.bootstrap.mode, mode):
         yield FieldFault(field="spec.bootstrap.mode", message=f"{rules.MODE_CHANGED.message} (it was {mode})")
-    size_bytes = bytes_of(spec.controllers.storage.size)
-    if claimed_bytes is not None and size_bytes is not None and size_bytes < claimed_bytes:
+    size = spec.controllers.storage.size
+    if claimed_bytes is not None and _breaks(rules.SIZE_SHRUNK, size, str(claimed_bytes)):
         yield FieldFault(
             field="spec.controllers.storage.size",
             message=f"{rules.SIZE_SHRUNK.message} (the volumes have {claimed_bytes} bytes)",
         )
+
+
+def _breaks(rule: Rule, value: str, before: object) -> bool:
+    return rule.holds_after is not None and not rule.holds_after(value, before)
 
 
 def _desired(metadata: Mapping[str, Any], spec: KafkaQuorumSpec) -> Desired:

@@ -13,7 +13,7 @@ from typing import Final
 from kafka_quorum.model.desired import BootstrapMode, FeatureLevel
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, parse_cluster_id, parse_directory_id
 from kafka_quorum.model.quorum import FinalizedFeature
-from kafka_quorum.parsing import INT32_MAX, quoted
+from kit.parsing import INT32_MAX, quoted
 
 _NODES_MAX: Final = 256
 _FORMER_MAX: Final = 4096

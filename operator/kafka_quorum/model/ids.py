@@ -9,7 +9,7 @@ import binascii
 from dataclasses import dataclass
 from typing import NewType
 
-from kafka_quorum.parsing import quoted
+from kit.parsing import quoted
 
 NodeID = NewType("NodeID", int)
 ClusterID = NewType("ClusterID", str)

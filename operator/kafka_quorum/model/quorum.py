@@ -6,15 +6,17 @@ These are the shapes that `wire` produces and that `observe` judges; a simulatio
 from dataclasses import dataclass
 
 from kafka_quorum.model.ids import ClusterID, NodeID, ReplicaKey
+from kafka_quorum.model.security import PLAINTEXT, Security
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where a controller listens. `node_id` is whom we expect there."""
+    """Where a controller listens, and how a connection to it is secured. `node_id` is whom we expect there."""
 
     node_id: NodeID
     host: str
     port: int
+    security: Security = PLAINTEXT
 
     def __str__(self) -> str:
         """For messages: `3000 at 10.244.1.7:9093`."""

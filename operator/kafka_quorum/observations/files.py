@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from kafka_quorum.observations.recorder import Line
-from kafka_quorum.settings import Clock
+from kit.clock import Clock
 
 NEW_S: Final = 5.0
 """How long something new waits for company."""

@@ -13,7 +13,7 @@ from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import Observed, PodRole, QuorumView
 from kafka_quorum.model.quorum import Replica
 from kafka_quorum.model.voters import majority_of
-from kafka_quorum.stamps import microsecond
+from kit.stamps import microsecond
 
 Json = dict[str, Any]
 SCHEMA_VERSION: Final = 1

@@ -11,11 +11,14 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Protocol
 
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.observations.line import Json, news, observation
-from kafka_quorum.settings import Clock
+from kit.clock import Clock
+from kit.key import ObjectKey
+from kit.report.report import PassReport
 
 EVERY_S: Final = 60.0
 """An observation that says nothing new is written this often all the same: silence would be a gap."""
@@ -79,18 +82,26 @@ class Recorder:
         if self._sinks:
             self._thread.start()
 
-    def saw(self, namespace: str, name: str, observed: Observed) -> None:
-        """Note this look, if it says something new or a minute has passed. Neither waits nor raises."""
+    async def take(self, report: PassReport[Observed]) -> None:
+        """Note the look of a pass, if there was one."""
+        if report.seen is not None:
+            self.saw(report.key.namespace, report.key.name, report.seen, at=report.seen_at)
+
+    def saw(self, namespace: str, name: str, observed: Observed, *, at: datetime | None = None) -> None:
+        """Note this look, if it says something new or a minute has passed. Neither waits nor raises.
+
+        It is of this moment where `at` names no other.
+        """
         if not self._sinks or self._ending.is_set():
             return
         try:
-            self._note(namespace, name, observed)
+            self._note(namespace, name, observed, at or self._clock.now())
         except Exception:
             logger.exception("%s/%s: this look could not be noted as an observation", namespace, name)
 
-    def forget(self, namespace: str, name: str) -> None:
+    def forget(self, key: ObjectKey) -> None:
         """The quorum is gone."""
-        self._last.pop((namespace, name), None)
+        self._last.pop((key.namespace, key.name), None)
 
     def close(self, within_s: float) -> None:
         """Let the thread store what is held, and wait for it so long; a sink that hangs is left behind."""
@@ -101,8 +112,8 @@ class Recorder:
         if self._thread.is_alive():
             logger.warning("observations: storing the last lines took longer than %g s: left", within_s)
 
-    def _note(self, namespace: str, name: str, observed: Observed) -> None:
-        seen = observation(namespace, name, observed, self._clock.now())
+    def _note(self, namespace: str, name: str, observed: Observed, at: datetime) -> None:
+        seen = observation(namespace, name, observed, at)
         if seen is None:
             return
         now_s, told = self._clock.monotonic(), news(seen)

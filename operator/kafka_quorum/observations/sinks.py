@@ -5,7 +5,8 @@ from pathlib import Path
 from kafka_quorum.observations.files import Directory, Files, Remote
 from kafka_quorum.observations.recorder import Recorder, Sink
 from kafka_quorum.observations.topic import Topic
-from kafka_quorum.settings import Clock, Settings, SettingsError
+from kafka_quorum.settings import Settings, SettingsError
+from kit.clock import Clock
 
 _MEBIBYTE = 1 << 20
 

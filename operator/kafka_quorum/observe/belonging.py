@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model import names
 from kafka_quorum.model.observed import PodRole, Stranger
 from kafka_quorum.resources.meta import foreign_controller
+from kit.kube.protocol import Json
 
 CONFIG_ROLE: Final = "config"
 

@@ -9,20 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from kafka_quorum.errors import KafkaError, KafkaRefused, KubeError
-from kafka_quorum.kube.protocol import (
-    BUDGETS,
-    CLAIMS,
-    CONFIG_MAPS,
-    NODES,
-    PODS,
-    QUORUMS,
-    REVISIONS,
-    SERVICES,
-    VOLUMES,
-    Json,
-    KubeApi,
-)
+from kafka_quorum.errors import KafkaError, KafkaRefused
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import names
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import NodeID
@@ -55,8 +43,10 @@ from kafka_quorum.observe.objects import claim_from, kube_node_from, owner_uid, 
 from kafka_quorum.observe.readable import parsed, unreadable_from
 from kafka_quorum.observe.volumes import ANYWHERE, place_of
 from kafka_quorum.resources.stored import Unreadable, record_from, revision_from
-from kafka_quorum.settings import Clock
 from kafka_quorum.wire.protocol import Controllers
+from kit.clock import Clock
+from kit.errors import KubeError
+from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, NODES, PODS, REVISIONS, SERVICES, VOLUMES, Json, KubeApi
 
 T = TypeVar("T")
 _NOT_LEADER = "NOT_LEADER_OR_FOLLOWER"

@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Any, Final
 
-from kafka_quorum.api.quantity import bytes_of
-from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model import names
 from kafka_quorum.model.disk import SCRIPT
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode
@@ -31,10 +29,12 @@ from kafka_quorum.model.observed import (
     Waiting,
 )
 from kafka_quorum.model.quorum import FeatureStep
-from kafka_quorum.parsing import INT32_MAX, Malformed, json_object, number
 from kafka_quorum.resources.objects import facts_of
-from kafka_quorum.stamps import seconds_of
-from kafka_quorum.text import MESSAGE_MAX_CHARS, clean, cleaned, name
+from kit.kube.protocol import Json
+from kit.kube.quantities import bytes_of
+from kit.parsing import INT32_MAX, Malformed, json_object, number
+from kit.stamps import seconds_of
+from kit.text import MESSAGE_MAX_CHARS, clean, cleaned, name
 
 _REPORT_MAX_CHARS: Final = 4096
 """As long as a termination message can be."""

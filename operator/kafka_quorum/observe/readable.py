@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model import names
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.observed import Unreadable
-from kafka_quorum.text import NAME_MAX_CHARS, WORDS_MAX_CHARS, clean
+from kit.kube.protocol import Json
+from kit.text import NAME_MAX_CHARS, WORDS_MAX_CHARS, clean
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ The node that a claim was first scheduled for says nothing: a network volume is 
 from dataclasses import dataclass
 from typing import Final
 
-from kafka_quorum.kube.protocol import Json
+from kit.kube.protocol import Json
 
 _BY_NAME: Final = "metadata.name"
 _BY_HOST: Final = "kubernetes.io/hostname"

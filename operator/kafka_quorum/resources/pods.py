@@ -6,7 +6,6 @@ from typing import Final
 
 from kafka_quorum.api.podfields import without_nulls
 from kafka_quorum.api.podpolicy import pod_security
-from kafka_quorum.api.quantity import bytes_of
 from kafka_quorum.model import names
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import FormatMode, IdentityRecord, NodeIdentity
@@ -15,6 +14,7 @@ from kafka_quorum.model.observed import PodRole, Revision
 from kafka_quorum.resources import scripts
 from kafka_quorum.resources.meta import Json, labels, owner
 from kafka_quorum.resources.properties import CONFIG_PATH, DATA_PATH
+from kit.kube.quantities import bytes_of
 
 _MEBIBYTE: Final = 1024 * 1024
 _SPREAD: Final = (("kubernetes.io/hostname", 100), ("topology.kubernetes.io/zone", 50))

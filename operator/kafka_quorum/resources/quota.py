@@ -8,8 +8,8 @@ import re
 from fractions import Fraction
 from typing import Final
 
-from kafka_quorum.api.quantity import parse_quantity
 from kafka_quorum.resources.meta import Json
+from kit.kube.quantities import parse_quantity
 
 _WORDS: Final = re.compile(
     r"exceeded quota: [^,]*, requested: (?P<requested>.*), used: (?P<used>.*), limited: (?P<limited>.*)"

@@ -13,10 +13,10 @@ from kafka_quorum.model.desired import Desired, Runtime
 from kafka_quorum.model.identity import IdentityRecord, fault_of
 from kafka_quorum.model.names import record_name
 from kafka_quorum.model.observed import Revision
-from kafka_quorum.parsing import Malformed, json_object, quoted
 from kafka_quorum.resources.meta import Json, labels
 from kafka_quorum.resources.objects import volume_owner
-from kafka_quorum.text import WORDS_MAX_CHARS, clean
+from kit.parsing import Malformed, json_object, quoted
+from kit.text import WORDS_MAX_CHARS, clean
 
 _SCHEMA: Final = 1
 _KEY: Final = "record.json"

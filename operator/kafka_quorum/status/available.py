@@ -3,7 +3,8 @@
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.voters import majority_of
-from kafka_quorum.status.finding import IDENTITY_MISSING, Finding, Pass, Truth
+from kafka_quorum.status.finding import IDENTITY_MISSING, Pass
+from kit.conditions.finding import Finding, Truth
 
 
 def available(done: Pass) -> Finding:

@@ -25,13 +25,13 @@ from kafka_quorum.status.degraded import degraded
 from kafka_quorum.status.doing import doing
 from kafka_quorum.status.features_settled import features_settled
 from kafka_quorum.status.finding import Pass
-from kafka_quorum.status.merge import merged, shortened
 from kafka_quorum.status.odd_voters import odd_voter_count
 from kafka_quorum.status.progressing import progressing
 from kafka_quorum.status.ready import ready
 from kafka_quorum.status.spec_accepted import spec_accepted
 from kafka_quorum.status.together import together
-from kafka_quorum.text import cleaned
+from kit.conditions.merge import merged, shortened
+from kit.text import cleaned
 
 Json: TypeAlias = dict[str, Any]
 
@@ -335,16 +335,3 @@ def _waiting_for(done: Pass) -> str:
 
 def _without_none(row: Json) -> Json:
     return {key: value for key, value in row.items() if value is not None}
-
-
-def patch_of(old: Json, new: Json) -> Json:
-    """A merge patch that turns `old` into `new`; empty if nothing differs."""
-    changed = {key: _merge_value(old.get(key), value) for key, value in new.items() if old.get(key) != value}
-    return changed | {key: None for key in old if key not in new}
-
-
-def _merge_value(old: Any, new: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Objects are merged by the server, so that what is gone must be named; everything else is replaced."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        return patch_of(old, new)
-    return new

@@ -7,8 +7,8 @@ The next pass that ends writes all conditions again. Until then `Ready` and `Ava
 from typing import Any, Final, TypeAlias
 
 from kafka_quorum.status.build import kept_identity, readable, unanswered
-from kafka_quorum.status.finding import Finding, Truth
-from kafka_quorum.status.merge import merged, shortened
+from kit.conditions.finding import Finding, Truth
+from kit.conditions.merge import merged, shortened
 
 Json: TypeAlias = dict[str, Any]
 

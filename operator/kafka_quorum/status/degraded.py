@@ -2,8 +2,9 @@
 
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.plan import Severity
-from kafka_quorum.status.finding import Finding, Pass, Truth, sentence
+from kafka_quorum.status.finding import Pass, sentence
 from kafka_quorum.status.lag import lag_of
+from kit.conditions.finding import Finding, Truth
 
 
 def degraded(done: Pass) -> Finding:

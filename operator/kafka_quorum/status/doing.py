@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafka_quorum.model.plan import Severity
-from kafka_quorum.status.finding import Finding, Pass, Truth, sentence
+from kafka_quorum.status.finding import Pass, sentence
+from kit.conditions.finding import Finding, Truth
 
 _LATER: Final = frozenset({"RemovingController", "FeatureBlocked", "DowngradeRefused"})
 """Held, but not before what is being done has ended: until then that is what should be read."""

@@ -5,7 +5,8 @@ from typing import Final
 from kafka_quorum.api.features import level_text
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, FeaturePlan
-from kafka_quorum.status.finding import Finding, Pass, Truth
+from kafka_quorum.status.finding import Pass
+from kit.conditions.finding import Finding, Truth
 
 _REASONS: Final = {
     "FeatureBlocked": "Blocked",

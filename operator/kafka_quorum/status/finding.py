@@ -1,8 +1,7 @@
-"""What a condition's function returns, and what it is given."""
+"""What a condition's function is given: a pass. What it returns is a `kit.conditions.finding.Finding`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
 from kafka_quorum.model.desired import Desired, FieldFault
@@ -12,24 +11,6 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.status.together import together
 
 IDENTITY_MISSING: Final = "the identity ConfigMap is missing, and is rebuilt from its copies"
-
-
-class Truth(Enum):
-    """A condition's status. `UNKNOWN` means that it could not be found out."""
-
-    TRUE = "True"
-    FALSE = "False"
-    UNKNOWN = "Unknown"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """A condition without its times: `reason` is CamelCase, `message` a sentence."""
-
-    type: str
-    truth: Truth
-    reason: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

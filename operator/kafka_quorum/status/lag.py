@@ -10,8 +10,8 @@ from typing import Final
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.observed import PodRole, Running
-from kafka_quorum.stamps import seconds_of
 from kafka_quorum.status.finding import Pass
+from kit.stamps import seconds_of
 
 STARTING_S: Final = 20.0
 

@@ -7,9 +7,9 @@ writes it, and again when it comes back.
 from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
-from kafka_quorum.model.notice import Notice
 from kafka_quorum.status.build import nodes_of, readable
 from kafka_quorum.status.together import subject_of
+from kit.report.notice import Notice
 
 Json: TypeAlias = dict[str, Any]
 

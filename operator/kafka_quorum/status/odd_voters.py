@@ -2,7 +2,8 @@
 
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.voters import tolerated_by
-from kafka_quorum.status.finding import Finding, Pass, Truth
+from kafka_quorum.status.finding import Pass
+from kit.conditions.finding import Finding, Truth
 
 
 def odd_voter_count(done: Pass) -> Finding:

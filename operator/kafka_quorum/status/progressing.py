@@ -3,9 +3,10 @@
 from typing import Final
 
 from kafka_quorum.model.plan import Severity
-from kafka_quorum.status.finding import Finding, Pass, Truth, sentence
+from kafka_quorum.status.finding import Pass, sentence
 from kafka_quorum.status.lag import lag_of
 from kafka_quorum.status.ready import ready, said_of, work
+from kit.conditions.finding import Finding, Truth
 
 _OF_FEATURES: Final = frozenset({"FeatureBlocked", "DowngradeRefused"})
 """Waits that a quorum may have for weeks: voters that start are what happens now."""

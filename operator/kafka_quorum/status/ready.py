@@ -13,7 +13,8 @@ from kafka_quorum.model.nodes import stale_voters
 from kafka_quorum.model.observed import PodRole, QuorumView
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.status.finding import IDENTITY_MISSING, Finding, Pass, Truth, sentence
+from kafka_quorum.status.finding import IDENTITY_MISSING, Pass, sentence
+from kit.conditions.finding import Finding, Truth
 
 BESIDE_READY: Final = frozenset({"Paused", "FeatureBlocked", "DowngradeRefused", "Soaking", "SteppingFeature"})
 """Waits that leave a quorum Ready: of a person who paused it, and of feature levels."""

@@ -6,9 +6,9 @@ from typing import Any, Final, TypeAlias
 from kafka_quorum.model.desired import FieldFault
 from kafka_quorum.status.build import kept_identity, readable, selector, unanswered
 from kafka_quorum.status.doing import of_conditions
-from kafka_quorum.status.finding import Finding, Truth
-from kafka_quorum.status.merge import merged, shortened
 from kafka_quorum.status.spec_accepted import finding
+from kit.conditions.finding import Finding, Truth
+from kit.conditions.merge import merged, shortened
 
 Json: TypeAlias = dict[str, Any]
 

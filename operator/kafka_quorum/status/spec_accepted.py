@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kafka_quorum.model.desired import FieldFault
-from kafka_quorum.status.finding import Finding, Pass, Truth
+from kafka_quorum.status.finding import Pass
+from kit.conditions.finding import Finding, Truth
 
 
 def spec_accepted(done: Pass) -> Finding:

@@ -1,13 +1,9 @@
-"""Kafka's messages to bytes and back, by (api key, version), with kio's classes; and which version to speak.
+"""Kafka's messages to bytes and back, by (api key, version), with kio's classes.
 
-A version is the highest that both sides know: on any other, a controller closes the connection without a word.
 kio writes requests; answers are read by `reader`, within bounds. Every error of both becomes a `CodecError`.
 """
 
 import io
-from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 
 from kio.index import load_request_schema, load_response_schema
 from kio.schema.api_versions.v0 import ApiVersionsResponse as ApiVersionsResponse0
@@ -21,84 +17,14 @@ from kio.static.primitive import i16, i32
 from kio.static.protocol import RequestPayload, ResponsePayload
 
 from kafka_quorum.wire.reader import Cursor, ReadError, read
-from kafka_quorum.wire.unregister import UnregisterControllerRequest, UnregisterControllerResponse
+from kafka_quorum.wire.requests import api_versions
+from kafka_quorum.wire.requests.table import OWN
 
 CLIENT_ID = "kafka-quorum-operator"
 
 
 class CodecError(Exception):
     """Bytes that do not parse, or a value that has no bytes. The text is one clause, to be put into a sentence."""
-
-
-class Effect(Enum):
-    """What a request does to the quorum."""
-
-    READS = "reads"
-    WRITES = "writes"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VersionRange:
-    """Versions of one request, both ends included."""
-
-    low: int
-    high: int
-
-    def __str__(self) -> str:
-        """As in Kafka's own tables: `0-2`."""
-        return f"{self.low}-{self.high}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Api:
-    """A request that this operator knows: Kafka's key and name of it, our versions, and what it does."""
-
-    key: int
-    name: str
-    ours: VersionRange
-    effect: Effect
-
-
-API_VERSIONS = Api(key=18, name="ApiVersions", ours=VersionRange(low=4, high=4), effect=Effect.READS)
-"""Version 3 hides every feature whose lowest level is 0: it cannot say what a node supports. 3.9 and later know 4."""
-DESCRIBE_QUORUM = Api(key=55, name="DescribeQuorum", ours=VersionRange(low=2, high=2), effect=Effect.READS)
-"""Below version 2 there are no directory ids, and no replica key could be told. 3.9 and later know it."""
-UPDATE_FEATURES = Api(key=57, name="UpdateFeatures", ours=VersionRange(low=1, high=2), effect=Effect.WRITES)
-"""Version 0 knows neither safe downgrades nor validate-only; version 2, since 4.0, has no results per feature."""
-VALIDATE_FEATURES = Api(key=57, name="UpdateFeatures (validate only)", ours=UPDATE_FEATURES.ours, effect=Effect.READS)
-"""The same request, and yet one that changes nothing: it may always be sent again, and has no unknown outcome."""
-DESCRIBE_CLUSTER = Api(key=60, name="DescribeCluster", ours=VersionRange(low=1, high=1), effect=Effect.READS)
-"""Version 0 cannot ask for controllers; version 2 adds nothing about them."""
-CONTROLLER_REGISTRATION = Api(
-    key=70, name="ControllerRegistration", ours=VersionRange(low=0, high=0), effect=Effect.WRITES
-)
-"""There is one version, in every release since 3.7."""
-ADD_RAFT_VOTER = Api(key=80, name="AddRaftVoter", ours=VersionRange(low=0, high=1), effect=Effect.WRITES)
-"""Version 1, since 4.2, can answer before the change is committed, which is not used."""
-REMOVE_RAFT_VOTER = Api(key=81, name="RemoveRaftVoter", ours=VersionRange(low=0, high=0), effect=Effect.WRITES)
-"""There is one version, in every release that has dynamic quorums."""
-
-UNREGISTER_CONTROLLER = Api(key=94, name="UnregisterController", ours=VersionRange(low=0, high=0), effect=Effect.WRITES)
-"""Known to 4.4 and later; an older server has no version of it, and nothing is sent to it."""
-
-_OWN_REQUESTS: Mapping[tuple[int, int], type[RequestPayload]] = {
-    (UNREGISTER_CONTROLLER.key, 0): UnregisterControllerRequest
-}
-_OWN_RESPONSES: Mapping[tuple[int, int], type[ResponsePayload]] = {
-    (UNREGISTER_CONTROLLER.key, 0): UnregisterControllerResponse
-}
-
-ServerVersions = Mapping[int, VersionRange]
-"""By api key, as a server's ApiVersions answer has it."""
-
-
-def common_version(api: Api, server: ServerVersions) -> int | None:
-    """The highest version that both sides know, None where there is none."""
-    theirs = server.get(api.key)
-    if theirs is None:
-        return None
-    highest = min(api.ours.high, theirs.high)
-    return highest if highest >= max(api.ours.low, theirs.low) else None
 
 
 def encode_request(payload: RequestPayload, correlation_id: int) -> bytes:
@@ -127,12 +53,12 @@ def _write_header(buffer: io.BytesIO, payload: RequestPayload, correlation_id: i
 
 def request_schema(api_key: int, version: int) -> type[RequestPayload]:
     """The class of a request, kio's or our own."""
-    return _OWN_REQUESTS.get((api_key, version)) or load_request_schema(api_key, version)
+    return own[0] if (own := OWN.get((api_key, version))) else load_request_schema(api_key, version)
 
 
 def response_schema(api_key: int, version: int) -> type[ResponsePayload]:
     """The class of an answer, kio's or our own."""
-    return _OWN_RESPONSES.get((api_key, version)) or load_response_schema(api_key, version)
+    return own[1] if (own := OWN.get((api_key, version))) else load_response_schema(api_key, version)
 
 
 def decode_response(api_key: int, version: int, answer: bytes) -> ResponsePayload:
@@ -154,8 +80,8 @@ _API_VERSIONS_ERROR = slice(4, 6)  # behind the correlation id: ApiVersions is a
 def decode_api_versions(answer: bytes) -> ApiVersionsResponse0 | ApiVersionsResponse4:
     """The answer to ApiVersions version 4, which a server that does not know it gives in version 0."""
     unsupported = int(ErrorCode.unsupported_version).to_bytes(2, "big")
-    version = 0 if answer[_API_VERSIONS_ERROR] == unsupported else API_VERSIONS.ours.high
-    response = decode_response(API_VERSIONS.key, version, answer)
+    version = 0 if answer[_API_VERSIONS_ERROR] == unsupported else api_versions.API.ours.high
+    response = decode_response(api_versions.API.key, version, answer)
     if not isinstance(response, ApiVersionsResponse0 | ApiVersionsResponse4):
         raise CodecError(f"{type(response).__name__} is no answer to ApiVersions")
     return response

@@ -5,7 +5,6 @@ its first byte may have left, if it is one that writes. A connection is used aga
 """
 
 import asyncio
-import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -14,14 +13,18 @@ from kio.schema.api_versions.v4 import ApiVersionsResponse
 from kio.schema.errors import ErrorCode
 from kio.static.protocol import RequestPayload, ResponsePayload
 
-from kafka_quorum.errors import Fault, KafkaProtocolError, KafkaUnreachable, KafkaVersionUnsupported
+from kafka_quorum.errors import KafkaProtocolError, KafkaUnreachable, KafkaVersionUnsupported
 from kafka_quorum.model.quorum import Endpoint
-from kafka_quorum.wire import codec, messages
+from kafka_quorum.wire import codec
+from kafka_quorum.wire.api import Api, Effect, ServerVersions, VersionRange, common_version
 from kafka_quorum.wire.bounds import MAX_ANSWER_BYTES
 from kafka_quorum.wire.channel import Channel, ChannelLostError, open_channel
-from kafka_quorum.wire.codec import Api, CodecError, Effect, ServerVersions, VersionRange
+from kafka_quorum.wire.codec import CodecError
 from kafka_quorum.wire.frame import FrameError
 from kafka_quorum.wire.refusals import refused
+from kafka_quorum.wire.requests import api_versions
+from kafka_quorum.wire.security import tls_of
+from kit.errors import Fault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +96,6 @@ class Connection:
 
     endpoint: Endpoint
     limits: Limits = field(default_factory=Limits)
-    tls: ssl.SSLContext | None = None
     last_used_s: float = 0.0
     """By the event loop's clock; for whoever closes what has not been used for long."""
     _session: _Session | None = None
@@ -147,10 +149,12 @@ class Connection:
 
     async def _connect(self, attempt: _Attempt) -> Channel:
         attempt.doing = "connecting"
-        host, port, limits = self.endpoint.host, self.endpoint.port, self.limits
+        at, limits = self.endpoint, self.limits
         try:
             async with asyncio.timeout(limits.connect_timeout_s) as connecting:
-                return await open_channel(host, port, tls=self.tls, max_answer_bytes=limits.max_answer_bytes)
+                return await open_channel(
+                    at.host, at.port, tls=tls_of(at.security), max_answer_bytes=limits.max_answer_bytes
+                )
         except OSError as error:  # TimeoutError is one, from the kernel as well as from the deadline
             if connecting.expired():
                 raise attempt.unreachable(f"no connection within {limits.connect_timeout_s:g} s") from None
@@ -159,7 +163,7 @@ class Connection:
     async def _negotiate(self, attempt: _Attempt, channel: Channel) -> ServerVersions:
         """Which versions the server speaks; a too-old ApiVersions is enough for that."""
         attempt.doing = "negotiating versions"
-        answer = await self._ask(attempt, channel, messages.api_versions_request())
+        answer = await self._ask(attempt, channel, api_versions.message())
         try:
             response = codec.decode_api_versions(answer)
         except CodecError as error:
@@ -173,12 +177,12 @@ class Connection:
     def _check_negotiation(self, response: ApiVersionsResponse0 | ApiVersionsResponse) -> None:
         fine = ErrorCode.unsupported_version if isinstance(response, ApiVersionsResponse0) else ErrorCode.none
         if response.error_code is not fine:
-            raise refused(self.endpoint, codec.API_VERSIONS, response.error_code, None)
+            raise refused(self.endpoint, api_versions.API, response.error_code, None)
 
     async def _exchange(
         self, attempt: _Attempt, session: _Session, build: Callable[[int], RequestPayload]
     ) -> ResponsePayload:
-        version = codec.common_version(attempt.api, session.versions)
+        version = common_version(attempt.api, session.versions)
         if version is None:
             raise attempt.no_common_version(session.versions.get(attempt.api.key))
         try:

@@ -17,8 +17,9 @@ from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin
 
 from kio.schema.errors import ErrorCode
 
-from kafka_quorum.text import is_clean
-from kafka_quorum.wire.bounds import MAX_TAGGED_FIELDS, Bound, list_bound, string_bound
+from kafka_quorum.wire.bounds import MAX_TAGGED_FIELDS, Bound, string_bound
+from kafka_quorum.wire.requests.table import list_bound
+from kit.text import is_clean
 
 _INT16: Final = struct.Struct(">h")
 _INT32: Final = struct.Struct(">i")

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 from kio.schema.errors import ErrorCode
 
-from kafka_quorum.errors import Fault, KafkaRefused
+from kafka_quorum.errors import KafkaRefused
 from kafka_quorum.model.quorum import Endpoint
-from kafka_quorum.text import MESSAGE_MAX_CHARS, clean
-from kafka_quorum.wire.codec import Api, Effect, error_name
+from kafka_quorum.wire.api import Api, Effect
+from kafka_quorum.wire.codec import error_name
+from kit.errors import Fault
+from kit.text import MESSAGE_MAX_CHARS, clean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

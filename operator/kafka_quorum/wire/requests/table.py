@@ -1,0 +1,41 @@
+"""Every request that this operator knows. A new one is a file beside this one, and a line here."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from kio.static.protocol import RequestPayload, ResponsePayload
+
+from kafka_quorum.wire.api import Api
+from kafka_quorum.wire.bounds import MAX_ROWS, Bound
+from kafka_quorum.wire.requests import (
+    add_raft_voter,
+    api_versions,
+    controller_registration,
+    describe_cluster,
+    describe_quorum,
+    remove_raft_voter,
+    unregister_controller,
+    update_features,
+)
+
+ALL: Final[tuple[Api, ...]] = (
+    api_versions.API,
+    describe_quorum.API,
+    update_features.API,
+    describe_cluster.API,
+    controller_registration.API,
+    add_raft_voter.API,
+    remove_raft_voter.API,
+    unregister_controller.API,
+)
+OWN: Final[Mapping[tuple[int, int], tuple[type[RequestPayload], type[ResponsePayload]]]] = {
+    (api.key, version): classes for api in ALL for version, classes in api.own.items()
+}
+"""The classes that kio does not have, by api key and version."""
+_LISTS: Final[Mapping[tuple[type, str], Bound]] = {row: bound for api in ALL for row, bound in api.lists.items()}
+_OTHER: Final = Bound(count=MAX_ROWS, plural="rows")
+
+
+def list_bound(schema: type, field: str) -> Bound:
+    """The bound of a list; one that no request names has `MAX_ROWS`."""
+    return _LISTS.get((schema, field), _OTHER)

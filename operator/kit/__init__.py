@@ -1,0 +1,1 @@
+"""What every resource of ours is made with. Nothing here knows Kafka, or a kind of ours."""

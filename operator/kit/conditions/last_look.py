@@ -1,0 +1,31 @@
+"""`status.lastLook`: the time of the last look at the resource, which shows whether the status is kept up. Pure.
+
+A stamp costs a write. It goes along with every other change, and is renewed on its own once a minute; where there are
+more than 600 resources, less often, so that all stamps together cost ten writes a second. The uid spreads them.
+"""
+
+import zlib
+from datetime import datetime
+from typing import Final
+
+EVERY_S: Final = 60.0
+WRITES_PER_S: Final = 10.0
+_SPREAD: Final = 0.25
+"""So much longer, at most, does a resource wait than the interval says: which share of it, its uid decides."""
+
+
+def interval_s(resources: int, uid: str) -> float:
+    """How old the stamp of this resource may become, in seconds, where the operator serves so many of them."""
+    share = zlib.crc32(uid.encode()) / 2**32
+    return max(EVERY_S, resources / WRITES_PER_S) * (1 + _SPREAD * share)
+
+
+def is_due(stamp: object, *, now: datetime, after_s: float) -> bool:
+    """Whether a stamp is to be renewed: it is too old, cannot be read, or lies in the future. `now` has a time zone."""
+    if not isinstance(stamp, str):
+        return True
+    try:
+        age_s = (now - datetime.fromisoformat(stamp)).total_seconds()
+    except (ValueError, TypeError):
+        return True
+    return not 0 <= age_s < after_s

@@ -1,0 +1,88 @@
+"""The status of a resource, written: one patch at most, and only if it says something new or its stamp is old.
+
+The stamp is that of the last look (`last_look`). Another write that came first is no error: the next pass begins there.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from kit import stamps
+from kit.clock import Clock
+from kit.conditions.last_look import interval_s, is_due
+from kit.conditions.patch import patch_of
+from kit.errors import KubeConflict, KubeNotFound, NotActing
+from kit.key import ObjectKey
+from kit.kube.protocol import Json, KubeApi, ResourceType
+
+LAST_LOOK: Final = "lastLook"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What became of a status: the resource as it is now (empty if another write came first), and the whole status.
+
+    `news` says that something of it changed, and was written.
+    """
+
+    resource: Json
+    status: Json
+    news: bool
+
+
+class StatusWriter:
+    """Writes the statuses of a kind. What it remembers only saves writes, and may be lost at any time."""
+
+    def __init__(self, kube: KubeApi, clock: Clock, resource: ResourceType, may_act: Callable[[], bool]) -> None:
+        """`may_act` says whether this operator holds the lease: without it, it writes nothing."""
+        self._kube = kube
+        self._clock = clock
+        self._resource = resource
+        self._may_act = may_act
+        self._wrote: dict[ObjectKey, str] = {}
+
+    def forget(self, key: ObjectKey) -> None:
+        """The resource is gone: remember nothing of it."""
+        self._wrote.pop(key, None)
+
+    def is_echo(self, key: ObjectKey, resource_version: str) -> bool:
+        """Whether a resource version is the one that our own last write of the status made."""
+        return bool(resource_version) and self._wrote.get(key) == resource_version
+
+    def is_newest(self, key: ObjectKey, resource: Json) -> bool:
+        """Whether a resource is no older than our own last write: one that is hides what the status says."""
+        wrote = self._wrote.get(key)
+        return wrote is None or wrote == resource["metadata"].get("resourceVersion")
+
+    async def looked(self, key: ObjectKey, present: Json, new: Json, *, resources: int) -> Written:
+        """Write what is new, with the stamp of this look; the stamp alone where the last one is old.
+
+        `resources` is how many this operator serves: it decides how often the stamp is renewed.
+        """
+        old: Json = present.get("status") or {}
+        stamp = old.get(LAST_LOOK)
+        kept = new | ({LAST_LOOK: stamp} if stamp is not None else {})
+        after_s = interval_s(resources, str(present["metadata"].get("uid", "")))
+        if patch_of(old, kept) or is_due(stamp, now=self._clock.now(), after_s=after_s):
+            kept = new | {LAST_LOOK: stamps.second(self._clock.now())}
+        return await self.write(key, present, kept)
+
+    async def write(self, key: ObjectKey, present: Json, new: Json) -> Written:
+        """Write a whole status over the present one. Raises `KubeError`, and `NotActing` without the lease."""
+        changed = patch_of(present.get("status") or {}, new)
+        written = await self._patch(key, present, changed) if changed else present
+        return Written(resource=written, status=new, news=bool(written) and bool(changed))
+
+    async def _patch(self, key: ObjectKey, resource: Json, changed: Json) -> Json:
+        if not self._may_act():
+            raise NotActing("the lease has lapsed: the status is its next holder's")
+        metadata = resource["metadata"]
+        body: Json = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": changed}
+        try:
+            written = await self._kube.patch(
+                self._resource, metadata["namespace"], metadata["name"], body, subresource="status"
+            )
+        except (KubeConflict, KubeNotFound):
+            return {}  # another write came first: the next pass starts from there
+        self._wrote[key] = str(written["metadata"].get("resourceVersion", ""))
+        return written

@@ -1,0 +1,258 @@
+"""The Kubernetes API over HTTP: the only module that knows the official client (`kubernetes.aio`).
+
+Requests are made as JSON on paths that we build, without the generated models: they cost more than the request. Nothing
+is retried here: whoever asked looks again first.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import aiohttp
+from kubernetes.aio import config
+from kubernetes.aio.client import ApiClient, Configuration
+
+from kit.errors import KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, KubeUnavailable
+from kit.kube.protocol import PODS, Json, ResourceType
+from kit.text import MESSAGE_MAX_CHARS, clean
+
+_REQUEST_TIMEOUT_S: Final = 15.0
+_APPLY: Final = "application/apply-patch+yaml"
+_MERGE: Final = "application/merge-patch+json"
+_STRATEGIC: Final = "application/strategic-merge-patch+json"
+_BUDGET: Final = "DisruptionBudget"
+"""The cause that an eviction names when it is a budget that says no, and not an API server with too much to do."""
+_METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_FINE: Final = 200
+_NOT_FOUND, _CONFLICT, _TOO_MANY, _TIMEOUT, _SERVER_ERROR = 404, 409, 429, 408, 500
+
+
+async def connect(field_manager: str) -> "KubeClient":
+    """A client for the cluster that this process runs in, or for the kubeconfig at hand; it writes under this name."""
+    configuration = Configuration()
+    try:
+        config.load_incluster_config(client_configuration=configuration)
+    except config.ConfigException:
+        await config.load_kube_config(client_configuration=configuration)
+    return KubeClient(ApiClient(configuration=configuration), field_manager)
+
+
+class KubeClient:
+    """`KubeApi` for real. One pool of connections, one deadline for every request."""
+
+    def __init__(self, api: ApiClient, field_manager: str) -> None:
+        """`api` brings address, trust and token (which it renews); `field_manager` is the name of the writer."""
+        self._api = api
+        self._field_manager = field_manager
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._api.close()
+
+    async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
+        """One object; None only if the server said that there is none."""
+        try:
+            return await self._request("GET", _path(resource, namespace, name))
+        except KubeNotFound:
+            return None
+
+    async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+        """Every object with these labels. Without a resource version the answer is the store's, not a cache's."""
+        selector = ",".join(f"{key}={value}" for key, value in labels.items())
+        answer = await self._request("GET", _path(resource, namespace), query={"labelSelector": selector})
+        items: list[Json] = answer["items"]
+        for item in items:  # items of a list come without their type
+            item.setdefault("apiVersion", resource.api_version)
+            item.setdefault("kind", resource.kind)
+        return items
+
+    async def list_metadata(self, resource: ResourceType, namespace: str) -> tuple[Json, ...]:
+        """The metadata of every object; without a namespace, of all namespaces."""
+        answer = await self._request("GET", _path(resource, namespace), accept=_METADATA_LIST)
+        return tuple(item["metadata"] for item in answer["items"])
+
+    async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
+        """Create, or ask what a creation would be answered; `KubeAlreadyExists` if the name is taken."""
+        query = {"fieldManager": self._field_manager} | ({"dryRun": "All"} if dry_run else {})
+        return await self._request("POST", _path(resource, namespace), body=body, query=query)
+
+    async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Replace; `KubeConflict` if the resource version in `body` is not the present one."""
+        path = _path(resource, namespace, body["metadata"]["name"])
+        return await self._request("PUT", path, body=body, query={"fieldManager": self._field_manager})
+
+    async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Server-side apply, taking over fields that others own."""
+        path = _path(resource, namespace, body["metadata"]["name"])
+        query = {"fieldManager": self._field_manager, "force": "true"}
+        return await self._request("PATCH", path, body=body, query=query, content_type=_APPLY)
+
+    async def patch(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        body: Json,
+        *,
+        subresource: str = "",
+        strategic: bool = False,
+    ) -> Json:
+        """Merge patch or strategic merge patch, conditional where `body` names a resource version or uid."""
+        path = _path(resource, namespace, name) + (f"/{subresource}" if subresource else "")
+        query = {"fieldManager": self._field_manager}
+        content_type = _STRATEGIC if strategic else _MERGE
+        return await self._request("PATCH", path, body=body, query=query, content_type=content_type)
+
+    async def delete(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        *,
+        uid: str,
+        resource_version: str | None = None,
+        ended: bool = False,
+    ) -> None:
+        """Delete exactly this object; a pod that has ended, without grace."""
+        preconditions = {"uid": uid} | ({"resourceVersion": resource_version} if resource_version else {})
+        body: Json = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
+        if ended:
+            body["gracePeriodSeconds"] = 0
+        await self._request("DELETE", _path(resource, namespace, name), body=body)
+
+    async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
+        """Evict exactly this pod, if its disruption budget lets it go; with the grace period of the pod.
+
+        The API server counts a disruption before it looks at the preconditions: one that fails holds the budget for two
+        minutes, and every drain with it. So it is asked first what it would say, which counts nothing.
+        """
+        preconditions = {"uid": uid, "resourceVersion": resource_version}
+        body: Json = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": namespace},
+            "deleteOptions": {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions},
+        }
+        path = f"{_path(PODS, namespace, name)}/eviction"
+        await self._request("POST", path, body=body, query={"dryRun": "All"})
+        await self._request("POST", path, body=body)
+
+    async def watch(
+        self, resource: ResourceType, namespace: str, *, label: str, version: str, server_s: int
+    ) -> AsyncGenerator[bytes, None]:
+        """The bytes of a watch of objects with this label, their metadata only, until the server ends it.
+
+        `namespace` is empty for all; `version` is where an earlier watch ended, empty to begin with what is there. The
+        server ends it after `server_s` seconds. Raises `KubeError`.
+        """
+        query = {
+            "watch": "true",
+            "labelSelector": label,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(server_s),
+        }
+        query |= {"resourceVersion": version} if version else {}
+        path = _path(resource, namespace)
+        what, headers = f"WATCH {path}", {"Accept": _METADATA}
+        try:
+            async with asyncio.timeout(_REQUEST_TIMEOUT_S):
+                await self._api.update_params_for_auth(headers, [], ["BearerToken"], path, "GET", None)
+                url = f"{self._api.configuration.host}{path}?{urlencode(query)}"
+                longest_s = server_s + _REQUEST_TIMEOUT_S
+                answer = await self._api.call_api("GET", url, header_params=headers, _request_timeout=longest_s)
+                if answer.status != _FINE:
+                    raise _error(what, answer.status, _said(await answer.read()))
+            try:
+                async for chunk in answer.response.content.iter_any():
+                    yield chunk
+            finally:
+                answer.response.close()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _unanswered(what, error) from error
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Json | None = None,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+    ) -> Json:
+        headers = {"Accept": accept, "Content-Type": content_type}
+        what = f"{method} {path}"
+        try:
+            async with asyncio.timeout(_REQUEST_TIMEOUT_S):
+                await self._api.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
+                url = f"{self._api.configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
+                response = await self._api.call_api(method, url, header_params=headers, body=body)
+                data: bytes = await response.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _unanswered(what, error) from error
+        if response.status < 300:  # noqa: PLR2004 - HTTP: success
+            return _answer(what, data)
+        raise _error(what, response.status, _said(data))
+
+
+def _unanswered(what: str, error: Exception) -> KubeUnavailable:
+    return KubeUnavailable(f"{what}: no answer from the API server ({str(error) or type(error).__name__})")
+
+
+def _path(resource: ResourceType, namespace: str, name: str = "") -> str:
+    """The path of an object, or of a type; without a namespace, of a namespaced type in all of them."""
+    prefix = "/apis" if "/" in resource.api_version else "/api"
+    space = f"/namespaces/{namespace}" if resource.namespaced and namespace else ""
+    path = f"{prefix}/{resource.api_version}{space}/{resource.plural}"
+    return f"{path}/{name}" if name else path
+
+
+def _answer(what: str, data: bytes) -> Json:
+    try:
+        answer: Json = json.loads(data)
+    except (ValueError, RecursionError) as error:  # a proxy's page, say: nobody knows what became of the request
+        raise KubeUnavailable(f"{what}: the answer is no JSON: {data[:200]!r}") from error
+    return answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """What a Status object says; of whatever else was sent, the beginning as `message`."""
+
+    reason: str = ""
+    message: str = ""
+    held_by: str = ""
+    """The words of a disruption budget; empty if none spoke."""
+
+
+def _error(what: str, status: int, said: _Said) -> KubeError:
+    error = _error_of(what, status, said)
+    error.said = clean(said.message, max_chars=MESSAGE_MAX_CHARS)
+    return error
+
+
+def _error_of(what: str, status: int, said: _Said) -> KubeError:
+    words = f"{what}: {said.message or f'HTTP status {status}'}"
+    if status == _NOT_FOUND:
+        return KubeNotFound(words)
+    if status == _CONFLICT:
+        return KubeAlreadyExists(words) if said.reason == "AlreadyExists" else KubeConflict(words)
+    if status == _TOO_MANY and said.held_by:
+        return KubeHeld(f"{words} {said.held_by}")
+    if status >= _SERVER_ERROR or status in (_TOO_MANY, _TIMEOUT):
+        return KubeUnavailable(words)
+    return KubeRefused(words)
+
+
+def _said(data: bytes) -> _Said:
+    try:
+        body: Any = json.loads(data)
+        causes = (body.get("details") or {}).get("causes") or []
+        held_by = " ".join(str(row.get("message", "")) for row in causes if row.get("reason") == _BUDGET)
+        return _Said(reason=str(body.get("reason", "")), message=str(body.get("message", "")), held_by=held_by)
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return _Said(message=data[:200].decode(errors="replace"))

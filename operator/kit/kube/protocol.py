@@ -1,0 +1,94 @@
+"""What an operator asks of the Kubernetes API server. `client` does it for real, the simulation in memory.
+
+Objects are JSON dictionaries, as the API server writes them. Every method ends within a deadline, and raises one
+of the `KubeError` types of `kit.errors`; after `KubeUnavailable` nobody knows whether a write happened.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+Json: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceType:
+    """A resource type of the API server: `api_version` is `v1` or `GROUP/VERSION`. Most live in a namespace."""
+
+    api_version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+
+
+PODS = ResourceType(api_version="v1", kind="Pod", plural="pods")
+CLAIMS = ResourceType(api_version="v1", kind="PersistentVolumeClaim", plural="persistentvolumeclaims")
+CONFIG_MAPS = ResourceType(api_version="v1", kind="ConfigMap", plural="configmaps")
+SERVICES = ResourceType(api_version="v1", kind="Service", plural="services")
+BUDGETS = ResourceType(api_version="policy/v1", kind="PodDisruptionBudget", plural="poddisruptionbudgets")
+REVISIONS = ResourceType(api_version="apps/v1", kind="ControllerRevision", plural="controllerrevisions")
+NODES = ResourceType(api_version="v1", kind="Node", plural="nodes", namespaced=False)
+VOLUMES = ResourceType(api_version="v1", kind="PersistentVolume", plural="persistentvolumes", namespaced=False)
+LEASES = ResourceType(api_version="coordination.k8s.io/v1", kind="Lease", plural="leases")
+EVENTS = ResourceType(api_version="v1", kind="Event", plural="events")
+
+
+class KubeApi(Protocol):
+    """Requests to the API server, each of one object or one list."""
+
+    async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
+        """One object; None only if the server said that there is none. `namespace` is empty for a cluster's own."""
+
+    async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+        """Every object with all of these labels, read from the store and not from a cache.
+
+        Without a namespace, those of all namespaces.
+        """
+
+    async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
+        """Create; `KubeAlreadyExists` if the name is taken.
+
+        `dry_run` stores nothing and answers as the creation would: admission and validation come before the name, so
+        that `KubeAlreadyExists` means that nothing else is refused (measured on 1.34).
+        """
+
+    async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Replace the object in `body`; `KubeConflict` if its `metadata.resourceVersion` is not the present one."""
+
+    async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Server-side apply as this operator's field manager, taking over fields that others own."""
+
+    async def patch(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        body: Json,
+        *,
+        subresource: str = "",
+        strategic: bool = False,
+    ) -> Json:
+        """Merge patch; `strategic` for built-in types, which merges conditions by their type.
+
+        With `metadata.resourceVersion` or `metadata.uid` in `body` it is conditional (`KubeConflict`).
+
+        `subresource` is empty, or `status`.
+        """
+
+    async def delete(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        *,
+        uid: str,
+        resource_version: str | None = None,
+        ended: bool = False,
+    ) -> None:
+        """Delete exactly this: `KubeConflict` if uid or resource version differ, `KubeNotFound` if it is gone.
+
+        `ended` is a pod of which nothing runs, or whose node is lost: it goes at once, and no node is waited for.
+        """
+
+    async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
+        """Evict exactly this pod: `KubeHeld` if a disruption budget does not let it go now; else as `delete`."""

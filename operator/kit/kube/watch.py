@@ -1,0 +1,86 @@
+"""Watches of the API server: something that belongs to a resource changed.
+
+Only names and labels are read, never the objects. A watch begins with what is there, goes on where it was interrupted,
+and begins anew where the API server has forgotten that place. Whoever follows one repeats it for ever (`supervise`): it
+ends by an error only.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Final
+
+from kit.errors import KubeRefused, KubeUnavailable
+from kit.kube.client import KubeClient
+from kit.kube.protocol import Json, ResourceType
+
+SERVER_S: Final = 240
+"""After so long the API server ends a watch, and the next one goes on."""
+_SILENT_S: Final = 90.0
+"""The API server writes a bookmark every minute: after so long without one the connection is dead."""
+_LINE_MAX_BYTES: Final = 4 * 1024 * 1024
+_REOPEN_S: Final = 0.2
+_GONE: Final = 410
+
+
+class Watch:
+    """One resource type in one namespace (empty for all), by a label that its objects have."""
+
+    def __init__(self, kube: KubeClient, resource: ResourceType, namespace: str, label: str) -> None:
+        """Begin with what is there."""
+        self._kube = kube
+        self._resource = resource
+        self._namespace = namespace
+        self._label = label
+        self._version = ""
+
+    async def follow(self, seen: Callable[[Json], None]) -> None:
+        """Call `seen` with the metadata of each object that is there, changes, or goes. Ends with `KubeError` only."""
+        while True:
+            chunks = self._kube.watch(
+                self._resource, self._namespace, label=self._label, version=self._version, server_s=SERVER_S
+            )
+            async with aclosing(chunks):
+                await self._read(chunks, seen)
+            await asyncio.sleep(_REOPEN_S)
+
+    async def _read(self, chunks: AsyncGenerator[bytes, None], seen: Callable[[Json], None]) -> None:
+        """One watch, until the API server ends it."""
+        rest = b""
+        while (chunk := await self._next(chunks)) is not None:
+            *lines, rest = (rest + chunk).split(b"\n")
+            if len(rest) > _LINE_MAX_BYTES:
+                raise KubeUnavailable(f"the watch of {self._resource.plural} sent a line that is too long")
+            for line in lines:
+                if line.strip():
+                    self._take(_event(line, self._resource), seen)
+
+    async def _next(self, chunks: AsyncGenerator[bytes, None]) -> bytes | None:
+        try:
+            async with asyncio.timeout(_SILENT_S):
+                return await anext(chunks, None)
+        except TimeoutError as error:
+            raise KubeUnavailable(f"the watch of {self._resource.plural} was silent for {_SILENT_S:g} s") from error
+
+    def _take(self, event: Json, seen: Callable[[Json], None]) -> None:
+        body = event.get("object") or {}
+        if event.get("type") == "ERROR":
+            self._version = ""  # whatever it is, the next watch begins with what is there
+            if body.get("code") != _GONE:
+                raise KubeRefused(f"the watch of {self._resource.plural} ended: {body.get('message', '')}")
+            return
+        metadata = body.get("metadata") or {}
+        self._version = str(metadata.get("resourceVersion") or self._version)
+        if event.get("type") != "BOOKMARK":
+            seen(metadata)
+
+
+def _event(line: bytes, resource: ResourceType) -> Json:
+    try:
+        event = json.loads(line)
+    except ValueError as error:
+        raise KubeUnavailable(f"the watch of {resource.plural} sent no JSON: {line[:100]!r}") from error
+    if not isinstance(event, dict) or not isinstance(event.get("object") or {}, dict):
+        raise KubeUnavailable(f"the watch of {resource.plural} sent no event: {line[:100]!r}")
+    return event

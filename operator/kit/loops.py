@@ -1,0 +1,139 @@
+"""One task per resource, woken by watches and by its own tick, with its own back-off. Nothing here knows Kopf.
+
+An event only says "look again": the wake-up is cleared before reading, so that none is lost. Deletions that a watch
+missed are found by the pass itself. A task that ends by an error is a fault of this operator; another one takes its
+place. While a pass waits for others it holds nothing that another resource waits for.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kit.key import ObjectKey
+from kit.turns import PassEnd, Passes, Rest, Turns
+
+_RESTART_S = 5.0
+
+logger = logging.getLogger(__name__)
+
+
+class Reconciles(Passes[PassEnd], Protocol):
+    """What the loops need of the reconciler."""
+
+    def changed(self, key: ObjectKey, resource_version: str = "") -> bool:
+        """A watch has spoken; False if it is only the echo of our own write."""
+
+    def forget(self, key: ObjectKey) -> None:
+        """The resource is gone."""
+
+
+@dataclass(slots=True)
+class _Loop:
+    task: "asyncio.Task[None]"
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    begun_s: float | None = None
+    """When the pass that runs began (monotonic seconds); None between passes."""
+
+
+class Loops:
+    """The tasks of all resources of a kind."""
+
+    def __init__(self, reconciler: Reconciles) -> None:
+        """Take what runs the passes."""
+        self._reconciler = reconciler
+        self._loops: dict[ObjectKey, _Loop] = {}
+        self._stopping = False
+
+    def wake(self, key: ObjectKey, *, create: bool, resource_version: str = "") -> None:
+        """Something about this resource changed. `create`: it is the resource itself, so a loop must run for it.
+
+        `resource_version` is the resource's own: with it, the echo of our own write wakes nothing.
+        """
+        if self._stopping:
+            return
+        news = self._reconciler.changed(key, resource_version)
+        loop = self._loops.get(key)
+        if loop is not None:
+            if news:
+                loop.wake.set()
+        elif create:
+            event = asyncio.Event()
+            task = asyncio.create_task(self._supervised(key, event), name=f"loop of {key}")
+            self._loops[key] = _Loop(task=task, wake=event)
+
+    def wake_all(self) -> None:
+        """This operator may act from now on: every resource is looked at, and nothing that was remembered is used."""
+        for key, loop in self._loops.items():
+            self._reconciler.changed(key)
+            loop.wake.set()
+
+    def keys(self) -> Iterable[ObjectKey]:
+        """The resources that have a loop."""
+        return tuple(self._loops)
+
+    def longest_pass_s(self) -> float:
+        """For how long the oldest pass has been running, in seconds; 0 if none is."""
+        now_s = time.monotonic()
+        return max((now_s - loop.begun_s for loop in self._loops.values() if loop.begun_s is not None), default=0.0)
+
+    async def stop(self, grace_s: float = 0.0) -> None:
+        """Let passes end for `grace_s`, begin no other, cancel what is left, and wait until every task has ended."""
+        self._stopping = True
+        loops = list(self._loops.values())
+        self._loops.clear()
+        for loop in loops:
+            if loop.begun_s is None or grace_s <= 0:
+                loop.task.cancel()
+        if loops and grace_s > 0:
+            await asyncio.wait([loop.task for loop in loops], timeout=grace_s)
+        for loop in loops:
+            loop.task.cancel()
+        for loop in loops:
+            with contextlib.suppress(asyncio.CancelledError):
+                await loop.task
+
+    async def _supervised(self, key: ObjectKey, wake: asyncio.Event) -> None:
+        """The loop of one resource. An error that escapes it is logged, and the loop goes on."""
+        while True:
+            try:
+                await self._run(key, wake)
+            except Exception:
+                logger.exception("%s: a fault of this operator ended its loop; it starts again", key)
+                await asyncio.sleep(_RESTART_S)
+            else:
+                return
+
+    async def _run(self, key: ObjectKey, wake: asyncio.Event) -> None:
+        turns = Turns(self._reconciler, key)
+        while not self._stopping:
+            wake.clear()
+            self._mark(key, time.monotonic())
+            try:
+                rest = await turns.take(wake.is_set)
+            finally:
+                self._mark(key, None)
+            if turns.result is not None and turns.result.gone:
+                self._reconciler.forget(key)
+                if not wake.is_set():  # else it may be there again, applied while this pass asked for it
+                    self._loops.pop(key, None)
+                    return
+                continue
+            if rest.seconds > 0:
+                await _pause(wake, rest)
+
+    def _mark(self, key: ObjectKey, begun_s: float | None) -> None:
+        loop = self._loops.get(key)
+        if loop is not None:
+            loop.begun_s = begun_s
+
+
+async def _pause(wake: asyncio.Event, rest: Rest) -> None:
+    """Wait so long, or until a watch wakes us."""
+    await asyncio.sleep(rest.deaf_s)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(rest.seconds - rest.deaf_s):  # `wait_for` of 3.11 can lose a cancel
+            await wake.wait()

@@ -1,0 +1,1 @@
+"""What a pass has to say, and who listens."""

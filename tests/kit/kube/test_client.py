@@ -1,0 +1,256 @@
+"""The client against a server on loopback: what is sent, and what every kind of answer becomes."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+from aiohttp import web
+from kubernetes.aio.client import ApiClient, Configuration
+from tests.kit.ends import WIDGETS
+
+from kit.errors import KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, KubeUnavailable
+from kit.kube import client as module
+from kit.kube.client import KubeClient
+from kit.kube.protocol import BUDGETS, NODES, PODS, Json
+
+
+@dataclass
+class Sent:
+    """One request as the server got it."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    content_type: str
+    body: Json | None
+
+
+@dataclass
+class Server:
+    """Answers every request with the same status and body, and keeps the requests."""
+
+    status: int = 200
+    body: object = field(default_factory=dict)
+    sent: list[Sent] = field(default_factory=list)
+    hang: bool = False
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """Note the request; answer, or hang."""
+        text = await request.text()
+        body = json.loads(text) if text else None
+        row = Sent(request.method, request.path, dict(request.query), request.content_type, body)
+        self.sent.append(row)
+        if self.hang:
+            await asyncio.Event().wait()
+        if isinstance(self.body, str):
+            return web.Response(status=self.status, text=self.body)
+        return web.json_response(self.body, status=self.status)
+
+
+@asynccontextmanager
+async def connected(server: Server) -> AsyncIterator[KubeClient]:
+    """A client of that server."""
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", server.answer)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = runner.addresses[0][1]
+    client = KubeClient(ApiClient(configuration=Configuration(host=f"http://127.0.0.1:{port}")), "widget-operator")
+    try:
+        yield client
+    finally:
+        await client.close()
+        await runner.cleanup()
+
+
+async def test_paths_follow_group_and_namespace() -> None:
+    """Core types lie under /api, all others under /apis and their group."""
+    server = Server(body={"items": []})
+    async with connected(server) as client:
+        await client.list(PODS, "ns", {"a": "1", "b": "2"})
+        await client.list(BUDGETS, "ns", {"a": "1"})
+    assert [row.path for row in server.sent] == [
+        "/api/v1/namespaces/ns/pods",
+        "/apis/policy/v1/namespaces/ns/poddisruptionbudgets",
+    ]
+    assert server.sent[0].query == {"labelSelector": "a=1,b=2"}
+
+
+async def test_paths_of_what_belongs_to_the_cluster() -> None:
+    """A node of Kubernetes lies in no namespace."""
+    server = Server(body={"metadata": {"name": "worker-1"}})
+    async with connected(server) as client:
+        found = await client.get(NODES, "", "worker-1")
+    assert found == {"metadata": {"name": "worker-1"}}
+    assert [(sent.method, sent.path) for sent in server.sent] == [("GET", "/api/v1/nodes/worker-1")]
+
+
+async def test_items_of_a_list_get_their_type() -> None:
+    """A list's items come without kind and version, and leave with them."""
+    async with connected(Server(body={"items": [{"metadata": {"name": "p"}}]})) as client:
+        assert await client.list(PODS, "ns", {}) == [{"metadata": {"name": "p"}, "apiVersion": "v1", "kind": "Pod"}]
+
+
+async def test_writes_say_how_they_are_meant() -> None:
+    """Apply, merge patch, strategic patch and status each have their content type and path."""
+    server = Server(body={"metadata": {}})
+    body: Json = {"metadata": {"name": "x", "namespace": "ns"}}
+    async with connected(server) as client:
+        await client.create(PODS, "ns", body)
+        await client.replace(PODS, "ns", body)
+        await client.apply(PODS, "ns", body)
+        await client.patch(WIDGETS, "ns", "x", body, subresource="status")
+        await client.patch(PODS, "ns", "x", body, subresource="status", strategic=True)
+    assert [(row.method, row.content_type) for row in server.sent] == [
+        ("POST", "application/json"),
+        ("PUT", "application/json"),
+        ("PATCH", "application/apply-patch+yaml"),
+        ("PATCH", "application/merge-patch+json"),
+        ("PATCH", "application/strategic-merge-patch+json"),
+    ]
+    assert server.sent[2].query == {"fieldManager": "widget-operator", "force": "true"}
+    assert server.sent[3].path == "/apis/example.org/v1/namespaces/ns/widgets/x/status"
+    assert all(row.body == body for row in server.sent)
+
+
+async def test_only_a_pod_that_has_ended_is_deleted_without_grace() -> None:
+    """The grace period is the pod's own, but for a pod of which nothing runs any more."""
+    server = Server()
+    async with connected(server) as client:
+        await client.delete(PODS, "ns", "x", uid="u", ended=True)
+        await client.delete(PODS, "ns", "x", uid="u")
+    assert [(row.body or {}).get("gracePeriodSeconds") for row in server.sent] == [0, None]
+
+
+async def test_a_deletion_names_exactly_one_object() -> None:
+    """Uid and resource version go along as preconditions."""
+    server = Server()
+    async with connected(server) as client:
+        await client.delete(PODS, "ns", "x", uid="u", resource_version="7")
+        await client.delete(PODS, "ns", "x", uid="u")
+    preconditions = [(row.body or {})["preconditions"] for row in server.sent]
+    assert preconditions == [{"uid": "u", "resourceVersion": "7"}, {"uid": "u"}]
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "error", "unknown"),
+    [
+        (409, "AlreadyExists", KubeAlreadyExists, False),
+        (409, "Conflict", KubeConflict, False),
+        (404, "NotFound", KubeNotFound, False),
+        (403, "Forbidden", KubeRefused, False),
+        (422, "Invalid", KubeRefused, False),
+        (429, "TooManyRequests", KubeUnavailable, True),
+        (500, "InternalError", KubeUnavailable, True),
+        (504, "Timeout", KubeUnavailable, True),
+    ],
+)
+async def test_answers_become_errors(status: int, reason: str, error: type[KubeError], unknown: bool) -> None:  # noqa: FBT001 - a column of the table
+    """Each kind of refusal has its type, says what was asked, and whether it may have happened all the same."""
+    server = Server(status=status, body={"reason": reason, "message": "the server's words"})
+    async with connected(server) as client:
+        with pytest.raises(error, match="POST /api/v1/namespaces/ns/pods: the server's words") as caught:
+            await client.create(PODS, "ns", {"metadata": {"name": "x"}})
+    assert type(caught.value) is error
+    assert caught.value.outcome_unknown is unknown
+
+
+BUDGET = {"reason": "DisruptionBudget", "message": "The disruption budget q-voters needs 2 healthy pods and has 2"}
+TOO_MANY = {"reason": "TooManyRequests", "message": "Cannot evict pod."}
+
+
+async def test_an_eviction_names_exactly_one_pod() -> None:
+    """It goes to the pod's own subresource, with uid and resource version as preconditions and the pod's own grace.
+
+    The same is asked before, to no effect: a precondition that fails would hold the budget for minutes.
+    """
+    server = Server(status=201, body={"kind": "Status", "status": "Success"})
+    async with connected(server) as client:
+        await client.evict("ns", "x", uid="u", resource_version="7")
+    asked, row = server.sent
+    assert (asked.query, row.query) == ({"dryRun": "All"}, {})
+    assert asked.body == row.body
+    assert {(sent.method, sent.path) for sent in server.sent} == {("POST", "/api/v1/namespaces/ns/pods/x/eviction")}
+    assert row.body == {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": "x", "namespace": "ns"},
+        "deleteOptions": {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": "u", "resourceVersion": "7"},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error", "unknown"),
+    [
+        pytest.param(429, TOO_MANY | {"details": {"causes": [BUDGET]}}, KubeHeld, False, id="budget"),
+        pytest.param(429, TOO_MANY | {"details": {"retryAfterSeconds": 1}}, KubeUnavailable, True, id="overload"),
+        pytest.param(429, "Too many requests", KubeUnavailable, True, id="no-status"),
+        pytest.param(429, TOO_MANY | {"details": {"causes": [{"reason": "X"}]}}, KubeUnavailable, True, id="other"),
+        pytest.param(404, {"reason": "NotFound", "message": "gone"}, KubeNotFound, False, id="gone"),
+        pytest.param(409, {"reason": "Conflict", "message": "uid"}, KubeConflict, False, id="another"),
+        pytest.param(500, {"reason": "InternalError", "message": "two"}, KubeUnavailable, True, id="two-budgets"),
+    ],
+)
+async def test_answers_to_an_eviction(status: int, body: object, error: type[KubeError], unknown: bool) -> None:  # noqa: FBT001 - a column of the table
+    """A budget's no is a no, an overloaded server's is none although both are 429. Nothing is sent after either."""
+    server = Server(status=status, body=body)
+    async with connected(server) as client:
+        with pytest.raises(error, match="POST /api/v1/namespaces/ns/pods/x/eviction: ") as caught:
+            await client.evict("ns", "x", uid="u", resource_version="7")
+    assert [row.query for row in server.sent] == [{"dryRun": "All"}]
+    assert type(caught.value) is error
+    assert caught.value.outcome_unknown is unknown
+
+
+async def test_what_holds_an_eviction_is_told_in_the_budgets_words() -> None:
+    """The server's sentence and the budget's own: how many pods it needs, and how many it has."""
+    body = TOO_MANY | {"details": {"causes": [BUDGET]}}
+    async with connected(Server(status=429, body=body)) as client:
+        with pytest.raises(KubeHeld, match=r"Cannot evict pod\. The disruption budget q-voters needs 2 healthy pods"):
+            await client.evict("ns", "x", uid="u", resource_version="7")
+
+
+async def test_only_the_servers_own_no_is_a_no() -> None:
+    """A 404 on a read is None; a server in trouble is an error, never None."""
+    async with connected(Server(status=404, body={"reason": "NotFound"})) as client:
+        assert await client.get(PODS, "ns", "x") is None
+    async with connected(Server(status=503, body="try again")) as client:
+        with pytest.raises(KubeUnavailable, match=r"HTTP status 503|try again"):
+            await client.get(PODS, "ns", "x")
+
+
+@pytest.mark.parametrize("ask", [lambda c: c.get(PODS, "ns", "x"), lambda c: c.list(PODS, "ns", {})])
+async def test_a_server_that_does_not_answer_is_unavailable(
+    ask: Callable[[KubeClient], Awaitable[object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Past the deadline nobody knows anything."""
+    monkeypatch.setattr(module, "_REQUEST_TIMEOUT_S", 0.2)
+    async with connected(Server(hang=True)) as client:
+        with pytest.raises(KubeUnavailable, match="no answer from the API server"):
+            await ask(client)
+
+
+@pytest.mark.parametrize("page", ["<html>sign in</html>", "", '{"items": ['], ids=["page", "nothing", "cut"])
+async def test_an_answer_that_is_no_json_is_unavailable(page: str) -> None:
+    """A proxy's page instead of an answer leaves open what became of the request."""
+    async with connected(Server(body=page)) as client:
+        with pytest.raises(KubeUnavailable, match="no JSON") as caught:
+            await client.create(PODS, "ns", {"metadata": {"name": "x"}})
+    assert caught.value.outcome_unknown
+
+
+async def test_a_server_that_is_not_there_is_unavailable() -> None:
+    """A refused connection is no answer."""
+    client = KubeClient(ApiClient(configuration=Configuration(host="http://127.0.0.1:1")), "widget-operator")
+    with pytest.raises(KubeUnavailable, match="no answer"):
+        await client.get(PODS, "ns", "x")
+    await client.close()

@@ -1,0 +1,332 @@
+"""The lease: one holder acts, the other takes over late enough, and what lapses is not held."""
+
+import asyncio
+import copy
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from tests import virtual_time
+
+from kit.errors import KubeAlreadyExists, KubeConflict, KubeUnavailable
+from kit.kube.protocol import LEASES, Json, ResourceType
+from kit.lease import DURATION_S, MARGIN_S, RENEW_EVERY_S, Lease
+
+HELD_S = DURATION_S - MARGIN_S
+
+
+class SharedClock:
+    """One machine's clock, moved by the test; another machine's has another zero."""
+
+    def __init__(self, zero_s: float = 0.0) -> None:
+        """Begin somewhere."""
+        self.seconds = zero_s
+
+    def now(self) -> datetime:
+        """Always the same: nobody may compare stamps."""
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    def monotonic(self) -> float:
+        """Where the test has put it."""
+        return self.seconds
+
+
+class LeaseStore:
+    """An API server with one lease: creates once, replaces by compare-and-swap."""
+
+    def __init__(self) -> None:
+        """Nothing is there."""
+        self.item: Json | None = None
+        self.version = 0
+        self.down = False
+        self.fault: Exception | None = None
+        self.before_write = self.nothing
+
+    async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
+        """The lease, as it is stored."""
+        assert (resource.plural, namespace, name) == ("leases", "ns", "op")
+        self._answer()
+        return copy.deepcopy(self.item)
+
+    async def create(self, _: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
+        """Store the first one."""
+        assert (namespace, dry_run) == ("ns", False)
+        self._answer()
+        self.before_write()
+        if self.item is not None:
+            raise KubeAlreadyExists("there is one")
+        return self.store(body)
+
+    async def replace(self, _: ResourceType, namespace: str, body: Json) -> Json:
+        """Replace the version that the writer saw."""
+        assert namespace == "ns"
+        self._answer()
+        self.before_write()
+        assert self.item is not None
+        if body["metadata"]["resourceVersion"] != self.item["metadata"]["resourceVersion"]:
+            raise KubeConflict("another version")
+        return self.store(body)
+
+    def nothing(self) -> None:
+        """Nobody comes in between."""
+
+    def store(self, body: Json) -> Json:
+        """Keep it under the next version."""
+        self.version += 1
+        self.item = {**body, "metadata": {**body["metadata"], "resourceVersion": str(self.version)}}
+        return self.item
+
+    @property
+    def holder(self) -> str:
+        """Who holds it."""
+        assert self.item is not None
+        return str(self.item["spec"]["holderIdentity"])
+
+    def _answer(self) -> None:
+        if self.down:
+            raise KubeUnavailable("no answer")
+        if self.fault is not None:
+            raise self.fault
+
+
+def lease_of(store: LeaseStore, clock: SharedClock, holder: str) -> Lease:
+    """The lease as one operator sees it."""
+    kube: Any = store
+    return Lease(kube, clock, namespace="ns", name="op", holder=holder)
+
+
+async def test_nothing_is_held_before_the_first_answer() -> None:
+    """An operator that has not asked yet does not act."""
+    assert not lease_of(LeaseStore(), SharedClock(), "a").held()
+
+
+async def test_first_one_acts_and_the_second_stands_by() -> None:
+    """Whoever creates the lease holds it; the other one does not."""
+    store = LeaseStore()
+    first, second = lease_of(store, SharedClock(), "a"), lease_of(store, SharedClock(1000), "b")
+    await first.step()
+    await second.step()
+    assert (first.held(), second.held(), store.holder) == (True, False, "a")
+
+
+async def test_it_lapses_by_the_holders_own_clock_before_it_can_be_taken() -> None:
+    """Without an answer the holder stops acting a margin before its duration is over."""
+    store, clock = LeaseStore(), SharedClock()
+    lease = lease_of(store, clock, "a")
+    await lease.step()
+    store.down = True
+    clock.seconds = HELD_S - 0.1
+    await lease.step()
+    assert lease.held()
+    clock.seconds = HELD_S
+    assert not lease.held()
+
+
+async def test_a_lease_that_does_not_change_is_taken_over() -> None:
+    """Another's lease is taken once it has stood still for its whole duration by our clock, and not before."""
+    store, clock = LeaseStore(), SharedClock(500)
+    await lease_of(store, SharedClock(), "a").step()
+    second = lease_of(store, clock, "b")
+    await second.step()
+    clock.seconds += DURATION_S
+    await second.step()
+    assert not second.held()
+    clock.seconds += 0.1
+    await second.step()
+    assert (second.held(), store.holder) == (True, "b")
+    assert store.item is not None
+    assert store.item["spec"]["leaseTransitions"] == 1
+
+
+async def test_a_renewed_lease_is_not_taken_over() -> None:
+    """As long as its holder renews it, nobody else gets it, however long that lasts."""
+    store, clock, other = LeaseStore(), SharedClock(), SharedClock(77)
+    first, second = lease_of(store, clock, "a"), lease_of(store, other, "b")
+    for _ in range(20):
+        await first.step()
+        await second.step()
+        assert (first.held(), second.held()) == (True, False)
+        clock.seconds += HELD_S / 2
+        other.seconds += HELD_S / 2
+
+
+async def test_two_never_hold_it_at_once() -> None:
+    """From the holder's last good renewal on, its own end comes before the other's beginning."""
+    store, clock = LeaseStore(), SharedClock()
+    first, second = lease_of(store, clock, "a"), lease_of(store, clock, "b")
+    await first.step()
+    for _ in range(40):
+        clock.seconds += 1
+        await second.step()
+        assert not (first.held() and second.held())
+    assert second.held()
+
+
+async def test_released_lease_is_free_at_once() -> None:
+    """An operator that ends in good order makes nobody wait."""
+    store = LeaseStore()
+    first, second = lease_of(store, SharedClock(), "a"), lease_of(store, SharedClock(), "b")
+    await first.step()
+    await first.release()
+    await second.step()
+    assert (first.held(), second.held()) == (False, True)
+
+
+async def test_release_leaves_another_holders_lease() -> None:
+    """Who no longer is the holder releases nothing."""
+    store, clock = LeaseStore(), SharedClock()
+    first = lease_of(store, clock, "a")
+    await first.step()
+    assert store.item is not None
+    store.store({**store.item, "spec": {**store.item["spec"], "holderIdentity": "b"}})
+    await first.release()
+    assert store.holder == "b"
+
+
+async def test_a_restarted_process_of_the_same_name_goes_on() -> None:
+    """A container that is started again in its pod holds the lease at once."""
+    store = LeaseStore()
+    await lease_of(store, SharedClock(), "a").step()
+    again = lease_of(store, SharedClock(), "a")
+    await again.step()
+    assert again.held()
+
+
+@pytest.mark.parametrize("first_write", [True, False], ids=["create", "replace"])
+async def test_of_two_at_the_same_moment_one_gets_it(first_write: bool) -> None:  # noqa: FBT001 - a table's column
+    """Compare-and-swap decides between two that saw the same free lease."""
+    store = LeaseStore()
+    if not first_write:
+        before = lease_of(store, SharedClock(), "z")
+        await before.step()
+        await before.release()
+    late = lease_of(store, SharedClock(), "b")
+
+    def another_is_faster() -> None:
+        store.before_write = store.nothing
+        body = {"metadata": {"name": "op", "namespace": "ns"}, "spec": {"holderIdentity": "a"}}
+        store.store(body)
+
+    store.before_write = another_is_faster
+    await late.step()
+    assert (late.held(), store.holder) == (False, "a")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        None,
+        "text",
+        {"holderIdentity": None, "leaseDurationSeconds": None, "leaseTransitions": None},
+        {"holderIdentity": "", "leaseTransitions": "many", "leaseDurationSeconds": "long"},
+    ],
+)
+async def test_a_lease_that_was_emptied_is_acquired(spec: object) -> None:
+    """A lease without a holder, whatever else it holds, is free."""
+    store = LeaseStore()
+    store.store({"metadata": {"name": "op", "namespace": "ns"}, "spec": spec})
+    lease = lease_of(store, SharedClock(), "a")
+    await lease.step()
+    assert (lease.held(), store.holder) == (True, "a")
+
+
+@pytest.mark.parametrize("duration", [2**31 - 1, 0, -5, None, "x"])
+async def test_an_edited_duration_is_not_waited_for_without_end(duration: object) -> None:
+    """Another's lease is taken over within two minutes after its last change, whatever duration stands in it."""
+    store, clock = LeaseStore(), SharedClock()
+    spec = {"holderIdentity": "gone", "leaseDurationSeconds": duration}
+    store.store({"metadata": {"name": "op", "namespace": "ns"}, "spec": spec})
+    lease = lease_of(store, clock, "a")
+    await lease.step()
+    assert not lease.held()
+    clock.seconds += 121
+    await lease.step()
+    assert lease.held()
+
+
+@pytest.mark.parametrize("duration", [1, 0, -5, True])
+async def test_an_edited_duration_lets_no_two_act(duration: object) -> None:
+    """A lease that was edited to lapse at once is waited for as long as its holder acts."""
+    store, clock = LeaseStore(), SharedClock()
+    holder, other = lease_of(store, clock, "a"), lease_of(store, clock, "b")
+    await holder.step()
+    lease = await store.get(LEASES, "ns", "op")
+    assert lease is not None
+    store.store({**lease, "spec": {**lease["spec"], "leaseDurationSeconds": duration}})
+    await other.step()
+    for _ in range(int(DURATION_S)):
+        clock.seconds += 1
+        await other.step()
+        assert not (holder.held() and other.held())
+    clock.seconds += 2
+    await other.step()
+    assert other.held()
+
+
+async def kept(store: LeaseStore, clock: SharedClock, rounds: int) -> tuple[Lease, list[float], list[int]]:
+    """So many attempts, the pauses after them, and at which the lease was acquired."""
+    lease, acquired, pauses = lease_of(store, clock, "a"), [], []
+    for number in range(rounds):
+        pauses.append(await lease.round(lambda number=number: acquired.append(number)))  # type: ignore[misc]
+        clock.seconds += pauses[-1]
+    return lease, pauses, acquired
+
+
+@pytest.mark.parametrize("fault", [KeyError("spec"), TypeError(), ValueError("x"), RuntimeError("loop"), OSError(5)])
+async def test_no_error_ends_the_attempts(fault: Exception) -> None:
+    """After an error that nobody expected the next attempt follows, and succeeds when it can."""
+    store, clock = LeaseStore(), SharedClock()
+    store.fault = fault
+    lease, pauses, acquired = await kept(store, clock, 3)
+    assert (lease.held(), acquired, pauses) == (False, [], [2.0, 2.0, 2.0])
+    assert lease.attempt_age_s == 2.0
+    store.fault = None
+    assert await lease.round(lambda: acquired.append(9)) == 5.0
+    assert (lease.held(), acquired, lease.attempt_age_s) == (True, [9], 0.0)
+
+
+async def test_an_attempt_that_hangs_shows_in_its_age() -> None:
+    """The age of the last attempt grows while none ends: the probe reads it."""
+    store, clock = LeaseStore(), SharedClock()
+    lease = lease_of(store, clock, "a")
+    await lease.step()
+    clock.seconds += 77
+    assert lease.attempt_age_s == 77
+
+
+@pytest.mark.parametrize("fault", [KubeUnavailable("no answer"), KeyError("spec"), OSError(5)])
+async def test_a_release_that_fails_ends_nothing(fault: Exception) -> None:
+    """A stop goes on although the lease cannot be released; it acts no more all the same."""
+    store = LeaseStore()
+    lease = lease_of(store, SharedClock(), "a")
+    await lease.step()
+    store.fault = fault
+    await lease.release()
+    assert not lease.held()
+
+
+async def test_a_lease_that_lapsed_is_released_too() -> None:
+    """A holder that could not renew in time, and stops, leaves nobody waiting."""
+    store, clock = LeaseStore(), SharedClock()
+    lease = lease_of(store, clock, "a")
+    await lease.step()
+    clock.seconds += DURATION_S
+    assert not lease.held()
+    await lease.release()
+    assert store.holder == ""
+
+
+def test_a_renewal_that_hangs_is_given_up() -> None:
+    """An API server that never answers costs one attempt its deadline, not the task."""
+
+    class Hanging(LeaseStore):
+        async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
+            await asyncio.sleep(3600)
+            return await LeaseStore.get(self, resource, namespace, name)
+
+    async def step() -> float:
+        lease = lease_of(Hanging(), SharedClock(), "a")
+        await lease.step()
+        return asyncio.get_running_loop().time()
+
+    assert virtual_time.run(step()) <= 1000.0 + RENEW_EVERY_S + 0.1

@@ -1,0 +1,41 @@
+"""Tasks that must not end begin again, whatever ended them."""
+
+import asyncio
+
+import pytest
+from tests import virtual_time
+
+from kit.supervise import supervised
+
+
+async def _begun(ends: list[BaseException | None], for_s: float) -> list[float]:
+    """At which seconds the work was begun that ends like this, one after the other."""
+    begun: list[float] = []
+    clock = asyncio.get_running_loop().time
+    start_s = clock()
+
+    async def work() -> None:
+        begun.append(clock() - start_s)
+        if len(begun) > len(ends):
+            await asyncio.Event().wait()
+        if (end := ends[len(begun) - 1]) is not None:
+            raise end
+
+    task = asyncio.create_task(supervised("test", work))
+    await asyncio.sleep(for_s)
+    assert not task.done()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    return begun
+
+
+def test_whatever_ends_it_it_begins_again() -> None:
+    """An error of any kind, and an end without one, are followed by the next beginning, with doubled pauses."""
+    ends = [ValueError("x"), None, KeyError("y"), TimeoutError(), None, OSError(), RuntimeError("z")]
+    assert virtual_time.run(_begun(list(ends), 200.0)) == [0, 1, 3, 7, 15, 31, 61, 91]
+
+
+def test_a_cancel_ends_it() -> None:
+    """Only who began it ends it."""
+    assert virtual_time.run(_begun([], 10.0)) == [0]

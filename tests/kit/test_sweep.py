@@ -1,0 +1,73 @@
+"""The sweep finds what no watch has reported."""
+
+from tests.clocks import MovingClock
+from tests.kit.ends import WIDGETS
+
+from kit.errors import KubeUnavailable
+from kit.key import ObjectKey
+from kit.kube.protocol import Json, ResourceType
+from kit.sweep import Sweep
+
+
+class Listing:
+    """Widgets by namespace."""
+
+    def __init__(self, **generations: int) -> None:
+        """`a` is the widget `a` in namespace `a`."""
+        self.generations = generations
+        self.fault: Exception | None = None
+        self.asked: list[str] = []
+
+    async def list_metadata(self, resource: ResourceType, namespace: str) -> tuple[Json, ...]:
+        """Their metadata."""
+        assert resource == WIDGETS
+        self.asked.append(namespace)
+        if self.fault is not None:
+            raise self.fault
+        return tuple(
+            {"name": name, "namespace": name, "uid": "u", "generation": generation}
+            for name, generation in self.generations.items()
+            if namespace in ("", name)
+        )
+
+
+def key(name: str) -> ObjectKey:
+    """The widget of that name."""
+    return ObjectKey(namespace=name, name=name)
+
+
+async def test_resources_without_a_loop_are_woken() -> None:
+    """A resource that a dead watch never reported gets its loop; one that has a loop is left alone."""
+    woken: list[ObjectKey] = []
+    sweep = Sweep(Listing(a=1, b=1), MovingClock(10.0), WIDGETS, (), lambda: [key("a")], woken.append)
+    await sweep.once()
+    assert woken == [key("b")]
+    await sweep.once()
+    assert woken == [key("b"), key("b")]
+
+
+async def test_a_changed_spec_wakes() -> None:
+    """Another generation than at the last sweep wakes a resource that has a loop, once."""
+    woken: list[ObjectKey] = []
+    listing = Listing(a=1)
+    sweep = Sweep(listing, MovingClock(10.0), WIDGETS, (), lambda: [key("a")], woken.append)
+    await sweep.once()
+    listing.generations["a"] = 2
+    await sweep.once()
+    await sweep.once()
+    assert woken == [key("a")]
+
+
+async def test_a_search_that_fails_is_an_attempt() -> None:
+    """An error is logged, changes nothing, and its time counts: the probe asks whether searches go on."""
+    listing, clock, woken = Listing(a=1), MovingClock(10.0), list[ObjectKey]()
+    sweep = Sweep(listing, clock, WIDGETS, ("a", "b"), list, woken.append)
+    listing.fault = KubeUnavailable("no answer")
+    clock.seconds += 50
+    assert sweep.age_s == 50
+    await sweep.once()
+    assert (sweep.age_s, woken) == (0, [])
+    listing.fault = None
+    await sweep.once()
+    assert woken == [key("a")]
+    assert listing.asked[-2:] == ["a", "b"]
