@@ -25,6 +25,7 @@ from kafka_quorum.status.finding import Pass
 from kafka_quorum.status.last_look import interval_s, is_due
 from kafka_quorum.status.news import news
 from kafka_quorum.status.refused import refused
+from kafka_quorum.status.sheltered import sheltered
 
 LAST_LOOK: Final = "lastLook"
 NO_EFFECT: Final = "NoEffect"
@@ -90,7 +91,7 @@ class Reporter:
         generation = int(resource["metadata"].get("generation", 0))
         new = blinded(old, why, generation=generation, now=self._now())
         before = {row.get("type"): row.get("reason") for row in old.get("conditions") or []}
-        await self._patch(key, resource, patch_of(old, new))
+        await self._patch(key, resource, patch_of(old, sheltered(old, new)))
         if before.get("Degraded") != CANNOT_LOOK:
             note = f"The operator cannot look at this quorum, and does nothing for it: {why}"
             await self._events.write(resource, (Notice(reason=CANNOT_LOOK, message=note, warning=True),))
@@ -98,6 +99,7 @@ class Reporter:
     async def _looked(self, key: object, present: Json, new: Json, *, quorums: int) -> Json:
         """Write what is new, with the stamp of this look; the stamp alone where the last one is old."""
         old: Json = present.get("status") or {}
+        new = sheltered(old, new)
         stamp = old.get(LAST_LOOK)
         kept = new | ({LAST_LOOK: stamp} if stamp is not None else {})
         after_s = interval_s(quorums, str(present["metadata"].get("uid", "")))

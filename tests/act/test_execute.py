@@ -53,6 +53,7 @@ from kafka_quorum.model.identity import Format, IdentityRecord
 from kafka_quorum.model.ids import ClusterID, NodeID, uuid_from_bytes
 from kafka_quorum.model.names import inputs_hash
 from kafka_quorum.model.observed import PodRole, Terminated, Waiting
+from kafka_quorum.model.operation import VoterAddition
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.quorum import (
     AddVoter,
@@ -194,7 +195,7 @@ async def test_record_owner(fate: VolumeFate, owners: int) -> None:
 
 async def test_intent() -> None:
     """The intent goes into the status, at the version of the resource that the plan was made from."""
-    call = await one_call(act.BeginOperation(type="AddVoter", target=key(3003)))
+    call = await one_call(act.BeginOperation(change=VoterAddition(target=key(3003))))
     assert (call.verb, call.plural, call.name) == ("patch", "kafkaquorums", NAME)
     assert (call.option("subresource"), call.option("strategic")) == ("status", False)
     assert call.body is not None

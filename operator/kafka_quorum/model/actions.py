@@ -16,6 +16,7 @@ from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.identity import Format, IdentityRecord
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.observed import Claim, Pod, Revision
+from kafka_quorum.model.operation import VoterChange
 from kafka_quorum.model.quorum import (
     AddVoter,
     Endpoint,
@@ -68,6 +69,13 @@ class WriteRecord:
     change: RecordChange
     message: str
     judged_at_s: float = NEVER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepSpec:
+    """Store the present, valid spec as the one that was accepted last, beside the record at this version."""
+
+    resource_version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,13 +227,14 @@ class MarkPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginOperation:
-    """Write the intent of a voter change into the status, guarded by the resource version.
+    """Write the intent of a voter change into the status, guarded by the resource version."""
 
-    `target` is the replica that is added or removed; for a replacement, the one that is added in the end.
-    """
+    change: VoterChange
 
-    type: str
-    target: ReplicaKey
+    @property
+    def target(self) -> ReplicaKey:
+        """The replica that is added or removed; for a replacement, the one that is added in the end."""
+        return self.change.target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,6 +303,7 @@ class FinishOperation:
 Action: TypeAlias = (
     MintIdentity
     | WriteRecord
+    | KeepSpec
     | ApplyService
     | ApplyBudget
     | CreateRevision

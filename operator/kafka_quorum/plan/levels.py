@@ -17,7 +17,8 @@ from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, with_lev
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import older_than, target_revision
-from kafka_quorum.model.observed import FeatureOperation, Observed
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.operation import FeatureOperation
 from kafka_quorum.model.plan import FeaturePlan, Severity, Verdict, Wait
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.plan.part import Part, merged

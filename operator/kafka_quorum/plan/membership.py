@@ -23,7 +23,14 @@ from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import advertised
 from kafka_quorum.model.nodes import is_foreign, revision_of, stale_voters
-from kafka_quorum.model.observed import Observed, Operation, PodRole, QuorumView
+from kafka_quorum.model.observed import Observed, PodRole, QuorumView
+from kafka_quorum.model.operation import (
+    VoterAddition,
+    VoterChange,
+    VoterOperation,
+    VoterRemoval,
+    VoterReplacement,
+)
 from kafka_quorum.model.plan import Severity, Verdict, Wait
 from kafka_quorum.model.quorum import AddVoter, Endpoint, RemoveVoter
 from kafka_quorum.plan.admission import before_stop
@@ -37,9 +44,6 @@ from kafka_quorum.plan.safety import (
 )
 from kafka_quorum.plan.voters import leader_endpoint
 
-ADD_VOTER = "AddVoter"
-REMOVE_VOTER = "RemoveVoter"
-REPLACE_VOTER = "ReplaceVoter"
 _CHANGE_TIMEOUT_MS = 5_000
 
 
@@ -58,9 +62,13 @@ class _Scene:
 class _Change:
     """A voter change that would be next, what the guards say of it, and for whom it is."""
 
-    type: str
-    target: ReplicaKey
+    change: VoterChange
     verdicts: tuple[Verdict, ...]
+
+    @property
+    def target(self) -> ReplicaKey:
+        """The replica that is added or removed."""
+        return self.change.target
 
     @property
     def refusal(self) -> Verdict | None:
@@ -99,7 +107,8 @@ def membership(desired: Desired, observed: Observed, record: IdentityRecord, wan
 def is_second_half(part: Part, observed: Observed) -> bool:
     """Whether this adds what takes a removed voter's place: nothing may come in between."""
     operation = observed.status.operation
-    return operation is not None and operation.type == REPLACE_VOTER and isinstance(part.exclusive, AddRaftVoter)
+    replaces = operation is not None and isinstance(operation.change, VoterReplacement)
+    return replaces and isinstance(part.exclusive, AddRaftVoter)
 
 
 # What could be next
@@ -145,13 +154,14 @@ def _add(scene: _Scene, target: ReplicaKey) -> _Change:
         _one_change(scene, target),
         may_add_voter(scene.view, scene.observed, target, len(scene.wanted), others),
     )
-    return _Change(type=ADD_VOTER, target=target, verdicts=verdicts)
+    return _Change(change=VoterAddition(target=target), verdicts=verdicts)
 
 
 def _remove(scene: _Scene, target: ReplicaKey) -> _Change:
     removal = may_remove_voter(scene.view, scene.desired, scene.record, target)
     leader = may_remove_leader(scene.view, target)
-    return _Change(type=REMOVE_VOTER, target=target, verdicts=(_one_change(scene, target), removal, leader))
+    verdicts = (_one_change(scene, target), removal, leader)
+    return _Change(change=VoterRemoval(target=target), verdicts=verdicts)
 
 
 def _replace(scene: _Scene, stale: ReplicaKey, node: NodeIdentity) -> _Change:
@@ -164,7 +174,7 @@ def _replace(scene: _Scene, stale: ReplicaKey, node: NodeIdentity) -> _Change:
         may_add_voter(without, scene.observed, node.key, len(scene.wanted), ()),
         may_remove_voter(view, scene.desired, scene.record, stale),
     )
-    return _Change(type=REPLACE_VOTER, target=node.key, verdicts=verdicts)
+    return _Change(change=VoterReplacement(target=node.key), verdicts=verdicts)
 
 
 def _one_change(scene: _Scene, target: ReplicaKey) -> Verdict:
@@ -182,8 +192,7 @@ def _begin(scene: _Scene) -> Part:
         verdicts.extend(change.verdicts)
         refused = change.refusal
         if refused is None:
-            begin = BeginOperation(type=change.type, target=change.target)
-            return Part(exclusive=begin, waits=tuple(waits), verdicts=tuple(verdicts))
+            return Part(exclusive=BeginOperation(change=change.change), waits=tuple(waits), verdicts=tuple(verdicts))
         if _leads_only(change):
             return merged((Part(waits=tuple(waits), verdicts=tuple(verdicts)), _hand_over(scene, change)))
         waits.append(_change_wait(change, refused.reason))
@@ -192,7 +201,7 @@ def _begin(scene: _Scene) -> Part:
     return Part(waits=tuple(waits), verdicts=tuple(verdicts))
 
 
-def _continue(scene: _Scene, operation: Operation) -> Part:
+def _continue(scene: _Scene, operation: VoterOperation) -> Part:
     """What is left of the open operation, as the voter set shows it now."""
     target = operation.target
     change = _left_to_do(scene, operation)
@@ -208,9 +217,9 @@ def _continue(scene: _Scene, operation: Operation) -> Part:
         return merged((Part(verdicts=change.verdicts), _hand_over(scene, change)))
     if refused is not None or leader is None:
         text = refused.reason if refused else f"the pod of leader {scene.view.answer.leader_id} is not known"
-        whole = replace(change, type=operation.type, target=target)
+        whole = replace(change, change=operation.change)
         return Part(waits=(_change_wait(whole, text),), verdicts=change.verdicts)
-    if change.type == ADD_VOTER:
+    if isinstance(change.change, VoterAddition):
         return Part(exclusive=_add_request(scene, target, leader), verdicts=change.verdicts)
     stale = scene.view.voter_of(target.node_id) or target
     return Part(exclusive=_remove_request(scene, stale, leader), verdicts=change.verdicts)
@@ -219,7 +228,7 @@ def _continue(scene: _Scene, operation: Operation) -> Part:
 def _leads_only(change: _Change) -> bool:
     """Whether a removal could be made now, were its target not the leader of a pair: its last guard asks for that."""
     *others, last = change.verdicts
-    return change.type == REMOVE_VOTER and not last.allowed and all(verdict.allowed for verdict in others)
+    return _removes(change) and not last.allowed and all(verdict.allowed for verdict in others)
 
 
 def _hand_over(scene: _Scene, change: _Change) -> Part:
@@ -234,7 +243,7 @@ def _hand_over(scene: _Scene, change: _Change) -> Part:
     node = scene.record.node(change.target.node_id)
     revision = revision_of(scene.observed, scene.record, node) if node else None
     if node is not None and revision is not None:
-        reason = _reason(change.type)
+        reason = _reason(change.change)
         held = before_stop(scene.observed, node, revision.name, reason=reason, held="RestartHeld")
         if held is not None:
             return replace(held, verdicts=(verdict,))
@@ -244,21 +253,26 @@ def _hand_over(scene: _Scene, change: _Change) -> Part:
 
 def _cure(scene: _Scene) -> _Change | None:
     """A lost disk's or dead voter's change that could be made now, were no other open: one that is held may wait."""
-    status = replace(scene.observed.status, operation=None)
+    status = replace(scene.observed.status, open=None)
     free = replace(scene, observed=replace(scene.observed, status=status))
-    cures = (change for change in _changes(free) if change.type == REPLACE_VOTER or _removes_dead(scene, change))
+    changes = _changes(free)
+    cures = (one for one in changes if isinstance(one.change, VoterReplacement) or _removes_dead(scene, one))
     return next((change for change in cures if change.refusal is None), None)
 
 
 def _removes_dead(scene: _Scene, change: _Change) -> bool:
-    return change.type == REMOVE_VOTER and change.target not in scene.view.shown
+    return _removes(change) and change.target not in scene.view.shown
 
 
-def _left_to_do(scene: _Scene, operation: Operation) -> _Change | None:
+def _removes(change: _Change) -> bool:
+    return isinstance(change.change, VoterRemoval)
+
+
+def _left_to_do(scene: _Scene, operation: VoterOperation) -> _Change | None:
     """The step that the operation still lacks; None if it is done, or not wanted any more."""
     target, view = operation.target, scene.view
     node = scene.record.node(target.node_id)
-    if operation.type == REMOVE_VOTER:
+    if isinstance(operation.change, VoterRemoval):
         unwanted = target.node_id not in scene.wanted and not is_foreign(scene.record, target)
         return _remove(scene, target) if unwanted and target in view.voters else None
     if target in view.voters or node is None or node.key != target or target.node_id not in scene.wanted:
@@ -266,19 +280,19 @@ def _left_to_do(scene: _Scene, operation: Operation) -> _Change | None:
     stale = view.voter_of(target.node_id)
     if stale is None:
         return _add(scene, target)
-    return _replace(scene, stale, node) if operation.type == REPLACE_VOTER else None
+    return _replace(scene, stale, node) if isinstance(operation.change, VoterReplacement) else None
 
 
-def _ended(scene: _Scene, operation: Operation) -> Part:
+def _ended(scene: _Scene, operation: VoterOperation) -> Part:
     """Nothing is left to do: committed, or still to be seen committed, or given up."""
     target, view = operation.target, scene.view
-    removal = operation.type == REMOVE_VOTER
+    removal = isinstance(operation.change, VoterRemoval)
     done = (target in view.voters) is not removal
     word = "removed" if removal else "added"
     if done and not view.committed:
         node = scene.record.node(target.node_id)
         return Part(
-            waits=(_wait(_reason(operation.type), f"voter {target} is {word}, and waits to be committed", node),)
+            waits=(_wait(_reason(operation.change), f"voter {target} is {word}, and waits to be committed", node),)
         )
     if done:
         text = f"voter {target} is {word} and committed"
@@ -287,9 +301,9 @@ def _ended(scene: _Scene, operation: Operation) -> Part:
     return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text))
 
 
-def _why_given_up(scene: _Scene, operation: Operation) -> str:
+def _why_given_up(scene: _Scene, operation: VoterOperation) -> str:
     target = operation.target
-    if operation.type == REMOVE_VOTER:
+    if isinstance(operation.change, VoterRemoval):
         return f"{target} is wanted again"
     node = scene.record.node(target.node_id)
     if node is not None and node.node_id in scene.wanted and node.key != target:
@@ -341,12 +355,18 @@ def _stale(record: IdentityRecord, view: QuorumView, key: ReplicaKey) -> Wait:
 
 
 def _change_wait(change: _Change, text: str) -> Wait:
-    reason, node_id = _reason(change.type), change.target.node_id
+    reason, node_id = _reason(change.change), change.target.node_id
     return Wait(severity=Severity.PROGRESS, reason=reason, message=text, node_id=node_id)
 
 
-def _reason(type_: str) -> str:
-    return {ADD_VOTER: "AddingVoter", REMOVE_VOTER: "RemovingVoter"}.get(type_, "ReplacingVoter")
+def _reason(change: VoterChange) -> str:
+    match change:
+        case VoterAddition():
+            return "AddingVoter"
+        case VoterRemoval():
+            return "RemovingVoter"
+        case VoterReplacement():
+            return "ReplacingVoter"
 
 
 def _wait(reason: str, message: str, node: NodeIdentity | None = None) -> Wait:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from kafka_quorum.model.actions import (
     Action,
     DeletePod,
+    KeepSpec,
     MarkPod,
     RecordChange,
     WriteRecord,
@@ -35,6 +36,7 @@ from kafka_quorum.plan import (
     support,
 )
 from kafka_quorum.plan.identity import assess
+from kafka_quorum.plan.later import later_version
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.pods import marks, pods
 from kafka_quorum.plan.unbound import unbound
@@ -48,15 +50,19 @@ _TICK_S = 10.0
 
 def plan(desired: Desired, observed: Observed, *, now_s: float, repair_only: bool = False) -> Plan:
     """What to do now. `now_s` is wall-clock seconds since the epoch, compared with the kubelet's stamps only."""
-    if desired.paused:
-        text = "spec.paused is true: nothing is created, changed or repaired until it is false"
-        return _finished(Part(waits=(Wait(severity=Severity.HELD, reason="Paused", message=text),)), observed)
+    if stopped := (*_paused(desired), *later_version(observed)):
+        return _finished(Part(waits=stopped), observed)
     settled = assess(desired, observed, repair_only=repair_only)
     if isinstance(settled, Part):
         return _finished(settled, observed)
     part = _of_record(desired, observed, settled.record, now_s=now_s, repair_only=repair_only)
     planned = _finished(part, observed, soaks_s=levels.soak_left_s(desired, observed))
     return replace(planned, features=levels.plans(desired, observed, settled.record))
+
+
+def _paused(desired: Desired) -> tuple[Wait, ...]:
+    text = "spec.paused is true: nothing is created, changed or repaired until it is false"
+    return (Wait(severity=Severity.HELD, reason="Paused", message=text),) if desired.paused else ()
 
 
 def _of_record(
@@ -82,6 +88,7 @@ def _of_record(
             leaving.removed(observed, record, wanted),
             disks.claims(desired, observed, record, wanted),
             support.support(desired, observed, record),
+            Part() if repair_only else _kept_spec(observed, record),
             disks.formatting(desired, observed, record, now_s=now_s, create=not reformat),
             pods(desired, observed, record, wanted),
             leaving.released(desired, observed, record, delete=not repair_only),
@@ -141,6 +148,11 @@ def _static(desired: Desired, record: IdentityRecord) -> tuple[Wait, ...]:
     way_out = "name kraft.version 1 in spec.kafka.features.levels first"
     text = f"the voters of a static quorum do not change: {way_out}"
     return (Wait(severity=Severity.HELD, reason="StaticQuorum", message=text),)
+
+
+def _kept_spec(observed: Observed, record: IdentityRecord) -> Part:
+    """The spec is stored as the last accepted one before anything is done to the quorum because of it."""
+    return Part() if observed.spec_kept else Part(actions=(KeepSpec(resource_version=record.resource_version),))
 
 
 def _strangers(observed: Observed) -> tuple[Wait, ...]:
