@@ -48,6 +48,12 @@ def test_an_unknown_operation_stops_everything(name: str, *, repair_only: bool) 
         assert word in wait.message
 
 
+def test_nobody_is_named_where_nobody_is_known() -> None:
+    """An operation without a holder is reported as well, without an empty name."""
+    said = planned(opened(at_rest(), replace(UNKNOWN, holder="")))
+    assert "'RecoverMajority', and this version" in said.waits[0].message
+
+
 def test_a_known_operation_stops_nothing() -> None:
     """An operation of a type that is known is continued: only the others are left alone."""
     look = opened(without_pod(at_rest(), 3001), operation(key(3003)))

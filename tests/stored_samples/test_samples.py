@@ -233,6 +233,8 @@ def test_operations_are_read_and_written_as_they_were(type_: str, kind: object) 
     match read.open:
         case VoterOperation(change=intent) | FeatureOperation(step=intent):
             written = operation_row(intent, id_=row["id"], holder=row["holder"], started_at=row["startedAt"])
+        case other:
+            pytest.fail(f"{other} is no operation of 0.1.0")
     del row["waitingFor"]
     assert written == row
 
