@@ -56,6 +56,11 @@ class Quorum:
         """Merge into the spec."""
         self._kubectl("patch", "kq", self.name, "--type=merge", "-p", json.dumps({"spec": spec}))
 
+    def patch_status(self, status: Json) -> None:
+        """Merge into the status, as another operator would."""
+        patch = json.dumps({"status": status})
+        self._kubectl("patch", "kq", self.name, "--type=merge", "--subresource=status", "-p", patch)
+
     def delete(self, *, wait: bool = True) -> None:
         """Delete the resource."""
         self._kubectl("delete", "kq", self.name, f"--wait={str(wait).lower()}")
@@ -109,6 +114,12 @@ class Quorum:
         """The identity as the ConfigMap holds it; empty if there is none."""
         found = get(self.namespace, "configmap", f"{self.name}-identity")
         return json.loads(found["data"]["record.json"]) if found else {}
+
+    def accepted(self) -> Json:
+        """The spec that the operator has stored as accepted last; empty if there is none."""
+        found = get(self.namespace, "configmap", f"{self.name}-identity")
+        text = (found.get("data") or {}).get("accepted-spec.json")
+        return dict(json.loads(text)["spec"]) if text else {}
 
     def pods(self, role: str = "controller") -> dict[int, Json]:
         """Pods that are not on their way out, by node id."""

@@ -1,4 +1,4 @@
-"""From the operator before: its quorums go on as they are, and then get what the new one does."""
+"""From the operator before and back to it: quorums go on as they are, and an open operation is completed."""
 
 import subprocess
 import sys
@@ -94,6 +94,7 @@ def test_a_quorum_of_the_operator_before(on_previous: Release, quorum: Quorum, s
     settled(quorum)
     for name in ("cluster_id", "initial", "nodes", "former", "applied_revision"):
         assert quorum.record()[name] == record[name], name
+    assert quorum.accepted() == quorum.resource()["spec"]
     quorum.patch({"kafka": {"config": {"num.io.threads": "6"}}})
     settled(quorum)
     assert claims_of(quorum) == claims
@@ -101,6 +102,72 @@ def test_a_quorum_of_the_operator_before(on_previous: Release, quorum: Quorum, s
     quorum.patch({"controllers": {"replicas": 3}})
     settled(quorum)
     assert_one_quorum(quorum, initial=ALL, voters=ALL)
+
+
+@pytest.mark.parametrize("replicas", [5, 1], ids=["adds", "removes"])
+def test_an_operation_that_the_operator_before_began(
+    replicas: int, on_previous: Release, quorum: Quorum, serving: str
+) -> None:
+    """A voter change that is open when the operator is replaced is completed by the present one; no pod restarts."""
+    quorum.apply()
+    quorum.wait_ready()
+    assert operator.image() == on_previous.image
+    running = quorum.running()
+    quorum.patch({"controllers": {"replicas": replicas}})
+    wait_until("a voter change is open", lambda: quorum.status().get("operation"), 120, poll_s=0.1)
+    operator.crash()
+    operator.install(serving)
+    wait_until("the present operator acts", lambda: _acts(serving), 60)
+    settled(quorum)
+    assert "operation" not in quorum.status()
+    kept = {node_id: row for node_id, row in quorum.running().items() if node_id in running}
+    assert kept == {node_id: row for node_id, row in running.items() if node_id in kept}
+    assert len(quorum.voters()) == replicas
+
+
+def test_back_to_the_operator_before(on_previous: Release, quorum: Quorum, serving: str) -> None:
+    """What the present operator stored does not disturb the one before: nothing restarts, and it goes on to scale."""
+    operator.install(serving)
+    quorum.apply()
+    quorum.wait_ready()
+    quorum.patch({"kafka": {"config": {"num.io.threads": "5"}}})
+    settled(quorum)
+    assert quorum.accepted() == quorum.resource()["spec"]
+    running, claims, record, voters = quorum.running(), claims_of(quorum), quorum.record(), quorum.voters()
+    on_previous.install()
+    wait_until("the operator before acts", lambda: _acts(on_previous.image), 60)
+
+    def untouched() -> bool:
+        return quorum.running() == running and claims_of(quorum) == claims and quorum.voters() == voters
+
+    holds_for("nothing of the quorum changes", untouched, _LEFT_ALONE_S, poll_s=1.0)
+    assert quorum.record()["nodes"] == record["nodes"]
+    quorum.patch({"controllers": {"replicas": 5}})
+    quorum.wait_ready(180)
+    operator.install(serving)
+    settled(quorum)
+    assert {node_id: quorum.running()[node_id] for node_id in running} == running
+    assert len(quorum.voters()) == len(ALL) + 2
+
+
+def test_an_operation_of_a_later_operator(quorum: Quorum) -> None:
+    """An operation of an unknown type stops everything and stays to the letter; without it the quorum is scaled."""
+    quorum.apply()
+    quorum.wait_ready()
+    unknown = {"id": "x", "type": "RecoverMajority", "target": "3000", "holder": "later", "journal": {"step": 3}}
+    quorum.patch_status({"operation": unknown})
+    quorum.wait_condition("Degraded", "True", "UnknownOperation")
+    running, voters = quorum.running(), quorum.voters()
+    quorum.patch({"controllers": {"replicas": 5}})
+
+    def untouched() -> bool:
+        as_it_was = quorum.status()["operation"] == unknown
+        return as_it_was and quorum.running() == running and quorum.voters() == voters
+
+    holds_for("nothing of the quorum changes", untouched, 20.0, poll_s=1.0)
+    quorum.patch_status({"operation": None})
+    settled(quorum)
+    assert len(quorum.voters()) == len(ALL) + 2
 
 
 def _acts(image: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which spec a pass acts on: the present one, or the last valid one where the present one has faults. Pure.
+"""Which spec a pass acts on: the present one, or the last accepted one where the present one has faults. Pure.
 
 An invalid spec blocks changes, never repair. What it says of pausing, replacing and keeping binds at once all the same.
 """
@@ -21,7 +21,7 @@ _CAUTIOUS: Final[Json] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What is acted on: the valid spec, or with `faults` the last valid one, or nothing."""
+    """What is acted on: the valid spec, or with `faults` the last accepted one, or nothing."""
 
     desired: Desired | None
     faults: tuple[FieldFault, ...]
@@ -39,10 +39,17 @@ def judge(taken: Snapshot, allowed: frozenset[str]) -> Judged:
     if applied is None:
         return Judged(desired=None, faults=valid)
     present = taken.resource.get("spec") or {}
-    earlier = accepted_before({**taken.resource, "spec": _with_policies(applied, present)})
+    if taken.accepted_fault:
+        return Judged(desired=None, faults=(*valid, FieldFault(field="spec", message=_no_way_back(taken))))
+    last = applied if taken.accepted_spec is None else taken.accepted_spec
+    earlier = accepted_before({**taken.resource, "spec": _with_policies(last, present)})
     if earlier is None:  # the fault is in the policies: nothing is given up or deleted until they are understood
-        earlier = accepted_before({**taken.resource, "spec": _with_policies(applied, _CAUTIOUS | _paused(present))})
+        earlier = accepted_before({**taken.resource, "spec": _with_policies(last, _CAUTIOUS | _paused(present))})
     return Judged(desired=earlier, faults=valid)
+
+
+def _no_way_back(taken: Snapshot) -> str:
+    return f"the spec that was accepted before it is not known, and nothing is repaired ({taken.accepted_fault})"
 
 
 def _paused(spec: Json) -> Json:
@@ -50,7 +57,7 @@ def _paused(spec: Json) -> Json:
 
 
 def _with_policies(applied: Json, present: Json) -> Json:
-    """The spec that was valid last, under what is said now of pausing, replacing and keeping: those bind at once."""
+    """The spec that was accepted last, under what is said now of pausing, replacing and keeping: those bind at once."""
     earlier, now = applied.get("controllers") or {}, _object(present, "controllers")
     storage = {**(earlier.get("storage") or {}), **_only(_object(now, "storage"), "retentionPolicy")}
     controllers = {**earlier, **_only(now, "replacement"), "storage": storage}

@@ -34,6 +34,7 @@ from kafka_quorum.plan import unreadable
 from kafka_quorum.plan.planner import plan
 from kafka_quorum.plan.releases.wants import announced, questions
 from kafka_quorum.report import QuorumDraft, Reporter, narrate, no_effect, standing
+from kafka_quorum.resources.stored import accepted_text
 from kafka_quorum.settings import Settings
 from kafka_quorum.status.build import says_ready
 from kafka_quorum.status.finding import Pass
@@ -232,7 +233,8 @@ class Reconciler:
         silent = isinstance(observed.quorum, Unknown) and self._clock.monotonic() - began_s >= _SILENT_S
         now_s = self._clock.now().timestamp()
         planned = _planned(desired, observed, judged, now_s)
-        context = Context(desired=desired, record=taken.record, resource=taken.resource)
+        accepted = taken.accepted if judged.faults else accepted_text(taken.resource.get("spec") or {})
+        context = Context(desired=desired, record=taken.record, resource=taken.resource, accepted=accepted)
         if planned.questions and may_act:
             if answers is None:
                 answers = await self._admission.ask(planned.questions, observed, context)

@@ -21,6 +21,7 @@ from kafka_quorum.status.cannot_look import blinded
 from kafka_quorum.status.finding import Pass
 from kafka_quorum.status.news import news
 from kafka_quorum.status.refused import refused
+from kafka_quorum.status.sheltered import sheltered
 from kit import stamps
 from kit.clock import Clock
 from kit.conditions.writer import StatusWriter, Written
@@ -55,7 +56,7 @@ class Reporter:
         old: Json = present.get("status") or {}
         generation = int(taken.resource["metadata"].get("generation", 0))
         new = build(done, old, generation=generation, now=self._now())
-        return _told(draft, old, await self._writer.looked(draft.key, present, new, resources=quorums))
+        return _told(draft, old, await self._writer.looked(draft.key, present, sheltered(old, new), resources=quorums))
 
     async def refuse(
         self, draft: QuorumDraft, taken: Snapshot, faults: tuple[FieldFault, ...], *, quorums: int
@@ -64,7 +65,7 @@ class Reporter:
         old: Json = taken.resource.get("status") or {}
         generation = int(taken.resource["metadata"].get("generation", 0))
         new = refused(old, faults, name=taken.resource["metadata"]["name"], generation=generation, now=self._now())
-        _told(draft, old, await self._writer.looked(draft.key, taken.resource, new, resources=quorums))
+        _told(draft, old, await self._writer.looked(draft.key, taken.resource, sheltered(old, new), resources=quorums))
 
     async def cannot_look(self, key: ObjectKey, why: str) -> QuorumDraft | None:
         """The passes of a quorum end in errors: take back what its status claims, where a write is possible.
@@ -79,7 +80,7 @@ class Reporter:
         generation = int(resource["metadata"].get("generation", 0))
         new = blinded(old, why, generation=generation, now=self._now())
         before = {row.get("type"): row.get("reason") for row in old.get("conditions") or []}
-        await self._writer.write(key, resource, new)
+        await self._writer.write(key, resource, sheltered(old, new))
         draft: QuorumDraft = Draft(key=key, resource=resource)
         if before.get("Degraded") != CANNOT_LOOK:
             note = f"The operator cannot look at this quorum, and does nothing for it: {why}"

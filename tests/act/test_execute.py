@@ -43,6 +43,7 @@ from kafka_quorum.model.identity import Format, IdentityRecord
 from kafka_quorum.model.ids import ClusterID, NodeID, uuid_from_bytes
 from kafka_quorum.model.names import inputs_hash
 from kafka_quorum.model.observed import PodRole, Terminated, Waiting
+from kafka_quorum.model.operation import VoterAddition
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.quorum import (
     AddVoter,
@@ -116,6 +117,7 @@ async def carried_out(
     record: IdentityRecord | None = None,
     wanted: Desired | None = None,
     age_s: float = 2.0,
+    accepted: str = "",
 ) -> tuple[list[Call], tuple[Outcome, ...]]:
     """The writes that actions made, and their outcomes."""
     api = kube or RecordingKube()
@@ -126,7 +128,7 @@ async def carried_out(
         CountingIds(),
         Settings(holder="operator-1", image_pull_policy="Never"),
     )
-    context = Context(desired=wanted or desired(), record=record or running(), resource=RESOURCE)
+    context = Context(desired=wanted or desired(), record=record or running(), resource=RESOURCE, accepted=accepted)
     outcomes = await executor.execute(Plan(actions=todo, waits=(), verdicts=(), requeue_s=1.0), context)
     return api.writes(), outcomes
 
@@ -141,6 +143,26 @@ async def one_call(action: Action, **how: Any) -> Call:  # noqa: ANN401 - option
 
 
 # The record
+
+
+@pytest.mark.parametrize(("accepted", "stored"), [("the spec", "the spec"), ("", None)], ids=["stored", "too long"])
+async def test_the_accepted_spec_is_stored_beside_the_record(accepted: str, stored: str | None) -> None:
+    """Only its own key is written, at the version that was read; a spec that is too long leaves none there."""
+    call = await one_call(act.KeepSpec(resource_version="7"), accepted=accepted)
+    assert (call.verb, call.plural, call.name) == ("patch", "configmaps", "alpha-identity")
+    assert call.body == {"metadata": {"resourceVersion": "7"}, "data": {"accepted-spec.json": stored}}
+
+
+@pytest.mark.parametrize("accepted", ["the spec", ""])
+async def test_writes_of_the_record_carry_the_accepted_spec(accepted: str) -> None:
+    """A record that is replaced as a whole does not lose what stands beside it."""
+    written = replace(running(), resource_version="7")
+    call = await one_call(
+        act.WriteRecord(record=written, change=RecordChange.FIRST_LEADER, message="m"), accepted=accepted
+    )
+    assert call.body is not None
+    assert call.body["data"].get("accepted-spec.json", "") == accepted
+    assert set(call.body["data"]) <= {"record.json", "accepted-spec.json"}
 
 
 async def test_mint() -> None:
@@ -198,7 +220,7 @@ async def test_record_owner(fate: VolumeFate, owners: int) -> None:
 
 async def test_intent() -> None:
     """The intent goes into the status, at the version of the resource that the plan was made from."""
-    call = await one_call(act.BeginOperation(type="AddVoter", target=key(3003), permit=permit(permits.OneChange)))
+    call = await one_call(act.BeginOperation(change=VoterAddition(target=key(3003)), permit=permit(permits.OneChange)))
     assert (call.verb, call.plural, call.name) == ("patch", "kafkaquorums", NAME)
     assert (call.option("subresource"), call.option("strategic")) == ("status", False)
     assert call.body is not None

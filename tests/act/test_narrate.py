@@ -12,6 +12,7 @@ from kafka_quorum.model import actions as act
 from kafka_quorum.model import permit as permits
 from kafka_quorum.model.actions import Action, RecordChange
 from kafka_quorum.model.ids import DirectoryID, NodeID
+from kafka_quorum.model.operation import VoterAddition, VoterRemoval, VoterReplacement
 from kafka_quorum.model.plan import Outcome
 from kafka_quorum.model.quorum import AddVoter, Endpoint, FeatureStep, RemoveVoter
 
@@ -27,6 +28,7 @@ EVERY: list[tuple[Action, str, str]] = [
     (written(bound(), RecordChange.REVISION, "pods are made"), "RevisionApplied", "pods are made"),
     (act.ApplyService(port=9093), "ServiceApplied", "service"),
     (act.ApplyBudget(min_available=2), "BudgetApplied", "2 voters"),
+    (act.KeepSpec(resource_version="7"), "SpecKept", "the last accepted one"),
     (act.CreateRevision(name="alpha-x", number=1, runtime=runtime(), inputs_hash="x"), "RevisionCreated", "alpha-x"),
     (act.CreateConfig(name="cfg", revision=revision(), node_ids=IDS), "ConfigCreated", "cfg"),
     (act.DeleteConfig(name="cfg"), "ConfigDeleted", "cfg"),
@@ -81,17 +83,17 @@ EVERY: list[tuple[Action, str, str]] = [
     (act.MarkPod(pod=POD, voter=True, gate="False", message="a voter that lags"), "ControllerNotReady", "lags"),
     (act.MarkPod(pod=POD, voter=True, gate="Unknown", message="silent"), "ControllerNotReady", "silent"),
     (
-        act.BeginOperation(type="AddVoter", target=key(3003), permit=permit(permits.OneChange)),
+        act.BeginOperation(change=VoterAddition(target=key(3003)), permit=permit(permits.OneChange)),
         "AddVoterBegun",
         f"{key(3003)} will be added",
     ),
     (
-        act.BeginOperation(type="RemoveVoter", target=key(3003), permit=permit(permits.OneChange)),
+        act.BeginOperation(change=VoterRemoval(target=key(3003)), permit=permit(permits.OneChange)),
         "RemoveVoterBegun",
         f"{key(3003)} will be removed",
     ),
     (
-        act.BeginOperation(type="ReplaceVoter", target=key(3003), permit=permit(permits.OneChange)),
+        act.BeginOperation(change=VoterReplacement(target=key(3003)), permit=permit(permits.OneChange)),
         "ReplaceVoterBegun",
         "added in place of a stale one",
     ),

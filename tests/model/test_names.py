@@ -1,6 +1,7 @@
 """Names and hashes: what they hold fast, and what changes them."""
 
-from dataclasses import fields
+from dataclasses import fields, make_dataclass
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -45,6 +46,89 @@ def test_no_static_voters_are_no_input() -> None:
     """A dynamic quorum's hash is what it was before there were static voters; who they are matters, in their order."""
     assert names.inputs_hash(runtime(static_voters=())) == "c2e3f48cd0"
     assert names.inputs_hash(runtime(static_voters=IDS)) != names.inputs_hash(runtime(static_voters=IDS[:2]))
+
+
+AT = "2026-01-31T12:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("changes", "hash_"),
+    [
+        ({"restarted_at": AT}, "2bf89d9df9"),
+        ({"static_voters": IDS}, "ddd89620ba"),
+        ({"static_voters": IDS[:2]}, "58f8d80729"),
+        ({"static_voters": IDS, "restarted_at": AT}, "ed848cb7f4"),
+        (
+            {
+                "config": (("a", "b"), ("c", "ü")),
+                "listener": ControllerListener(name="QUORUM", port=19093),
+                "restarted_at": AT,
+            },
+            "1b1c35bd37",
+        ),
+        ({"jvm_options": (), "restarted_at": "2026-02-01T12:00:00+01:00"}, "c5d752d123"),
+        (
+            {"jvm_options": ("-Da=b",), "heap": "1Gi", "image": "r/k:1", "template_spec": '{"affinity":{}}'},
+            "fd0e988dd0",
+        ),
+    ],
+)
+def test_existing_hashes_keep_their_value(changes: dict[str, Any], hash_: str) -> None:
+    """Hashes of inputs that 0.1.0 did not have, and of all at once, are what they were: they name what exists."""
+    assert names.inputs_hash(runtime(**changes)) == hash_
+
+
+LATER_LISTENER = make_dataclass(
+    "LATER_LISTENER",
+    [("protocol", str, "PLAINTEXT")],
+    bases=(ControllerListener,),
+    frozen=True,
+    slots=True,
+    kw_only=True,
+)
+LATER = make_dataclass(
+    "LATER",
+    [("observers", tuple[NodeID, ...], ()), ("trust_store", str, "")],
+    bases=(Runtime,),
+    frozen=True,
+    slots=True,
+    kw_only=True,
+)
+
+
+def later(**changes: Any) -> Runtime:  # noqa: ANN401 - whatever the field holds
+    """The inputs of a later version: it has another optional list, another text, and a protocol of the listener."""
+    plain = {field.name: getattr(runtime(), field.name) for field in fields(Runtime)}
+    made: Runtime = LATER(**plain | {"listener": LATER_LISTENER(name="CONTROLLER", port=9093)} | changes)
+    return made
+
+
+def test_a_new_field_restarts_nothing() -> None:
+    """Fields that have their default are no inputs, at every depth: a version that adds them keeps all hashes."""
+    assert names.inputs_hash(later()) == names.inputs_hash(runtime())
+    assert names.inputs_hash(later(static_voters=IDS)) == names.inputs_hash(runtime(static_voters=IDS))
+    assert names.inputs_hash(later(restarted_at=AT)) == names.inputs_hash(runtime(restarted_at=AT))
+
+
+def test_optional_inputs_do_not_collide() -> None:
+    """A new input is never left out, and a list of one kind is never taken for the same list of another kind."""
+    tls = LATER_LISTENER(name="CONTROLLER", port=9093, protocol="SSL")
+    given: list[dict[str, Any]] = [
+        {},
+        {"static_voters": IDS},
+        {"observers": IDS},
+        {"static_voters": IDS, "observers": IDS},
+        {"static_voters": IDS[:1], "observers": IDS[1:]},
+        {"restarted_at": AT},
+        {"trust_store": AT},
+        {"restarted_at": AT, "trust_store": AT},
+        {"observers": IDS, "restarted_at": AT},
+        {"listener": tls},
+        {"listener": tls, "static_voters": IDS},
+    ]
+    hashes = [names.inputs_hash(later(**changes)) for changes in given]
+    same = [(given[a], given[b]) for a, b in combinations(range(len(given)), 2) if hashes[a] == hashes[b]]
+    assert same == []
 
 
 def test_order_of_config_matters_not_by_key() -> None:

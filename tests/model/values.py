@@ -43,9 +43,7 @@ from kafka_quorum.model.observed import (
     Claim,
     DiskFound,
     DiskReport,
-    FeatureOperation,
     Observed,
-    Operation,
     Pod,
     PodRole,
     QuorumView,
@@ -55,6 +53,7 @@ from kafka_quorum.model.observed import (
     Running,
     SupportObject,
 )
+from kafka_quorum.model.operation import FeatureOperation, VoterAddition, VoterChange, VoterOperation
 from kafka_quorum.model.permit import Guard, Permit
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer, Replica
 from kafka_quorum.model.situation import Situation
@@ -386,21 +385,19 @@ def mirrored(record: IdentityRecord, **changes: Any) -> RecordedStatus:  # noqa:
             RecordedController(node_id=of.node_id, directory_id=of.directory_id, claim_uid=of.claim_uid)
             for of in record.nodes
         ),
-        operation=None,
+        open=None,
     )
     return replace(plain, **changes)
 
 
-NO_STATUS: Final = RecordedStatus(cluster_id=None, phase=None, initial=(), controllers=(), operation=None)
+NO_STATUS: Final = RecordedStatus(cluster_id=None, phase=None, initial=(), controllers=(), open=None)
 
 
-def operation(target: ReplicaKey) -> Operation:
-    """The open change that adds this voter."""
-    return Operation(
+def operation(target: ReplicaKey, kind: type[VoterChange] = VoterAddition) -> VoterOperation:
+    """The open change that adds this voter, or of another kind."""
+    return VoterOperation(
         id="op-1",
-        type="AddVoter",
-        target=target,
-        step="Begun",
+        change=kind(target=target),
         holder="operator-1",
         started_at="2026-01-01T00:00:00Z",
         waiting_for="",

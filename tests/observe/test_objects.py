@@ -12,13 +12,13 @@ from kafka_quorum.model.identity import BootstrapPhase, FormatMode
 from kafka_quorum.model.memory import Soak
 from kafka_quorum.model.observed import (
     DiskFound,
-    FeatureOperation,
     Pod,
     PodRole,
     Running,
     Terminated,
     Waiting,
 )
+from kafka_quorum.model.operation import FeatureOperation, UnknownOperation
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.observe.objects import (
     claim_from,
@@ -416,7 +416,7 @@ def test_status() -> None:
 def test_target_with_dashes() -> None:
     """A directory id may hold dashes itself: only the first one divides."""
     target = "3003-ab-cd-efghijklmnopqrstu"
-    found = status_from({"status": {"operation": {"id": "x", "target": target}}}).operation
+    found = status_from({"status": {"operation": {"id": "x", "type": "AddVoter", "target": target}}}).operation
     assert found is not None
     assert str(found.target) == target
 
@@ -445,6 +445,42 @@ def test_soak() -> None:
 
 
 @pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"id": "x", "target": "first"}, "of type"),
+        ({"id": "x", "type": None, "target": str(key(3003))}, "of type"),
+        ({"id": "x", "type": "RecoverMajority", "target": str(key(3003))}, "of type 'RecoverMajority'"),
+        ({"type": "RecoverMajority"}, "of type 'RecoverMajority'"),
+        ({"id": "x", "type": ["AddVoter"], "target": str(key(3003))}, "of type"),
+        ({"id": "x", "type": "ChangeFeature", "target": "metadata.version=28"}, "of type 'ChangeFeature'"),
+        ({"id": "x", "type": "AddVoter", "target": str(key(3003)), "schemaVersion": 2}, "schema version '2'"),
+        ({"id": "x", "type": "AddVoter", "target": str(key(3003)), "schemaVersion": "new"}, "schema version 'new'"),
+        ({"id": "x", "type": "RaiseFeature", "target": "metadata.version"}, "the target 'metadata.version'"),
+        ({"id": "x", "type": "RaiseFeature", "target": "=28"}, "names no feature"),
+        ({"id": "x", "type": "RaiseFeature", "target": "metadata.version=4.4"}, "the target"),
+        ({"id": "x", "type": "RaiseFeature", "target": "metadata.version=\u00b2"}, "the target"),
+        ({"id": "x", "type": "AddVoter", "target": "\u00b2-x"}, "the target"),
+        ({"id": "x", "type": "AddVoter"}, "the target ''"),
+    ],
+)
+def test_operation_that_is_not_understood(row: Json, said: str) -> None:
+    """An operation of another type, number or form is there, and is neither a change of a voter nor of a feature."""
+    found = status_from({"status": {"operation": {"holder": "operator-9", **row}}})
+    assert isinstance(found.open, UnknownOperation)
+    assert said in found.open.why
+    assert found.open.holder == "operator-9"
+    assert (found.operation, found.feature_operation) == (None, None)
+
+
+def test_operation_of_the_first_schema() -> None:
+    """The number 1 may stand there: no number means the same."""
+    row = {"id": "op-1", "type": "AddVoter", "target": str(key(3003))}
+    assert status_from({"status": {"operation": row | {"schemaVersion": 1}}}) == status_from(
+        {"status": {"operation": row}}
+    )
+
+
+@pytest.mark.parametrize(
     "status",
     [
         None,
@@ -455,14 +491,7 @@ def test_soak() -> None:
         {"controllers": [None, 3, {"nodeID": "3000"}, {}]},
         {"operation": "add"},
         {"operation": {"target": "3003-x"}},
-        {"operation": {"id": "x", "target": "first"}},
         {"operation": {"id": "", "type": "RaiseFeature", "target": "metadata.version=28"}},
-        {"operation": {"id": "x", "type": "ChangeFeature", "target": "metadata.version=28"}},
-        {"operation": {"id": "x", "type": "RaiseFeature", "target": "metadata.version"}},
-        {"operation": {"id": "x", "type": "RaiseFeature", "target": "=28"}},
-        {"operation": {"id": "x", "type": "RaiseFeature", "target": "metadata.version=4.4"}},
-        {"operation": {"id": "x", "type": "RaiseFeature", "target": "metadata.version=\u00b2"}},
-        {"operation": {"id": "x", "type": "AddVoter", "target": "\u00b2-x"}},
         {"soak": "long"},
         {"soak": {"finalizedEpoch": "7", "seconds": 45}},
         {"soak": {"finalizedEpoch": 7}},

@@ -160,6 +160,8 @@ class World(Features):
                 self._store(mint(action.cluster_id or ClusterID(uuid(7)), action.format, initial, action.others))
             case act.WriteRecord(record=record):
                 self._store(record)
+            case act.KeepSpec():
+                self.observed = replace(self.observed, spec_kept=True)
             case act.SetRecordOwner():
                 self.observed = replace(self.observed, record_owner_uid=UID)
             case act.ApplyService():
@@ -218,9 +220,9 @@ class World(Features):
             case act.MarkPod(pod=old, voter=voter, gate=gate):
                 marked = replace(old, marked_voter=voter, gate=gate)
                 self._pods(marked if one.uid == old.uid else one for one in self.observed.pods)
-            case act.BeginOperation(type=type_, target=target):
-                begun = replace(operation(target), type=type_)
-                self.observed = replace(self.observed, status=replace(self.observed.status, operation=begun))
+            case act.BeginOperation(change=change):
+                begun = operation(change.target, type(change))
+                self.observed = replace(self.observed, status=replace(self.observed.status, open=begun))
             case act.AddRaftVoter(request=request):
                 assert len({key.node_id for key in self.voters}) == len(self.voters), "rule 4"
                 self.voters |= {request.voter}
@@ -230,13 +232,11 @@ class World(Features):
                 self.voters -= {removal.voter}
                 self._majority()
             case act.FinishOperation():
-                status = replace(self.observed.status, operation=None, feature_operation=None)
+                status = replace(self.observed.status, open=None)
                 self.observed = replace(self.observed, status=status)
             case act.BeginFeatureStep(step=step):
                 begun_step = stepping(step.name, step.level, downgrade=step.downgrade)
-                self.observed = replace(
-                    self.observed, status=replace(self.observed.status, feature_operation=begun_step)
-                )
+                self.observed = replace(self.observed, status=replace(self.observed.status, open=begun_step))
             case act.StepFeature(step=step):
                 self._step(step)
             case act.CureGhost(node_id=node_id, supported=supported):
@@ -289,7 +289,7 @@ class World(Features):
         self.disks = {uid: directory_id for uid, directory_id in self.disks.items() if uid in claims}
         self._pods(self._ran(one) for one in self.observed.pods)
         before = self.observed.status
-        status = mirrored(record, operation=before.operation, feature_operation=before.feature_operation)
+        status = mirrored(record, open=before.open)
         self.observed = replace(self.observed, status=status)
         self._elect(record)
         self._tell(record)

@@ -150,6 +150,6 @@ def test_living_ghost_is_told_of() -> None:
 def test_not_beside_an_open_step() -> None:
     """While a step is open no ghost is cured; nor with faults in the spec."""
     look = registered(3003)
-    opened = replace(look, status=replace(look.status, feature_operation=stepping(METADATA, 34)))
+    opened = replace(look, status=replace(look.status, open=stepping(METADATA, 34)))
     assert every(planned(opened), CureGhost) == []
     assert planned(look, repair_only=True).actions == ()

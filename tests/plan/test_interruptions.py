@@ -13,6 +13,7 @@ from kafka_quorum.model import names
 from kafka_quorum.model.desired import BootstrapMode, Cure, Replacement, VolumeFate
 from kafka_quorum.model.identity import BootstrapPhase
 from kafka_quorum.model.ids import ClusterID, NodeID
+from kafka_quorum.model.operation import VoterRemoval
 
 BAD_IMAGE = "registry/kafka:no-such-tag"
 KEPT = storage(when_scaled=VolumeFate.RETAIN)
@@ -93,8 +94,8 @@ def lost_node_while_held() -> World:
     """A node is lost and given up while a removal is open that waits for the controller there."""
     world = lost_node(Cure.AUTOMATIC)
     world.desired = replace(world.desired, replicas=2, node_ids=(NodeID(3000), NodeID(3002)))
-    held = replace(operation(key(3001)), type="RemoveVoter")
-    world.observed = replace(world.observed, status=replace(world.observed.status, operation=held))
+    held = operation(key(3001), VoterRemoval)
+    world.observed = replace(world.observed, status=replace(world.observed.status, open=held))
     return world
 
 

@@ -49,6 +49,7 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import LostNode, Memory
 from kafka_quorum.model.names import RETIRED
 from kafka_quorum.model.observed import Claim, KubeNode, Observed, Pod, Terminated, Waiting
+from kafka_quorum.model.operation import VoterRemoval
 from kafka_quorum.model.plan import Severity
 
 VOTERS = (key(3000), key(3001), key(3002))
@@ -108,7 +109,7 @@ def test_voter_is_not_dropped() -> None:
     [
         {"quorum": SILENT, "memory": Memory()},
         {"quorum": Known(value=view(VOTERS[:2], [VOTERS[2]], committed=False))},
-        {"status": mirrored(running(), operation=replace(operation(VOTERS[2]), type="RemoveVoter"))},
+        {"status": mirrored(running(), open=operation(VOTERS[2], VoterRemoval))},
     ],
     ids=["no leader", "uncommitted", "its change is open"],
 )
@@ -191,7 +192,7 @@ def test_on_its_way_out_its_claim_is_kept_up() -> None:
 )
 def test_pod_of_a_controller_on_its_way_out(voters: tuple[ReplicaKey, ...], made: list[int]) -> None:
     """Its pod comes back only while it has a vote: without it nothing is started that is about to be stopped."""
-    status = mirrored(running(), operation=replace(operation(VOTERS[2]), type="RemoveVoter"))
+    status = mirrored(running(), open=operation(VOTERS[2], VoterRemoval))
     look = without_vote(quorum=Known(value=view(voters, behind=voters[2:])), status=status)
     said = planned(without_pod(look, 3002), PAIR)
     assert [action.node_id for action in every(said, CreatePod)] == made

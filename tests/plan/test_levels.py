@@ -85,7 +85,7 @@ def well(
 def during(look: Observed, name: str, level: int, *, downgrade: bool = False) -> Observed:
     """The same, while this step is open."""
     opened = stepping(name, level, downgrade=downgrade)
-    return replace(look, status=replace(look.status, feature_operation=opened))
+    return replace(look, status=replace(look.status, open=opened))
 
 
 def order(wanted: Desired, look: Observed) -> list[str]:
@@ -345,7 +345,7 @@ def test_faults_give_the_open_step_up() -> None:
 def test_voters_before_levels() -> None:
     """While a voter change is open no step is begun, nor told of."""
     look = well(checks={RAISE: FINE})
-    look = replace(look, status=replace(look.status, operation=operation(key(3003))))
+    look = replace(look, status=replace(look.status, open=operation(key(3003))))
     said = planned(look, asks(metadata_version=33))
     assert every(said, BeginFeatureStep) == []
     assert "SteppingFeature" not in reasons(said)

@@ -42,6 +42,7 @@ from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.operation import VoterAddition
 from kafka_quorum.model.quorum import Listener
 from kafka_quorum.plan.voters.operation import membership
 
@@ -77,7 +78,7 @@ def scene(
     judged = view(voters, observers, behind=behind, committed=committed)
     if not committed:
         judged = replace(judged, committed_voters=frozenset(VOTERS))
-    status = mirrored(known, operation=operation(target) if target else None)
+    status = mirrored(known, open=operation(target) if target else None)
     kept = len(VOTERS) if target or not committed else len(voters) // 2 + 1
     look = at_rest(
         known, quorum=Known(value=judged), memory=looks(judged, seen), status=status, support=support(known, kept)
@@ -117,7 +118,7 @@ def test_no_leader_is_awaited_before_the_barrier() -> None:
 def test_intent_first() -> None:
     """A controller that caught up gets the intent written, and nothing is sent yet."""
     begin = only(planned(scene(), FOUR), BeginOperation)
-    assert (begin.type, begin.target) == ("AddVoter", FOURTH)
+    assert begin.change == VoterAddition(target=FOURTH)
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_open_change_is_read_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """While a voter change is open, what it waits for stands first."""
     table(monkeypatch, (Stage.UPKEEP, says("One")), (Stage.VOTERS, says("Two")))
     look = at_rest()
-    open_ = replace(look, status=replace(look.status, operation=operation(key(3003))))
+    open_ = replace(look, status=replace(look.status, open=operation(key(3003))))
     assert [wait.reason for wait in ordered(situation(observed=open_)).waits] == ["Two", "One"]
 
 
@@ -147,7 +147,7 @@ def test_runs_during_a_feature_step(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(order, "CONCERNS", (concern,))
     look = at_rest()
-    open_ = replace(look, status=replace(look.status, feature_operation=stepping(METADATA, 28)))
+    open_ = replace(look, status=replace(look.status, open=stepping(METADATA, 28)))
     part = ordered(situation(observed=open_))
     assert (part.exclusive, len(part.waits)) == (None, 1)
 

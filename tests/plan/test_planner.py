@@ -162,7 +162,7 @@ SCENES: dict[str, Observed] = {
     "pod gone": without_pod(at_rest(), 3000),
     "claims gone": at_rest(claims=()),
     "status erased": at_rest(status=nothing().status),
-    "operation open": at_rest(status=replace(at_rest().status, operation=operation(key(3002)))),
+    "operation open": at_rest(status=replace(at_rest().status, open=operation(key(3002)))),
 }
 
 

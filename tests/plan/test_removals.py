@@ -50,11 +50,12 @@ from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.observed import Observed, Waiting
+from kafka_quorum.model.operation import VoterAddition, VoterChange, VoterRemoval, VoterReplacement
 from kafka_quorum.model.plan import Plan, Severity
 from kafka_quorum.plan.guards.rule3_voters import may_hand_over
 
 FIVE = tuple(key(3000 + index) for index in range(5))
-REMOVE, REPLACE = "RemoveVoter", "ReplaceVoter"
+REMOVE, REPLACE = VoterRemoval, VoterReplacement
 DOWN = Waiting(reason="CrashLoopBackOff", message="", last_exit=None)
 ONE = desired(replicas=1, allow_interruption=True)
 
@@ -72,14 +73,14 @@ def scene(
     behind: tuple[ReplicaKey, ...] = (),
     committed: bool = True,
     seen: int = 3,
-    doing: tuple[str, ReplicaKey] | None = None,
+    doing: tuple[type[VoterChange], ReplicaKey] | None = None,
     kept: int | None = None,
 ) -> Observed:
     """A quorum with nothing else to do; the first voter leads, `doing` is the open change, the budget keeps `kept`."""
     judged = view(voters, observers, behind=behind, committed=committed)
     if not committed:
         judged = replace(judged, committed_voters=frozenset(FIVE[:3]))
-    open_ = replace(operation(doing[1]), type=doing[0]) if doing else None
+    open_ = operation(doing[1], doing[0]) if doing else None
     settled = len(judged.committed_voters or ())
     if kept is None:
         kept = settled if doing or not committed or len(voters) <= 2 else len(voters) // 2 + 1
@@ -87,7 +88,7 @@ def scene(
         record,
         quorum=Known(value=judged),
         memory=looks(judged, seen),
-        status=mirrored(record, operation=open_),
+        status=mirrored(record, open=open_),
         support=support(record, kept),
     )
     for of in record.nodes:
@@ -96,10 +97,10 @@ def scene(
     return look
 
 
-def begun(said: Plan) -> tuple[str, ReplicaKey]:
+def begun(said: Plan) -> tuple[type[VoterChange], ReplicaKey]:
     """The change that the plan begins."""
     begin = only(said, BeginOperation)
-    return begin.type, begin.target
+    return type(begin.change), begin.target
 
 
 def of(replicas: int, *ids: int, **changes: Any) -> Desired:  # noqa: ANN401 - whatever the field holds
@@ -132,7 +133,7 @@ def test_only_voter_hands_over() -> None:
     record = with_nodes(running(1), [NodeID(3007)])
     record = with_report(with_claim(record, NodeID(3007), "claim-3007-1"), NodeID(3007), directory(3007))
     wanted = of(1, 3007, allow_interruption=True)
-    assert begun(planned(scene(record, (key(3000),), (key(3007),), kept=0), wanted)) == ("AddVoter", key(3007))
+    assert begun(planned(scene(record, (key(3000),), (key(3007),), kept=0), wanted)) == (VoterAddition, key(3007))
     handed = only(planned(scene(record, (key(3000), key(3007)), kept=1), wanted), DeletePod)
     assert (handed.pod.node_id, handed.reason, handed.force) == (3000, "LeaderHandsOver", False)
     assert begun(planned(scene(record, (key(3007), key(3000)), kept=1), wanted)) == (REMOVE, key(3000))
@@ -152,7 +153,7 @@ def test_dead_before_adds() -> None:
     assert begun(planned(look, of(4, 3000, 3001, 3002, 3009))) == (REMOVE, key(3003))
 
 
-def swapped(*, ready: bool, down: bool = True, doing: tuple[str, ReplicaKey] | None = None) -> Plan:
+def swapped(*, ready: bool, down: bool = True, doing: tuple[type[VoterChange], ReplicaKey] | None = None) -> Plan:
     """Controllers 3000 to 3002, of which 3009 takes the place of 3002; whether that is down, and 3009 `ready`."""
     record = with_nodes(running(), [NodeID(3009)])
     record = with_report(with_claim(record, NodeID(3009), "claim-3009-1"), NodeID(3009), directory(3009))
@@ -257,7 +258,7 @@ def test_removed_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("doing", [None, (REMOVE, key(3001))], ids=["not begun", "begun when another led"])
-def test_leader_of_a_pair_hands_over(doing: tuple[str, ReplicaKey] | None) -> None:
+def test_leader_of_a_pair_hands_over(doing: tuple[type[VoterChange], ReplicaKey] | None) -> None:
     """It is never asked to remove itself: its pod restarts, and nothing else happens to it."""
     pair = (key(3001), key(3000))
     look = scene(running(2), pair, doing=doing, kept=2 if doing else 1)
@@ -267,7 +268,7 @@ def test_leader_of_a_pair_hands_over(doing: tuple[str, ReplicaKey] | None) -> No
 
 
 @pytest.mark.parametrize("doing", [None, (REMOVE, key(3001))], ids=["not begun", "open"])
-def test_leader_of_a_pair_that_may_not_go_yet(doing: tuple[str, ReplicaKey] | None) -> None:
+def test_leader_of_a_pair_that_may_not_go_yet(doing: tuple[type[VoterChange], ReplicaKey] | None) -> None:
     """While another guard holds the removal, that guard's word is what it waits for, and nobody restarts."""
     look = scene(running(2), (key(3001), key(3000)), committed=False, doing=doing)
     said = planned(look, ONE)
@@ -409,7 +410,7 @@ def test_scaled_back_behind_a_removal() -> None:
     after = (FIVE[:2], (key(3002),))
     finish = only(planned(scene(running(), *after, doing=(REMOVE, key(3002)))), FinishOperation)
     assert finish.reason == "Completed"
-    assert begun(planned(scene(running(), *after))) == ("AddVoter", key(3002))
+    assert begun(planned(scene(running(), *after))) == (VoterAddition, key(3002))
 
 
 def test_held_removal_says_first_what_it_waits_for() -> None:
@@ -466,7 +467,7 @@ def test_addition_waits_for_other_work() -> None:
     """A plain addition is no second half of anything: it is sent only when nothing else is left to do."""
     record = with_nodes(running(), [NodeID(3003)])
     record = with_report(with_claim(record, NodeID(3003), "claim-3003-1"), NodeID(3003), directory(3003))
-    look = scene(record, FIVE[:3], (key(3003),), doing=("AddVoter", key(3003)))
+    look = scene(record, FIVE[:3], (key(3003),), doing=(VoterAddition, key(3003)))
     assert only(planned(look, of(4)), AddRaftVoter).request.voter == key(3003)
     assert every(planned(replace(look, support=()), of(4)), AddRaftVoter) == []
 
@@ -604,7 +605,7 @@ def test_held_addition_gives_way_to_a_lost_disk() -> None:
     """A newcomer that stopped keeping up holds no cure up."""
     record = with_nodes(REPLACED, [NodeID(3003)])
     record = with_report(with_claim(record, NodeID(3003), "claim-3003-1"), NodeID(3003), directory(3003))
-    look = scene(record, FIVE[:3], (NEW, key(3003)), behind=(STALE, key(3003)), doing=("AddVoter", key(3003)))
+    look = scene(record, FIVE[:3], (NEW, key(3003)), behind=(STALE, key(3003)), doing=(VoterAddition, key(3003)))
     assert only(planned(look, of(4)), FinishOperation).reason == "GivenUp"
 
 

@@ -127,7 +127,7 @@ def test_restart_during_a_voter_change(how: str) -> None:
     """Nobody restarts while the voters change, whoever changes them."""
     look = scene(committed=how != "uncommitted")
     if how == "operation":
-        look = replace(look, status=replace(look.status, operation=operation(key(3003))))
+        look = replace(look, status=replace(look.status, open=operation(key(3003))))
     if how == "changing":
         assert isinstance(look.quorum, Known)
         look = replace(look, quorum=Known(value=replace(look.quorum.value, committed_voters=frozenset(THREE[:2]))))
@@ -137,7 +137,7 @@ def test_restart_during_a_voter_change(how: str) -> None:
 def test_restart_during_a_feature_step() -> None:
     """Nobody restarts while a level changes."""
     look = scene()
-    look = replace(look, status=replace(look.status, feature_operation=stepping(METADATA, 28)))
+    look = replace(look, status=replace(look.status, open=stepping(METADATA, 28)))
     held(restart(look), "5-restart", "controller 3001 restarts once the step to metadata.version 28 is done")
 
 
@@ -358,7 +358,7 @@ def test_raise_during_a_voter_change(how: str) -> None:
     look = ready_to_raise()
     seen = view(THREE, committed=how != "uncommitted")
     if how == "operation":
-        look = replace(look, status=replace(look.status, operation=operation(key(3003))))
+        look = replace(look, status=replace(look.status, open=operation(key(3003))))
     if how == "changing":
         seen = replace(seen, committed_voters=frozenset(THREE[:2]))
     held(raising(replace(look, quorum=Known(value=seen))), "7-raise", f"{FIRST} no voter change is open")
@@ -486,7 +486,7 @@ def test_lower_the_whole_way_or_not_at_all() -> None:
 def test_lower_when_all_is_well() -> None:
     """Down as up: no voter change, nobody lags, and soaked."""
     look = ready_to_lower()
-    changing = replace(look, status=replace(look.status, operation=operation(key(3003))))
+    changing = replace(look, status=replace(look.status, open=operation(key(3003))))
     held(lowering(changing), "7-lower", f"{BELOW} no voter change is open")
     lags = replace(look, quorum=Known(value=view(THREE, behind=THREE[2:])))
     held(lowering(lags), "7-lower", f"{BELOW} voters 3002 are caught up")

@@ -308,7 +308,7 @@ def test_no_roll_without_a_leader() -> None:
 def test_voters_first() -> None:
     """While the voter set changes nobody restarts."""
     look = rolling()
-    look = replace(look, status=replace(look.status, operation=operation(key(3003))))
+    look = replace(look, status=replace(look.status, open=operation(key(3003))))
     assert every(rolled(look, SPEC), RestartPod) == []
     assert not any(action.change is RecordChange.ROLL for action in every(rolled(look, SPEC), WriteRecord))
 
@@ -316,7 +316,7 @@ def test_voters_first() -> None:
 def test_open_feature_step_comes_first() -> None:
     """While a feature step is open nobody restarts."""
     look = rolling()
-    open_ = replace(look, status=replace(look.status, feature_operation=stepping("metadata.version", 34)))
+    open_ = replace(look, status=replace(look.status, open=stepping("metadata.version", 34)))
     said = rolled(open_, SPEC)
     assert not any(action.change is RecordChange.ROLL for action in every(said, WriteRecord))
     assert every(said, RestartPod) == []

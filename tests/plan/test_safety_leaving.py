@@ -77,7 +77,7 @@ def quorum(
 
 def doing(target: ReplicaKey) -> Any:  # noqa: ANN401 - a status
     """The status while the change of this voter is open."""
-    return mirrored(RECORD, operation=operation(target))
+    return mirrored(RECORD, open=operation(target))
 
 
 # 3-remove-voter

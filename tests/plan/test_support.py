@@ -73,7 +73,7 @@ def test_budget_follows_the_committed_set() -> None:
 
 def test_budget_is_raised_during_a_change() -> None:
     """While a voter change is open all voters must stay, and afterwards a majority again."""
-    changing = at_rest(status=mirrored(running(), operation=operation(key(3003))))
+    changing = at_rest(status=mirrored(running(), open=operation(key(3003))))
     assert budgets(changing) == [3]
     raised = replace(changing, support=support(running(), 3))
     assert budgets(raised) == []

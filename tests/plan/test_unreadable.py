@@ -20,6 +20,7 @@ from kafka_quorum.model import actions
 from kafka_quorum.model import permit as permits
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.observed import Observed, Unreadable
+from kafka_quorum.model.operation import VoterAddition
 from kafka_quorum.model.plan import Plan, Severity
 from kafka_quorum.plan.planner import plan
 from kafka_quorum.plan.unreadable import REASON, without
@@ -84,7 +85,7 @@ def test_nothing_new_is_begun() -> None:
             pod=at_rest().pods[0], evict=True, message="m", judged_at_s=0.0, permit=permit(permits.Restart)
         ),
         actions.WriteRecord(record=running(), change=actions.RecordChange.NODES_ADDED, message="m"),
-        actions.BeginOperation(type="AddVoter", target=key(3002), permit=permit(permits.OneChange)),
+        actions.BeginOperation(change=VoterAddition(target=key(3002)), permit=permit(permits.OneChange)),
         actions.DeleteConfig(name="c"),
         actions.AnnotateClaim(claim=at_rest().claims[0], directory_id=directory(3000), grow_to=None, retired=True),
     ],

@@ -162,6 +162,17 @@ def test_what_the_operator_writes_is_what_is_read(spark: SparkSession, tmp_path:
     assert (outage["recovery_s"], outage["unknown_s"]) == (120.0, 60.0)
 
 
+def test_lines_of_an_earlier_version(spark: SparkSession) -> None:
+    """Lines that 0.1.0 wrote are observations: one of a quorum with a leader, one of which nothing was known."""
+    path = Path(__file__).resolve().parents[1] / "stored_samples" / "0.1.0" / "observations.jsonl"
+    schema = json.loads((Path(observations.__file__).parent / "schemas" / "observation-v1.json").read_text())
+    for line in path.read_text().splitlines():
+        jsonschema.validate(json.loads(line), schema)
+    frame = spark.read.schema(observations.SCHEMA).option("columnNameOfCorruptRecord", "_corrupt").json(str(path))
+    assert observations.rejected(frame).count() == 0
+    assert sorted(str(row["unknownReason"]) for row in frame.collect()) == ["None", "no controller answers"]
+
+
 def test_what_is_no_observation_is_kept_apart(spark: SparkSession, tmp_path: Path) -> None:
     """Garbage and other schema versions are told, and counted nowhere."""
     path = looks.write(tmp_path / "x.jsonl", [look(0), {**look(60), "schemaVersion": 2}])

@@ -18,8 +18,9 @@ from tests.model.values import (
 )
 
 from kafka_quorum.model.desired import BootstrapMode, ControllerListener, FeatureLevel, VolumeFate
+from kafka_quorum.model.formats import Unreadable
 from kafka_quorum.model.identity import IdentityRecord, with_disk_lost, with_nodes, without_node
-from kafka_quorum.resources.stored import Unreadable, record_from, record_object, revision_from, revision_object
+from kafka_quorum.resources.stored import record_from, record_object, revision_from, revision_object
 
 Json = dict[str, Any]
 LOST = with_disk_lost(running(), IDS[1], new_claim=True)

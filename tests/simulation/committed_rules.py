@@ -4,6 +4,7 @@ A look is judged in the moment at which a pass has it. Nothing here depends on h
 """
 
 from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
 
 from tests.simulation.glances import Glance, Glances
 from tests.simulation.happened import Fail
@@ -14,8 +15,11 @@ from tests.simulation.world import World
 from kafka_quorum.model.actions import FinishOperation
 from kafka_quorum.model.ids import DirectoryID, ReplicaKey
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import FeatureOperation, Observed, QuorumView
+from kafka_quorum.model.observed import Observed, QuorumView
 from kafka_quorum.model.plan import Plan
+
+if TYPE_CHECKING:
+    from kafka_quorum.model.operation import FeatureOperation
 
 COMMITTED, DONE, GIVEN_UP = "4, committed", "7, done", "given up"
 _WRITTEN_S = 8.0

@@ -22,6 +22,7 @@ from typing import Final
 from tests.simulation.claim_mutations import CLAIM_MUTANTS
 from tests.simulation.driver import Run
 from tests.simulation.explore import any_replay, runs_of
+from tests.simulation.later_mutations import LATER_MUTANTS
 from tests.simulation.lease_mutations import LEASE_MUTANTS
 from tests.simulation.look_mutations import LOOK_MUTANTS
 from tests.simulation.mutations import MUTANTS, Mutant
@@ -29,7 +30,7 @@ from tests.simulation.status_mutations import STATUS_MUTANTS
 from tests.simulation.time_mutations import TIME_MUTANTS
 from tests.simulation.weather import Weathered
 
-ALL: Final = (*MUTANTS, *TIME_MUTANTS, *LOOK_MUTANTS, *LEASE_MUTANTS, *STATUS_MUTANTS, *CLAIM_MUTANTS)
+ALL: Final = (*MUTANTS, *TIME_MUTANTS, *LOOK_MUTANTS, *LEASE_MUTANTS, *STATUS_MUTANTS, *CLAIM_MUTANTS, *LATER_MUTANTS)
 ROOT: Final = Path(__file__).resolve().parents[2]
 _LIMIT_S: Final = 1800
 _AT_ONCE: Final = 4

@@ -7,6 +7,7 @@ from tests.simulation.admission_scenarios import REFUSED
 from tests.simulation.claim_scenarios import CLAIM_SCENARIOS
 from tests.simulation.faults import HIDDEN_DISKS, Loss
 from tests.simulation.invariants import Checker
+from tests.simulation.later_scenarios import LATER_SCENARIOS
 from tests.simulation.look_scenarios import LOOKS
 from tests.simulation.release_scenarios import RELEASES
 from tests.simulation.scenes import (
@@ -466,4 +467,5 @@ ALL: Final = (
     *STANDING,
     *STATUS_SCENARIOS,
     *CLAIM_SCENARIOS,
+    *LATER_SCENARIOS,
 )

@@ -12,7 +12,8 @@ from tests.simulation.world import World
 
 from kafka_quorum.model.actions import FinishOperation
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import FeatureOperation, Observed
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.operation import FeatureOperation
 from kafka_quorum.model.plan import Plan
 from kafka_quorum.model.quorum import FeatureStep
 

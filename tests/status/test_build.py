@@ -116,7 +116,7 @@ def test_an_open_operation_lives_on() -> None:
     """The status writer never drops the intent: only the act that closes it does."""
     record = running()
     old = {"operation": {"id": "op-1", "type": "AddVoter", "target": str(key(3003))}}
-    observed = at_rest(status=mirrored(record, operation=operation(key(3003))))
+    observed = at_rest(status=mirrored(record, open=operation(key(3003))))
     assert build(done(observed), old, generation=1, now=NOW)["operation"]["id"] == "op-1"
 
 

@@ -27,6 +27,7 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import LostNode
 from kafka_quorum.model.observed import KubeNode, Observed
+from kafka_quorum.model.operation import VoterRemoval
 from kafka_quorum.status.available import available
 from kafka_quorum.status.build import build
 from kafka_quorum.status.degraded import degraded
@@ -51,7 +52,7 @@ def short(*findings: Finding) -> list[tuple[Truth, str]]:
 def held() -> Observed:
     """The removal of 3002 is open, and would leave one of two voters caught up: 3001 lags."""
     seen = view((key(3000), key(3002), key(3001)), behind=(key(3001),))
-    status = mirrored(running(), operation=replace(operation(key(3002)), type="RemoveVoter"))
+    status = mirrored(running(), open=operation(key(3002), VoterRemoval))
     look = at_rest(quorum=Known(value=seen), memory=looks(seen), status=status, support=support(running(), 3))
     return with_pod(look, 3001, gate="False")
 

@@ -76,7 +76,7 @@ def test_what_is_missing_is_named(observed: Observed, reason: str, said: str) ->
 def test_an_open_operation_is_not_ready() -> None:
     """A voter change that is not closed keeps Ready false."""
     record = running()
-    assert ready(done(at_rest(status=mirrored(record, operation=operation(key(3003)))))).reason == "OperationOpen"
+    assert ready(done(at_rest(status=mirrored(record, open=operation(key(3003)))))).reason == "OperationOpen"
 
 
 def test_faults_of_the_spec_are_not_ready() -> None:

@@ -81,7 +81,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
     - watch # a record that is deleted wakes its quorum; only metadata is read
     - create # the record, and the server properties of each revision
     - update # the record, by compare-and-swap
-    - patch # owner and labels of the record; owner of server properties that a deleted KafkaQuorum left
+    - patch # owner and labels of the record, the accepted spec beside it; owner of server properties that were left
     - delete # server properties that no pod uses any more
 - apiGroups: [""]
   resources: [services]

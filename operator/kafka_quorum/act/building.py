@@ -27,6 +27,8 @@ class Context:
     desired: Desired
     record: IdentityRecord | None
     resource: Json
+    accepted: str = ""
+    """The spec that was accepted last, as it is stored beside the record; empty where none is."""
 
 
 def pod_of(action: CreatePod | CreateFormatter, context: Context, pull_policy: str) -> Json:

@@ -17,10 +17,12 @@ from kafka_quorum.model.actions import Action
 from kafka_quorum.model.desired import BootstrapMode
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey, usable_uuid, uuid_from_bytes
-from kafka_quorum.model.observed import LOWER_FEATURE, RAISE_FEATURE, PodRole, Terminated
+from kafka_quorum.model.observed import PodRole, Terminated
+from kafka_quorum.model.operation import VoterChange
 from kafka_quorum.model.plan import Outcome, Plan
-from kafka_quorum.model.quorum import RegisterController, UpdateFeature
+from kafka_quorum.model.quorum import FeatureStep, RegisterController, UpdateFeature
 from kafka_quorum.resources import objects, stored
+from kafka_quorum.resources.intent import operation_row
 from kafka_quorum.resources.meta import foreign_controller, owner
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.protocol import Controllers
@@ -89,7 +91,7 @@ class Executor:
     async def _dispatch(self, action: Action, context: Context) -> None:
         self._check_age(action)
         match action:
-            case actions.MintIdentity() | actions.WriteRecord() | actions.SetRecordOwner():
+            case actions.MintIdentity() | actions.WriteRecord() | actions.KeepSpec() | actions.SetRecordOwner():
                 await self._identity(action, context)
             case actions.BeginOperation() | actions.BeginFeatureStep() | actions.FinishOperation():
                 await self._intent(action, context)
@@ -106,18 +108,23 @@ class Executor:
 
     async def _identity(
         self,
-        action: actions.MintIdentity | actions.WriteRecord | actions.SetRecordOwner,
+        action: actions.MintIdentity | actions.WriteRecord | actions.KeepSpec | actions.SetRecordOwner,
         context: Context,
     ) -> None:
         desired = context.desired
         match action:
             case actions.MintIdentity():
                 record = self._minted(action)
-                await self._kube.create(CONFIG_MAPS, desired.namespace, stored.record_object(desired, record))
+                await self._kube.create(
+                    CONFIG_MAPS, desired.namespace, stored.record_object(desired, record, context.accepted)
+                )
             case actions.WriteRecord(record=record):
-                body = stored.record_object(desired, record)
+                body = stored.record_object(desired, record, context.accepted)
                 write = self._kube.replace if record.resource_version else self._kube.create
                 await write(CONFIG_MAPS, desired.namespace, body)
+            case actions.KeepSpec(resource_version=version):
+                body = {"metadata": {"resourceVersion": version}, "data": stored.accepted_data(context.accepted)}
+                await self._kube.patch(CONFIG_MAPS, desired.namespace, names.record_name(desired.name), body)
             case actions.SetRecordOwner(resource_version=version):
                 metadata = {
                     "resourceVersion": version,
@@ -132,26 +139,19 @@ class Executor:
     ) -> None:
         """Write or clear the intent, guarded by the resource version that the plan saw."""
         match action:
-            case actions.BeginOperation(type=type_, target=target):
-                operation: Json | None = self._operation(type_, str(target))
+            case actions.BeginOperation(change=change):
+                operation: Json | None = self._operation(change)
             case actions.BeginFeatureStep(step=step):
-                type_ = LOWER_FEATURE if step.downgrade else RAISE_FEATURE
-                operation = self._operation(type_, f"{step.name}={step.level}")
+                operation = self._operation(step)
             case actions.FinishOperation():
                 operation = None
         metadata = context.resource["metadata"]
         body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": {"operation": operation}}
         await self._kube.patch(QUORUMS, metadata["namespace"], metadata["name"], body, subresource="status")
 
-    def _operation(self, type_: str, target: str) -> Json:
-        return {
-            "id": self._ids.uuid_bytes().hex()[:12],
-            "type": type_,
-            "target": target,
-            "step": "Begun",
-            "holder": self._settings.holder,
-            "startedAt": stamps.second(self._clock.now()),
-        }
+    def _operation(self, intent: VoterChange | FeatureStep) -> Json:
+        id_, started_at = self._ids.uuid_bytes().hex()[:12], stamps.second(self._clock.now())
+        return operation_row(intent, id_=id_, holder=self._settings.holder, started_at=started_at)
 
     def _minted(self, action: actions.MintIdentity) -> IdentityRecord:
         cluster_id = action.cluster_id or ClusterID(self._uuid())

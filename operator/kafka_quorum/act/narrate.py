@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from kafka_quorum.api.features import level_text
 from kafka_quorum.model import actions
 from kafka_quorum.model.actions import Action
+from kafka_quorum.model.operation import CHANGE_WORDS, VoterAddition, VoterChange, VoterRemoval, VoterReplacement
 from kafka_quorum.model.plan import Outcome
 from kafka_quorum.status.together import together
 from kit.report.notice import Notice
@@ -46,6 +47,8 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
             return "IdentityMade", f"a new quorum gets its identity; initial controllers: {_ids(initial)}"
         case actions.WriteRecord(change=change, message=message):
             return change.value, message
+        case actions.KeepSpec():
+            return "SpecKept", "the spec is stored as the last accepted one: repairs go by it if a later one has faults"
         case actions.ApplyService():
             return "ServiceApplied", "the headless service is as it should be"
         case actions.ApplyBudget(min_available=count):
@@ -83,10 +86,8 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
             return "PodRestarted", message
         case actions.MarkPod(pod=pod, gate=gate, message=message):
             return ("ControllerReady" if gate == "True" else "ControllerNotReady"), f"pod {pod.name} is {message}"
-        case actions.BeginOperation(type=type_, target=target):
-            will = "be removed" if type_ == "RemoveVoter" else "be added"
-            instead = " in place of a stale one" if type_ == "ReplaceVoter" else ""
-            return f"{type_}Begun", f"voter {target} will {will}{instead}"
+        case actions.BeginOperation(change=change):
+            return f"{CHANGE_WORDS[type(change)]}Begun", f"voter {change.target} will be {_becomes(change)}"
         case actions.AddRaftVoter(request=request, leader=leader):
             return "AddRaftVoter", f"voter {request.voter} was added at controller {leader.node_id}"
         case actions.RemoveRaftVoter(request=removal, leader=leader):
@@ -100,6 +101,16 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
             return "GhostCured", message
         case actions.FinishOperation(reason=reason, message=message):
             return f"Operation{reason}", message
+
+
+def _becomes(change: VoterChange) -> str:
+    match change:
+        case VoterAddition():
+            return "added"
+        case VoterRemoval():
+            return "removed"
+        case VoterReplacement():
+            return "added in place of a stale one"
 
 
 def _ids(node_ids: tuple[int, ...]) -> str:

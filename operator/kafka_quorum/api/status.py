@@ -65,6 +65,7 @@ class OperationStatus(Model):
         default=None, description="When it began.", json_schema_extra={"format": "date-time"}
     )
     waiting_for: str | None = Field(default=None, description="What it waits for, in a sentence.")
+    schema_version: int | None = Field(default=None, description="The form in which it is written; 1 if there is none.")
 
 
 class QuorumStatus(Model):
@@ -174,6 +175,11 @@ class KafkaQuorumStatus(Model):
         "than 600 quorums, every n/10 seconds for n quorums. A stamp of five minutes ago means that no operator looks.",
         json_schema_extra={"format": "date-time"},
     )
+    schema_version: int | None = Field(
+        default=None,
+        description="The form of what the operator reads back from this status; 1 if there is none. It stops at a "
+        "later one.",
+    )
     replicas: int | None = Field(
         default=None,
         description="How many controllers there are, for /scale.",
@@ -202,7 +208,12 @@ class KafkaQuorumStatus(Model):
         json_schema_extra=schema(list_type="map", list_map_keys=["type"]),
     )
     bootstrap: BootstrapStatus | None = Field(default=None, description="How far the bootstrap got.")
-    operation: OperationStatus | None = Field(default=None, description="The act that is under way, if one is.")
+    operation: OperationStatus | None = Field(
+        default=None,
+        description="The act that is under way, if one is. The operator stops at one of a type that it does not know, "
+        "and keeps it as it is.",
+        json_schema_extra={"x-kubernetes-preserve-unknown-fields": True},
+    )
     waits: list[WaitStatus] | None = Field(
         default=None, description="What is waited for, and since when.", json_schema_extra=_ATOMIC
     )

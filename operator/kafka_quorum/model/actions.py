@@ -18,6 +18,7 @@ from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.identity import Format, IdentityRecord
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.observed import Claim, Pod, Revision
+from kafka_quorum.model.operation import VoterChange
 from kafka_quorum.model.permit import (
     Adopt,
     DeleteVolume,
@@ -126,6 +127,13 @@ class DecideRecord(WriteRecord):
     def __post_init__(self) -> None:
         """Refuse a permit that is not that of the change."""
         required(self.permit, DECISIONS[self.change])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepSpec:
+    """Store the present, valid spec as the one that was accepted last, beside the record at this version."""
+
+    resource_version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,18 +310,20 @@ class MarkPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginOperation:
-    """Write the intent of a voter change into the status, guarded by the resource version.
+    """Write the intent of a voter change into the status, guarded by the resource version."""
 
-    `target` is the replica that is added or removed; for a replacement, the one that is added in the end.
-    """
+    change: VoterChange
 
-    type: str
-    target: ReplicaKey
     permit: Permit[OneChange]
 
     def __post_init__(self) -> None:
         """Refuse a permit that is not its own."""
         required(self.permit, OneChange)
+
+    @property
+    def target(self) -> ReplicaKey:
+        """The replica that is added or removed; for a replacement, the one that is added in the end."""
+        return self.change.target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -408,6 +418,7 @@ Action: TypeAlias = (
     MintIdentity
     | WriteRecord
     | DecideRecord
+    | KeepSpec
     | ApplyService
     | ApplyBudget
     | CreateRevision

@@ -7,12 +7,16 @@ generation: the API server itself keeps a second pod off the same claim.
 import hashlib
 import json
 import re
-from typing import Final
+from dataclasses import MISSING, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_quorum.model.desired import Runtime
 from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.quorum import Listener
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 GROUP: Final = "kafkaquorum.io"
 FIELD_MANAGER: Final = "kafka-quorum-operator"
@@ -28,6 +32,8 @@ CLAIM_UID: Final = f"{GROUP}/claim-uid"
 PHASE: Final = f"{GROUP}/bootstrap-phase"
 RETIRED: Final = "Retired"
 """What stands for the bootstrap phase on a claim whose replica was removed or replaced: it is used by nobody."""
+SCHEMA: Final = f"{GROUP}/schema-version"
+"""On a claim or a pod: the schema number of the annotations here. A missing one means 1."""
 KEPT: Final = f"{GROUP}/kept"
 """On a claim that is retired, and that turned out to hold the data of its replica: it is never deleted by us."""
 GENERATION: Final = f"{GROUP}/generation"
@@ -52,23 +58,47 @@ def digest(value: object) -> str:
 
 
 def inputs_hash(runtime: Runtime) -> str:
-    """What decides a restart: the inputs of a Kafka pod, not the pod that this version makes of them."""
-    static = [list(runtime.static_voters)] if runtime.static_voters else []
-    restarted = [{"restartedAt": runtime.restarted_at}] if runtime.restarted_at else []
-    return digest(
-        [
-            runtime.release,
-            runtime.image,
-            [list(entry) for entry in runtime.config],
-            [runtime.listener.name, runtime.listener.port],
-            runtime.heap,
-            list(runtime.jvm_options),
-            runtime.template_metadata,
-            runtime.template_spec,
-            *static,
-            *restarted,
-        ]
-    )
+    """What decides a restart: the inputs of a Kafka pod, not the pod that this version makes of them.
+
+    It covers every field, by name and without defaults, so that a new field restarts nothing and no two inputs have one
+    hash. The inputs that 0.1.0 had are written as it wrote them, by position, with its one optional list after them:
+    hashes are names of objects that exist. All others are one object after that.
+    """
+    inputs = without_defaults(runtime)
+    listener: dict[str, object] = inputs.pop("listener")
+    first = [
+        inputs.pop("release"),
+        inputs.pop("image"),
+        inputs.pop("config"),
+        [listener.pop("name"), listener.pop("port")],
+        *(inputs.pop(name) for name in ("heap", "jvm_options", "template_metadata", "template_spec")),
+    ]
+    static = inputs.pop("static_voters", None)
+    others = inputs | ({"listener": listener} if listener else {})
+    by_name = {_camel(name): value for name, value in others.items()}
+    return digest([*first, *([static] if static else []), *([by_name] if by_name else [])])
+
+
+def without_defaults(value: "DataclassInstance") -> dict[str, Any]:
+    """The fields of a dataclass as JSON, at every depth without those that have their default value."""
+    found = {}
+    for field in fields(value):
+        present = getattr(value, field.name)
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        if default is MISSING or present != default:
+            found[field.name] = _json(present)
+    return found
+
+
+def _json(value: object) -> object:
+    if isinstance(value, tuple | list):
+        return [_json(each) for each in value]
+    return without_defaults(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def quorum_labels(quorum: str) -> dict[str, str]:

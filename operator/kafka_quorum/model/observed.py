@@ -6,7 +6,6 @@ by contrast, is often Unknown, and plans exist for that.
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
 
 from kafka_quorum.model.admission import Admission, Admissions, PodQuestion
 from kafka_quorum.model.desired import Runtime
@@ -14,6 +13,7 @@ from kafka_quorum.model.identity import BootstrapPhase, FormatMode, IdentityReco
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import Memory, Soak, StepCheck
+from kafka_quorum.model.operation import FeatureOperation, Operation, VoterOperation
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer
 from kafka_quorum.model.voters import VoterSet
 
@@ -223,33 +223,6 @@ class RecordedController:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
-    """`status.operation`: the intent that is written before an act on the quorum."""
-
-    id: str
-    type: str
-    target: ReplicaKey
-    step: str
-    holder: str
-    started_at: str
-    waiting_for: str
-
-
-RAISE_FEATURE: Final = "RaiseFeature"
-LOWER_FEATURE: Final = "LowerFeature"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeatureOperation:
-    """`status.operation` of a feature step: it is open from before the request until the leader shows the level."""
-
-    id: str
-    step: FeatureStep
-    holder: str
-    started_at: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedStatus:
     """The resource's status as it was read: our own earlier words, a copy of the identity, never the truth."""
 
@@ -257,9 +230,19 @@ class RecordedStatus:
     phase: BootstrapPhase | None
     initial: tuple[RecordedController, ...]
     controllers: tuple[RecordedController, ...]
-    operation: Operation | None
-    feature_operation: FeatureOperation | None = None
+    open: Operation | None
+    """The operation that is open, of whatever kind."""
     soak: Soak | None = None
+
+    @property
+    def operation(self) -> VoterOperation | None:
+        """The change of the voter set that is open."""
+        return self.open if isinstance(self.open, VoterOperation) else None
+
+    @property
+    def feature_operation(self) -> FeatureOperation | None:
+        """The step of a feature that is open."""
+        return self.open if isinstance(self.open, FeatureOperation) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,6 +302,8 @@ class Unreadable:
     name: str
     node_id: NodeID | None
     why: str
+    later: bool = False
+    """A later version of this operator wrote it."""
 
 
 _NOT_ASKED = Unknown(reason="the leader was not asked")
@@ -354,6 +339,10 @@ class Observed:
     """What the API server answered about pods that are to be created."""
     unreadable: tuple[Unreadable, ...] = ()
     """Claims, pods and revisions that are there and cannot be understood: they are in none of the other fields."""
+    later: tuple[str, ...] = ()
+    """What else of the stored state a later version of this operator wrote, a sentence each."""
+    spec_kept: bool = True
+    """Whether the resource's spec is the one that is stored as accepted last."""
     taken_at_s: float = 0.0
     """When the last controller answered, where no leader was found: monotonic seconds of the operator's clock."""
 

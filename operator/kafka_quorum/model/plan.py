@@ -14,6 +14,10 @@ EARLIER_RESOURCE: Final = "EarlierResourceEnds"
 """Waits with this reason: what is observed belongs to an earlier resource of this name, and is on its way out."""
 IDENTITY_CONFLICT: Final = "IdentityConflict"
 """Waits with this reason: the copies of the identity contradict each other, and none is overwritten."""
+LATER_FORMAT: Final = "LaterFormat"
+"""Waits with this reason: something is stored in a form that only a later version of this operator reads."""
+UNKNOWN_OPERATION: Final = "UnknownOperation"
+"""Waits with this reason: an operation is open that this version cannot continue."""
 
 
 class Severity(Enum):

@@ -4,21 +4,17 @@ from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Any, Final
 
-from kafka_quorum.model import names
+from kafka_quorum.model import formats, names
 from kafka_quorum.model.disk import SCRIPT
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode
-from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.ids import DirectoryID, NodeID
 from kafka_quorum.model.memory import Soak
 from kafka_quorum.model.observed import (
-    LOWER_FEATURE,
-    RAISE_FEATURE,
     Claim,
     ContainerState,
     DiskFound,
     DiskReport,
-    FeatureOperation,
     KubeNode,
-    Operation,
     Pod,
     PodRole,
     RecordedController,
@@ -28,7 +24,7 @@ from kafka_quorum.model.observed import (
     Terminated,
     Waiting,
 )
-from kafka_quorum.model.quorum import FeatureStep
+from kafka_quorum.resources.intent import operation_from
 from kafka_quorum.resources.objects import facts_of
 from kit.kube.protocol import Json
 from kit.kube.quantities import bytes_of
@@ -49,6 +45,7 @@ def pod_from(item: Json) -> Pod | None:
     node_id = _number(labels.get(names.LABEL_NODE))
     if role is None or node_id < 0:
         return None
+    formats.check(annotations.get(names.SCHEMA), formats.POD, f"Pod {metadata['name']}")
     container = names.KAFKA_CONTAINER if role is PodRole.KAFKA else names.FORMAT_CONTAINER
     main = _status_of(status.get("containerStatuses"), container)
     init = _status_of(status.get("initContainerStatuses"), names.VERIFY_CONTAINER)
@@ -91,6 +88,7 @@ def claim_from(item: Json) -> Claim:
     """A claim of ours. Its name says whose it is: labels and annotations may be lost with a restore, names are not."""
     metadata, spec = item["metadata"], item.get("spec", {})
     annotations = metadata.get("annotations") or {}
+    formats.check(annotations.get(names.SCHEMA), formats.CLAIM, f"PersistentVolumeClaim {metadata['name']}")
     quorum, node_id, generation = names.claim_parts(metadata["name"]) or ("", NodeID(-1), -1)
     labels = {names.LABEL_QUORUM: quorum, names.LABEL_NODE: str(node_id)}
     size = spec.get("resources", {}).get("requests", {}).get("storage", "0")
@@ -146,8 +144,7 @@ def status_from(resource: Json) -> RecordedStatus:
         phase=phase,
         initial=_controllers(bootstrap.get("initialControllers")),
         controllers=_controllers(status.get("controllers")),
-        operation=_operation(status.get("operation")),
-        feature_operation=_feature_operation(status.get("operation")),
+        open=operation_from(status.get("operation")),
         soak=_soak(status.get("soak")),
     )
 
@@ -169,39 +166,6 @@ def _controllers(rows: Any) -> tuple[RecordedController, ...]:  # noqa: ANN401 -
         )
         for row in rows
         if isinstance(row, dict) and type(row.get("nodeID")) is int and 0 <= row["nodeID"] <= INT32_MAX
-    )
-
-
-def _operation(row: Any) -> Operation | None:  # noqa: ANN401 - whatever JSON the status holds
-    if not isinstance(row, dict) or not row.get("id"):
-        return None
-    node_text, _, directory = str(row.get("target", "")).partition("-")
-    node_id = _number(node_text)
-    if node_id < 0:
-        return None
-    return Operation(
-        id=str(row["id"]),
-        type=str(row.get("type", "")),
-        target=ReplicaKey(node_id=NodeID(node_id), directory_id=DirectoryID(name(directory)) if directory else None),
-        step=str(row.get("step", "")),
-        holder=str(row.get("holder", "")),
-        started_at=str(row.get("startedAt", "")),
-        waiting_for=str(row.get("waitingFor", "")),
-    )
-
-
-def _feature_operation(row: Any) -> FeatureOperation | None:  # noqa: ANN401 - whatever JSON the status holds
-    if not isinstance(row, dict) or not row.get("id") or row.get("type") not in (RAISE_FEATURE, LOWER_FEATURE):
-        return None
-    feature, _, text = str(row.get("target", "")).partition("=")
-    level = _number(text)
-    if not feature or level < 0:
-        return None
-    return FeatureOperation(
-        id=str(row["id"]),
-        step=FeatureStep(name=feature, level=level, downgrade=row["type"] == LOWER_FEATURE),
-        holder=str(row.get("holder", "")),
-        started_at=str(row.get("startedAt", "")),
     )
 
 
@@ -293,6 +257,7 @@ def _last_report(row: Json | None) -> DiskReport | None:
 def _parse_report(text: str, finished_at_s: float) -> DiskReport | None:
     try:
         body = json_object(text, max_chars=_REPORT_MAX_CHARS)
+        _check_script(body)
         found = DiskFound(body["found"])
         outdated = found is DiskFound.EMPTY and body.get("script") != SCRIPT
         node_id = _number(str(body["nodeID"]))
@@ -306,8 +271,17 @@ def _parse_report(text: str, finished_at_s: float) -> DiskReport | None:
             finished_at_s=finished_at_s,
             outdated=outdated,
         )
+    except formats.LaterFormat:
+        raise
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def _check_script(body: Json) -> None:
+    """`LaterFormat` for the report of a script that only a later version of this operator makes pods with."""
+    number = body.get("script")
+    if "found" in body and type(number) is int and number > SCRIPT:
+        formats.check(number, SCRIPT, "the report of the script that looked at its disk")
 
 
 def _number(text: object) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from kafka_quorum.model import names
+from kafka_quorum.model.formats import LaterFormat
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.observed import Unreadable
 from kit.kube.protocol import Json
@@ -38,7 +39,13 @@ def unreadable_from(kind: str, item: Json, error: Exception) -> Unreadable:
     metadata = item.get("metadata") or {}
     name = clean(str(metadata.get("name", "")), max_chars=NAME_MAX_CHARS)
     words = str(error) if isinstance(error, ValueError) and str(error) else f"{type(error).__name__} {error}"
-    return Unreadable(kind=kind, name=name, node_id=_node_of(metadata), why=clean(words, max_chars=WORDS_MAX_CHARS))
+    return Unreadable(
+        kind=kind,
+        name=name,
+        node_id=_node_of(metadata),
+        why=clean(words, max_chars=WORDS_MAX_CHARS),
+        later=isinstance(error, LaterFormat),
+    )
 
 
 def _node_of(metadata: Json) -> NodeID | None:

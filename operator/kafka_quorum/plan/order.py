@@ -24,6 +24,7 @@ from kafka_quorum.plan.disks.formatting import formatting
 from kafka_quorum.plan.disks.lost import lost
 from kafka_quorum.plan.disks.released import released
 from kafka_quorum.plan.disks.unbound import unbound
+from kafka_quorum.plan.identity.accepted import accepted_spec
 from kafka_quorum.plan.identity.strangers import strangers
 from kafka_quorum.plan.part import Part, merged, reported
 from kafka_quorum.plan.pods.marks import marks
@@ -86,6 +87,7 @@ CONCERNS: Final = (
     Concern(name="controllers that leave", stage=_UPKEEP, part=removed),
     Concern(name="claims", stage=_UPKEEP, part=claims),
     Concern(name="service, budget, config maps", stage=_UPKEEP, part=support),
+    Concern(name="the accepted spec", stage=_UPKEEP, part=accepted_spec, repairing=Runs.OFF),
     Concern(name="formats and the barrier", stage=_UPKEEP, part=formatting),
     Concern(name="pods", stage=_UPKEEP, part=pods),
     Concern(name="claims that are released", stage=_UPKEEP, part=released),

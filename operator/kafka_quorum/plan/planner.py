@@ -13,6 +13,7 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan, Severity, Wait
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.identity.assess import unsettled
+from kafka_quorum.plan.later import later_version
 from kafka_quorum.plan.order import ordered, together
 from kafka_quorum.plan.part import Part
 from kafka_quorum.plan.releases.levels import SOAKING, soak_left_s
@@ -36,14 +37,18 @@ def plan(desired: Desired, observed: Observed, *, now_s: float, repair_only: boo
 
 
 def _plan(desired: Desired, observed: Observed, situation: Situation | None, *, repair_only: bool) -> Plan:
-    if desired.paused:
-        text = "spec.paused is true: nothing is created, changed or repaired until it is false"
-        return _finished(Part(waits=(Wait(severity=Severity.HELD, reason="Paused", message=text),)), observed)
+    if stopped := (*_paused(desired), *later_version(observed)):
+        return _finished(Part(waits=stopped), observed)
     first = unsettled(desired, observed, repair_only=repair_only)
     if first is not None or situation is None:
         return _finished(first or Part(), observed)
     planned = _finished(ordered(situation), observed, soaks_s=soak_left_s(situation))
     return replace(planned, features=plans(situation))
+
+
+def _paused(desired: Desired) -> tuple[Wait, ...]:
+    text = "spec.paused is true: nothing is created, changed or repaired until it is false"
+    return (Wait(severity=Severity.HELD, reason="Paused", message=text),) if desired.paused else ()
 
 
 def _finished(part: Part, observed: Observed, soaks_s: float = 0.0) -> Plan:

@@ -16,7 +16,7 @@ from kafka_quorum.model.plan import Plan, Severity, Wait
 
 REASON: Final = "Unreadable"
 _REQUEUE_S: Final = 5.0
-_OF_THE_QUORUM: Final = (actions.ApplyService, actions.ApplyBudget)
+_OF_THE_QUORUM: Final = (actions.ApplyService, actions.ApplyBudget, actions.KeepSpec)
 """Actions that depend on no claim, pod or revision."""
 
 
@@ -30,7 +30,7 @@ def without(planned: Plan, observed: Observed) -> Plan:
     return replace(
         planned,
         actions=kept,
-        waits=(*map(_wait, observed.unreadable), *waits),
+        waits=(*(_wait(item) for item in observed.unreadable if not item.later), *waits),
         requeue_s=min(planned.requeue_s, _REQUEUE_S),
     )
 

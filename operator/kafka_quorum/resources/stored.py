@@ -1,4 +1,4 @@
-"""What the operator keeps in objects of its own, and reads back: the identity record, and the revisions.
+"""What the operator keeps in objects of its own, and reads back: the identity, the last accepted spec, the revisions.
 
 Reading is strict: a record that cannot be understood is not an empty one (rule 8), and says why.
 """
@@ -8,8 +8,9 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from kafka_quorum.model import names
+from kafka_quorum.model import formats, names
 from kafka_quorum.model.desired import Desired, Runtime
+from kafka_quorum.model.formats import LaterFormat, Unreadable
 from kafka_quorum.model.identity import IdentityRecord, fault_of
 from kafka_quorum.model.names import record_name
 from kafka_quorum.model.observed import Revision
@@ -18,21 +19,20 @@ from kafka_quorum.resources.objects import volume_owner
 from kit.parsing import Malformed, json_object, quoted
 from kit.text import WORDS_MAX_CHARS, clean
 
-_SCHEMA: Final = 1
 _KEY: Final = "record.json"
+_ACCEPTED: Final = "accepted-spec.json"
+ACCEPTED_MAX_CHARS: Final = 128 * 1024
+"""A longer spec is not stored: the record beside it may need the room, and a ConfigMap has 1 MiB at most."""
 _RECORD: Final = TypeAdapter(IdentityRecord)
 _RUNTIME: Final = TypeAdapter(Runtime)
 
 
-class Unreadable(ValueError):
-    """A stored object is there and cannot be understood; the text says what is wrong and what to do."""
-
-
-def record_object(desired: Desired, record: IdentityRecord) -> Json:
-    """The ConfigMap of a record. With a resource version it replaces exactly that state of it."""
+def record_object(desired: Desired, record: IdentityRecord, accepted: str = "") -> Json:
+    """The ConfigMap of a record, and of the last accepted spec. With a resource version it replaces that very state."""
     body = _RECORD.dump_python(record, mode="json")
     del body["resource_version"]
-    text = json.dumps({"schemaVersion": _SCHEMA, **body}, indent=1)
+    text = json.dumps({"schemaVersion": formats.RECORD, **body}, indent=1)
+    data = {_KEY: text} | (accepted_data(accepted) if accepted else {})
     metadata: Json = {
         "name": record_name(desired.name),
         "namespace": desired.namespace,
@@ -45,7 +45,7 @@ def record_object(desired: Desired, record: IdentityRecord) -> Json:
     }
     if record.resource_version:
         metadata["resourceVersion"] = record.resource_version
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {_KEY: text}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
 def record_labels(quorum: str) -> Json:
@@ -54,7 +54,7 @@ def record_labels(quorum: str) -> Json:
 
 
 def record_from(item: Json) -> IdentityRecord:
-    """The record in a ConfigMap; `Unreadable` if it is not one of ours, or of a later version of this operator."""
+    """The record in a ConfigMap; `Unreadable` if it is not one of ours, `LaterFormat` if a later version wrote it."""
     where = f"ConfigMap {item['metadata']['name']}"
     try:
         body = json_object((item.get("data") or {})[_KEY])
@@ -65,8 +65,7 @@ def record_from(item: Json) -> IdentityRecord:
         raise Unreadable(
             f"{where} holds no identity record that can be read ({error}): restore it from a backup"
         ) from error
-    if version != _SCHEMA:
-        raise Unreadable(f"{where} has schema version {quoted(version)}: run the operator version that wrote it")
+    formats.check(version, formats.RECORD, where)
     try:
         stored = {**body, "resource_version": item["metadata"]["resourceVersion"]}
         record = _RECORD.validate_python(stored, strict=False)
@@ -76,7 +75,43 @@ def record_from(item: Json) -> IdentityRecord:
         ) from error
     if (fault := fault_of(record)) is not None:
         raise Unreadable(f"{where} cannot be understood: {fault}; restore it from a backup")
+    _refuse_unknown(stored, _RECORD.dump_python(record, mode="json"), where)
     return record
+
+
+def accepted_text(spec: Json) -> str:
+    """A spec as it is stored; empty if it is too long, or too deep, to be read back. Equal specs have equal texts."""
+    text = json.dumps({"schemaVersion": formats.ACCEPTED_SPEC, "spec": spec}, sort_keys=True, separators=(",", ":"))
+    try:
+        json_object(text, max_chars=ACCEPTED_MAX_CHARS)
+    except Malformed:
+        return ""
+    return text
+
+
+def accepted_data(text: str) -> Json:
+    """The part of the ConfigMap's data that holds this text; an empty one removes it in a merge patch."""
+    return {_ACCEPTED: text or None}
+
+
+def stored_text(item: Json) -> str:
+    """The accepted spec in the ConfigMap of a record, unread; empty where there is none."""
+    text = (item.get("data") or {}).get(_ACCEPTED)
+    return text if isinstance(text, str) else ""
+
+
+def accepted_from(text: str, where: str) -> Json:
+    """The spec in a stored text (`Unreadable`, `LaterFormat`). `where` names the ConfigMap for the message."""
+    place = f"{_ACCEPTED} in {where}"
+    try:
+        body = json_object(text, max_chars=ACCEPTED_MAX_CHARS)
+    except Malformed as error:
+        raise Unreadable(f"{place} cannot be understood ({error})") from error
+    formats.check(body.get("schemaVersion"), formats.ACCEPTED_SPEC, place)
+    spec = body.get("spec")
+    if not isinstance(spec, dict):
+        raise Unreadable(f"{place} cannot be understood: it holds no spec")
+    return spec
 
 
 def revision_object(
@@ -91,7 +126,7 @@ def revision_object(
         "ownerReferences": volume_owner(desired),  # it outlives the resource where the volumes do
     }
     data = {
-        "schemaVersion": _SCHEMA,
+        "schemaVersion": formats.REVISION,
         "runtime": _RUNTIME.dump_python(runtime, mode="json"),
         "image": image,
         "spec": spec,
@@ -106,20 +141,19 @@ def revision_object(
 
 
 def revision_from(item: Json) -> tuple[Revision, Json]:
-    """A revision and the spec that it came from; `Unreadable` if a later version of this operator wrote it."""
-    name = item["metadata"]["name"]
+    """A revision and the spec that it came from (`Unreadable`); `LaterFormat` if a later version wrote it."""
+    where = f"ControllerRevision {item['metadata']['name']}"
     try:
-        version = item["data"]["schemaVersion"]
-        found = _revision(item) if version == _SCHEMA else None
+        formats.check(item["data"]["schemaVersion"], formats.REVISION, where)
+        return _revision(item, where)
+    except LaterFormat:
+        raise
     except (KeyError, TypeError, ValueError) as error:
         why = clean(repr(error), max_chars=WORDS_MAX_CHARS)
-        raise Unreadable(f"ControllerRevision {name} cannot be understood: {why}") from error
-    if found is None:
-        raise Unreadable(f"ControllerRevision {name} has schema version {quoted(version)}")
-    return found
+        raise Unreadable(f"{where} cannot be understood: {why}") from error
 
 
-def _revision(item: Json) -> tuple[Revision, Json]:
+def _revision(item: Json, where: str) -> tuple[Revision, Json]:
     data: Json = item["data"]
     revision = Revision(
         name=item["metadata"]["name"],
@@ -130,4 +164,14 @@ def _revision(item: Json) -> tuple[Revision, Json]:
     )
     for template in (revision.runtime.template_metadata, revision.runtime.template_spec):
         json_object(template)  # pods are made from it: what cannot be read is found here
+    _refuse_unknown(data["runtime"], _RUNTIME.dump_python(revision.runtime, mode="json"), f"{where}, runtime")
     return revision, dict(data["spec"])
+
+
+def _refuse_unknown(stored: Json, understood: Json, where: str) -> None:
+    """`LaterFormat` where something is stored that this version would lose when it writes the object again."""
+    if field := formats.unknown_field(stored, understood):
+        raise LaterFormat(
+            f"{where} has the field {quoted(field)}, which this version of the operator does not know: "
+            "run the operator version that wrote it, or a later one"
+        )

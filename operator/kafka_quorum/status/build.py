@@ -17,6 +17,7 @@ from kafka_quorum.model.nodes import (
     stale_voters,
 )
 from kafka_quorum.model.observed import Observed, PodRole, QuorumView
+from kafka_quorum.model.operation import UnknownOperation
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity
 from kafka_quorum.model.quorum import FeatureRange, NodeVersions
 from kafka_quorum.model.voters import majority_of
@@ -78,10 +79,17 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
     status |= _features(done, old)
     status |= _soak(done, old)
     status["waits"] = _waits(done, old.get("waits") or (), now)
-    if (operation := old.get("operation")) is not None:
-        status["operation"] = operation | {"waitingFor": _waiting_for(done)}
     shown: Json = cleaned(_shortened(status), max_chars=_TEXT_MAX_CHARS)
-    return shown
+    return shown | _operation(done, old)
+
+
+def _operation(done: Pass, old: Json) -> Json:
+    """The open operation, and what it waits for. One that cannot be understood stays as it is, to the letter."""
+    operation = old.get("operation")
+    if operation is None or isinstance(done.observed.status.open, UnknownOperation):
+        return {} if operation is None else {"operation": operation}
+    told: Json = cleaned(operation | {"waitingFor": _waiting_for(done)}, max_chars=_TEXT_MAX_CHARS)
+    return {"operation": told}
 
 
 def readable(old: Json) -> Json:

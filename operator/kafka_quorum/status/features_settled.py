@@ -4,7 +4,13 @@ from typing import Final
 
 from kafka_quorum.api.features import level_text
 from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, FeaturePlan
+from kafka_quorum.model.plan import (
+    EARLIER_RESOURCE,
+    IDENTITY_CONFLICT,
+    LATER_FORMAT,
+    UNKNOWN_OPERATION,
+    FeaturePlan,
+)
 from kafka_quorum.status.finding import Pass
 from kit.conditions.finding import Finding, Truth
 
@@ -16,7 +22,15 @@ _REASONS: Final = {
 }
 """The waits that are about features, by the condition's own words; the gravest first."""
 
-_NOT_COMPARED: Final = ("Paused", EARLIER_RESOURCE, IDENTITY_CONFLICT, "IdentityUnreadable", "IdentityLost")
+_NOT_COMPARED: Final = (
+    "Paused",
+    LATER_FORMAT,
+    UNKNOWN_OPERATION,
+    EARLIER_RESOURCE,
+    IDENTITY_CONFLICT,
+    "IdentityUnreadable",
+    "IdentityLost",
+)
 """Waits that end planning before the levels are compared with the spec."""
 
 

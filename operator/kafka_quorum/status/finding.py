@@ -15,7 +15,7 @@ IDENTITY_MISSING: Final = "the identity ConfigMap is missing, and is rebuilt fro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """What one pass came to. `desired` is what was acted on: the last valid spec, where this one has `faults`.
+    """What one pass came to. `desired` is what was acted on: the last accepted spec, where this one has `faults`.
 
     `now_s` is wall-clock seconds since the epoch, compared with the kubelet's stamps only. `autoscaler` says by which
     autoscaler the number of replicas was set last; it is empty where a person or a tool of theirs set it.

@@ -18,7 +18,8 @@ from kafka_quorum.model.desired import Downgrade
 from kafka_quorum.model.identity import BootstrapPhase, with_levels, without_static
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.observed import FeatureOperation, Observed
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.operation import FeatureOperation
 from kafka_quorum.model.permit import LowerLevel, Permit, RaiseLevel, Refusal
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.quorum import FeatureStep

@@ -6,14 +6,11 @@ from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.nodes import is_foreign
 from kafka_quorum.model.observed import QuorumView
+from kafka_quorum.model.operation import VoterAddition, VoterChange, VoterRemoval, VoterReplacement
 from kafka_quorum.model.permit import AddVoter, OneChange, Permit, Refusal, RemoveLeader, RemoveVoter, Verdict
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.guards.rule3_voters import may_add_voter, may_remove_leader, may_remove_voter
 from kafka_quorum.plan.guards.rule4_changes import may_change_voters
-
-ADD_VOTER = "AddVoter"
-REMOVE_VOTER = "RemoveVoter"
-REPLACE_VOTER = "ReplaceVoter"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,12 +20,16 @@ class Change:
     `adds` and `removes` are None where the change does not do that; `leads` is the verdict on removing a leader.
     """
 
-    type: str
-    target: ReplicaKey
+    change: VoterChange
     one: Permit[OneChange] | Refusal
     adds: Permit[AddVoter] | Refusal | None = None
     removes: Permit[RemoveVoter] | Refusal | None = None
     leads: Permit[RemoveLeader] | Refusal | None = None
+
+    @property
+    def target(self) -> ReplicaKey:
+        """The replica that is added or removed."""
+        return self.change.target
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -79,14 +80,13 @@ def addition(situation: Situation, view: QuorumView, target: ReplicaKey) -> Chan
     """The addition of this observer to the voters."""
     others = tuple(node.key for node in _newcomers(situation, view) if node.key != target)
     adds = may_add_voter(view, situation.observed, target, len(situation.wanted), others)
-    return Change(type=ADD_VOTER, target=target, one=_one_change(situation, view, target), adds=adds)
+    return Change(change=VoterAddition(target=target), one=_one_change(situation, view, target), adds=adds)
 
 
 def removal(situation: Situation, view: QuorumView, target: ReplicaKey) -> Change:
     """The removal of this voter, for which nothing comes in its place."""
     return Change(
-        type=REMOVE_VOTER,
-        target=target,
+        change=VoterRemoval(target=target),
         one=_one_change(situation, view, target),
         removes=may_remove_voter(situation, view, target, fewer=fewer(situation, view, target)),
         leads=may_remove_leader(view, target),
@@ -96,8 +96,7 @@ def removal(situation: Situation, view: QuorumView, target: ReplicaKey) -> Chang
 def replacement(situation: Situation, view: QuorumView, stale: ReplicaKey, node: NodeIdentity) -> Change:
     """The newcomer must be ready to be added to the voters that stay, or the stale one is not removed."""
     return Change(
-        type=REPLACE_VOTER,
-        target=node.key,
+        change=VoterReplacement(target=node.key),
         one=_one_change(situation, view, node.key),
         adds=may_add_voter(_without(view, stale), situation.observed, node.key, len(situation.wanted), ()),
         removes=may_remove_voter(situation, view, stale),
@@ -134,4 +133,4 @@ def _one_change(situation: Situation, view: QuorumView, target: ReplicaKey) -> P
 
 def removes_dead(view: QuorumView, change: Change) -> bool:
     """Whether this change removes a voter that is down, or lags."""
-    return change.type == REMOVE_VOTER and change.target not in view.shown
+    return isinstance(change.change, VoterRemoval) and change.target not in view.shown

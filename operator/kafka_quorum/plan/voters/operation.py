@@ -15,7 +15,8 @@ from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import advertised
 from kafka_quorum.model.nodes import is_foreign, revision_of
-from kafka_quorum.model.observed import Operation, PodRole, QuorumView
+from kafka_quorum.model.observed import PodRole, QuorumView
+from kafka_quorum.model.operation import VoterAddition, VoterChange, VoterOperation, VoterRemoval, VoterReplacement
 from kafka_quorum.model.permit import Permit, Refusal, Verdict
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.quorum import AddVoter, Endpoint, RemoveVoter
@@ -26,9 +27,6 @@ from kafka_quorum.plan.guards.registry import allowed
 from kafka_quorum.plan.guards.rule3_voters import may_hand_over
 from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.voters.changes import (
-    ADD_VOTER,
-    REMOVE_VOTER,
-    REPLACE_VOTER,
     Change,
     addition,
     changes,
@@ -64,7 +62,7 @@ def _begin(situation: Situation, view: QuorumView) -> Part:
         verdicts.extend(change.verdicts)
         refused = change.refusal
         if refused is None:
-            begin = BeginOperation(type=change.type, target=change.target, permit=allowed(change.one))
+            begin = BeginOperation(change=change.change, permit=allowed(change.one))
             return Part(exclusive=begin, waits=tuple(waits), verdicts=tuple(verdicts))
         if _leads_only(change):
             return merged((Part(waits=tuple(waits), verdicts=tuple(verdicts)), _hand_over(situation, view, change)))
@@ -74,7 +72,7 @@ def _begin(situation: Situation, view: QuorumView) -> Part:
     return Part(waits=tuple(waits), verdicts=tuple(verdicts))
 
 
-def _continue(situation: Situation, view: QuorumView, operation: Operation) -> Part:
+def _continue(situation: Situation, view: QuorumView, operation: VoterOperation) -> Part:
     """What is left of the open operation, as the voter set shows it now."""
     target = operation.target
     change = _left_to_do(situation, view, operation)
@@ -90,12 +88,12 @@ def _continue(situation: Situation, view: QuorumView, operation: Operation) -> P
         return merged((Part(verdicts=change.verdicts), _hand_over(situation, view, change)))
     if refused is not None or leader is None:
         text = refused.reason if refused else f"the pod of leader {view.answer.leader_id} is not known"
-        whole = replace(change, type=operation.type, target=target)
+        whole = replace(change, change=operation.change)
         return Part(waits=(_change_wait(whole, text),), verdicts=change.verdicts)
-    if change.type == ADD_VOTER:
+    if isinstance(change.change, VoterAddition):
         # What takes a removed voter's place comes before everything else.
         request = _add_request(situation, view, target, leader, allowed(change.adds))
-        return Part(exclusive=request, verdicts=change.verdicts, urgent=operation.type == REPLACE_VOTER)
+        return Part(exclusive=request, verdicts=change.verdicts, urgent=isinstance(operation.change, VoterReplacement))
     stale = view.voter_of(target.node_id) or target
     request_ = _remove_request(situation, view, stale, leader, allowed(change.removes))
     return Part(exclusive=request_, verdicts=change.verdicts)
@@ -118,7 +116,7 @@ def _hand_over(situation: Situation, view: QuorumView, change: Change) -> Part:
     node = situation.record.node(change.target.node_id)
     revision = revision_of(situation.observed, situation.record, node) if node else None
     if node is not None and revision is not None:
-        reason = _reason(change.type)
+        reason = _reason(change.change)
         held = before_stop(situation.observed, node, revision.name, reason=reason, held="RestartHeld")
         if held is not None:
             return replace(held, verdicts=(verdict,))
@@ -130,17 +128,18 @@ def _hand_over(situation: Situation, view: QuorumView, change: Change) -> Part:
 
 def _cure(situation: Situation, view: QuorumView) -> Change | None:
     """A lost disk's or dead voter's change that could be made now, were no other open: one that is held may wait."""
-    status = replace(situation.observed.status, operation=None)
+    status = replace(situation.observed.status, open=None)
     free = replace(situation, observed=replace(situation.observed, status=status))
-    cures = (change for change in changes(free, view) if change.type == REPLACE_VOTER or removes_dead(view, change))
-    return next((change for change in cures if change.refusal is None), None)
+    found = changes(free, view)
+    cures = (one for one in found if isinstance(one.change, VoterReplacement) or removes_dead(view, one))
+    return next((one for one in cures if one.refusal is None), None)
 
 
-def _left_to_do(situation: Situation, view: QuorumView, operation: Operation) -> Change | None:
+def _left_to_do(situation: Situation, view: QuorumView, operation: VoterOperation) -> Change | None:
     """The step that the operation still lacks; None if it is done, or not wanted any more."""
     target = operation.target
     node = situation.record.node(target.node_id)
-    if operation.type == REMOVE_VOTER:
+    if isinstance(operation.change, VoterRemoval):
         unwanted = target.node_id not in situation.wanted and not is_foreign(situation.record, target)
         back = target in view.shown and bool(fewer(situation, view, target))
         return removal(situation, view, target) if unwanted and target in view.voters and not back else None
@@ -149,19 +148,19 @@ def _left_to_do(situation: Situation, view: QuorumView, operation: Operation) ->
     stale = view.voter_of(target.node_id)
     if stale is None:
         return addition(situation, view, target)
-    return replacement(situation, view, stale, node) if operation.type == REPLACE_VOTER else None
+    return replacement(situation, view, stale, node) if isinstance(operation.change, VoterReplacement) else None
 
 
-def _ended(situation: Situation, view: QuorumView, operation: Operation) -> Part:
+def _ended(situation: Situation, view: QuorumView, operation: VoterOperation) -> Part:
     """Nothing is left to do: committed, or still to be seen committed, or given up."""
     target = operation.target
-    removal = operation.type == REMOVE_VOTER
+    removal = isinstance(operation.change, VoterRemoval)
     done = (target in view.voters) is not removal
     word = "removed" if removal else "added"
     if done and not view.committed:
         node = situation.record.node(target.node_id)
         return Part(
-            waits=(_wait(_reason(operation.type), f"voter {target} is {word}, and waits to be committed", node),)
+            waits=(_wait(_reason(operation.change), f"voter {target} is {word}, and waits to be committed", node),)
         )
     if done:
         text = f"voter {target} is {word} and committed"
@@ -170,9 +169,9 @@ def _ended(situation: Situation, view: QuorumView, operation: Operation) -> Part
     return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text))
 
 
-def _why_given_up(situation: Situation, view: QuorumView, operation: Operation) -> str:
+def _why_given_up(situation: Situation, view: QuorumView, operation: VoterOperation) -> str:
     target = operation.target
-    if operation.type == REMOVE_VOTER:
+    if isinstance(operation.change, VoterRemoval):
         if target.node_id in situation.wanted:
             return f"{target} is wanted again"
         return f"{target} is caught up again, and stays until controllers {fewer(situation, view, target)} can join"
@@ -206,12 +205,18 @@ def _remove_request(
 
 
 def _change_wait(change: Change, text: str) -> Wait:
-    reason, node_id = _reason(change.type), change.target.node_id
+    reason, node_id = _reason(change.change), change.target.node_id
     return Wait(severity=Severity.PROGRESS, reason=reason, message=text, node_id=node_id)
 
 
-def _reason(type_: str) -> str:
-    return {ADD_VOTER: "AddingVoter", REMOVE_VOTER: "RemovingVoter"}.get(type_, "ReplacingVoter")
+def _reason(change: VoterChange) -> str:
+    match change:
+        case VoterAddition():
+            return "AddingVoter"
+        case VoterRemoval():
+            return "RemovingVoter"
+        case VoterReplacement():
+            return "ReplacingVoter"
 
 
 def _wait(reason: str, message: str, node: NodeIdentity | None = None) -> Wait:

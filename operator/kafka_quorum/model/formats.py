@@ -1,0 +1,78 @@
+"""The schema number of everything that the operator stores in a cluster and reads back, and what a higher one means.
+
+Where 0.1.0 wrote no number, a missing one means 1, and 1 is not written: an upgrade changes nothing that is stored. A
+number that this version does not know was written by a later one. What it means is not guessed: nothing is changed.
+"""
+
+from typing import Final
+
+from kit.parsing import quoted
+
+RECORD: Final = 1
+"""`record.json` in the ConfigMap of the identity."""
+ACCEPTED_SPEC: Final = 1
+"""`accepted-spec.json` in the same ConfigMap."""
+REVISION: Final = 1
+"""The data of a ControllerRevision."""
+STATUS: Final = 1
+"""What of the status is read back: the copy of the identity, and the soak."""
+OPERATION: Final = 1
+"""`status.operation`."""
+CLAIM: Final = 1
+"""The annotations of a volume claim."""
+POD: Final = 1
+"""The annotations of a pod."""
+
+_DIGITS_MAX: Final = 9
+
+
+class Unreadable(ValueError):
+    """A stored object is there and cannot be understood; the text says what is wrong and what to do."""
+
+
+class LaterFormat(Unreadable):
+    """A stored object has a schema number of a later version of this operator."""
+
+
+def check(found: object, newest: int, where: str) -> int:
+    """The schema number `found`: a whole number, or one as text; None is 1.
+
+    `LaterFormat` above `newest`, `Unreadable` where it is no number. `where` names the object for the message.
+    """
+    number = 1 if found is None else _number(found)
+    if number is None or number < 1:
+        raise Unreadable(f"{where} has schema version {quoted(found)}, which is none")
+    if number > newest:
+        raise LaterFormat(
+            f"{where} has schema version {quoted(found)}, and this version of the operator reads {newest} at most: "
+            "run the operator version that wrote it, or a later one"
+        )
+    return number
+
+
+def unknown_field(stored: object, understood: object, at: str = "") -> str:
+    """The path of the first field in `stored` that is not in `understood`; empty if there is none.
+
+    A later version may add a field and keep the number. Whoever writes the object again without it would lose it.
+    """
+    if isinstance(stored, dict) and isinstance(understood, dict):
+        for name, value in stored.items():
+            path = f"{at}.{name}" if at else str(name)
+            if name not in understood:
+                return path
+            if found := unknown_field(value, understood[name], path):
+                return found
+    if isinstance(stored, list) and isinstance(understood, list):
+        pairs = enumerate(zip(stored, understood, strict=False))
+        return next(
+            (path for index, (one, other) in pairs if (path := unknown_field(one, other, f"{at}[{index}]"))), ""
+        )
+    return ""
+
+
+def _number(found: object) -> int | None:
+    """A whole number, or the digits of one, as an annotation has them."""
+    if type(found) is int:
+        return found
+    is_digits = isinstance(found, str) and found.isascii() and found.isdigit() and len(found) <= _DIGITS_MAX
+    return int(str(found)) if is_digits else None

@@ -1,0 +1,81 @@
+"""The open operation: what `status.operation` says before an act on the quorum is sent. One of several kinds, by type.
+
+An operation that this version does not know is a value of its own. It was written by a later version, which knows what
+is half done: nothing may be changed until that version, or one after it, has ended it.
+"""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.quorum import FeatureStep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoterAddition:
+    """This replica becomes a voter."""
+
+    target: ReplicaKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoterRemoval:
+    """This replica is a voter no more."""
+
+    target: ReplicaKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoterReplacement:
+    """This replica becomes a voter; the one of the same node id on a lost disk is removed right before."""
+
+    target: ReplicaKey
+
+
+VoterChange: TypeAlias = VoterAddition | VoterRemoval | VoterReplacement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoterOperation:
+    """A change of the voter set. `holder` is the operator that began it."""
+
+    id: str
+    change: VoterChange
+    holder: str
+    started_at: str
+    waiting_for: str
+
+    @property
+    def target(self) -> ReplicaKey:
+        """The replica that is added or removed; for a replacement, the one that is added in the end."""
+        return self.change.target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureOperation:
+    """A step of a feature: it is open from before the request until the leader shows the level."""
+
+    id: str
+    step: FeatureStep
+    holder: str
+    started_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownOperation:
+    """An operation that cannot be understood. `why` says what of it; its stored form stays as it is in the status."""
+
+    why: str
+    holder: str
+
+
+Operation: TypeAlias = VoterOperation | FeatureOperation | UnknownOperation
+
+CHANGE_WORDS: Final[dict[type[VoterChange], str]] = {
+    VoterAddition: "AddVoter",
+    VoterRemoval: "RemoveVoter",
+    VoterReplacement: "ReplaceVoter",
+}
+"""The types of voter changes as they are stored, and as events name them. What is stored once keeps its meaning."""
+RAISE_FEATURE: Final = "RaiseFeature"
+LOWER_FEATURE: Final = "LowerFeature"

@@ -1,0 +1,43 @@
+"""Schema numbers: none is the first, a later one is told apart from what is no number at all."""
+
+import pytest
+
+from kafka_quorum.model.formats import LaterFormat, Unreadable, check, unknown_field
+
+
+@pytest.mark.parametrize("found", [None, 1, "1", "001"])
+def test_the_first_number(found: object) -> None:
+    """Where 0.1.0 wrote no number, a missing one is 1; an annotation has it as text."""
+    assert check(found, 2, "it") == 1
+
+
+@pytest.mark.parametrize("found", [3, "3", 10**30, 999_999_999])
+def test_a_later_number(found: object) -> None:
+    """A higher number was written by a later version: the message names the object, both numbers, and the way out."""
+    with pytest.raises(
+        LaterFormat, match=r"ConfigMap x has schema version .* reads 2 at most: run the operator version"
+    ):
+        check(found, 2, "ConfigMap x")
+
+
+@pytest.mark.parametrize("found", [0, -1, True, 1.0, "", "²", "two", "9" * 10, [], {}])
+def test_no_number(found: object) -> None:
+    """What is no number is no format that anybody wrote: unreadable, and not from the future."""
+    with pytest.raises(Unreadable, match="which is none") as error:
+        check(found, 2, "it")
+    assert not isinstance(error.value, LaterFormat)
+
+
+@pytest.mark.parametrize(
+    ("stored", "understood", "path"),
+    [
+        ({"a": 1}, {"a": 2, "b": 3}, ""),
+        ({"a": 1, "c": 1}, {"a": 1}, "c"),
+        ({"a": {"b": [{"x": 1}, {"y": 1}]}}, {"a": {"b": [{"x": 1}, {"x": 1}]}}, "a.b[1].y"),
+        ({"a": [1]}, {"a": [1, 2]}, ""),
+        ({"a": None}, {"a": None}, ""),
+    ],
+)
+def test_fields_that_would_be_lost(stored: object, understood: object, path: str) -> None:
+    """The first field that is stored and not understood is named by its path."""
+    assert unknown_field(stored, understood) == path

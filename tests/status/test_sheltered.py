@@ -1,0 +1,64 @@
+"""What a later version wrote into the status stays as it is; only what reports that is changed."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.model.values import at_rest
+from tests.status.passes import done
+
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.operation import UnknownOperation
+from kafka_quorum.status.build import build, patch_of
+from kafka_quorum.status.sheltered import sheltered
+
+NOW = "2026-01-01T00:00:00Z"
+RAW: dict[str, Any] = {
+    "id": "x",
+    "type": "RecoverMajority",
+    "survivors": [3000],
+    "journal": {"step": 3, "note": "a\nb" + "c" * 5000},
+}
+
+
+def held() -> Observed:
+    """A quorum at rest with an operation that is not known."""
+    unknown = UnknownOperation(why="status.operation is of type 'RecoverMajority'", holder="operator-9")
+    return replace(at_rest(), status=replace(at_rest().status, open=unknown))
+
+
+def test_an_unknown_operation_is_kept_to_the_letter() -> None:
+    """The operation is written back as it was, with fields and line breaks of its own; conditions report it."""
+    old = {"operation": RAW}
+    status = build(done(held()), old, generation=1, now=NOW)
+    assert status["operation"] == RAW
+    assert "operation" not in patch_of(old, status)
+    conditions = {row["type"]: (row["status"], row["reason"]) for row in status["conditions"]}
+    assert conditions["Degraded"] == ("True", "UnknownOperation")
+    assert conditions["Ready"] == ("False", "UnknownOperation")
+    assert conditions["FeaturesSettled"][0] == "Unknown"
+    assert status["doing"] == "UnknownOperation"
+    assert "RecoverMajority" in status["message"]
+
+
+@pytest.mark.parametrize("number", [2, "new"])
+def test_a_status_of_a_later_version_is_kept(number: object) -> None:
+    """Of a status with another number only conditions, `doing`, its message and the generation are written."""
+    old = {"schemaVersion": number, "controllers": [{"id": 1}], "doing": "Old", "conditions": [], "more": 1}
+    new = {
+        "doing": "LaterFormat",
+        "message": "m",
+        "conditions": [{}],
+        "observedGeneration": 2,
+        "controllers": [],
+        "x": 1,
+    }
+    kept = {"schemaVersion": number, "controllers": [{"id": 1}], "more": 1}
+    reported = {"doing": "LaterFormat", "message": "m", "conditions": [{}], "observedGeneration": 2}
+    assert sheltered(old, new) == kept | reported
+
+
+@pytest.mark.parametrize("old", [{}, {"schemaVersion": 1, "more": 1}])
+def test_a_status_of_this_version_is_replaced(old: dict[str, Any]) -> None:
+    """A status that this version reads is written whole."""
+    assert sheltered(old, {"doing": "Done"}) == {"doing": "Done"}
