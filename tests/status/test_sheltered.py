@@ -9,8 +9,9 @@ from tests.status.passes import done
 
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.operation import UnknownOperation
-from kafka_quorum.status.build import build, patch_of
+from kafka_quorum.status.build import build
 from kafka_quorum.status.sheltered import sheltered
+from kit.conditions.patch import patch_of
 
 NOW = "2026-01-01T00:00:00Z"
 RAW: dict[str, Any] = {
