@@ -7,6 +7,7 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.names import FIELD_MANAGER
 from kafka_quorum.observe import gather
+from kafka_quorum.observe.snapshot import snapshot
 from kafka_quorum.wire.admin import KafkaControllers
 from kit.clock import SystemClock
 from kit.kube.client import connect
@@ -25,7 +26,7 @@ async def _observe(namespace: str, name: str, looks: int) -> dict[str, list[floa
     try:
         for _ in range(looks + 1):
             began_s = time.perf_counter()
-            taken = await gather.snapshot(kube, namespace, name, clock)
+            taken = await snapshot(kube, namespace, name, clock)
             assert taken is not None
             between_s = time.perf_counter()
             looked = await gather.look(controllers, taken, memory, port=_PORT, clock=clock)

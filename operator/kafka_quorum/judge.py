@@ -8,7 +8,7 @@ from typing import Final
 
 from kafka_quorum.api.validation import accepted_before, validate
 from kafka_quorum.model.desired import Desired, FieldFault
-from kafka_quorum.observe.gather import Snapshot
+from kafka_quorum.observe.snapshot import Snapshot
 from kit.kube.protocol import Json
 
 _CAUTIOUS: Final[Json] = {

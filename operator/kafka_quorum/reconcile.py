@@ -27,8 +27,9 @@ from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.observe import disks, gather, nodes
-from kafka_quorum.observe.gather import Look, Snapshot
+from kafka_quorum.observe.gather import Look
 from kafka_quorum.observe.running import runs_since
+from kafka_quorum.observe.snapshot import Snapshot, snapshot
 from kafka_quorum.observe.soak import soaked
 from kafka_quorum.plan import unreadable
 from kafka_quorum.plan.planner import plan
@@ -211,7 +212,7 @@ class Reconciler:
     async def _snapshot(self, key: ObjectKey) -> Snapshot | None:
         self._snapshots.pop(key, None)
         async with self._reading:
-            return await gather.snapshot(self._kube, key.namespace, key.name, self._clock)
+            return await snapshot(self._kube, key.namespace, key.name, self._clock)
 
     async def _pass(
         self, draft: QuorumDraft, taken: Snapshot, changes: int, *, may_act: bool, answers: Admissions | None

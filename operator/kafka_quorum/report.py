@@ -14,7 +14,7 @@ from kafka_quorum.model.desired import FieldFault
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.plan import Outcome
-from kafka_quorum.observe.gather import Snapshot
+from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.status.build import build
 from kafka_quorum.status.cannot_look import REASON as CANNOT_LOOK
 from kafka_quorum.status.cannot_look import blinded

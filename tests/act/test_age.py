@@ -16,8 +16,8 @@ from kafka_quorum.act.execute import Executor
 from kafka_quorum.model import actions as act
 from kafka_quorum.model import permit as permits
 from kafka_quorum.model.actions import NEVER, Action, RecordChange, is_guarded, stamped
-from kafka_quorum.model.observed import PodRole, Terminated
 from kafka_quorum.model.plan import Outcome, Plan
+from kafka_quorum.model.pods import PodRole, Terminated
 from kafka_quorum.settings import Settings
 from kit.kube.protocol import Json
 

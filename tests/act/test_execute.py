@@ -42,9 +42,9 @@ from kafka_quorum.model.desired import BootstrapMode, Desired, VolumeFate
 from kafka_quorum.model.identity import Format, IdentityRecord
 from kafka_quorum.model.ids import ClusterID, NodeID, uuid_from_bytes
 from kafka_quorum.model.names import inputs_hash
-from kafka_quorum.model.observed import PodRole, Terminated, Waiting
 from kafka_quorum.model.operation import VoterAddition
 from kafka_quorum.model.plan import Outcome, Plan
+from kafka_quorum.model.pods import PodRole, Terminated, Waiting
 from kafka_quorum.model.quorum import (
     AddVoter,
     ClusterAnswer,

@@ -8,7 +8,7 @@ from tests.model.values import IDS, at_rest, formatter, key, node, pod, running,
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.memory import Memory
-from kafka_quorum.model.observed import PodRole, Running, Terminated, Waiting
+from kafka_quorum.model.pods import PodRole, Running, Terminated, Waiting
 from kafka_quorum.model.quorum import Endpoint, FinalizedFeature, NodeVersions
 
 

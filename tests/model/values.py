@@ -41,20 +41,16 @@ from kafka_quorum.model.memory import BlankDisk, LostClaim, Memory
 from kafka_quorum.model.nodes import all_initial_formatted
 from kafka_quorum.model.observed import (
     Claim,
-    DiskFound,
-    DiskReport,
     Observed,
-    Pod,
-    PodRole,
     QuorumView,
     RecordedController,
     RecordedStatus,
     Revision,
-    Running,
     SupportObject,
 )
 from kafka_quorum.model.operation import FeatureOperation, VoterAddition, VoterChange, VoterOperation
 from kafka_quorum.model.permit import Guard, Permit
+from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, PodRole, Running
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions, QuorumAnswer, Replica
 from kafka_quorum.model.situation import Situation
 

@@ -13,7 +13,8 @@ from tests.model.values import CLUSTER, IDS, SILENT, answer, at_rest, key, nothi
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.memory import Memory
-from kafka_quorum.model.observed import Observed, Terminated
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.pods import Terminated
 from kafka_quorum.model.quorum import FeatureRange, FinalizedFeature, NodeVersions
 from kafka_quorum.observations.line import news, observation
 

@@ -21,7 +21,8 @@ from kafka_quorum.model.identity import with_disk_lost, with_report
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.memory import BlankDisk, Memory
-from kafka_quorum.model.observed import DiskFound, DiskReport, Observed, Running, Waiting
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.pods import DiskFound, DiskReport, Running, Waiting
 from kafka_quorum.observe.disks import FORGOTTEN_AFTER_S, STARTED_AFTER_S, remembered
 
 WAITING = Waiting(reason="CrashLoopBackOff", message="", last_exit=None)

@@ -36,7 +36,9 @@ from kafka_quorum.model.memory import Memory, StepCheck
 from kafka_quorum.model.observed import KubeNode
 from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, FeatureStep, NodeVersions, QuorumAnswer
 from kafka_quorum.observe import gather
-from kafka_quorum.observe.gather import Look, Snapshot
+from kafka_quorum.observe import snapshot as snapshot_
+from kafka_quorum.observe.gather import Look
+from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.resources import objects
 from kafka_quorum.resources.stored import record_object, revision_object
 from kit.errors import Fault, KubeRefused, KubeUnavailable
@@ -104,7 +106,7 @@ def pod(node_id: int, **changes: Any) -> Json:  # noqa: ANN401 - any JSON
 
 async def snapshot(kube: RecordingKube) -> Snapshot:
     """A snapshot of a resource that is there."""
-    taken = await gather.snapshot(kube, NAMESPACE, NAME, StillClock())
+    taken = await snapshot_.snapshot(kube, NAMESPACE, NAME, StillClock())
     assert taken is not None
     return taken
 
@@ -158,7 +160,7 @@ async def test_snapshot() -> None:
 async def test_resource_is_gone() -> None:
     """Without the resource there is no snapshot, and nothing else is asked."""
     kube = RecordingKube()
-    assert await gather.snapshot(kube, NAMESPACE, NAME, StillClock()) is None
+    assert await snapshot_.snapshot(kube, NAMESPACE, NAME, StillClock()) is None
     assert [call.verb for call in kube.calls] == ["get"]
 
 
@@ -177,7 +179,7 @@ async def test_failed_list_ends_the_look(resource: ResourceType) -> None:
     kube = api_server()
     kube.errors["list", resource.plural] = KubeUnavailable("no answer")
     with pytest.raises(KubeUnavailable):
-        await gather.snapshot(kube, NAMESPACE, NAME, StillClock())
+        await snapshot_.snapshot(kube, NAMESPACE, NAME, StillClock())
 
 
 async def test_record_without_its_label() -> None:
@@ -236,7 +238,7 @@ async def test_failed_confirmation_ends_the_look() -> None:
     del kube.objects[CLAIMS.plural, "alpha-3001-g1"]
     kube.errors["get", CLAIMS.plural] = KubeUnavailable("no answer")
     with pytest.raises(KubeUnavailable):
-        await gather.snapshot(kube, NAMESPACE, NAME, StillClock())
+        await snapshot_.snapshot(kube, NAMESPACE, NAME, StillClock())
 
 
 # The quorum

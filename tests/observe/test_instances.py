@@ -7,7 +7,8 @@ from tests.model.values import IDS, at_rest, key, node, pod, revision, running, 
 
 from kafka_quorum.api.properties import FETCH_TIMEOUT
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.observed import Pod, Revision, Running, Waiting
+from kafka_quorum.model.observed import Revision
+from kafka_quorum.model.pods import Pod, Running, Waiting
 from kafka_quorum.observe.instances import FetchTimeout, fetch_timeouts, instances_of
 
 RECORD = running()

@@ -10,15 +10,8 @@ from tests.observe.kubernetes import EMPTY, GOOD, claim, container, metadata, ow
 from kafka_quorum.model import names
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode
 from kafka_quorum.model.memory import Soak
-from kafka_quorum.model.observed import (
-    DiskFound,
-    Pod,
-    PodRole,
-    Running,
-    Terminated,
-    Waiting,
-)
 from kafka_quorum.model.operation import FeatureOperation, UnknownOperation
+from kafka_quorum.model.pods import DiskFound, Pod, PodRole, Running, Terminated, Waiting
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.observe.objects import (
     claim_from,

@@ -10,9 +10,9 @@ from tests.observe import kubernetes as k8s
 from tests.observe.test_gather import api_server, snapshot
 
 from kafka_quorum.model import names
-from kafka_quorum.observe.gather import Snapshot
 from kafka_quorum.observe.objects import claim_from, pod_from
 from kafka_quorum.observe.readable import parsed, unreadable_from
+from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.resources.stored import revision_from
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.model.values import at_rest, with_pod
 
-from kafka_quorum.model.observed import Running, Waiting
+from kafka_quorum.model.pods import Running, Waiting
 from kafka_quorum.observe.running import runs_since
 
 

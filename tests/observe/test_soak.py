@@ -8,7 +8,8 @@ from tests.model.values import SILENT, key, node, pod, running, saying, speaking
 
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.memory import Memory, Soak
-from kafka_quorum.model.observed import Observed, Waiting
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.pods import Waiting
 from kafka_quorum.observe.soak import soaked
 
 THREE = (key(3000), key(3001), key(3002))

@@ -40,18 +40,9 @@ from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.memory import LostNode, Soak, StepCheck
 from kafka_quorum.model.nodes import node_of
-from kafka_quorum.model.observed import (
-    KubeNode,
-    Observed,
-    Pod,
-    PodRole,
-    Revision,
-    Running,
-    SupportObject,
-    Terminated,
-    Waiting,
-)
+from kafka_quorum.model.observed import KubeNode, Observed, Revision, SupportObject
 from kafka_quorum.model.plan import Plan
+from kafka_quorum.model.pods import Pod, PodRole, Running, Terminated, Waiting
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.plan.releases.wants import announced, questions
 

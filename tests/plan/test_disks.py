@@ -71,16 +71,8 @@ from kafka_quorum.model.identity import (
     without_claim as claim_given_up,
 )
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.observed import (
-    DiskFound,
-    DiskReport,
-    KubeNode,
-    Observed,
-    Pod,
-    QuorumView,
-    Terminated,
-    Waiting,
-)
+from kafka_quorum.model.observed import KubeNode, Observed, QuorumView
+from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, Terminated, Waiting
 from kafka_quorum.plan.facts.formats import is_mirrored
 
 STARTS = Waiting(reason="ContainerCreating", message="", last_exit=None)

@@ -100,7 +100,7 @@ def test_mypy_refuses_an_action_without_its_permit(tmp_path: Path, monkeypatch: 
     """The type checker knows which permit an action needs: none, a refusal and another guard's are errors."""
     source = """
 from kafka_quorum.model.actions import RestartPod
-from kafka_quorum.model.observed import Pod
+from kafka_quorum.model.pods import Pod
 from kafka_quorum.model.permit import Permit, Refusal, Restart, Run
 
 def all_of(pod: Pod, own: Permit[Restart], other: Permit[Run], verdict: Permit[Restart] | Refusal) -> None:

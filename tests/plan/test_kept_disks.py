@@ -28,7 +28,8 @@ from kafka_quorum.model.actions import DeletePod, RecordChange, RestartPod, Writ
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import with_revision
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import Observed, Unreadable, Waiting
+from kafka_quorum.model.observed import Observed, Unreadable
+from kafka_quorum.model.pods import Waiting
 from kafka_quorum.plan.facts.kept import goes_with, why_kept
 from kafka_quorum.plan.guards.rule3_voters import may_hand_over
 from kafka_quorum.plan.unreadable import without

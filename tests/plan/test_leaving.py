@@ -48,9 +48,10 @@ from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import LostNode, Memory
 from kafka_quorum.model.names import RETIRED
-from kafka_quorum.model.observed import Claim, KubeNode, Observed, Pod, Terminated, Waiting
+from kafka_quorum.model.observed import Claim, KubeNode, Observed
 from kafka_quorum.model.operation import VoterRemoval
 from kafka_quorum.model.plan import Severity
+from kafka_quorum.model.pods import Pod, Terminated, Waiting
 
 VOTERS = (key(3000), key(3001), key(3002))
 PAIR = desired(replicas=2)

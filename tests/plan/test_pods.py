@@ -33,7 +33,8 @@ from kafka_quorum.model.actions import CreatePod, CreateRevision, DeletePod, Mar
 from kafka_quorum.model.identity import with_report, with_revision
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
-from kafka_quorum.model.observed import DiskFound, Observed, Terminated, Waiting
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.pods import DiskFound, Terminated, Waiting
 
 STARTS = Waiting(reason="ContainerCreating", message="", last_exit=None)
 BACK_OFF = Waiting(reason="ImagePullBackOff", message="manifest unknown", last_exit=None)

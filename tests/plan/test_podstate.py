@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from tests.model.values import node, pod, running
 
-from kafka_quorum.model.observed import Terminated, Waiting
 from kafka_quorum.model.plan import Severity
+from kafka_quorum.model.pods import Terminated, Waiting
 from kafka_quorum.plan.facts.podstate import STUCK, is_stuck, waiting_pod
 
 

@@ -49,9 +49,10 @@ from kafka_quorum.model.identity import (
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
-from kafka_quorum.model.observed import Observed, Waiting
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.operation import VoterAddition, VoterChange, VoterRemoval, VoterReplacement
 from kafka_quorum.model.plan import Plan, Severity
+from kafka_quorum.model.pods import Waiting
 from kafka_quorum.plan.guards.rule3_voters import may_hand_over
 
 FIVE = tuple(key(3000 + index) for index in range(5))

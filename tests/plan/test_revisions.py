@@ -33,8 +33,9 @@ from kafka_quorum.model.desired import BootstrapMode, ControllerListener, Featur
 from kafka_quorum.model.identity import BootstrapPhase, with_report, with_revision
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory, RunsSince
-from kafka_quorum.model.observed import KubeNode, Running, Terminated, Waiting
+from kafka_quorum.model.observed import KubeNode
 from kafka_quorum.model.plan import Severity
+from kafka_quorum.model.pods import Running, Terminated, Waiting
 from kafka_quorum.plan.facts.formats import format_pending
 from kafka_quorum.plan.releases.revisions import revisions
 

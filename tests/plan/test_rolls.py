@@ -44,8 +44,9 @@ from kafka_quorum.model.identity import IdentityRecord, with_revision
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.memory import Memory, RunsSince
-from kafka_quorum.model.observed import Observed, Running, Waiting
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Plan, Severity
+from kafka_quorum.model.pods import Running, Waiting
 
 LARGER = runtime(heap="1Gi")
 NEW = revision(LARGER, number=2)

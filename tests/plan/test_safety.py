@@ -44,8 +44,9 @@ from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known
 from kafka_quorum.model.memory import Memory
 from kafka_quorum.model.nodes import initial_nodes
-from kafka_quorum.model.observed import DiskFound, Observed, QuorumView, Terminated, Waiting
+from kafka_quorum.model.observed import Observed, QuorumView
 from kafka_quorum.model.permit import Verdict
+from kafka_quorum.model.pods import DiskFound, Terminated, Waiting
 from kafka_quorum.model.quorum import FeatureStep
 from kafka_quorum.plan.guards.registry import GUARDS
 from kafka_quorum.plan.guards.rule1_formats import may_format_initial, may_format_newcomer, may_start

@@ -31,8 +31,9 @@ from kafka_quorum.model.identity import IdentityRecord, with_disk_lost, with_nod
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import LostNode
-from kafka_quorum.model.observed import Claim, KubeNode, Observed, Pod
+from kafka_quorum.model.observed import Claim, KubeNode, Observed
 from kafka_quorum.model.permit import Verdict
+from kafka_quorum.model.pods import Pod
 from kafka_quorum.plan.guards.rule1_formats import may_format_newcomer
 from kafka_quorum.plan.guards.rule2_disks import may_retire_node
 from kafka_quorum.plan.guards.rule3_voters import may_remove_voter, may_stop_retired

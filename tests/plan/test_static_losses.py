@@ -26,7 +26,8 @@ from tests.plan.reading import planned, verdict, wait
 from kafka_quorum.model.actions import RecordChange, WriteRecord
 from kafka_quorum.model.identity import FormatMode, IdentityRecord, with_disk_lost, with_report
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import Observed, Waiting
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.pods import Waiting
 from kafka_quorum.plan.guards.rule2_disks import may_retire_disk, may_run
 from kafka_quorum.plan.guards.rule7_releases import may_drop_static
 

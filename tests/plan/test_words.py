@@ -38,8 +38,9 @@ from kafka_quorum.model.desired import BootstrapMode, ControllerListener, Desire
 from kafka_quorum.model.identity import BootstrapPhase, with_disk_lost, with_report
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import Memory
-from kafka_quorum.model.observed import DiskFound, Observed, Terminated, Waiting
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity
+from kafka_quorum.model.pods import DiskFound, Terminated, Waiting
 from kafka_quorum.plan.guards.rule3_voters import may_remove_leader
 from kafka_quorum.plan.guards.rule4_changes import may_change_voters
 

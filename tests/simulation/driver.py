@@ -27,7 +27,7 @@ from tests.simulation.world import Witness, World
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.names import LABEL_QUORUM
 from kafka_quorum.model.observed import Observed
-from kafka_quorum.observe.gather import Snapshot
+from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.reconcile import PassResult, Reconciler
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.protocol import Controllers

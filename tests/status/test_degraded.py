@@ -18,7 +18,7 @@ from tests.model.values import (
 from tests.status.passes import done, failed
 
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import Waiting
+from kafka_quorum.model.pods import Waiting
 from kafka_quorum.status.degraded import degraded
 from kit.conditions.finding import Truth
 

@@ -23,8 +23,8 @@ from tests.status.passes import FAULT, done, failed
 from kafka_quorum.api.crd import crd
 from kafka_quorum.model.identity import with_revision
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import Running, Waiting
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.pods import Running, Waiting
 from kafka_quorum.status.build import build
 from kafka_quorum.status.finding import Pass
 from kafka_quorum.status.lag import lag_of

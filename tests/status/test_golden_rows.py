@@ -16,8 +16,9 @@ from kafka_quorum.act.narrate import narrate
 from kafka_quorum.model.identity import with_disk_lost
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import Observed, Waiting
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.pods import Waiting
 from kafka_quorum.status.build import build
 from kafka_quorum.status.finding import Pass
 from kafka_quorum.status.refused import refused

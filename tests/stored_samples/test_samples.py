@@ -16,7 +16,7 @@ from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import names
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
-from kafka_quorum.model.observed import DiskFound, RecordedStatus
+from kafka_quorum.model.observed import RecordedStatus
 from kafka_quorum.model.operation import (
     FeatureOperation,
     Operation,
@@ -25,10 +25,11 @@ from kafka_quorum.model.operation import (
     VoterRemoval,
     VoterReplacement,
 )
+from kafka_quorum.model.pods import DiskFound
 from kafka_quorum.model.quorum import ClusterAnswer
-from kafka_quorum.observe import gather
-from kafka_quorum.observe.gather import Snapshot
+from kafka_quorum.observe import snapshot as snapshot_
 from kafka_quorum.observe.objects import pod_from, status_from
+from kafka_quorum.observe.snapshot import Snapshot
 from kafka_quorum.resources.intent import operation_row
 from kit.key import ObjectKey
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, ResourceType
@@ -87,7 +88,7 @@ class StillClock:
 
 async def snapshot(items: list[Json]) -> Snapshot:
     """What today's readers make of these objects."""
-    taken = await gather.snapshot(api_server(items), NAMESPACE, NAME, StillClock())
+    taken = await snapshot_.snapshot(api_server(items), NAMESPACE, NAME, StillClock())
     assert taken is not None
     return taken
 

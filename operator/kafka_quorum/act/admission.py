@@ -15,8 +15,9 @@ from kafka_quorum.model.actions import CreateFormatter, CreatePod
 from kafka_quorum.model.admission import Admission, Admissions, PodQuestion
 from kafka_quorum.model.identity import FormatMode
 from kafka_quorum.model.known import Knowable, Known, Unknown
-from kafka_quorum.model.observed import Observed, PodRole, Revision
+from kafka_quorum.model.observed import Observed, Revision
 from kafka_quorum.model.plan import Outcome
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.resources.quota import fits_instead
 from kafka_quorum.settings import Settings
 from kit.clock import Clock

@@ -17,9 +17,9 @@ from kafka_quorum.model.actions import Action
 from kafka_quorum.model.desired import BootstrapMode
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import ClusterID, DirectoryID, ReplicaKey, usable_uuid, uuid_from_bytes
-from kafka_quorum.model.observed import PodRole, Terminated
 from kafka_quorum.model.operation import VoterChange
 from kafka_quorum.model.plan import Outcome, Plan
+from kafka_quorum.model.pods import PodRole, Terminated
 from kafka_quorum.model.quorum import FeatureStep, RegisterController, UpdateFeature
 from kafka_quorum.resources import objects, stored
 from kafka_quorum.resources.intent import operation_row

@@ -11,7 +11,8 @@ from typing import Final, TypeAlias
 from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.memory import BlankDisk
 from kafka_quorum.model.nodes import has_disk_of, is_retired_disk, lacks_data
-from kafka_quorum.model.observed import Claim, Observed, Pod, PodRole
+from kafka_quorum.model.observed import Claim, Observed
+from kafka_quorum.model.pods import Pod, PodRole
 
 SCRIPT: Final = 2
 """The number that our scripts put into their reports. Those of 0.1.0 put none, and took unreadable disks for empty."""

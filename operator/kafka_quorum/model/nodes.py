@@ -11,7 +11,8 @@ from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIden
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import inputs_hash, revision_name
-from kafka_quorum.model.observed import Claim, DiskFound, DiskReport, Observed, Pod, PodRole, QuorumView, Revision
+from kafka_quorum.model.observed import Claim, Observed, QuorumView, Revision
+from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, PodRole
 
 FIRST_NODE_ID: Final = 3000
 

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.observed import Observed, PodRole, QuorumView
+from kafka_quorum.model.observed import Observed, QuorumView
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.quorum import Replica
 from kafka_quorum.model.voters import majority_of
 from kit.stamps import microsecond

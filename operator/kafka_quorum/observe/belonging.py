@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafka_quorum.model import names
-from kafka_quorum.model.observed import PodRole, Stranger
+from kafka_quorum.model.observed import Stranger
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.resources.meta import foreign_controller
 from kit.kube.protocol import Json
 

@@ -11,7 +11,8 @@ from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.memory import BlankDisk, LostClaim, Memory
 from kafka_quorum.model.nodes import lacks_data
-from kafka_quorum.model.observed import Claim, Observed, Pod, PodRole
+from kafka_quorum.model.observed import Claim, Observed
+from kafka_quorum.model.pods import Pod, PodRole
 
 STARTED_AFTER_S: Final = 5.0
 """A container that runs for longer than that runs Kafka: the script before it takes a moment."""

@@ -12,7 +12,8 @@ from typing import Final
 from kafka_quorum.api.properties import DEFAULT_FETCH_TIMEOUT_MS, FETCH_TIMEOUT
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import NodeID, ReplicaKey
-from kafka_quorum.model.observed import Pod, PodRole, Revision
+from kafka_quorum.model.observed import Revision
+from kafka_quorum.model.pods import Pod, PodRole
 
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
 

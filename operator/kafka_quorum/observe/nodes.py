@@ -13,7 +13,8 @@ from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.memory import LostNode, Memory
 from kafka_quorum.model.nodes import node_of
-from kafka_quorum.model.observed import Claim, Observed, PodRole
+from kafka_quorum.model.observed import Claim, Observed
+from kafka_quorum.model.pods import PodRole
 
 GAP_COUNTS_S: Final = 15.0
 """At most so much of the time between two looks counts as looked at."""

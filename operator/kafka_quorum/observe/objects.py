@@ -9,21 +9,8 @@ from kafka_quorum.model.disk import SCRIPT
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode
 from kafka_quorum.model.ids import DirectoryID, NodeID
 from kafka_quorum.model.memory import Soak
-from kafka_quorum.model.observed import (
-    Claim,
-    ContainerState,
-    DiskFound,
-    DiskReport,
-    KubeNode,
-    Pod,
-    PodRole,
-    RecordedController,
-    RecordedStatus,
-    Running,
-    SupportObject,
-    Terminated,
-    Waiting,
-)
+from kafka_quorum.model.observed import Claim, KubeNode, RecordedController, RecordedStatus, SupportObject
+from kafka_quorum.model.pods import ContainerState, DiskFound, DiskReport, Pod, PodRole, Running, Terminated, Waiting
 from kafka_quorum.resources.intent import operation_from
 from kafka_quorum.resources.objects import facts_of
 from kit.kube.protocol import Json

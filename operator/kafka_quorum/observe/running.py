@@ -1,7 +1,8 @@
 """Since when each container of Kafka has been seen to run, by the operator's own clock. Pure."""
 
 from kafka_quorum.model.memory import RunsSince
-from kafka_quorum.model.observed import Observed, PodRole
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.pods import PodRole
 
 
 def runs_since(observed: Observed, now_s: float) -> tuple[RunsSince, ...]:

@@ -10,7 +10,8 @@ from dataclasses import replace
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.memory import Soak
-from kafka_quorum.model.observed import Observed, PodRole
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.observe.nodes import GAP_COUNTS_S
 
 

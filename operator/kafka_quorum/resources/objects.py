@@ -6,7 +6,8 @@ from kafka_quorum.model import names
 from kafka_quorum.model.desired import Desired, VolumeFate
 from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.observed import PodRole, Revision
+from kafka_quorum.model.observed import Revision
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.resources.meta import Json, labels, owner
 from kafka_quorum.resources.properties import JAVA_SECURITY, LOG4J, LOG4J2, server_properties
 

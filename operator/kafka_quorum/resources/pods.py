@@ -10,7 +10,8 @@ from kafka_quorum.model import names
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import FormatMode, IdentityRecord, NodeIdentity
 from kafka_quorum.model.names import advertised
-from kafka_quorum.model.observed import PodRole, Revision
+from kafka_quorum.model.observed import Revision
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.resources import scripts
 from kafka_quorum.resources.meta import Json, labels, owner
 from kafka_quorum.resources.properties import CONFIG_PATH, DATA_PATH

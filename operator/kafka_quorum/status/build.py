@@ -16,9 +16,10 @@ from kafka_quorum.model.nodes import (
     revision_of,
     stale_voters,
 )
-from kafka_quorum.model.observed import Observed, PodRole, QuorumView
+from kafka_quorum.model.observed import Observed, QuorumView
 from kafka_quorum.model.operation import UnknownOperation
 from kafka_quorum.model.plan import EARLIER_RESOURCE, IDENTITY_CONFLICT, Severity
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.quorum import FeatureRange, NodeVersions
 from kafka_quorum.model.voters import majority_of
 from kafka_quorum.status.available import available

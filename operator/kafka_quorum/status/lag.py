@@ -9,7 +9,7 @@ from typing import Final
 
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.observed import PodRole, Running
+from kafka_quorum.model.pods import PodRole, Running
 from kafka_quorum.status.finding import Pass
 from kit.stamps import seconds_of
 

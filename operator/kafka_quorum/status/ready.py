@@ -10,8 +10,9 @@ from kafka_quorum.model import actions
 from kafka_quorum.model.actions import Action, RecordChange
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import stale_voters
-from kafka_quorum.model.observed import PodRole, QuorumView
+from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.plan import Severity
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.status.finding import IDENTITY_MISSING, Pass, sentence
 from kit.conditions.finding import Finding, Truth

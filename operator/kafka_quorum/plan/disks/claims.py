@@ -15,8 +15,9 @@ from kafka_quorum.model.identity import (
     without_claim,
 )
 from kafka_quorum.model.names import RETIRED, claim_name
-from kafka_quorum.model.observed import Claim, PodRole
+from kafka_quorum.model.observed import Claim
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.kept import goes_with
 from kafka_quorum.plan.part import Part, merged

@@ -4,9 +4,10 @@ from kafka_quorum.model.actions import AnnotateClaim, DeletePod
 from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.ids import DirectoryID
 from kafka_quorum.model.nodes import claim_of, is_down, is_retired_disk
-from kafka_quorum.model.observed import DiskFound, DiskReport, Observed, Pod, Running, Terminated, Waiting
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, Running, Terminated, Waiting
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.podstate import unreadable_disk, waiting_pod
 from kafka_quorum.plan.guards.rule2_disks import may_give_up_formatter

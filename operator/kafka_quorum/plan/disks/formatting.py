@@ -15,9 +15,10 @@ from kafka_quorum.model.ids import DirectoryID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import config_name, format_config_name
 from kafka_quorum.model.nodes import initial_nodes, is_outdated, revision_of
-from kafka_quorum.model.observed import Observed, Pod, PodRole
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Refusal, Verdict
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.disks.formatters import given_up_formatter, leftover_formatter, progress, tend_formatter
 from kafka_quorum.plan.facts.admission import before_create

@@ -4,9 +4,9 @@ from kafka_quorum.model.actions import DecideRecord, RecordChange
 from kafka_quorum.model.disk import found_empty, has_earlier, is_blank, is_gone, looks_again
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity, with_disk_lost
 from kafka_quorum.model.known import Known
-from kafka_quorum.model.observed import PodRole
 from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.voters import majority_of
 from kafka_quorum.plan.facts.kept import goes_with

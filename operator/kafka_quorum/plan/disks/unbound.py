@@ -4,8 +4,9 @@ import re
 from typing import Final
 
 from kafka_quorum.model.identity import BootstrapPhase, NodeIdentity
-from kafka_quorum.model.observed import Observed, Pod
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.pods import Pod
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.part import Part
 

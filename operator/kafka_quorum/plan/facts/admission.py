@@ -12,8 +12,9 @@ from kafka_quorum.model.admission import Admission, PodQuestion
 from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.observed import Observed, PodRole
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.part import Part
 

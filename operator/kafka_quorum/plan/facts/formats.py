@@ -5,7 +5,8 @@ from typing import Final
 from kafka_quorum.api.features import KRAFT
 from kafka_quorum.model.desired import BootstrapMode, Desired
 from kafka_quorum.model.identity import BootstrapPhase, Format, FormatMode, NodeIdentity
-from kafka_quorum.model.observed import DiskFound, Observed, Pod, PodRole, Waiting
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.pods import DiskFound, Pod, PodRole, Waiting
 from kafka_quorum.model.situation import Situation
 
 TOLD_BY_DISKS: Final = {BootstrapMode.STATIC: FormatMode.STATIC, BootstrapMode.ADOPT: FormatMode.ADOPTED}

@@ -10,7 +10,7 @@ from kafka_quorum.model.disk import why_going
 from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.observed import Pod
+from kafka_quorum.model.pods import Pod
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.static import STATIC, takes_empty_disks
 

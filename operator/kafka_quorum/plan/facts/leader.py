@@ -1,7 +1,7 @@
 """Where the leader listens: whom every act on the quorum is sent to."""
 
 from kafka_quorum.model.known import Unknown
-from kafka_quorum.model.observed import PodRole
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.quorum import Endpoint
 from kafka_quorum.model.situation import Situation
 

@@ -3,8 +3,8 @@
 from typing import Final
 
 from kafka_quorum.model.identity import NodeIdentity
-from kafka_quorum.model.observed import Pod, Terminated, Waiting
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.pods import Pod, Terminated, Waiting
 
 STUCK: Final = frozenset(
     {

@@ -3,8 +3,9 @@
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.observed import PodRole, QuorumView
+from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.permit import InitialFormat, NewcomerFormat, Start
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.guards.claims import claim_is_ours
 from kafka_quorum.plan.guards.registry import Answer, guard, no, yes

@@ -21,8 +21,8 @@ from kafka_quorum.model.disk import (
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import is_down, node_of
-from kafka_quorum.model.observed import Pod, PodRole
 from kafka_quorum.model.permit import GiveUpFormatter, RetireDisk, RetireNode, Run
+from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.static import STATIC, takes_empty_disks
 from kafka_quorum.plan.guards.claims import claim_is_ours

@@ -6,8 +6,9 @@ from kafka_quorum.model.desired import Cure
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.nodes import is_foreign
-from kafka_quorum.model.observed import Observed, Pod, PodRole, QuorumView
+from kafka_quorum.model.observed import Observed, QuorumView
 from kafka_quorum.model.permit import AddVoter, HandOver, RemoveLeader, RemoveVoter, ReplacePod, StopRetired
+from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.voters import PAIR
 from kafka_quorum.plan.facts.kept import why_kept

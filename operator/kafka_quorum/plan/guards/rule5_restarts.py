@@ -7,8 +7,9 @@ from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import is_down, node_of, revision_of
-from kafka_quorum.model.observed import Observed, Pod, PodRole, QuorumView
+from kafka_quorum.model.observed import Observed, QuorumView
 from kafka_quorum.model.permit import Restart
+from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.voters import PAIR
 from kafka_quorum.plan.facts.kept import is_going, why_kept

@@ -14,8 +14,9 @@ from kafka_quorum.model.identity import FormatMode
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import revision_of
-from kafka_quorum.model.observed import Observed, PodRole, QuorumView
+from kafka_quorum.model.observed import Observed, QuorumView
 from kafka_quorum.model.permit import CureGhost, DropStatic, LowerLevel, RaiseLevel, RunImage
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.quorum import FeatureRange, FeatureStep
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.formats import release_numbers

@@ -3,7 +3,7 @@
 from kafka_quorum.model.actions import MarkPod
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.observed import Pod, PodRole
+from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.part import Part
 

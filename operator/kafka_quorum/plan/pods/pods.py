@@ -8,9 +8,10 @@ from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import config_name
 from kafka_quorum.model.nodes import has_disk_of, is_down, revision_of
-from kafka_quorum.model.observed import DiskFound, Observed, Pod, PodRole, Revision, Running, Terminated, Waiting
+from kafka_quorum.model.observed import Observed, Revision
 from kafka_quorum.model.permit import Permit, Refusal
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.pods import DiskFound, Pod, PodRole, Running, Terminated, Waiting
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import before_create
 from kafka_quorum.plan.facts.formats import is_mirrored

@@ -9,9 +9,10 @@ from kafka_quorum.model.actions import CreateRevision, RecordChange, WriteRecord
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity, with_revision
 from kafka_quorum.model.names import inputs_hash
 from kafka_quorum.model.nodes import revision_of
-from kafka_quorum.model.observed import Observed, Pod, PodRole
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.formats import format_begun, format_of, format_pending
 from kafka_quorum.plan.facts.podstate import has_crashed, is_stuck

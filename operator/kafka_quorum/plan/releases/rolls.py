@@ -15,9 +15,10 @@ from kafka_quorum.model.actions import RecordChange, RestartPod, WriteRecord
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity, with_revision
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.observed import Observed, Pod, PodRole
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Permit, Refusal, Restart, Verdict
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.quorum import FeatureRange, NodeVersions
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import before_stop, is_refused

@@ -15,10 +15,11 @@ from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import advertised
 from kafka_quorum.model.nodes import is_foreign, revision_of
-from kafka_quorum.model.observed import PodRole, QuorumView
+from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.operation import VoterAddition, VoterChange, VoterOperation, VoterRemoval, VoterReplacement
 from kafka_quorum.model.permit import Permit, Refusal, Verdict
 from kafka_quorum.model.plan import Severity, Wait
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.quorum import AddVoter, Endpoint, RemoveVoter
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import before_stop

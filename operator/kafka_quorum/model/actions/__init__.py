@@ -1,0 +1,175 @@
+"""What a plan may ask for, as data: a tagged union of frozen values, executed by `act` and counted by the simulation.
+
+Kubernetes creations that do not depend on each other may stand in one plan and go together. An *exclusive* action (a
+write of the record, of the operation, or an act on the quorum) stands alone: after it, everything is looked at again.
+
+A *guarded* action was allowed by what one look showed, so it is only sent while that look is fresh. The planner stamps
+it with the time of the look, `judged_at_s`; one without a stamp counts as judged on a look that is too old.
+"""
+
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from kafka_quorum.model.actions.objects import (
+    AdoptConfig,
+    AnnotateClaim,
+    ApplyBudget,
+    ApplyService,
+    CreateClaim,
+    CreateConfig,
+    CreateRevision,
+    DeleteClaim,
+    DeleteConfig,
+)
+from kafka_quorum.model.actions.pods import (
+    CreateFormatter,
+    CreatePod,
+    DeletePod,
+    MarkPod,
+    RestartPod,
+)
+from kafka_quorum.model.actions.quorum import (
+    AddRaftVoter,
+    BeginFeatureStep,
+    BeginOperation,
+    CureGhost,
+    FinishOperation,
+    RemoveRaftVoter,
+    StepFeature,
+)
+from kafka_quorum.model.actions.record import (
+    DECISIONS,
+    NEVER,
+    DecideRecord,
+    KeepSpec,
+    MintIdentity,
+    RecordChange,
+    SetRecordOwner,
+    WriteRecord,
+)
+
+__all__ = [
+    "DECISIONS",
+    "EXCLUSIVE",
+    "NEVER",
+    "Action",
+    "AddRaftVoter",
+    "AdoptConfig",
+    "AnnotateClaim",
+    "ApplyBudget",
+    "ApplyService",
+    "BeginFeatureStep",
+    "BeginOperation",
+    "CreateClaim",
+    "CreateConfig",
+    "CreateFormatter",
+    "CreatePod",
+    "CreateRevision",
+    "CureGhost",
+    "DecideRecord",
+    "DeleteClaim",
+    "DeleteConfig",
+    "DeletePod",
+    "FinishOperation",
+    "Guarded",
+    "KeepSpec",
+    "MarkPod",
+    "MintIdentity",
+    "RecordChange",
+    "RemoveRaftVoter",
+    "RestartPod",
+    "SetRecordOwner",
+    "StepFeature",
+    "WriteRecord",
+    "is_guarded",
+    "stamped",
+    "stops_kafka",
+]
+
+
+Action: TypeAlias = (
+    MintIdentity
+    | WriteRecord
+    | DecideRecord
+    | KeepSpec
+    | ApplyService
+    | ApplyBudget
+    | CreateRevision
+    | CreateConfig
+    | DeleteConfig
+    | AdoptConfig
+    | CreateClaim
+    | AnnotateClaim
+    | DeleteClaim
+    | SetRecordOwner
+    | CreateFormatter
+    | CreatePod
+    | DeletePod
+    | RestartPod
+    | MarkPod
+    | BeginOperation
+    | AddRaftVoter
+    | RemoveRaftVoter
+    | BeginFeatureStep
+    | StepFeature
+    | CureGhost
+    | FinishOperation
+)
+
+EXCLUSIVE = (
+    MintIdentity,
+    WriteRecord,
+    RestartPod,
+    BeginOperation,
+    AddRaftVoter,
+    RemoveRaftVoter,
+    BeginFeatureStep,
+    StepFeature,
+    CureGhost,
+    FinishOperation,
+)
+"""Actions that stand alone in a plan."""
+
+_RECORDED: Final = frozenset(
+    {
+        RecordChange.DISK_LOST,
+        RecordChange.DYNAMIC,
+        RecordChange.NODE_LOST,
+        RecordChange.NODES_REMOVED,
+        RecordChange.ROLL,
+    }
+)
+"""Changes of the record that give a disk, a controller or a setting up, or let a voter be stopped."""
+
+Guarded: TypeAlias = WriteRecord | DecideRecord | ApplyBudget | DeleteClaim | DeletePod | RestartPod | MarkPod
+"""Actions on Kubernetes that can carry the stamp of a look. Those on the quorum always do."""
+
+
+def is_guarded(action: Action) -> bool:
+    """Whether an action on Kubernetes may only be sent while the look that allowed it is fresh.
+
+    Not guarded are creations, and deletions of pods whose Kafka does not run and whose disks stay: the uid and the
+    resource version that such a request names are all that matters. A readiness gate may be taken away at any time, and
+    be given on a fresh look only, because the disruption budget relies on it.
+    """
+    match action:
+        case RestartPod() | DeleteClaim() | ApplyBudget():
+            return True
+        case DeletePod(pod=pod, force=force, takes_disk=takes_disk):
+            return pod.running or force or takes_disk
+        case WriteRecord(change=change):
+            return change in _RECORDED
+        case MarkPod(gate=gate):
+            return gate == "True"
+        case _:
+            return False
+
+
+def stamped(action: Action, looked_at_s: float) -> Action:
+    """The action, with the time of the look that it was judged by (monotonic seconds of the operator's clock)."""
+    return replace(action, judged_at_s=looked_at_s) if isinstance(action, Guarded) else action
+
+
+def stops_kafka(action: Action) -> bool:
+    """Whether this action stops a pod in which Kafka runs."""
+    return isinstance(action, RestartPod | DeletePod) and action.pod.running

@@ -1,0 +1,115 @@
+"""Actions on the identity record and on what is stored beside it.
+
+A change of the record that decides something for good takes the permit of the guard that allowed it (`DecideRecord`).
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from kafka_quorum.model.identity import Format, IdentityRecord
+from kafka_quorum.model.ids import ClusterID, NodeID
+from kafka_quorum.model.permit import (
+    Adopt,
+    DropNode,
+    DropStatic,
+    Guard,
+    Mint,
+    Permit,
+    RetireDisk,
+    RetireNode,
+    Start,
+    WrongPermitError,
+    required,
+)
+
+NEVER: Final = -math.inf
+"""The stamp of an action that the planner has not stamped: no look is that old and still fresh."""
+
+
+class RecordChange(Enum):
+    """Why the record is written; one word for logs and events."""
+
+    REBUILT = "IdentityRebuilt"
+    NODES_ADDED = "NodesAdded"
+    CLAIMS_BOUND = "ClaimsBound"
+    CLAIM_LOST = "ClaimLost"
+    NODES_REMOVED = "NodesRemoved"
+    NODE_LOST = "NodeLost"
+    FORMATTED = "Formatted"
+    STARTED = "Started"
+    DISK_LOST = "DiskLost"
+    REVISION = "RevisionApplied"
+    FIRST_LEADER = "FirstLeader"
+    REFORMAT = "FormatCorrected"
+    ROLL = "RollMovesOn"
+    ROLL_DONE = "RollCompleted"
+    LEVELS_SEEN = "LevelsSeen"
+    DYNAMIC = "QuorumDynamic"
+
+
+DECISIONS: Final[Mapping[RecordChange, type[Guard]]] = {
+    RecordChange.STARTED: Start,
+    RecordChange.DISK_LOST: RetireDisk,
+    RecordChange.NODE_LOST: RetireNode,
+    RecordChange.NODES_REMOVED: DropNode,
+    RecordChange.DYNAMIC: DropStatic,
+}
+"""The changes of the record that a guard has to allow, and which guard."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MintIdentity:
+    """Make a new quorum's identity. The executor supplies the random ids: one for each initial controller."""
+
+    cluster_id: ClusterID | None
+    format: Format
+    initial: tuple[NodeID, ...]
+    others: tuple[NodeID, ...]
+    permit: Permit[Mint] | Permit[Adopt]
+
+    def __post_init__(self) -> None:
+        """Refuse a permit that is not its own."""
+        required(self.permit, Mint, Adopt)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteRecord:
+    """Store this record by compare-and-swap on its resource version (create, where that is empty)."""
+
+    record: IdentityRecord
+    change: RecordChange
+    message: str
+    judged_at_s: float = NEVER
+
+    def __post_init__(self) -> None:
+        """Refuse a change that takes a permit."""
+        if self.change in DECISIONS:
+            raise WrongPermitError(f"{self.change.value} is decided on, with a permit of {DECISIONS[self.change].id}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecideRecord(WriteRecord):
+    """A write of the record that decides something for good: it takes the permit of the guard that allowed it."""
+
+    permit: Permit[Start] | Permit[RetireDisk] | Permit[RetireNode] | Permit[DropNode] | Permit[DropStatic]
+
+    def __post_init__(self) -> None:
+        """Refuse a permit that is not that of the change."""
+        required(self.permit, DECISIONS[self.change])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepSpec:
+    """Store the present, valid spec as the one that was accepted last, beside the record at this version."""
+
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetRecordOwner:
+    """Give the record's ConfigMap the owner that the retention policy wants: this resource, or nobody."""
+
+    resource_version: str

@@ -1,0 +1,127 @@
+"""A pod of ours as one look shows it: what it was made for, how its container is, what its script found on the disk."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from kafka_quorum.model.identity import FormatMode
+from kafka_quorum.model.ids import DirectoryID, NodeID
+
+
+class PodRole(Enum):
+    """What a pod of ours is for. A pod that formats never runs Kafka, a pod that runs Kafka never formats."""
+
+    FORMATTER = "formatter"
+    KAFKA = "controller"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A container that does not run yet, or not again: `reason` as the kubelet gives it (`ImagePullBackOff`)."""
+
+    reason: str
+    message: str
+    last_exit: "Terminated | None"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A container that runs, since `started_at` (RFC 3339). `container` tells it from every other one of its pod."""
+
+    started_at: str
+    container: str = ""
+    restarted: bool = False
+    """Whether one of the same pod has ended before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terminated:
+    """A container that ended. `message` is its termination message: our scripts write JSON there."""
+
+    exit_code: int
+    reason: str
+    message: str
+    finished_at: str
+    ran_s: float = 0.0
+    """For how many seconds it ran; 0 if the kubelet did not say."""
+
+
+ContainerState = Waiting | Running | Terminated
+
+
+class DiskFound(Enum):
+    """What a script of ours found where the metadata log should be."""
+
+    FORMATTED = "formatted"
+    EMPTY = "empty"
+    """The volume is mounted and could be listed, and nothing is there: never formatted, or emptied."""
+    PARTIAL = "partial"
+    """Files, but no meta.properties, and no intent of a formatter of ours: not ours to touch."""
+    UNREADABLE = "unreadable"
+    """The volume is not mounted, or cannot be read: nothing is known of what is there. Never evidence of a loss."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskReport:
+    """What a formatter or the init container of a Kafka pod reported of the disk that it mounts.
+
+    The three ids are None unless `found` is FORMATTED. `accepted` says whether it is the identity that was expected.
+    """
+
+    found: DiskFound
+    cluster_id: str | None
+    node_id: int | None
+    directory_id: str | None
+    accepted: bool
+    message: str
+    finished_at_s: float = 0.0
+    """When the script ended, in seconds since the epoch; 0 if the kubelet did not say."""
+    outdated: bool = False
+    """The script of an earlier operator said `empty` also of what it could not read: so `found` is UNREADABLE."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """A pod of ours. `claim_uid` and `directory_id` are what it was made for; `report` what it said of its disk."""
+
+    name: str
+    uid: str
+    resource_version: str
+    role: PodRole
+    node_id: NodeID
+    owner_uid: str | None
+    deleting: bool
+    finished: bool
+    claim_name: str
+    claim_uid: str
+    directory_id: DirectoryID | None
+    mode: FormatMode
+    revision: str
+    config_name: str
+    ip: str
+    node_name: str
+    scheduled: bool
+    unschedulable: str
+    container: ContainerState
+    report: DiskReport | None
+    marked_voter: bool
+    finished_at_s: float
+    """When its container last ended, in seconds since the epoch; 0 if it has not."""
+    gate: str
+    """The readiness gate's status: `True`, `False`, `Unknown`, or empty where it was never set."""
+
+    @property
+    def running(self) -> bool:
+        """Whether its Kafka runs, or may run: a pod that is being deleted still does until it is gone."""
+        return isinstance(self.container, Running)
+
+    @property
+    def restarted(self) -> bool:
+        """Whether its Kafka runs, and has ended in this pod before."""
+        return isinstance(self.container, Running) and self.container.restarted
+
+    @property
+    def instance(self) -> str:
+        """Which start of Kafka this is: another one after each restart of the container. Empty while none runs."""
+        if not isinstance(self.container, Running):
+            return ""
+        return f"{self.uid} {self.container.container} {self.container.started_at}"

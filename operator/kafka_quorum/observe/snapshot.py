@@ -1,0 +1,172 @@
+"""The Kubernetes objects of one quorum, listed once and read: what is there, and what of it cannot be understood."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from kafka_quorum.kind import QUORUMS
+from kafka_quorum.model import formats, names
+from kafka_quorum.model.formats import LaterFormat, Unreadable
+from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.observed import Claim, Revision, Stranger, SupportObject
+from kafka_quorum.model.observed import Unreadable as UnreadableObject
+from kafka_quorum.model.pods import Pod
+from kafka_quorum.observe.belonging import CONFIG_ROLE, Own, is_claim, is_config, is_pod
+from kafka_quorum.observe.objects import claim_from, owner_uid, pod_from, support_from
+from kafka_quorum.observe.readable import parsed, unreadable_from
+from kafka_quorum.resources.stored import accepted_from, accepted_text, record_from, revision_from, stored_text
+from kit.clock import Clock
+from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi
+
+_CONTROLLED: Final = "its ownerReferences say that something other than a KafkaQuorum controls it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The Kubernetes objects of one quorum, as one round of requests found them. `specs` are the revisions' own."""
+
+    resource: Json
+    record: IdentityRecord | None
+    record_owner_uid: str | None
+    record_fault: str
+    claims: tuple[Claim, ...]
+    pods: tuple[Pod, ...]
+    support: tuple[SupportObject, ...]
+    revisions: tuple[Revision, ...]
+    strangers: tuple[Stranger, ...]
+    specs: tuple[tuple[str, Json], ...]
+    taken_at_s: float
+    unreadable: tuple[UnreadableObject, ...] = ()
+    accepted: str = ""
+    """The spec that was accepted last, as it is stored; empty where none is."""
+    accepted_spec: Json | None = None
+    """The same, read; None where none is stored, or where it cannot be read."""
+    accepted_fault: str = ""
+    """Why a stored one cannot be read; empty if it can, or none is there."""
+    later: tuple[str, ...] = ()
+    """What of the status and the accepted spec a later version of this operator wrote, a sentence each."""
+
+    @property
+    def spec_kept(self) -> bool:
+        """Whether the resource's spec is the one that was accepted last, or is too long to be stored."""
+        return self.accepted == accepted_text(self.resource.get("spec") or {})
+
+    def spec_of(self, revision: str | None) -> Json | None:
+        """The valid spec that a revision came from."""
+        return dict(self.specs).get(revision or "")
+
+
+async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Snapshot | None:
+    """Everything of a quorum, or None if the resource is gone. Raises `KubeError` if a part cannot be read."""
+    taken_at_s = clock.monotonic()
+    labels = names.quorum_labels(name)
+    resource = await kube.get(QUORUMS, namespace, name)
+    if resource is None:
+        return None
+    kinds = (PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS)
+    listed = await asyncio.gather(*(kube.list(kind, namespace, labels) for kind in kinds))
+    pods, claims, config_maps, services, budgets, revisions = listed
+    stored = next((item for item in config_maps if item["metadata"]["name"] == names.record_name(name)), None)
+    if stored is None:
+        stored = await kube.get(CONFIG_MAPS, namespace, names.record_name(name))
+    record, fault = _record(stored)
+    accepted = _accepted(stored)
+    claims = await _confirmed(kube, namespace, name, record, claims)
+    configs = [item for item in config_maps if item["metadata"]["labels"].get(names.LABEL_ROLE) == CONFIG_ROLE]
+    own = Own(
+        claims=[item for item in claims if is_claim(item, name)],
+        pods=[item for item in pods if is_pod(item, name)],
+        configs=[item for item in configs if is_config(item, name)],
+    )
+    taken = _taken(name, record, claims)
+    known_claims, bad_claims = parsed("PersistentVolumeClaim", own.claims, claim_from)
+    known_pods, bad_pods = parsed("Pod", own.pods, pod_from)
+    readable, bad_revisions = parsed("ControllerRevision", revisions, revision_from)
+    in_use = {pod.revision for pod in known_pods} | _recorded_revisions(record)
+    return Snapshot(
+        resource=resource,
+        record=record,
+        record_owner_uid=owner_uid(stored) if stored else None,
+        record_fault=fault,
+        claims=tuple(sorted(known_claims, key=lambda claim: claim.name)),
+        pods=tuple(sorted(known_pods, key=lambda pod: pod.name)),
+        support=support_from((*services, *budgets, *own.configs, *revisions)),
+        strangers=own.without((*pods, *(item for item in claims if item not in taken), *configs)),
+        revisions=tuple(revision for revision, _ in readable),
+        specs=tuple((revision.name, spec) for revision, spec in readable),
+        taken_at_s=taken_at_s,
+        # A revision that nothing is made from may be of a later operator: it is in nobody's way.
+        unreadable=(
+            *bad_claims,
+            *(unreadable_from("PersistentVolumeClaim", item, ValueError(_CONTROLLED)) for item in taken),
+            *bad_pods,
+            *(item for item in bad_revisions if item.name in in_use),
+        ),
+        accepted=accepted.text,
+        accepted_spec=accepted.spec,
+        accepted_fault=accepted.fault,
+        later=(*_later_status(resource), *((accepted.fault,) if accepted.later else ())),
+    )
+
+
+def _recorded_revisions(record: IdentityRecord | None) -> set[str | None]:
+    """The revisions that the record makes pods from: the fleet's, and those of single controllers."""
+    return set() if record is None else {record.applied_revision, *(node.revision for node in record.nodes)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Accepted:
+    text: str
+    spec: Json | None = None
+    fault: str = ""
+    later: bool = False
+
+
+def _accepted(stored: Json | None) -> _Accepted:
+    """The spec that was accepted last, in the ConfigMap of the record."""
+    text = stored_text(stored) if stored is not None else ""
+    if stored is None or not text:
+        return _Accepted(text="")
+    try:
+        return _Accepted(text=text, spec=accepted_from(text, f"ConfigMap {stored['metadata']['name']}"))
+    except Unreadable as error:
+        return _Accepted(text=text, fault=str(error), later=isinstance(error, LaterFormat))
+
+
+def _later_status(resource: Json) -> tuple[str, ...]:
+    try:
+        formats.check((resource.get("status") or {}).get("schemaVersion"), formats.STATUS, "the status")
+    except Unreadable as error:
+        return (str(error),)
+    return ()
+
+
+def _taken(name: str, record: IdentityRecord | None, claims: list[Json]) -> list[Json]:
+    """Claims of the record that something else controls by now: their disks are there, and must not count as lost."""
+    nodes = () if record is None else record.nodes
+    ours = {names.claim_name(name, node) for node in nodes if node.claim_uid is not None}
+    return [item for item in claims if item["metadata"]["name"] in ours and not is_claim(item, name)]
+
+
+async def _confirmed(
+    kube: KubeApi, namespace: str, name: str, record: IdentityRecord | None, claims: list[Json]
+) -> list[Json]:
+    """A claim of the record that the list lacks is asked for by name: a disk is not given up on one answer."""
+    if record is None:
+        return claims
+    listed = {item["metadata"]["name"] for item in claims}
+    wanted = (names.claim_name(name, node) for node in record.nodes if node.claim_uid is not None)
+    missing = [claim for claim in wanted if claim not in listed]
+    found = await asyncio.gather(*(kube.get(CLAIMS, namespace, claim) for claim in missing))
+    return [*claims, *(item for item in found if item is not None)]
+
+
+def _record(stored: Json | None) -> tuple[IdentityRecord | None, str]:
+    if stored is None:
+        return None, ""
+    try:
+        return record_from(stored), ""
+    except Unreadable as error:
+        return None, str(error)
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it is there: Unknown, never absent
+        return None, unreadable_from("ConfigMap", stored, error).why
