@@ -422,11 +422,6 @@ async def test_a_subscriber_that_fails_ends_no_pass_and_no_other_subscriber() ->
     assert len(broken.reports) == len(witness.reports) == 1
 
 
-def test_key_reads_as_kubectl_writes_it() -> None:
-    """A key names namespace and quorum."""
-    assert str(KEY) == "kafka/alpha"
-
-
 # What the leader is asked of features
 
 

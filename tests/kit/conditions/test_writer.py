@@ -1,0 +1,74 @@
+"""The status is written when it says something new, or when its stamp is old; and never over somebody else's write."""
+
+import pytest
+from tests.clocks import MovingClock
+from tests.kit.ends import WIDGETS
+from tests.kit.kube.recording import RecordingKube
+
+from kit.conditions.writer import StatusWriter
+from kit.errors import KubeConflict, NotActing
+from kit.key import ObjectKey
+from kit.kube.protocol import Json
+
+KEY = ObjectKey(namespace="ns", name="w")
+
+
+class Desk:
+    """A widget and the writer of its status."""
+
+    def __init__(self) -> None:
+        """Nothing is written yet."""
+        self.kube, self.clock, self.held = RecordingKube(), MovingClock(100.0), True
+        self.writer = StatusWriter(self.kube, self.clock, WIDGETS, lambda: self.held)
+        metadata = {"name": "w", "namespace": "ns", "uid": "u", "resourceVersion": "1"}
+        self.kube.put(WIDGETS, {"metadata": metadata, "status": {}})
+
+    @property
+    def present(self) -> Json:
+        """The widget as it is."""
+        return self.kube.objects[WIDGETS.plural, "w"]
+
+    async def looked(self, **status: object) -> bool:
+        """A look that says this; whether it was news."""
+        return (await self.writer.looked(KEY, self.present, status, resources=1)).news
+
+
+async def test_what_says_nothing_new_is_not_written() -> None:
+    """The same status again costs no request until its stamp is old."""
+    desk = Desk()
+    assert await desk.looked(parts=1)
+    desk.clock.seconds += 30
+    assert not await desk.looked(parts=1)
+    assert len(desk.kube.calls) == 1
+    desk.clock.seconds += 60
+    assert await desk.looked(parts=1)
+    assert desk.present["status"] == {"parts": 1, "lastLook": "2026-01-01T00:03:10Z"}
+
+
+async def test_its_own_write_is_an_echo_and_the_newest() -> None:
+    """A watch that reports our own write is recognised, and so is an answer that is older than it."""
+    desk = Desk()
+    before = desk.present
+    await desk.looked(parts=1)
+    version = desk.present["metadata"]["resourceVersion"]
+    assert (desk.writer.is_echo(KEY, version), desk.writer.is_echo(KEY, "1")) == (True, False)
+    assert (desk.writer.is_newest(KEY, desk.present), desk.writer.is_newest(KEY, before)) == (True, False)
+    desk.writer.forget(KEY)
+    assert not desk.writer.is_echo(KEY, version)
+
+
+async def test_another_write_that_came_first_is_no_error() -> None:
+    """The answer is empty, and nothing of it is news: the next pass begins with what is there."""
+    desk = Desk()
+    desk.kube.errors["patch", WIDGETS.plural] = KubeConflict("another write came first")
+    written = await desk.writer.looked(KEY, desk.present, {"parts": 1}, resources=1)
+    assert (written.resource, written.news) == ({}, False)
+
+
+async def test_nothing_is_written_without_the_lease() -> None:
+    """The status is the next holder's."""
+    desk = Desk()
+    desk.held = False
+    with pytest.raises(NotActing):
+        await desk.looked(parts=1)
+    assert desk.kube.calls == []
