@@ -168,8 +168,8 @@ class Writer:
             try:
                 self._write(client, number)
                 self._account.acknowledged[number] = time.monotonic()
-            except KafkaException as error:
-                self._account.unanswered[number] = str(error)
+            except (KafkaException, TimeoutError) as error:  # the client keeps a request that it lost for ever
+                self._account.unanswered[number] = str(error) or "no answer"
             number += 1
             self._stopped.wait(max(0.0, began_s + self._interval_s - time.monotonic()))
 
