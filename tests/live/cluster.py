@@ -21,8 +21,8 @@ from tests.live.process import ServerProcess
 from tests.live.recorder import Recorder
 from tests.live.storage import read_properties
 from tests.live.waiting import NeverHappenedError, wait_for
-from tests.simulation.clock import VirtualClock
-from tests.simulation.kube_model import KubeModel, Written, claims_of
+from tests.simulation.model.clock import VirtualClock
+from tests.simulation.model.kubernetes.kube_model import KubeModel, Written, claims_of
 
 from kafka_quorum.errors import KubeHeld
 from kafka_quorum.kube.protocol import BUDGETS, CLAIMS, NODES, PODS, QUORUMS, Json, ResourceType

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.live.containers import Runtime, Sandbox
-from tests.simulation.clock import VirtualClock
-from tests.simulation.kube_model import KubeModel, claims_of
+from tests.simulation.model.clock import VirtualClock
+from tests.simulation.model.kubernetes.kube_model import KubeModel, claims_of
 
 from kafka_quorum.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, Json
 from kafka_quorum.model.ids import NodeID

@@ -20,8 +20,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
-from tests.simulation.driver import Run
-from tests.simulation.explore import any_replay, runs_of
 from tests.simulation.mutations.claims import CLAIM_MUTANTS
 from tests.simulation.mutations.edits import MisfitError, edited
 from tests.simulation.mutations.leases import LEASE_MUTANTS
@@ -30,7 +28,9 @@ from tests.simulation.mutations.mutant import Mutant
 from tests.simulation.mutations.safety import MUTANTS
 from tests.simulation.mutations.statuses import STATUS_MUTANTS
 from tests.simulation.mutations.times import TIME_MUTANTS
-from tests.simulation.weather import Weathered
+from tests.simulation.runs.driver import Run
+from tests.simulation.runs.explore import any_replay, runs_of
+from tests.simulation.runs.weather import Weathered
 
 ALL: Final = (*MUTANTS, *TIME_MUTANTS, *LOOK_MUTANTS, *LEASE_MUTANTS, *STATUS_MUTANTS, *CLAIM_MUTANTS)
 ROOT: Final = Path(__file__).resolve().parents[2]
