@@ -9,7 +9,6 @@ import contextlib
 import logging
 import shutil
 import time
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -22,13 +21,13 @@ from tests.live.recorder import Recorder
 from tests.live.storage import read_properties
 from tests.live.waiting import NeverHappenedError, wait_for
 from tests.simulation.model.clock import VirtualClock
+from tests.simulation.model.kubernetes.api import ModelKube
 from tests.simulation.model.kubernetes.kube_model import KubeModel, Written, claims_of
 
-from kafka_quorum.errors import KubeHeld
-from kafka_quorum.kube.protocol import BUDGETS, CLAIMS, NODES, PODS, QUORUMS, Json, ResourceType
+from kafka_quorum.kube.protocol import CLAIMS, NODES, PODS, QUORUMS, Json
 from kafka_quorum.loops import Loops
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
-from kafka_quorum.model.names import GATE, LABEL_NODE, LABEL_QUORUM
+from kafka_quorum.model.names import LABEL_NODE, LABEL_QUORUM
 from kafka_quorum.model.quorum import QuorumAnswer
 from kafka_quorum.reconcile import QuorumKey, Reconciler, Witness
 from kafka_quorum.resources.properties import DATA_PATH, LOG_DIR
@@ -57,94 +56,6 @@ class RunningClock(VirtualClock):
     def monotonic(self) -> float:
         """Seconds since some moment."""
         return time.monotonic()
-
-
-class LiveKube:
-    """`KubeApi` over the model. Nothing goes wrong here: accidents happen to Kafka, not to the API server."""
-
-    def __init__(self, kube: KubeModel) -> None:
-        """Ask this one."""
-        self._kube = kube
-
-    async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
-        """One object or None."""
-        return await self._ask(lambda: self._kube.get(resource, namespace, name))
-
-    async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
-        """Every object of the type with all of these labels."""
-        return await self._ask(lambda: self._kube.list(resource, namespace, labels))
-
-    async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
-        """Create, or ask what a creation would be answered."""
-        return await self._ask(lambda: self._kube.create(resource, namespace, body, dry_run=dry_run))
-
-    async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Replace at a resource version."""
-        return await self._ask(lambda: self._kube.replace(resource, namespace, body))
-
-    async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Server-side apply."""
-        return await self._ask(lambda: self._kube.apply(resource, namespace, body))
-
-    async def patch(
-        self,
-        resource: ResourceType,
-        namespace: str,
-        name: str,
-        body: Json,
-        *,
-        subresource: str = "",
-        strategic: bool = False,
-    ) -> Json:
-        """Merge patch."""
-        return await self._ask(
-            lambda: self._kube.patch(resource, namespace, name, body, subresource=subresource, strategic=strategic)
-        )
-
-    async def delete(
-        self,
-        resource: ResourceType,
-        namespace: str,
-        name: str,
-        *,
-        uid: str,
-        resource_version: str | None = None,
-        ended: bool = False,
-    ) -> None:
-        """Delete exactly this object."""
-        await self._ask(
-            lambda: self._kube.delete(
-                resource, namespace, name, uid=uid, resource_version=resource_version, ended=ended
-            )
-        )
-
-    async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
-        """Delete exactly this pod, unless a disruption budget needs it: a voter is healthy while its gate is open."""
-
-        def let_go() -> None:
-            pod = self._kube.get(PODS, namespace, name)
-            for budget in self._kube.list(BUDGETS, namespace, {}) if pod is not None else ():
-                labels, least = budget["spec"]["selector"]["matchLabels"], budget["spec"]["minAvailable"]
-                healthy = [one["metadata"]["name"] for one in self._kube.list(PODS, namespace, labels) if _healthy(one)]
-                if name in healthy and len(healthy) <= least:
-                    words = f"needs {least} healthy pods and has {len(healthy)} currently"
-                    raise KubeHeld(f"the disruption budget {budget['metadata']['name']} {words}")
-            self._kube.delete(PODS, namespace, name, uid=uid, resource_version=resource_version)
-
-        await self._ask(let_go)
-
-    async def _ask(self, request: Callable[[], T]) -> T:
-        await asyncio.sleep(0)  # others get their turn, as with any request
-        self._kube.operator_writes = True
-        try:
-            return request()
-        finally:
-            self._kube.operator_writes = False
-
-
-def _healthy(pod: Json) -> bool:
-    gates = {row["type"]: row["status"] for row in pod.get("status", {}).get("conditions", [])}
-    return gates.get(GATE) == "True" and "deletionTimestamp" not in pod["metadata"]
 
 
 class _Faults(logging.Handler):
@@ -205,7 +116,7 @@ class LiveCluster:
     def start_operator(self) -> None:
         """A new operator, which knows nothing."""
         reconciler = Reconciler(
-            kube=LiveKube(self.kube),
+            kube=ModelKube(self.kube),
             controllers=self._controllers,
             clock=SystemClock(),
             ids=SystemIds(),
