@@ -5,14 +5,13 @@ from dataclasses import replace
 from typing import get_args
 
 import pytest
-from tests.act.test_execute import POD, RESOURCE, CountingIds, SetClock, carried_out
+from tests.act.test_execute import POD, RESOURCE, CountingIds, SetClock, carried_out, seed
 from tests.kube.recording import Call, RecordingKube
 from tests.model.values import IDS, bound, claim, desired, node, revision, running
 from tests.wire.answering import AnsweringControllers
 
 from kafka_quorum.act.building import Context
 from kafka_quorum.act.execute import Executor
-from kafka_quorum.kube.protocol import Json
 from kafka_quorum.model import actions as act
 from kafka_quorum.model.actions import NEVER, Action, RecordChange, is_guarded, stamped
 from kafka_quorum.model.observed import PodRole, Terminated
@@ -100,10 +99,10 @@ class SlowKube(RecordingKube):
         """Let `pause` happen within every request of this verb."""
         self._verb, self._pause = verb, pause
 
-    def _called(self, call: Call) -> Json:
+    def _called(self, call: Call) -> None:
         if call.verb == self._verb:
             self._pause()
-        return super()._called(call)
+        super()._called(call)
 
 
 class MovingClock(SetClock):
@@ -118,6 +117,8 @@ async def slowly(verb: str, *todo: Action, takes_s: float = 3.0) -> tuple[list[C
     """The writes of a plan on a fresh look, where each request of this verb takes so long."""
     clock, kube = MovingClock(0.5), SlowKube()
     kube.wait(verb, lambda: clock.pass_by(takes_s))
+    for action in todo:
+        seed(kube, action)
     executor = Executor(kube, AnsweringControllers(), clock, CountingIds(), Settings())
     context = Context(desired=desired(), record=running(), resource=RESOURCE)
     actions = tuple(stamped(action, 1000.0) for action in todo)

@@ -124,7 +124,7 @@ class KubeModel:
         if old is None:
             return self.create(resource, namespace, body)
         _match(resource, old, body["metadata"])
-        return self._update(resource, old, _merged(old, copied(body)), status=False)
+        return self._update(resource, old, merged(old, copied(body)), status=False)
 
     def patch(
         self,
@@ -144,7 +144,7 @@ class KubeModel:
         body = copied(body)
         if strategic:
             _merge_conditions(old, body)
-        return self._update(resource, old, _merged(old, body), status=subresource == "status")
+        return self._update(resource, old, merged(old, body), status=subresource == "status")
 
     def delete(
         self,
@@ -180,6 +180,31 @@ class KubeModel:
         del self._views[key]
         self._version += 1
         self._wrote(key, before, None)
+
+    def places(self) -> tuple[Key, ...]:
+        """Where there is something."""
+        return tuple(self._objects)
+
+    def read(self, key: Key) -> Json:
+        """A copy of what is there."""
+        return _must(self._objects[key])
+
+    def seed(self, key: Key, body: Json) -> None:
+        """Put an object there as it is, for a test that begins with it; what it lacks of identity is made up."""
+        body = copied(body)
+        metadata = body["metadata"]
+        self._version += 1
+        metadata.setdefault("uid", f"uid-of-{key[2]}")
+        metadata.setdefault("generation", 1)
+        metadata.setdefault("resourceVersion", str(self._version))
+        if key[1]:
+            metadata.setdefault("namespace", key[1])
+        raw = marshal.dumps(body)
+        self._objects[key], self._views[key] = raw, _must(raw)
+
+    def forget(self, key: Key) -> None:
+        """Let an object be gone, for a test that begins without it."""
+        del self._objects[key], self._views[key]
 
     def put_status(self, resource: ResourceType, body: Json, status: Json) -> Json:
         """Write a status as a component of the cluster does: no precondition."""
@@ -353,7 +378,8 @@ def _match(resource: ResourceType, old: Json, wanted: Mapping[str, Any]) -> None
             )
 
 
-def _merged(old: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON of any shape
+def merged(old: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON of any shape
+    """A JSON merge patch (RFC 7396) as the API server applies it."""
     if not isinstance(patch, dict):
         return patch
     result = dict(old) if isinstance(old, dict) else {}
@@ -361,7 +387,7 @@ def _merged(old: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON of any shape
         if value is None:
             result.pop(key, None)
         else:
-            result[key] = _merged(result.get(key), value)
+            result[key] = merged(result.get(key), value)
     return result
 
 
