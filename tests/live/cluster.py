@@ -231,7 +231,8 @@ class LiveCluster:
             self._clock.elapsed_s = time.monotonic() - began_s
             self._schedule()
             self.kubelet.tick()
-            self._finish_claims()
+            for claim in self.kube.finish_claims():
+                shutil.rmtree(self.kubelet.volume(claim["metadata"]["uid"]), ignore_errors=True)
             await asyncio.sleep(_TICK_S)
 
     def _schedule(self) -> None:
@@ -255,11 +256,3 @@ class LiveCluster:
             for claim in self.kube.all(CLAIMS)
         ]
         return min(NODE_NAMES, key=taken.count)
-
-    def _finish_claims(self) -> None:
-        for claim in self.kube.all(CLAIMS):
-            metadata = claim["metadata"]
-            in_use = self.kube.claim_in_use(metadata["namespace"], metadata["name"])
-            if "deletionTimestamp" in metadata and not in_use:
-                self.kube.remove(CLAIMS, metadata["namespace"], metadata["name"])
-                shutil.rmtree(self.kubelet.volume(metadata["uid"]), ignore_errors=True)

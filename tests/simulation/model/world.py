@@ -70,7 +70,7 @@ class World:
         self._schedule()
         self.kubelet.step()
         self._collect_garbage()
-        self._finish_claims()
+        self.kube.finish_claims()
         self.volumes.sweep()
         self.kraft.step()
         for look in self.lookers:
@@ -191,13 +191,6 @@ class World:
                 if orphaned and "deletionTimestamp" not in item["metadata"]:
                     self._remove(resource, item)
                     return
-
-    def _finish_claims(self) -> None:
-        for claim in self.kube.all(CLAIMS):
-            metadata = claim["metadata"]
-            in_use = self.kube.claim_in_use(metadata["namespace"], metadata["name"])
-            if "deletionTimestamp" in metadata and not in_use:
-                self.kube.remove(CLAIMS, metadata["namespace"], metadata["name"])
 
     def _remove(self, resource: ResourceType, item: Json) -> None:
         self.kube.delete(resource, item["metadata"]["namespace"], item["metadata"]["name"])

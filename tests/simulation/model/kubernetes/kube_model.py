@@ -330,6 +330,17 @@ class KubeModel:
             return self.claim_in_use(body["metadata"]["namespace"], body["metadata"]["name"])
         return bool(body["metadata"].get("finalizers"))
 
+    def finish_claims(self) -> Items:
+        """Let deleted claims go that no pod uses any more, as the claim controller does; those that went."""
+        deleted = [claim for claim in self.all(CLAIMS) if "deletionTimestamp" in claim["metadata"]]
+        gone = []
+        for claim in deleted:
+            namespace, name = claim["metadata"]["namespace"], claim["metadata"]["name"]
+            if not self.claim_in_use(namespace, name):
+                self.remove(CLAIMS, namespace, name)
+                gone.append(claim)
+        return gone
+
     def claim_in_use(self, namespace: str, name: str) -> bool:
         """Whether a scheduled pod names this claim: such a claim outlives its deletion."""
         return any(

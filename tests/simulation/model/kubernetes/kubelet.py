@@ -17,6 +17,7 @@ from tests.simulation.model.kafka.process import Software
 from tests.simulation.model.kafka.startup import Paces, steady
 from tests.simulation.model.kubernetes.kube_model import KubeModel, claims_of
 from tests.simulation.model.kubernetes.machines import Machines
+from tests.simulation.model.kubernetes.pod_status import rows_of, write_status
 from tests.simulation.model.kubernetes.pod_words import (
     accepts,
     config_maps_of,
@@ -36,7 +37,7 @@ from tests.simulation.model.kubernetes.volumes import Volumes
 from kafka_quorum.kube.protocol import CONFIG_MAPS, PODS, Json
 from kafka_quorum.model.disk import SCRIPT
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, uuid_from_bytes
-from kafka_quorum.model.names import KAFKA_CONTAINER, LABEL_NODE, LABEL_QUORUM, LABEL_ROLE, VERIFY_CONTAINER
+from kafka_quorum.model.names import LABEL_NODE, LABEL_QUORUM, LABEL_ROLE
 
 BACK_OFF_S: Final = 4.0
 FIRST_BACK_OFF_S: Final = 10.0
@@ -366,21 +367,9 @@ class Kubelet:
 
     def _row(self, pod: Json, sandbox: Sandbox, state: Json, phase: str = "Pending") -> None:
         """Write the state of the container whose turn it is."""
-        last = {"lastState": {"terminated": sandbox.said}} if sandbox.said and "terminated" not in state else {}
-        done = {"name": VERIFY_CONTAINER, "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
-        if sandbox.verified:
-            started = {"containerID": sandbox.process.incarnation} if sandbox.process else {}
-            rows = {
-                "initContainerStatuses": [done],
-                "containerStatuses": [{"name": KAFKA_CONTAINER, "state": state, **last, **started}],
-            }
-        else:
-            waits = {"name": KAFKA_CONTAINER, "state": {"waiting": {"reason": "PodInitializing"}}}
-            rows = {
-                "initContainerStatuses": [{"name": VERIFY_CONTAINER, "state": state, **last}],
-                "containerStatuses": [waits],
-            }
-        self._write(pod, {"phase": phase, "podIP": sandbox.address, **rows})
+        started = sandbox.process.incarnation if sandbox.process and sandbox.verified else ""
+        rows = rows_of(pod, state, verified=sandbox.verified, said=sandbox.said, started=started)
+        write_status(self._kube, pod, {"phase": phase, "podIP": sandbox.address, **rows})
 
     # Both
 
@@ -390,26 +379,13 @@ class Kubelet:
         reason = "ErrImagePull" if sandbox.stage == 0 else "ImagePullBackOff"
         sandbox.stage = 1
         state = {"waiting": {"reason": reason, "message": f"image {image} cannot be pulled"}}
-        rows = {"containerStatuses": [{"name": pod["spec"]["containers"][0]["name"], "state": state}]}
-        if pod["spec"].get("initContainers"):
-            rows["initContainerStatuses"] = [{"name": VERIFY_CONTAINER, "state": state}]
-            rows["containerStatuses"] = [{"name": KAFKA_CONTAINER, "state": {"waiting": {"reason": "PodInitializing"}}}]
-        self._write(pod, {"phase": "Pending", "podIP": sandbox.address, **rows})
+        rows = rows_of(pod, state, verified=False)
+        write_status(self._kube, pod, {"phase": "Pending", "podIP": sandbox.address, **rows})
         return True
 
     def _container(self, pod: Json, state: Json, *, phase: str) -> None:
         name = pod["spec"]["containers"][0]["name"]
-        self._write(pod, {"phase": phase, "containerStatuses": [{"name": name, "state": state}]})
-
-    def _write(self, pod: Json, status: Json) -> None:
-        """Write what the kubelet owns of a status; conditions of others stay."""
-        own = [{"type": "PodScheduled", "status": "True"}, {"type": "Initialized", "status": "True"}]
-        others = [
-            row
-            for row in pod.get("status", {}).get("conditions", [])
-            if row["type"] not in ("PodScheduled", "Initialized")
-        ]
-        self._kube.put_status(PODS, pod, {**status, "conditions": [*own, *others]})
+        write_status(self._kube, pod, {"phase": phase, "containerStatuses": [{"name": name, "state": state}]})
 
     def _check_sharing(self) -> None:
         users: dict[str, list[str]] = {}
