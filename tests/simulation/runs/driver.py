@@ -56,9 +56,16 @@ Make = Callable[[KubeApi, Controllers, Clock, IdSource], Operator]
 def real(
     kube: KubeApi, controllers: Controllers, clock: Clock, ids: IdSource, *, may_act: Callable[[], bool] = lambda: True
 ) -> Operator:
-    """The operator's own reconcile code. `may_act` says whether it holds the lease."""
-    settings = Settings(holder="simulation")
-    return Reconciler(kube=kube, controllers=controllers, clock=clock, ids=ids, settings=settings, may_act=may_act)
+    """The operator's own reconcile code, whose looks the rules see. `may_act` says whether it holds the lease."""
+    return Reconciler(
+        kube=kube,
+        controllers=controllers,
+        clock=clock,
+        ids=ids,
+        settings=Settings(holder="simulation"),
+        may_act=may_act,
+        witness=kube.world.witness if isinstance(kube, KubeEdge) else None,
+    )
 
 
 def count(result: PassResult, actions: Counter[str], verdicts: Counter[str]) -> bool:

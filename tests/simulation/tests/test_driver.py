@@ -143,3 +143,12 @@ def test_the_real_operator_reaches_ready() -> None:
     """Without a fault a quorum of one is Ready, in truth and in its status."""
     run = Driver(scenario("initial-1"), make=real).run()
     assert (run.ok, run.ending.says) == (True, "Ready")
+
+
+def test_rules_see_what_the_operator_saw() -> None:
+    """In a run and in a storm the rules about committed voters and done steps hear of the operator's looks."""
+    driver, storm = Driver(scenario("initial-1")), Storm(3)
+    driver.run()
+    storm.run()
+    assert driver.checker._committed.led_looks_s
+    assert storm.checker._committed.led_looks_s
