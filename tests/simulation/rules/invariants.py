@@ -29,6 +29,7 @@ from tests.simulation.model.happened import (
 )
 from tests.simulation.model.kubernetes.kube_model import Written, loaded
 from tests.simulation.model.world import World
+from tests.simulation.rules.book import RULES
 from tests.simulation.rules.committed_rules import DONE, CommittedRules
 from tests.simulation.rules.feature_rules import FEATURES_BY_KNOWLEDGE, FeatureRules
 from tests.simulation.rules.glances import Glances
@@ -207,7 +208,9 @@ class Checker:
             lineage.lost_at_s = self._world.clock.elapsed_s
 
     def fail(self, rule: str, text: str) -> None:
-        """Note that a rule was broken; one by knowledge only where nothing excuses it."""
+        """Note that a rule of the book was broken; one by knowledge only where nothing excuses it."""
+        if rule not in RULES:
+            raise ValueError(f"there is no rule {rule!r} in the book: add it there, with what it says")
         if (rule in BY_KNOWLEDGE and self.excused()) or (rule == NEEDLESS and self.misled()):
             self.tolerated[rule] += 1
             return

@@ -12,7 +12,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from tests.simulation.runs.disk_storm import DiskStorm
 from tests.simulation.runs.driver import Driver, Make, Moment, Run, real
@@ -78,11 +78,8 @@ class Tally:
 
     def join(self, other: "Tally") -> None:
         """Add another tally's counts."""
-        for name in ("runs", "steps", "passes", "calls", "idle", "storms", "events"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in ("faults", "actions", "verdicts", "endings", "tolerated"):
-            getattr(self, name).update(getattr(other, name))
-        self.failures.extend(other.failures)
+        for one in fields(self):
+            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
 
     def report(self) -> str:
         """Every count, in lines."""
