@@ -6,6 +6,7 @@ The simulation has the faithful models; this one is for plans alone, so that a p
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from tests.model.values import (
     NAME,
@@ -85,7 +86,7 @@ class World(Features):
 
     def fork(self) -> "World":
         """The same world, to go its own way."""
-        own = {one.name: getattr(self, one.name) for one in fields(self)}
+        own: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
         return replace(self, **{name: copy(value) for name, value in own.items() if isinstance(value, dict | list)})
 
     def run(self, *, drop: int = -1, limit: int = 60, forks: "list[tuple[World, int]] | None" = None) -> int:
