@@ -86,8 +86,9 @@ class World(Features):
 
     def fork(self) -> "World":
         """The same world, to go its own way."""
-        own: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
-        return replace(self, **{name: copy(value) for name, value in own.items() if isinstance(value, dict | list)})
+        own = [(one.name, getattr(self, one.name)) for one in fields(self)]
+        copies: dict[str, Any] = {name: copy(value) for name, value in own if isinstance(value, dict | list)}
+        return replace(self, **copies)
 
     def run(self, *, drop: int = -1, limit: int = 60, forks: "list[tuple[World, int]] | None" = None) -> int:
         """Plan, act and move on until nothing is planned; how many actions were carried out.
