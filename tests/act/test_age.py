@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import get_args
 
 import pytest
-from tests.act.test_execute import POD, RESOURCE, CountingIds, SetClock, carried_out
+from tests.act.test_execute import POD, RESOURCE, CountingIds, SetClock, carried_out, seed
 from tests.kit.kube.recording import Call, RecordingKube
 from tests.model.values import IDS, bound, claim, desired, node, permit, revision, running
 from tests.model.values import write as written
@@ -19,7 +19,6 @@ from kafka_quorum.model.actions import NEVER, Action, RecordChange, is_guarded, 
 from kafka_quorum.model.plan import Outcome, Plan
 from kafka_quorum.model.pods import PodRole, Terminated
 from kafka_quorum.settings import Settings
-from kit.kube.protocol import Json
 
 OVER = Terminated(exit_code=0, reason="Completed", message="", finished_at="")
 CLAIM = claim(running(), node(running(), 3001))
@@ -102,10 +101,10 @@ class SlowKube(RecordingKube):
         """Let `pause` happen within every request of this verb."""
         self._verb, self._pause = verb, pause
 
-    def _called(self, call: Call) -> Json:
+    def _called(self, call: Call) -> None:
         if call.verb == self._verb:
             self._pause()
-        return super()._called(call)
+        super()._called(call)
 
 
 class MovingClock(SetClock):
@@ -120,6 +119,8 @@ async def slowly(verb: str, *todo: Action, takes_s: float = 3.0) -> tuple[list[C
     """The writes of a plan on a fresh look, where each request of this verb takes so long."""
     clock, kube = MovingClock(0.5), SlowKube()
     kube.wait(verb, lambda: clock.pass_by(takes_s))
+    for action in todo:
+        seed(kube, action)
     executor = Executor(kube, AnsweringControllers(), clock, CountingIds(), Settings())
     context = Context(desired=desired(), record=running(), resource=RESOURCE)
     actions = tuple(stamped(action, 1000.0) for action in todo)

@@ -34,6 +34,7 @@ from tests.wire.answering import AnsweringControllers
 from kafka_quorum.act.building import Context
 from kafka_quorum.act.execute import Executor
 from kafka_quorum.errors import KafkaError, KafkaRefused, KafkaUnreachable
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import actions as act
 from kafka_quorum.model import names
 from kafka_quorum.model import permit as permits
@@ -68,7 +69,7 @@ from kit.errors import (
     KubeRefused,
     KubeUnavailable,
 )
-from kit.kube.protocol import BUDGETS, CONFIG_MAPS, SERVICES
+from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, SERVICES
 
 RESOURCE: dict[str, Any] = {
     "metadata": {"name": NAME, "namespace": NAMESPACE, "uid": UID, "resourceVersion": "77"},
@@ -110,6 +111,25 @@ class CountingIds:
         return self._given.pop(0)
 
 
+def seed(kube: RecordingKube, action: Action) -> None:
+    """Let the API server have what an action was planned from: the pod, the claim or the record that it names."""
+    match action:
+        case act.MarkPod(pod=seen) | act.DeletePod(pod=seen) | act.RestartPod(pod=seen):
+            place, name, uid, version = PODS, seen.name, seen.uid, seen.resource_version
+        case act.AnnotateClaim(claim=held) | act.DeleteClaim(claim=held):
+            place, name, uid, version = CLAIMS, held.name, held.uid, held.resource_version
+        case act.WriteRecord(record=record) if record.resource_version:
+            place, name, uid, version = CONFIG_MAPS, names.record_name(NAME), "u-record", record.resource_version
+        case act.SetRecordOwner(resource_version=version):
+            place, name, uid = CONFIG_MAPS, names.record_name(NAME), "u-record"
+        case act.AdoptConfig(name=name, resource_version=version):
+            place, uid = CONFIG_MAPS, "u-config"
+        case _:
+            return
+    metadata = {"name": name, "namespace": NAMESPACE, "uid": uid, "resourceVersion": version}
+    kube.put(place, {"metadata": metadata, "spec": {}, "status": {}})
+
+
 async def carried_out(
     *todo: Action,
     kube: RecordingKube | None = None,
@@ -121,6 +141,9 @@ async def carried_out(
 ) -> tuple[list[Call], tuple[Outcome, ...]]:
     """The writes that actions made, and their outcomes."""
     api = kube or RecordingKube()
+    api.put(QUORUMS, RESOURCE)
+    for action in todo:
+        seed(api, action)
     executor = Executor(
         api,
         controllers or AnsweringControllers(),

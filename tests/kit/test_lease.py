@@ -1,14 +1,15 @@
 """The lease: one holder acts, the other takes over late enough, and what lapses is not held."""
 
 import asyncio
-import copy
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests import virtual_time
+from tests.simulation.model.clock import VirtualClock
+from tests.simulation.model.kubernetes.api import ModelKube
+from tests.simulation.model.kubernetes.kube_model import KubeModel
 
-from kit.errors import KubeAlreadyExists, KubeConflict, KubeUnavailable
+from kit.errors import KubeUnavailable
 from kit.kube.protocol import LEASES, Json, ResourceType
 from kit.lease import DURATION_S, MARGIN_S, RENEW_EVERY_S, Lease
 
@@ -23,63 +24,59 @@ class SharedClock:
         self.seconds = zero_s
 
     def now(self) -> datetime:
-        """Always the same: nobody may compare stamps."""
-        return datetime(2026, 1, 1, tzinfo=UTC)
+        """A wall clock of its own, which agrees with no other machine's: nobody may compare stamps."""
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)
 
     def monotonic(self) -> float:
         """Where the test has put it."""
         return self.seconds
 
 
-class LeaseStore:
-    """An API server with one lease: creates once, replaces by compare-and-swap."""
+class LeaseStore(ModelKube):
+    """The simulation's API server, which may be down, and on which somebody may be faster."""
 
     def __init__(self) -> None:
         """Nothing is there."""
-        self.item: Json | None = None
-        self.version = 0
+        super().__init__(KubeModel(VirtualClock()))
         self.down = False
         self.fault: Exception | None = None
         self.before_write = self.nothing
 
     async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
         """The lease, as it is stored."""
-        assert (resource.plural, namespace, name) == ("leases", "ns", "op")
         self._answer()
-        return copy.deepcopy(self.item)
+        return await super().get(resource, namespace, name)
 
-    async def create(self, _: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
-        """Store the first one."""
-        assert (namespace, dry_run) == ("ns", False)
+    async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
+        """Create it, unless somebody is faster."""
         self._answer()
         self.before_write()
-        if self.item is not None:
-            raise KubeAlreadyExists("there is one")
-        return self.store(body)
+        return await super().create(resource, namespace, body, dry_run=dry_run)
 
-    async def replace(self, _: ResourceType, namespace: str, body: Json) -> Json:
-        """Replace the version that the writer saw."""
-        assert namespace == "ns"
+    async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Replace it, unless somebody is faster."""
         self._answer()
         self.before_write()
-        assert self.item is not None
-        if body["metadata"]["resourceVersion"] != self.item["metadata"]["resourceVersion"]:
-            raise KubeConflict("another version")
-        return self.store(body)
+        return await super().replace(resource, namespace, body)
 
     def nothing(self) -> None:
         """Nobody comes in between."""
 
-    def store(self, body: Json) -> Json:
-        """Keep it under the next version."""
-        self.version += 1
-        self.item = {**body, "metadata": {**body["metadata"], "resourceVersion": str(self.version)}}
-        return self.item
+    def store(self, body: Json) -> None:
+        """Somebody writes it: it has the next version."""
+        metadata = {name: value for name, value in body["metadata"].items() if name != "resourceVersion"}
+        self.model.seed((LEASES.plural, "ns", "op"), {**body, "metadata": metadata})
+
+    @property
+    def item(self) -> Json:
+        """The lease."""
+        found = self.model.get(LEASES, "ns", "op")
+        assert found is not None
+        return found
 
     @property
     def holder(self) -> str:
         """Who holds it."""
-        assert self.item is not None
         return str(self.item["spec"]["holderIdentity"])
 
     def _answer(self) -> None:
@@ -91,8 +88,7 @@ class LeaseStore:
 
 def lease_of(store: LeaseStore, clock: SharedClock, holder: str) -> Lease:
     """The lease as one operator sees it."""
-    kube: Any = store
-    return Lease(kube, clock, namespace="ns", name="op", holder=holder)
+    return Lease(store, clock, namespace="ns", name="op", holder=holder)
 
 
 async def test_nothing_is_held_before_the_first_answer() -> None:
@@ -134,7 +130,6 @@ async def test_a_lease_that_does_not_change_is_taken_over() -> None:
     clock.seconds += 0.1
     await second.step()
     assert (second.held(), store.holder) == (True, "b")
-    assert store.item is not None
     assert store.item["spec"]["leaseTransitions"] == 1
 
 
@@ -177,7 +172,6 @@ async def test_release_leaves_another_holders_lease() -> None:
     store, clock = LeaseStore(), SharedClock()
     first = lease_of(store, clock, "a")
     await first.step()
-    assert store.item is not None
     store.store({**store.item, "spec": {**store.item["spec"], "holderIdentity": "b"}})
     await first.release()
     assert store.holder == "b"

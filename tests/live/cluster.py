@@ -9,7 +9,6 @@ import contextlib
 import logging
 import shutil
 import time
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -21,12 +20,13 @@ from tests.live.process import ServerProcess
 from tests.live.recorder import Recorder
 from tests.live.storage import read_properties
 from tests.live.waiting import NeverHappenedError, wait_for
-from tests.simulation.clock import VirtualClock
-from tests.simulation.kube_model import KubeModel, Written, claims_of
+from tests.simulation.model.clock import VirtualClock
+from tests.simulation.model.kubernetes.api import ModelKube
+from tests.simulation.model.kubernetes.kube_model import KubeModel, Written, claims_of
 
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
-from kafka_quorum.model.names import GATE, LABEL_NODE, LABEL_QUORUM
+from kafka_quorum.model.names import LABEL_NODE, LABEL_QUORUM
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.quorum import QuorumAnswer
 from kafka_quorum.reconcile import Reconciler
@@ -34,10 +34,9 @@ from kafka_quorum.resources.properties import DATA_PATH, LOG_DIR
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.admin import KafkaControllers
 from kit.clock import SystemClock
-from kit.errors import KubeHeld
 from kit.ids import SystemIds
 from kit.key import ObjectKey
-from kit.kube.protocol import BUDGETS, CLAIMS, NODES, PODS, Json, ResourceType
+from kit.kube.protocol import CLAIMS, NODES, PODS, Json
 from kit.loops import Loops
 from kit.report.report import Subscriber
 
@@ -63,94 +62,6 @@ class RunningClock(VirtualClock):
     def monotonic(self) -> float:
         """Seconds since some moment."""
         return time.monotonic()
-
-
-class LiveKube:
-    """`KubeApi` over the model. Nothing goes wrong here: accidents happen to Kafka, not to the API server."""
-
-    def __init__(self, kube: KubeModel) -> None:
-        """Ask this one."""
-        self._kube = kube
-
-    async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
-        """One object or None."""
-        return await self._ask(lambda: self._kube.get(resource, namespace, name))
-
-    async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
-        """Every object of the type with all of these labels."""
-        return await self._ask(lambda: self._kube.list(resource, namespace, labels))
-
-    async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
-        """Create, or ask what a creation would be answered."""
-        return await self._ask(lambda: self._kube.create(resource, namespace, body, dry_run=dry_run))
-
-    async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Replace at a resource version."""
-        return await self._ask(lambda: self._kube.replace(resource, namespace, body))
-
-    async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Server-side apply."""
-        return await self._ask(lambda: self._kube.apply(resource, namespace, body))
-
-    async def patch(
-        self,
-        resource: ResourceType,
-        namespace: str,
-        name: str,
-        body: Json,
-        *,
-        subresource: str = "",
-        strategic: bool = False,
-    ) -> Json:
-        """Merge patch."""
-        return await self._ask(
-            lambda: self._kube.patch(resource, namespace, name, body, subresource=subresource, strategic=strategic)
-        )
-
-    async def delete(
-        self,
-        resource: ResourceType,
-        namespace: str,
-        name: str,
-        *,
-        uid: str,
-        resource_version: str | None = None,
-        ended: bool = False,
-    ) -> None:
-        """Delete exactly this object."""
-        await self._ask(
-            lambda: self._kube.delete(
-                resource, namespace, name, uid=uid, resource_version=resource_version, ended=ended
-            )
-        )
-
-    async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
-        """Delete exactly this pod, unless a disruption budget needs it: a voter is healthy while its gate is open."""
-
-        def let_go() -> None:
-            pod = self._kube.get(PODS, namespace, name)
-            for budget in self._kube.list(BUDGETS, namespace, {}) if pod is not None else ():
-                labels, least = budget["spec"]["selector"]["matchLabels"], budget["spec"]["minAvailable"]
-                healthy = [one["metadata"]["name"] for one in self._kube.list(PODS, namespace, labels) if _healthy(one)]
-                if name in healthy and len(healthy) <= least:
-                    words = f"needs {least} healthy pods and has {len(healthy)} currently"
-                    raise KubeHeld(f"the disruption budget {budget['metadata']['name']} {words}")
-            self._kube.delete(PODS, namespace, name, uid=uid, resource_version=resource_version)
-
-        await self._ask(let_go)
-
-    async def _ask(self, request: Callable[[], T]) -> T:
-        await asyncio.sleep(0)  # others get their turn, as with any request
-        self._kube.operator_writes = True
-        try:
-            return request()
-        finally:
-            self._kube.operator_writes = False
-
-
-def _healthy(pod: Json) -> bool:
-    gates = {row["type"]: row["status"] for row in pod.get("status", {}).get("conditions", [])}
-    return gates.get(GATE) == "True" and "deletionTimestamp" not in pod["metadata"]
 
 
 class _Faults(logging.Handler):
@@ -211,7 +122,7 @@ class LiveCluster:
     def start_operator(self) -> None:
         """A new operator, which knows nothing."""
         reconciler = Reconciler(
-            kube=LiveKube(self.kube),
+            kube=ModelKube(self.kube),
             controllers=self._controllers,
             clock=SystemClock(),
             ids=SystemIds(),
@@ -326,7 +237,8 @@ class LiveCluster:
             self._clock.elapsed_s = time.monotonic() - began_s
             self._schedule()
             self.kubelet.tick()
-            self._finish_claims()
+            for claim in self.kube.finish_claims():
+                shutil.rmtree(self.kubelet.volume(claim["metadata"]["uid"]), ignore_errors=True)
             await asyncio.sleep(_TICK_S)
 
     def _schedule(self) -> None:
@@ -350,11 +262,3 @@ class LiveCluster:
             for claim in self.kube.all(CLAIMS)
         ]
         return min(NODE_NAMES, key=taken.count)
-
-    def _finish_claims(self) -> None:
-        for claim in self.kube.all(CLAIMS):
-            metadata = claim["metadata"]
-            in_use = self.kube.claim_in_use(metadata["namespace"], metadata["name"])
-            if "deletionTimestamp" in metadata and not in_use:
-                self.kube.remove(CLAIMS, metadata["namespace"], metadata["name"])
-                shutil.rmtree(self.kubelet.volume(metadata["uid"]), ignore_errors=True)

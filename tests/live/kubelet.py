@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from tests.live.containers import Runtime, Sandbox
-from tests.simulation.clock import VirtualClock
-from tests.simulation.kube_model import KubeModel, claims_of
+from tests.simulation.model.clock import VirtualClock
+from tests.simulation.model.kubernetes.kube_model import KubeModel, claims_of
+from tests.simulation.model.kubernetes.pod_status import rows_of, write_status
 
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.names import KAFKA_CONTAINER, LABEL_NODE, LABEL_ROLE, VERIFY_CONTAINER
+from kafka_quorum.model.names import LABEL_NODE, LABEL_ROLE
 from kafka_quorum.model.quorum import Endpoint
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, Json
 
@@ -103,8 +104,9 @@ class LiveKubelet:
         names = [volume["configMap"]["name"] for volume in spec["volumes"] if "configMap" in volume]
         maps = [self._kube.get(CONFIG_MAPS, namespace, name) for name in names]
         if claim is None or None in maps:
-            rows = {"containerStatuses": [_row(pod, {"waiting": {"reason": "ContainerCreating"}})]}
-            self._write(pod, {"phase": "Pending", **rows})
+            name, waits = spec["containers"][0]["name"], {"waiting": {"reason": "ContainerCreating"}}
+            rows = {"containerStatuses": [{"name": name, "state": waits}]}
+            write_status(self._kube, pod, {"phase": "Pending", **rows})
             return
         self._addresses += 1
         volume = self.volume(claim["metadata"]["uid"])
@@ -155,29 +157,9 @@ class LiveKubelet:
 
     def _state(self, pod: Json, sandbox: Sandbox, state: Json, *, phase: str = "Pending") -> None:
         """Write the state of the container whose turn it is."""
-        last = {"lastState": {"terminated": sandbox.said}} if sandbox.said else {}
-        status: Json = {"phase": phase if sandbox.verified else "Pending", "podIP": sandbox.address}
-        if not pod["spec"].get("initContainers"):
-            status["containerStatuses"] = [_row(pod, state)]
-        elif sandbox.verified:
-            passed = {"terminated": {"exitCode": 0, "reason": "Completed"}}
-            status["initContainerStatuses"] = [{"name": VERIFY_CONTAINER, "state": passed}]
-            status["containerStatuses"] = [{"name": KAFKA_CONTAINER, "state": state, **last}]
-        else:
-            waits = {"waiting": {"reason": "PodInitializing"}}
-            status["initContainerStatuses"] = [{"name": VERIFY_CONTAINER, "state": state, **last}]
-            status["containerStatuses"] = [{"name": KAFKA_CONTAINER, "state": waits}]
-        self._write(pod, status)
-
-    def _write(self, pod: Json, status: Json) -> None:
-        """Write what the kubelet owns of a status; conditions of others stay."""
-        own = [{"type": "PodScheduled", "status": "True"}, {"type": "Initialized", "status": "True"}]
-        kept = [
-            row
-            for row in pod.get("status", {}).get("conditions", [])
-            if row["type"] not in ("PodScheduled", "Initialized")
-        ]
-        self._kube.put_status(PODS, pod, {**status, "conditions": [*own, *kept]})
+        rows = rows_of(pod, state, verified=sandbox.verified, said=sandbox.said)
+        status = {"phase": phase if sandbox.verified else "Pending", "podIP": sandbox.address, **rows}
+        write_status(self._kube, pod, status)
 
 
 def empty(volume: Path) -> None:
@@ -187,10 +169,6 @@ def empty(volume: Path) -> None:
             shutil.rmtree(entry)
         else:
             entry.unlink()
-
-
-def _row(pod: Json, state: Json) -> Json:
-    return {"name": pod["spec"]["containers"][0]["name"], "state": state}
 
 
 def _node_id(pod: Json) -> NodeID:

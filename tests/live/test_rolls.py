@@ -11,7 +11,7 @@ import pytest_asyncio
 from tests.live.cluster import LiveCluster
 from tests.live.jars import Kafka, ensure_kafka
 from tests.live.waiting import NeverHappenedError, wait_for
-from tests.simulation.kube_model import Written, loaded
+from tests.simulation.model.kubernetes.kube_model import Written, loaded
 
 from kafka_quorum.api.features import METADATA
 from kit.kube.protocol import EVENTS, Json

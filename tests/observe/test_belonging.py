@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.model.values import NAME
+from tests.model.values import NAME, NAMESPACE
 from tests.observe.kubernetes import claim, owned, pod
 from tests.observe.test_gather import api_server, snapshot
 
@@ -73,7 +73,7 @@ async def test_strangers_are_named_and_not_seen() -> None:
     labels = {names.LABEL_QUORUM: NAME}
     kube.put(CLAIMS, named(claim(), "somebodys"))
     kube.put(PODS, named(pod(), "web-1", ownerReferences=REPLICA_SET))
-    config = {"name": "settings", "uid": "c", "resourceVersion": "1", "labels": {**labels, names.LABEL_ROLE: "config"}}
+    config = {"name": "settings", "namespace": NAMESPACE, "labels": {**labels, names.LABEL_ROLE: "config"}}
     kube.put(CONFIG_MAPS, {"kind": "ConfigMap", "metadata": config})
     taken = await snapshot(kube)
     assert (taken.claims, taken.pods, taken.support) == (before.claims, before.pods, before.support)

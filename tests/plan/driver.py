@@ -4,7 +4,9 @@ The simulation has the faithful models; this one is for plans alone, so that a p
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from tests.model.values import (
     NAME,
@@ -29,6 +31,7 @@ from tests.model.values import (
 )
 from tests.plan.features import Features
 from tests.plan.reading import planned
+from tests.simulation.rules.book import rule
 
 from kafka_quorum.api.features import KRAFT
 from kafka_quorum.model import actions as act
@@ -75,15 +78,9 @@ class World(Features):
 
     def fork(self) -> "World":
         """The same world, to go its own way."""
-        return replace(
-            self,
-            disks=dict(self.disks),
-            ran=dict(self.ran),
-            levels=dict(self.levels),
-            registered=dict(self.registered),
-            changes=list(self.changes),
-            restarts=list(self.restarts),
-        )
+        own = [(one.name, getattr(self, one.name)) for one in fields(self)]
+        copies: dict[str, Any] = {name: copy(value) for name, value in own if isinstance(value, dict | list)}
+        return replace(self, **copies)
 
     def run(self, *, drop: int = -1, limit: int = 60, forks: "list[tuple[World, int]] | None" = None) -> int:
         """Plan, act and move on until nothing is planned; how many actions were carried out.
@@ -124,13 +121,15 @@ class World(Features):
         for action in plan.actions:
             if isinstance(action, act.CreateFormatter):
                 of = node(self._record(), action.node_id)
-                assert of.mode is FormatMode.NO_INITIAL_CONTROLLERS or not self.ever_ran, "rule 1"
+                assert of.mode is FormatMode.NO_INITIAL_CONTROLLERS or not self.ever_ran, rule("1")
                 again = of.directory_id in (None, self.disks.get(of.claim_uid or "")) and not self.ever_ran
-                assert of.claim_uid not in self.disks or again, "rule 2: a formatted disk"
+                assert of.claim_uid not in self.disks or again, rule("2", "a formatted disk")
             if isinstance(action, act.CreatePod):
                 of = node(self._record(), action.node_id)
-                assert of.directory_id not in self._record().retired, "rule 2: retired"
-                assert not any(one.claim_uid == of.claim_uid for one in self.observed.pods), "rule 2: two on one disk"
+                assert of.directory_id not in self._record().retired, rule("2", "retired")
+                assert not any(one.claim_uid == of.claim_uid for one in self.observed.pods), rule(
+                    "2", "two on one disk"
+                )
 
     def _record(self) -> IdentityRecord:
         assert self.observed.record is not None
@@ -188,8 +187,8 @@ class World(Features):
                 claims = tuple(copied if one.uid == old.uid else one for one in self.observed.claims)
                 self.observed = replace(self.observed, claims=claims)
             case act.DeleteClaim(claim=old):
-                assert not any(one.claim_name == old.name for one in self.observed.pods), "rule 6: in use"
-                assert old.directory_id not in {key.directory_id for key in self.voters}, "rule 6: a voter's"
+                assert not any(one.claim_name == old.name for one in self.observed.pods), rule("6", "in use")
+                assert old.directory_id not in {key.directory_id for key in self.voters}, rule("6", "a voter's")
                 kept_claims = tuple(one for one in self.observed.claims if one.uid != old.uid)
                 self.observed = replace(self.observed, claims=kept_claims)
             case act.CreateFormatter(node_id=node_id, revision=revision, config_name=config):
@@ -201,11 +200,13 @@ class World(Features):
             case act.DeletePod(pod=old):
                 self._pods(one for one in self.observed.pods if one.uid != old.uid)
             case act.RestartPod(pod=old):
-                assert self.voters <= self._run(), "rule 5: another voter does not run"
+                assert self.voters <= self._run(), rule("5", "another voter does not run")
                 others = [one for one in self.observed.pods if one.uid != old.uid]
                 leads = self.leader is not None and self.leader.node_id == old.node_id
                 target = self._revision_of(old.node_id)
-                assert not leads or all(one.revision == target for one in others), "rule 5: the active one is not last"
+                assert not leads or all(one.revision == target for one in others), rule(
+                    "5", "the active one is not last"
+                )
                 self.restarts.append(old.node_id)
                 self._pods(others)
             case act.MarkPod(pod=old, voter=voter, gate=gate):
@@ -215,7 +216,7 @@ class World(Features):
                 begun = operation(change.target, type(change))
                 self.observed = replace(self.observed, status=replace(self.observed.status, open=begun))
             case act.AddRaftVoter(request=request):
-                assert len({key.node_id for key in self.voters}) == len(self.voters), "rule 4"
+                assert len({key.node_id for key in self.voters}) == len(self.voters), rule("4")
                 self.voters |= {request.voter}
                 self._majority()
             case act.RemoveRaftVoter(request=removal):
@@ -231,7 +232,7 @@ class World(Features):
             case act.StepFeature(step=step):
                 self._step(step)
             case act.CureGhost(node_id=node_id, supported=supported):
-                assert node_id not in {key.node_id for key in self._run() | self.voters}, "rule 7: no ghost"
+                assert node_id not in {key.node_id for key in self._run() | self.voters}, rule("7", "no ghost")
                 self.cure(node_id, supported)
 
     def _revision_of(self, node_id: NodeID) -> str:
@@ -240,9 +241,9 @@ class World(Features):
 
     def _step(self, step: FeatureStep) -> None:
         """What the active controller does, and more than it looks after: all are well, and none is left behind."""
-        assert self.observed.status.feature_operation is not None, "rule 7: no intent"
-        assert self.observed.memory.soak is not None, "rule 7: nobody looked"
-        assert self.observed.memory.soak.healthy_s == _LONG_S, "rule 7: not soaked"
+        assert self.observed.status.feature_operation is not None, rule("7", "no intent")
+        assert self.observed.memory.soak is not None, rule("7", "nobody looked")
+        assert self.observed.memory.soak.healthy_s == _LONG_S, rule("7", "not soaked")
         self.take(step)
 
     def _support(self, kind: str, name: str, facts: str) -> None:
@@ -304,7 +305,7 @@ class World(Features):
             return replace(one, container=_REFUSED, report=empty_report())
         self.ever_ran = True
         assert one.directory_id is not None
-        assert self.ran.setdefault(one.directory_id, one.claim_uid) == one.claim_uid, "rule 2: on another disk"
+        assert self.ran.setdefault(one.directory_id, one.claim_uid) == one.claim_uid, rule("2", "on another disk")
         self._starts(one)
         return replace(one, container=Running(started_at=""), report=report(self._record(), of))
 
@@ -347,7 +348,7 @@ class World(Features):
         self.observed = replace(seen, memory=replace(seen.memory, soak=soak), checks=checks)
 
     def _majority(self) -> None:
-        assert len(self.voters & self._run()) > len(self.voters) // 2, "rule 3"
+        assert len(self.voters & self._run()) > len(self.voters) // 2, rule("3")
 
     def _run(self) -> frozenset[ReplicaKey]:
         """What runs, and fetches."""

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from tests.simulation.rules.book import rule
+
 from kafka_quorum.api.features import KRAFT, METADATA, default_levels, supported_by
 from kafka_quorum.api.release import Release, parse_release
 from kafka_quorum.model.desired import BootstrapMode
@@ -41,8 +43,8 @@ class Features:
         """A controller starts: it has to read every level, and registers."""
         supported = {each.name: each for each in ranges(release)}
         for name, level in self.levels.items():
-            assert not level or supported[name].min_level <= level <= supported[name].max_level, (
-                "rule 7: it cannot read"
+            assert not level or supported[name].min_level <= level <= supported[name].max_level, rule(
+                "7", "it cannot read"
             )
         self.registered[node_id] = tuple(supported.values())
 
@@ -62,15 +64,15 @@ class Features:
 
     def take(self, step: FeatureStep) -> None:
         """A step is carried out."""
-        assert self.against(step) == "", "rule 7: it was refused"
-        assert abs(self.levels.get(step.name, 0) - step.level) == 1, "rule 7: more than one level"
+        assert self.against(step) == "", rule("7", "it was refused")
+        assert abs(self.levels.get(step.name, 0) - step.level) == 1, rule("7", "more than one level")
         self.levels[step.name] = step.level
         self.epoch += 1
         self.changes.append(str(step))
 
     def cure(self, node_id: int, supported: tuple[FeatureRange, ...]) -> None:
         """A ghost is registered anew, or forgotten where Kafka can do that."""
-        assert node_id not in self.brokers, "rule 7: a broker"
+        assert node_id not in self.brokers, rule("7", "a broker")
         assert supported or self.levels[METADATA] >= UNREGISTER_SINCE, "Kafka cannot forget it yet"
         del self.registered[node_id]
         if supported:

@@ -25,6 +25,8 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[2]
 _EXPLAINED: Final = Path(__file__).with_name("survivors.toml")
 _TESTS: Final = ("tests/plan", "tests/model")
+_SHARED: Final = ("tests/conftest.py", "tests/simulation/rules/book.py")
+"""What these tests import of others."""
 _MYPY: Final = (sys.executable, "-m", "mypy", "--output=json", "src/kafka_quorum/plan")
 _SURVIVED: Final = (0, 33)
 _REFUSED_BY_MYPY: Final = 37
@@ -127,7 +129,9 @@ def stage(directory: Path) -> None:
         shutil.copytree(ROOT / "operator" / package, directory / "src" / package, ignore=kept, dirs_exist_ok=True)
     for part in _TESTS:
         shutil.copytree(ROOT / part, directory / part, ignore=kept, dirs_exist_ok=True)
-    shutil.copy(ROOT / "tests" / "conftest.py", directory / "tests")
+    for name in _SHARED:
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, directory / name)
     (directory / "pyproject.toml").write_text(_SETTINGS)
 
 

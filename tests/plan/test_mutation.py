@@ -1,6 +1,8 @@
 """The explanations of mutants that survive can be read, and say something; `mutation.py` needs mutmut to hold them."""
 
+import ast
 import re
+from pathlib import Path
 
 import pytest
 from tests.plan import mutation
@@ -52,3 +54,14 @@ def test_survivor_is_told_as_an_entry() -> None:
         'after = "text = None"',
         'why = ""',
     ]
+
+
+def test_what_is_staged_has_what_it_imports(tmp_path: Path) -> None:
+    """The tests run in a copy, and module of the tests that they import is missing there."""
+    mutation.stage(tmp_path)
+    trees = [ast.parse(path.read_text()) for path in (tmp_path / "tests").rglob("*.py")]
+    imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    modules = {str(node.module) for node in imports if str(node.module).startswith("tests.")}
+    assert "tests.model.values" in modules
+    paths = {tmp_path / name.replace(".", "/") for name in modules}
+    assert [path for path in paths if not path.is_dir() and not path.with_suffix(".py").exists()] == []

@@ -5,8 +5,8 @@ import logging
 import sys
 import time
 
-from tests.simulation.explore import any_replay, explore
-from tests.simulation.scenarios import ALL
+from tests.simulation.runs.explore import any_replay, explore
+from tests.simulation.runs.scenarios.scenarios import ALL
 
 
 def main() -> int:

@@ -1,7 +1,8 @@
 """Mutants: deliberate faults of the operator's source, each of which a share of the simulation has to notice.
 
-A mutant is a copy of the source tree with a few words changed. It is killed by a broken rule or by a quorum that does
-not get where it should; an exception in the operator kills nothing. The unchanged source passes the very same runs.
+A mutant is a copy of the source tree with some functions changed, which are found by name and syntax tree. It is killed
+by a broken rule or by a quorum that does not get where it should; an exception in the operator kills nothing. The
+unchanged source passes the very same runs.
 `python -m tests.simulation.mutants` tries all of them and ends with `killed N of N`; names of mutants try only those.
 """
 
@@ -15,20 +16,22 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
-from tests.simulation.claim_mutations import CLAIM_MUTANTS
-from tests.simulation.driver import Run
-from tests.simulation.explore import any_replay, runs_of
-from tests.simulation.later_mutations import LATER_MUTANTS
-from tests.simulation.lease_mutations import LEASE_MUTANTS
-from tests.simulation.look_mutations import LOOK_MUTANTS
-from tests.simulation.mutations import MUTANTS, Mutant
-from tests.simulation.status_mutations import STATUS_MUTANTS
-from tests.simulation.time_mutations import TIME_MUTANTS
-from tests.simulation.weather import Weathered
+from tests.simulation.mutations.claims import CLAIM_MUTANTS
+from tests.simulation.mutations.edits import MisfitError, edited
+from tests.simulation.mutations.later import LATER_MUTANTS
+from tests.simulation.mutations.leases import LEASE_MUTANTS
+from tests.simulation.mutations.looks import LOOK_MUTANTS
+from tests.simulation.mutations.mutant import Mutant
+from tests.simulation.mutations.safety import MUTANTS
+from tests.simulation.mutations.statuses import STATUS_MUTANTS
+from tests.simulation.mutations.times import TIME_MUTANTS
+from tests.simulation.runs.driver import Run
+from tests.simulation.runs.explore import any_replay, runs_of
+from tests.simulation.runs.weather import Weathered
 
 ALL: Final = (*MUTANTS, *TIME_MUTANTS, *LOOK_MUTANTS, *LEASE_MUTANTS, *STATUS_MUTANTS, *CLAIM_MUTANTS, *LATER_MUTANTS)
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -79,6 +82,13 @@ def texts_of(share: str) -> Iterator[str]:
         yield from (text for text in runs_of([name]) if f":{word}" in text)
 
 
+@cache
+def sources() -> dict[str, str]:
+    """The operator's source, by path below `operator/`."""
+    operator = ROOT / "operator"
+    return {str(path.relative_to(operator)): path.read_text() for path in sorted(operator.rglob("*.py"))}
+
+
 def _judge(shares: list[str]) -> int:
     """Run shares until one of their runs kills; say which, and how."""
     logging.disable(logging.CRITICAL)
@@ -121,12 +131,12 @@ def _unsound(chosen: list[Mutant], pool: Executor) -> list[str]:
 def _try(mutant: Mutant) -> Fate:
     with tempfile.TemporaryDirectory() as directory:
         tree = _tree(Path(directory))
-        for edit in mutant.edits:
-            path = tree / "operator" / "kafka_quorum" / edit.file
-            source = path.read_text()
-            if source.count(edit.old) != 1:
-                return Fate(name=mutant.name, killed=False, how=f"{edit.file} has not exactly one {edit.old!r}")
-            path.write_text(source.replace(edit.old, edit.new))
+        try:
+            changed = edited(sources(), mutant.edits)
+        except MisfitError as error:
+            return Fate(name=mutant.name, killed=False, how=str(error))
+        for path, text in changed.items():
+            (tree / "operator" / path).write_text(text)
         said = _said(tree, list(mutant.shares))
     killed = said.startswith("KILLED ")
     return Fate(name=f"{mutant.name} (rule {mutant.rule})", killed=killed, how=said.removeprefix("KILLED ")[:300])

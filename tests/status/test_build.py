@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kit.kube.recording import merge
 from tests.model.values import (
     OTHER_CLUSTER,
     SILENT,
@@ -23,6 +22,7 @@ from tests.model.values import (
     speaking,
     view,
 )
+from tests.simulation.model.kubernetes.kube_model import merged
 from tests.status.passes import done
 
 from kafka_quorum.api.status import KafkaQuorumStatus
@@ -144,7 +144,7 @@ def without_null(value: Any) -> Any:  # noqa: ANN401 - any JSON
 def test_the_patch_leads_from_old_to_new(old: dict[str, Any], new: dict[str, Any]) -> None:
     """Whatever the two are, patching the old gives the new, and no difference gives no patch."""
     before, after = without_null(old), without_null(new)
-    assert merge(before, patch_of(before, after)) == after
+    assert merged(before, patch_of(before, after)) == after
     assert patch_of(after, after) == {}
 
 
@@ -153,8 +153,8 @@ WITHOUT_LEADER = done(at_rest(quorum=SILENT))
 
 def test_no_leader_is_written_once() -> None:
     """While there is no leader the status does not differ from look to look, so that nothing is written again."""
-    old = merge({}, build(done(), {}, generation=1, now=NOW))
-    first = merge(old, patch_of(old, build(WITHOUT_LEADER, old, generation=1, now=NOW)))
+    old = merged({}, build(done(), {}, generation=1, now=NOW))
+    first = merged(old, patch_of(old, build(WITHOUT_LEADER, old, generation=1, now=NOW)))
     assert patch_of(first, build(WITHOUT_LEADER, first, generation=1, now=NOW)) == {}
 
 

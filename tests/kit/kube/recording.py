@@ -1,24 +1,14 @@
 """An API server that notes what it is asked, and answers or fails as a test says."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
 from typing import Any
 
-from kit.errors import KubeAlreadyExists
+from tests.simulation.model.clock import VirtualClock
+from tests.simulation.model.kubernetes.api import ModelKube
+from tests.simulation.model.kubernetes.kube_model import Items, Key, KubeModel
+
 from kit.kube.protocol import PODS, Json, ResourceType
-
-
-def merge(old: Any, patch: Any) -> Any:  # noqa: ANN401 - any JSON
-    """A JSON merge patch (RFC 7396) as the API server applies it."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(old) if isinstance(old, dict) else {}
-    for name, value in patch.items():
-        if value is None:
-            result.pop(name, None)
-        else:
-            result[name] = merge(result.get(name), value)
-    return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,14 +26,71 @@ class Call:
         return dict(self.options).get(name)
 
 
-@dataclass(slots=True)
-class RecordingKube:
-    """`KubeApi` that checks nothing: reads find `objects`, requests of a verb and plural raise their `errors`."""
+class Objects(MutableMapping[tuple[str, str], Json]):
+    """What is stored, by plural and name, for a test to look at and to change in place."""
 
-    objects: dict[tuple[str, str], Json] = field(default_factory=dict)
-    errors: dict[tuple[str, str], Exception] = field(default_factory=dict)
-    calls: list[Call] = field(default_factory=list)
-    serial: int = 1000
+    def __init__(self, model: KubeModel) -> None:
+        """Look into this one."""
+        self._model = model
+        self._handed: dict[Key, tuple[Json, Json]] = {}
+
+    def __getitem__(self, place: tuple[str, str]) -> Json:
+        """The object itself: what is changed in it is stored before the next request."""
+        key = self._key(place)
+        if key not in self._handed:
+            self._handed[key] = (self._model.read(key), self._model.read(key))
+        return self._handed[key][0]
+
+    def __setitem__(self, place: tuple[str, str], body: Json) -> None:
+        """Make it be there."""
+        plural, name = place
+        known = [key for key in self._model.places() if (key[0], key[2]) == place]
+        key = known[0] if known else (plural, body["metadata"].get("namespace", ""), name)
+        self._handed.pop(key, None)
+        self._model.seed(key, body)
+
+    def __delitem__(self, place: tuple[str, str]) -> None:
+        """Let it be gone."""
+        key = self._key(place)
+        self._handed.pop(key, None)
+        self._model.forget(key)
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """Every plural and name."""
+        return iter([(plural, name) for plural, _, name in self._model.places()])
+
+    def __len__(self) -> int:
+        """How much there is."""
+        return len(self._model.places())
+
+    def flush(self) -> None:
+        """Store what a test has changed in place; what it holds counts no more."""
+        handed, self._handed = self._handed, {}
+        for key, (body, before) in handed.items():
+            if body != before:
+                self._model.seed(key, body)
+
+    def _key(self, place: tuple[str, str]) -> Key:
+        found = next((key for key in self._model.places() if (key[0], key[2]) == place), None)
+        if found is None:
+            raise KeyError(place)
+        return found
+
+
+class RecordingKube(ModelKube):
+    """The simulation's API server, which notes what it is asked; requests of a verb and plural raise their `errors`."""
+
+    def __init__(
+        self,
+        objects: Mapping[tuple[str, str], Json] | None = None,
+        errors: dict[tuple[str, str], Exception] | None = None,
+    ) -> None:
+        """Begin with these objects."""
+        super().__init__(KubeModel(VirtualClock()))
+        self.objects = Objects(self.model)
+        self.objects.update(objects or {})
+        self.errors = {} if errors is None else errors
+        self.calls: list[Call] = []
 
     def put(self, resource: ResourceType, item: Json) -> None:
         """Make an object that reads find."""
@@ -53,56 +100,36 @@ class RecordingKube:
         """The requests that change something."""
         return [call for call in self.calls if call.verb not in ("get", "list", "dry-run")]
 
-    def _called(self, call: Call) -> Json:
-        self.calls.append(call)
-        error = self.errors.get((call.verb, call.plural))
-        if error is not None:
-            raise error
-        return call.body or {}
-
-    def _stored(self, call: Call) -> Json:
-        body = self._called(call)
-        self.serial += 1
-        metadata = {"uid": f"uid-{self.serial}", **body["metadata"], "resourceVersion": str(self.serial)}
-        self.objects[call.plural, call.name] = {**body, "metadata": metadata}
-        return self.objects[call.plural, call.name]
-
     async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
         """Find an object by name."""
         assert bool(namespace) is resource.namespaced
         self._called(Call(verb="get", plural=resource.plural, name=name))
-        return self.objects.get((resource.plural, name))
+        return await super().get(resource, namespace, name)
 
-    async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+    async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> Items:
         """Find objects by labels."""
         assert namespace
         self._called(Call(verb="list", plural=resource.plural, name="", options=tuple(labels.items())))
-        return [
-            item
-            for (plural, _), item in self.objects.items()
-            if plural == resource.plural and labels.items() <= item["metadata"].get("labels", {}).items()
-        ]
+        return await super().list(resource, namespace, labels)
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
-        """Note a creation; a dry run of what is there finds the name taken, as the API server does."""
+        """Note a creation, or a dry run of one."""
         assert namespace == body["metadata"]["namespace"]
-        if dry_run:
-            name = body["metadata"]["name"]
-            self._called(Call(verb="dry-run", plural=resource.plural, name=name, body=body))
-            if (resource.plural, name) in self.objects:
-                raise KubeAlreadyExists(f"{resource.plural} {name!r} already exists")
-            return body
-        return self._stored(Call(verb="create", plural=resource.plural, name=body["metadata"]["name"], body=body))
+        verb, name = "dry-run" if dry_run else "create", body["metadata"].get("name", "")
+        self._called(Call(verb=verb, plural=resource.plural, name=name, body=body))
+        return await super().create(resource, namespace, body, dry_run=dry_run)
 
     async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Note a replacement."""
         assert namespace == body["metadata"]["namespace"]
-        return self._stored(Call(verb="replace", plural=resource.plural, name=body["metadata"]["name"], body=body))
+        self._called(Call(verb="replace", plural=resource.plural, name=body["metadata"]["name"], body=body))
+        return await super().replace(resource, namespace, body)
 
     async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Note an application."""
         assert namespace == body["metadata"]["namespace"]
-        return self._stored(Call(verb="apply", plural=resource.plural, name=body["metadata"]["name"], body=body))
+        self._called(Call(verb="apply", plural=resource.plural, name=body["metadata"]["name"], body=body))
+        return await super().apply(resource, namespace, body)
 
     async def patch(
         self,
@@ -114,17 +141,11 @@ class RecordingKube:
         subresource: str = "",
         strategic: bool = False,
     ) -> Json:
-        """Note a patch; of an object that is there the answer is the patched object, at a new version."""
+        """Note a patch."""
         assert namespace
         options = (("subresource", subresource), ("strategic", strategic))
         self._called(Call(verb="patch", plural=resource.plural, name=name, body=body, options=options))
-        present = self.objects.get((resource.plural, name))
-        if present is None:
-            return body
-        patched: Json = merge(present, body)
-        patched["metadata"]["resourceVersion"] = f"{present['metadata']['resourceVersion']}1"
-        self.objects[resource.plural, name] = patched
-        return patched
+        return await super().patch(resource, namespace, name, body, subresource=subresource, strategic=strategic)
 
     async def delete(
         self,
@@ -140,11 +161,18 @@ class RecordingKube:
         assert namespace
         options = (("uid", uid), ("resource_version", resource_version), *((("ended", ended),) if ended else ()))
         self._called(Call(verb="delete", plural=resource.plural, name=name, options=options))
-        self.objects.pop((resource.plural, name), None)
+        await super().delete(resource, namespace, name, uid=uid, resource_version=resource_version, ended=ended)
 
     async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
         """Note an eviction."""
         assert namespace
         options = (("uid", uid), ("resource_version", resource_version))
         self._called(Call(verb="evict", plural=PODS.plural, name=name, options=options))
-        self.objects.pop((PODS.plural, name), None)
+        await super().evict(namespace, name, uid=uid, resource_version=resource_version)
+
+    def _called(self, call: Call) -> None:
+        self.objects.flush()
+        self.calls.append(call)
+        error = self.errors.get((call.verb, call.plural))
+        if error is not None:
+            raise error

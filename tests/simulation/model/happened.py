@@ -1,0 +1,147 @@
+"""What the world does, as values: the ground truth that the safety rules are checked on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tests.simulation.model.kafka.disk import Disk
+from tests.simulation.model.kafka.process import Process
+
+from kafka_quorum.model.ids import ClusterID, NodeID, ReplicaKey
+from kafka_quorum.model.quorum import AddVoter, Endpoint, FeatureStep, RemoveVoter, UpdateFeature
+from kit.kube.protocol import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formatted:
+    """A disk became a replica. `voters` are those of its checkpoint, empty without initial controllers."""
+
+    namespace: str
+    quorum: str
+    serial: int
+    cluster_id: ClusterID
+    key: ReplicaKey
+    initial: bool
+    voters: frozenset[ReplicaKey]
+    static: bool = False
+    """With the voters of the configuration, and none on the disk."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """Kafka started on a disk, in a pod that was created at `pod_made` (RFC 3339)."""
+
+    namespace: str
+    quorum: str
+    serial: int
+    cluster_id: ClusterID
+    key: ReplicaKey
+    pod_made: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """Containers of two pods use one volume at the same time."""
+
+    claim: str
+    pods: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskLost:
+    """A disk is gone or empty. `reported`: its formatter's report was out already."""
+
+    namespace: str
+    quorum: str
+    serial: int
+    key: ReplicaKey | None
+    ran: bool
+    reported: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimDeleted:
+    """The operator deleted a claim; the disk that was behind it."""
+
+    name: str
+    disk: Disk | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodDeleted:
+    """The operator deleted a pod, or evicted it; the process that ran in it, and the hash of what it was made from."""
+
+    namespace: str
+    quorum: str
+    name: str
+    process: Process | None
+    inputs: str = ""
+    evicted: bool = False
+    late: bool = False
+    """The world has made a step since the request was sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopSent:
+    """The operator sends the deletion or the eviction of a pod; `stop` is what it would take away at this moment."""
+
+    stop: PodDeleted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveSent:
+    """The operator sends RemoveRaftVoter."""
+
+    endpoint: Endpoint
+    request: RemoveVoter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddSent:
+    """The operator sends AddRaftVoter."""
+
+    endpoint: Endpoint
+    request: AddVoter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateSent:
+    """The operator sends UpdateFeatures with one step, to change it or only to have it validated."""
+
+    endpoint: Endpoint
+    request: UpdateFeature
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepAllowed:
+    """The active controller has said of a step that it would take it."""
+
+    endpoint: Endpoint
+    step: FeatureStep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GhostCured:
+    """The operator sends ControllerRegistration in the place of a controller, or UnregisterController."""
+
+    endpoint: Endpoint
+    node_id: NodeID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Created:
+    """The operator created an object; `late` if it asked for that before the world's present step."""
+
+    plural: str
+    body: Json
+    late: bool = False
+
+
+Asked: TypeAlias = (
+    ClaimDeleted | PodDeleted | StopSent | AddSent | RemoveSent | UpdateSent | StepAllowed | GhostCured | Created
+)
+"""What the operator asked for."""
+Happened: TypeAlias = Formatted | Started | Shared | DiskLost | Asked
+
+Fail: TypeAlias = Callable[[str, str], None]
+"""Whoever is told of a broken rule, and what happened."""

@@ -1,0 +1,141 @@
+"""A disk as Kafka's tools see it, and what a format leaves on it step by step: a crash can come between any two.
+
+A disk is an object of its own: emptying a volume puts another one in its place, while a process that had files open
+keeps the old one, as a file system does with unlinked files. `serial` is the ground truth of which disk this is.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from tests.simulation.model.kafka.releases import Levels
+
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.quorum import FeatureRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """A node as it has registered: it stays when the node stops. `at_s` is the moment of its record."""
+
+    node_id: NodeID
+    broker: bool
+    incarnation: str
+    supported: tuple[FeatureRange, ...]
+    at_s: float
+
+    def __str__(self) -> str:
+        """As Kafka names it in a refusal: `Broker 2`."""
+        return f"{'Broker' if self.broker else 'Controller'} {self.node_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """What the records up to one say together. `changed_at` is the offset of the last change of a level.
+
+    `voters` is None without a VotersRecord: then the checkpoint counts, or the configuration.
+    """
+
+    voters: frozenset[ReplicaKey] | None = None
+    levels: Levels = ()
+    changed_at: int = -1
+    registered: tuple[Registration, ...] = ()
+
+
+NOTHING: Final = Image()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One record of the metadata log. `voters` is set for a VotersRecord, `image` is what holds from here on."""
+
+    epoch: int
+    what: str
+    voters: frozenset[ReplicaKey] | None = None
+    image: Image = NOTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meta:
+    """meta.properties."""
+
+    cluster_id: ClusterID
+    node_id: NodeID
+    directory_id: DirectoryID
+
+
+class Content(Enum):
+    """What a script finds where the metadata log should be."""
+
+    EMPTY = "empty"
+    PARTIAL = "partial"
+    FORMATTED = "formatted"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(slots=True, kw_only=True)
+class Disk:
+    """One disk. `voters` are those of the checkpoint that the format wrote; empty without initial controllers.
+
+    `static` says that there is no checkpoint, and so kraft.version 0; `levels` are what the format was to begin with.
+    """
+
+    serial: int
+    intent: str | None = None
+    files: bool = False
+    meta: Meta | None = None
+    voters: frozenset[ReplicaKey] = frozenset()
+    initial: bool = False
+    static: bool = False
+    levels: Levels | None = None
+    ran: bool = False
+    reported: bool = False
+    """A formatter has ended with its report: what is lost from now on, nobody can know before the barrier."""
+    unreadable: bool = False
+    """Nothing on it can be read: it stands in for a disk that is there."""
+    epoch: int = 0
+    """The highest epoch that this disk's quorum-state has seen or voted in."""
+    log: list[Entry] = field(default_factory=list)
+
+    @property
+    def content(self) -> Content:
+        """What is there, as the scripts tell it apart."""
+        if self.unreadable:
+            return Content.UNREADABLE
+        if self.meta is not None:
+            return Content.FORMATTED
+        return Content.PARTIAL if self.files else Content.EMPTY
+
+    @property
+    def key(self) -> ReplicaKey | None:
+        """The replica that this disk holds."""
+        if self.meta is None:
+            return None
+        return ReplicaKey(node_id=self.meta.node_id, directory_id=self.meta.directory_id)
+
+    @property
+    def voter_set(self) -> frozenset[ReplicaKey]:
+        """The newest voter set in the log, committed or not; that of the checkpoint before there is one."""
+        voters = self.image.voters
+        return self.voters if voters is None else voters
+
+    @property
+    def image(self) -> Image:
+        """What the whole log says, committed or not."""
+        return self.log[-1].image if self.log else NOTHING
+
+    @property
+    def end(self) -> int:
+        """The log end offset."""
+        return len(self.log)
+
+    @property
+    def last_epoch(self) -> int:
+        """The epoch of the last record."""
+        return self.log[-1].epoch if self.log else 0
+
+    def wipe(self) -> None:
+        """Remove the log directory, as the formatter does with half a format of its own. The intent stays."""
+        self.files, self.meta, self.initial, self.static, self.ran, self.epoch = False, None, False, False, False, 0
+        self.voters, self.levels = frozenset(), None
+        self.log = []

@@ -1,0 +1,130 @@
+"""A process of the KRaft model: what runs on a disk, and what a leader among them knows of the others."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.simulation.model.kafka.disk import NOTHING, Disk, Image, Meta
+from tests.simulation.model.kafka.releases import NEWEST, Levels
+from tests.simulation.model.kafka.startup import INSTANT, UNBOUNDED, Pace
+
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+
+FETCH_TIMEOUT_S: Final = 2.0
+"""Kafka's default of controller.quorum.fetch.timeout.ms."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Row:
+    """What a leader knows of another replica: moments, negative for never, and its own clock's stamps of them."""
+
+    end: int = 0
+    fetched_s: float = -1.0
+    caught_up_s: float = -1.0
+    fetched_ms: int = -1
+    caught_up_ms: int = -1
+    end_at_last_fetch: int = -1
+    directory: DirectoryID | None = None
+    """The directory id that the last fetch named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Software:
+    """What runs: the release, as controller or broker, and `controller.quorum.voters` where that is set."""
+
+    release: str = NEWEST
+    static: frozenset[NodeID] = frozenset()
+    broker: bool = False
+    fetch_timeout_s: float = FETCH_TIMEOUT_S
+    pace: Pace = INSTANT
+    addressed_s: float | None = None
+    """When its pod got its address; None for the moment of the start."""
+
+
+CONTROLLER: Final = Software()
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Process:
+    """One controller or broker. `host` is what it advertises, `address` where it listens, `node` the machine.
+
+    `static` are the voters of its configuration, without directory ids.
+    """
+
+    disk: Disk
+    meta: Meta
+    address: str
+    host: str
+    port: int
+    listener: str
+    node: str = ""
+    release: str = NEWEST
+    static: frozenset[ReplicaKey] = frozenset()
+    broker: bool = False
+    incarnation: str = ""
+    started_s: float = 0.0
+    up_s: float = 0.0
+    """From when it listens, fetches and votes."""
+    told: Image | None = None
+    """What it reports instead of what it knows to be committed: its image is published late."""
+    named_s: float = 0.0
+    """From when the others find it by its name."""
+    records: int = UNBOUNDED
+    """How many records one fetch brings at most."""
+    fetch_timeout_s: float = FETCH_TIMEOUT_S
+    fetched_s: float = -1.0
+    """When it last fetched from a leader."""
+    failed: str = ""
+    """Why it ended by itself."""
+    vetted: Levels = ()
+    """The levels that it is known to support."""
+    frozen: bool = False
+    slow: bool = False
+    """It fetches, and what it fetches is next to nothing."""
+    leads: bool = False
+    leader: "Process | None" = None
+    leaderless_since_s: float = 0.0
+    high_watermark: int = -1
+    epoch_start: int = 0
+    elected_s: float = 0.0
+    rows: dict[ReplicaKey, Row] = field(default_factory=dict)
+
+    @property
+    def key(self) -> ReplicaKey:
+        """The replica that runs."""
+        return ReplicaKey(node_id=self.meta.node_id, directory_id=self.meta.directory_id)
+
+    @property
+    def cluster_id(self) -> ClusterID:
+        """The cluster that it runs for."""
+        return self.meta.cluster_id
+
+    @property
+    def is_static(self) -> bool:
+        """Whether its voters are those of its configuration: it knows of no voter set with directory ids."""
+        return bool(self.static) and not self.disk.voter_set
+
+    @property
+    def voters(self) -> frozenset[ReplicaKey]:
+        """The voter set as this process has it."""
+        return self.disk.voter_set or self.static
+
+    def known(self, key: ReplicaKey) -> ReplicaKey:
+        """A replica as the voter set of this process has it: a static voter is its node id, on any disk."""
+        if not self.static or not self.is_static:
+            return key
+        bare = ReplicaKey(node_id=key.node_id, directory_id=None)
+        return bare if bare in self.static else key
+
+    @property
+    def committed(self) -> Image:
+        """What this process knows to be committed."""
+        return self.disk.log[self.high_watermark - 1].image if self.high_watermark > 0 else NOTHING
+
+    @property
+    def reported(self) -> Image:
+        """What it reports of levels."""
+        return self.committed if self.told is None else self.told
+
+    def row(self, key: ReplicaKey) -> Row:
+        """What this leader knows of a replica."""
+        return self.rows.setdefault(self.known(key), Row())

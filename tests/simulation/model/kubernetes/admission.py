@@ -1,0 +1,61 @@
+"""What the API server refuses: changes of what never changes, and pods that an admission plugin does not let in.
+
+Admission is asked before the name: a dry run of a pod whose name is taken is refused for the pod, if it is refused at
+all, and answers `AlreadyExists` else (measured on Kubernetes).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tests.simulation.model.clock import VirtualClock
+
+from kit.errors import KubeRefused
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json, ResourceType
+
+Refuse: TypeAlias = Callable[[Json], str]
+"""Why a pod is refused; an empty text if it is not."""
+
+
+@dataclass(slots=True)
+class PodAdmission:
+    """The admission plugins that refuse pods, and what they have refused."""
+
+    clock: VirtualClock
+    plugins: dict[str, Refuse] = field(default_factory=dict)
+    changed_s: float = 0.0
+    """When a plugin last changed its mind."""
+    listeners: list[Callable[[Json], None]] = field(default_factory=list)
+    """Told of every pod that was to be created, and was refused."""
+
+    def refuse(self, plugin: str, why: Refuse) -> None:
+        """From now on this plugin refuses what `why` has words for."""
+        self.plugins[plugin] = why
+        self.changed_s = self.clock.elapsed_s
+
+    def admit(self, resource: ResourceType, body: Json, *, dry_run: bool) -> None:
+        """KubeRefused where one of the plugins refuses this pod."""
+        for plugin in self.plugins.values() if resource.plural == PODS.plural else ():
+            if words := plugin(body):
+                for listener in () if dry_run else self.listeners:
+                    listener(body)
+                raise KubeRefused(f"pods {body['metadata']['name']!r} is forbidden: {words}")
+
+
+def immutable(resource: ResourceType, old: Json, new: Json) -> None:
+    """KubeRefused where a field changes that never does."""
+    name = old["metadata"]["name"]
+    if resource.plural == CONFIG_MAPS.plural and old.get("immutable"):
+        if old.get("data") != new.get("data") or not new.get("immutable"):
+            raise KubeRefused(f"configmaps {name!r}: field is immutable when `immutable` is set")
+    elif resource.plural == REVISIONS.plural and old.get("data") != new.get("data"):
+        raise KubeRefused(f"controllerrevisions {name!r}: data: field is immutable")
+    elif resource.plural == PODS.plural and old.get("spec") != new.get("spec"):
+        raise KubeRefused(f"pods {name!r}: pod updates may not change fields other than a container's image")
+    elif resource.plural == CLAIMS.plural and _fixed(old, old) != _fixed(new, old):
+        raise KubeRefused(f"persistentvolumeclaims {name!r}: spec is immutable except resources.requests")
+
+
+def _fixed(claim: Json, before: Json) -> Json:
+    free = {"resources", *(() if before.get("spec", {}).get("volumeName") else ("volumeName",))}
+    return {field: value for field, value in claim.get("spec", {}).items() if field not in free}

@@ -1,0 +1,422 @@
+"""The Kubernetes API server in memory: what it stores, what it refuses, and what it remembers of the last write.
+
+It keeps the promises of the real one that the operator leans on: a resource version per write and none for a write that
+changes nothing, a uid per creation, preconditions, a status of its own, claims that stay while a scheduled pod names
+them, pods that stay until their kubelet lets go, immutable config maps and revisions. Who calls is not its business;
+faults are put between it and the operator (`faults.py`), the rest of the cluster moves in `kube_world.py`.
+"""
+
+import marshal
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, cast
+
+from tests.simulation.model.clock import VirtualClock
+from tests.simulation.model.kubernetes.admission import PodAdmission, immutable
+
+from kafka_quorum.kind import QUORUMS
+from kit.errors import KubeAlreadyExists, KubeConflict, KubeNotFound, KubeRefused
+from kit.kube.protocol import BUDGETS, CLAIMS, PODS, Json, ResourceType
+
+Key = tuple[str, str, str]
+"""Plural, namespace and name."""
+Items: TypeAlias = list[Json]
+"""What a list request answers; the class below has a method of the name `list`."""
+
+_WITH_STATUS = frozenset({QUORUMS.plural, PODS.plural, CLAIMS.plural, BUDGETS.plural})
+_KINDS_BY_PLURAL = {QUORUMS.plural: QUORUMS}
+_SYSTEM_METADATA = tuple(
+    "uid creationTimestamp deletionTimestamp generation namespace name resourceVersion".split()  # noqa: SIM905 - short
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """One write as the store saw it: the object before and after, None where there was or is none."""
+
+    key: Key
+    by_operator: bool
+    at_s: float
+    labels: Mapping[str, str]
+    before: bytes | None
+    after: bytes | None
+
+
+def copied(body: Json) -> Json:
+    """A deep copy of JSON."""
+    return cast("Json", marshal.loads(marshal.dumps(body)))  # noqa: S302 - our own bytes
+
+
+LATELY_S: Final = 3.0
+"""How late an answer may be that is given as it was before the last write."""
+
+
+class KubeModel:
+    """One API server with its store. Every method is atomic."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        """Begin with an empty store."""
+        self._clock = clock
+        self._objects: dict[Key, bytes] = {}
+        self._views: dict[Key, Json] = {}
+        """The same, read: shared with the cluster's components, which change nothing in them."""
+        self._version = 1000
+        self._uids = 0
+        self.operator_writes = False
+        """Set while a request of the operator is carried out."""
+        self.writes: list[Written] = []
+        self.watchers: list[Callable[[Written], None]] = []
+        self.admission = PodAdmission(clock)
+
+    # What the operator may ask
+
+    def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
+        """One object or None."""
+        return loaded(self._objects.get((resource.plural, namespace, name)))
+
+    def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> Items:
+        """Every object of the type with all of these labels, by name."""
+        return _selected(self._objects, resource, namespace, labels)
+
+    def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
+        """Create, with a uid, a version and the defaults that the server sets; as a dry run, store nothing."""
+        body = copied(body)
+        metadata = body.setdefault("metadata", {})
+        if not metadata.get("name") and metadata.get("generateName"):
+            metadata["name"] = f"{metadata['generateName']}{self._uids + 1:05d}"
+        name = metadata.get("name")
+        if not name:
+            raise KubeRefused(f"{resource.kind}: name or generateName is required")
+        key = (resource.plural, namespace, name)
+        self.admission.admit(resource, {**body, "metadata": {**metadata, "namespace": namespace}}, dry_run=dry_run)
+        if key in self._objects:
+            raise KubeAlreadyExists(f"{resource.plural} {name!r} already exists")
+        if dry_run:
+            return body
+        if metadata.get("namespace", namespace) != namespace:
+            raise KubeRefused(f"{resource.plural} {name!r}: the namespace of the object is not that of the request")
+        self._uids += 1
+        metadata |= {
+            "namespace": namespace,
+            "uid": f"uid-{self._uids:04d}",
+            "creationTimestamp": self._clock.stamp(),
+            "generation": 1,
+        }
+        metadata.pop("resourceVersion", None)
+        body |= {"apiVersion": resource.api_version, "kind": resource.kind}
+        if resource.plural in _WITH_STATUS:
+            body.pop("status", None)
+        _defaults(resource, body)
+        return self._store(key, body)
+
+    def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Replace everything but the status, at the resource version that the body names."""
+        name = body.get("metadata", {}).get("name", "")
+        old = self._require(resource, namespace, name)
+        if not body["metadata"].get("resourceVersion"):
+            raise KubeRefused(f"{resource.plural} {name!r}: metadata.resourceVersion must be specified for an update")
+        _match(resource, old, body["metadata"])
+        return self._update(resource, old, copied(body), status=False)
+
+    def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Server-side apply, forced: created if absent, else merged into what is there."""
+        name = body["metadata"]["name"]
+        old = self.get(resource, namespace, name)
+        if old is None:
+            return self.create(resource, namespace, body)
+        _match(resource, old, body["metadata"])
+        return self._update(resource, old, merged(old, copied(body)), status=False)
+
+    def patch(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        body: Json,
+        *,
+        subresource: str = "",
+        strategic: bool = False,
+    ) -> Json:
+        """Merge patch of the object, or of its status alone; `strategic` merges conditions by their type."""
+        if subresource not in {"", "status"}:
+            raise KubeRefused(f"{resource.plural} have no subresource {subresource!r} here")
+        old = self._require(resource, namespace, name)
+        _match(resource, old, body.get("metadata", {}))
+        body = copied(body)
+        if strategic:
+            _merge_conditions(old, body)
+        return self._update(resource, old, merged(old, body), status=subresource == "status")
+
+    def delete(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        *,
+        uid: str = "",
+        resource_version: str | None = None,
+        ended: bool = False,
+    ) -> None:
+        """Delete, at once or, where something still holds the object, by a mark that others finish."""
+        old = self._require(resource, namespace, name)
+        self.check(resource, old, uid=uid, resource_version=resource_version)
+        if self._held(resource, old) and not ended:
+            if "deletionTimestamp" not in old["metadata"]:
+                old["metadata"]["deletionTimestamp"] = self._clock.stamp()
+                self._store((resource.plural, namespace, name), old)
+            return
+        self.remove(resource, namespace, name)
+
+    def check(self, resource: ResourceType, found: Json, *, uid: str, resource_version: str | None) -> None:
+        """KubeConflict where an object is not the one, or not at the version, that a request names."""
+        wanted = {"uid": uid, "resourceVersion": resource_version}
+        _match(resource, found, {key: value for key, value in wanted.items() if value})
+
+    # What the cluster does with the store
+
+    def remove(self, resource: ResourceType, namespace: str, name: str) -> None:
+        """Take an object out of the store, whatever held it."""
+        key = (resource.plural, namespace, name)
+        before = self._objects.pop(key)
+        del self._views[key]
+        self._version += 1
+        self._wrote(key, before, None)
+
+    def places(self) -> tuple[Key, ...]:
+        """Where there is something."""
+        return tuple(self._objects)
+
+    def read(self, key: Key) -> Json:
+        """A copy of what is there."""
+        return _must(self._objects[key])
+
+    def seed(self, key: Key, body: Json) -> None:
+        """Put an object there as it is, for a test that begins with it; what it lacks of identity is made up."""
+        body = copied(body)
+        metadata = body["metadata"]
+        self._version += 1
+        metadata.setdefault("uid", f"uid-of-{key[2]}")
+        metadata.setdefault("generation", 1)
+        metadata.setdefault("resourceVersion", str(self._version))
+        if key[1]:
+            metadata.setdefault("namespace", key[1])
+        raw = marshal.dumps(body)
+        self._objects[key], self._views[key] = raw, _must(raw)
+
+    def forget(self, key: Key) -> None:
+        """Let an object be gone, for a test that begins without it."""
+        del self._objects[key], self._views[key]
+
+    def put_status(self, resource: ResourceType, body: Json, status: Json) -> Json:
+        """Write a status as a component of the cluster does: no precondition."""
+        metadata = body["metadata"]
+        return self.patch(resource, metadata["namespace"], metadata["name"], {"status": status}, subresource="status")
+
+    def assign(self, namespace: str, name: str, node: str) -> None:
+        """Bind a pod to a node, as the scheduler does."""
+        key = (PODS.plural, namespace, name)
+        pod = _must(self._objects[key])
+        pod["spec"]["nodeName"] = node
+        pod["status"]["conditions"] = [{"type": "PodScheduled", "status": "True"}]
+        self._store(key, pod)
+
+    def touch(self, resource: ResourceType, namespace: str, name: str) -> None:
+        """Somebody else writes the object: its resource version moves on."""
+        old = self.get(resource, namespace, name)
+        if old is not None:
+            old["metadata"].setdefault("annotations", {})["simulation/touched"] = str(self._version)
+            self._store((resource.plural, namespace, name), old)
+
+    def all(self, resource: ResourceType) -> Iterator[Json]:
+        """Every object of a type in any namespace, to be read only."""
+        plural = resource.plural
+        for key in sorted(key for key in self._views if key[0] == plural):
+            if key in self._views:
+                yield self._views[key]
+
+    def uids(self) -> frozenset[str]:
+        """The uids of everything that exists."""
+        return frozenset(str(body["metadata"]["uid"]) for body in self._views.values())
+
+    def snapshot(self) -> dict[Key, Json]:
+        """Every object there is."""
+        return {key: _must(raw) for key, raw in sorted(self._objects.items())}
+
+    # Reads of the state before the last write of a type
+
+    def written_lately(self, resource: ResourceType, namespace: str, name: str) -> bool:
+        """Whether the object, or with an empty name any of the type, was written in the last seconds."""
+        for written in reversed(self.writes):
+            if self._clock.elapsed_s - written.at_s > LATELY_S:
+                return False
+            if written.key[:2] == (resource.plural, namespace) and name in ("", written.key[2]):
+                return True
+        return False
+
+    def stale_get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
+        """The object as it was one write ago."""
+        key = (resource.plural, namespace, name)
+        for written in reversed(self.writes):
+            if written.key == key:
+                return loaded(written.before)
+        return self.get(resource, namespace, name)
+
+    def stale_list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> Items:
+        """The list as it was before the last write of this type."""
+        objects = dict(self._objects)
+        for written in reversed(self.writes):
+            if written.key[:2] == (resource.plural, namespace):
+                if written.before is None:
+                    objects.pop(written.key, None)
+                else:
+                    objects[written.key] = written.before
+                break
+        return _selected(objects, resource, namespace, labels)
+
+    # Inside
+
+    def _require(self, resource: ResourceType, namespace: str, name: str) -> Json:
+        found = self.get(resource, namespace, name)
+        if found is None:
+            raise KubeNotFound(f"{resource.plural} {name!r} not found")
+        return found
+
+    def _update(self, resource: ResourceType, old: Json, new: Json, *, status: bool) -> Json:
+        metadata = old["metadata"]
+        if status:
+            new = {**old, "status": new.get("status", {})}
+        else:
+            if resource.plural in _WITH_STATUS and ("status" in old or "status" in new):
+                new["status"] = old.get("status", {})
+            new_metadata = new["metadata"] = dict(new.get("metadata") or {})
+            for field in _SYSTEM_METADATA:
+                new_metadata.pop(field, None)
+                if field in metadata:
+                    new_metadata[field] = metadata[field]
+            new |= {"apiVersion": resource.api_version, "kind": resource.kind}
+            immutable(resource, old, new)
+            if new.get("spec") != old.get("spec"):
+                new_metadata["generation"] = metadata["generation"] + 1
+        return self._store((resource.plural, metadata["namespace"], metadata["name"]), new)
+
+    def _store(self, key: Key, body: Json) -> Json:
+        before = self._objects.get(key)
+        if before is not None and _same(self._views[key], body):
+            return _must(before)
+        self._version += 1
+        body["metadata"]["resourceVersion"] = str(self._version)
+        after = marshal.dumps(body)
+        self._objects[key], self._views[key] = after, _must(after)
+        self._wrote(key, before, after)
+        return _must(after)
+
+    def _wrote(self, key: Key, before: bytes | None, after: bytes | None) -> None:
+        body = self._views.get(key) or _must(before or b"")
+        written = Written(
+            key=key,
+            by_operator=self.operator_writes,
+            at_s=self._clock.elapsed_s,
+            labels=body["metadata"].get("labels") or {},
+            before=before,
+            after=after,
+        )
+        self.writes.append(written)
+        for watcher in self.watchers:
+            watcher(written)
+
+    def _held(self, resource: ResourceType, body: Json) -> bool:
+        if resource.plural == PODS.plural:
+            return bool(body.get("spec", {}).get("nodeName"))
+        if resource.plural == CLAIMS.plural:
+            return self.claim_in_use(body["metadata"]["namespace"], body["metadata"]["name"])
+        return bool(body["metadata"].get("finalizers"))
+
+    def finish_claims(self) -> Items:
+        """Let deleted claims go that no pod uses any more, as the claim controller does; those that went."""
+        deleted = [claim for claim in self.all(CLAIMS) if "deletionTimestamp" in claim["metadata"]]
+        gone = []
+        for claim in deleted:
+            namespace, name = claim["metadata"]["namespace"], claim["metadata"]["name"]
+            if not self.claim_in_use(namespace, name):
+                self.remove(CLAIMS, namespace, name)
+                gone.append(claim)
+        return gone
+
+    def claim_in_use(self, namespace: str, name: str) -> bool:
+        """Whether a scheduled pod names this claim: such a claim outlives its deletion."""
+        return any(
+            pod["metadata"]["namespace"] == namespace and name in claims_of(pod)
+            for pod in self.all(PODS)
+            if pod.get("spec", {}).get("nodeName")
+        )
+
+
+def claims_of(pod: Json) -> list[str]:
+    """The names of the claims that a pod mounts."""
+    volumes = pod.get("spec", {}).get("volumes") or []
+    return [v["persistentVolumeClaim"]["claimName"] for v in volumes if "persistentVolumeClaim" in v]
+
+
+def loaded(raw: bytes | None) -> Json | None:
+    """The JSON behind a stored object."""
+    return None if raw is None else _must(raw)
+
+
+def _must(raw: bytes) -> Json:
+    return cast("Json", marshal.loads(raw))  # noqa: S302 - our own bytes
+
+
+def _selected(
+    objects: Mapping[Key, bytes], resource: ResourceType, namespace: str, labels: Mapping[str, str]
+) -> list[Json]:
+    keys = sorted(key for key in objects if key[0] == resource.plural and key[1] == namespace)
+    bodies = (_must(objects[key]) for key in keys)
+    return [body for body in bodies if labels.items() <= (body["metadata"].get("labels") or {}).items()]
+
+
+def _same(old: Json, new: Json) -> bool:
+    versions = old["metadata"].get("resourceVersion"), new["metadata"].get("resourceVersion")
+    if versions[0] == versions[1]:
+        return old == new
+    return old == {**new, "metadata": {**new["metadata"], "resourceVersion": versions[0]}}
+
+
+def _match(resource: ResourceType, old: Json, wanted: Mapping[str, Any]) -> None:
+    for field in ("uid", "resourceVersion"):
+        value = wanted.get(field)
+        if value and value != old["metadata"][field]:
+            raise KubeConflict(
+                f"{resource.plural} {old['metadata']['name']!r}: {field} is {old['metadata'][field]}, not {value}"
+            )
+
+
+def merged(old: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON of any shape
+    """A JSON merge patch (RFC 7396) as the API server applies it."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(old) if isinstance(old, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result
+
+
+def _merge_conditions(old: Json, patch: Json) -> None:
+    """Make the conditions of a strategic patch whole: those of other types stay as they are."""
+    rows = patch.get("status", {}).get("conditions")
+    if rows is not None:
+        named = {row["type"] for row in rows}
+        kept = [row for row in old.get("status", {}).get("conditions") or [] if row["type"] not in named]
+        patch["status"]["conditions"] = [*kept, *rows]
+
+
+def _defaults(resource: ResourceType, body: Json) -> None:
+    if resource.plural == PODS.plural:
+        body["status"] = {"phase": "Pending"}
+    elif resource.plural == CLAIMS.plural:
+        body["status"] = {"phase": "Pending"}
+        body["metadata"]["finalizers"] = ["kubernetes.io/pvc-protection"]
+    elif resource.plural in _KINDS_BY_PLURAL:
+        body.setdefault("spec", {})

@@ -1,0 +1,97 @@
+"""The machines that are Kubernetes nodes: alive or dead, reachable or not, and what Kubernetes makes of it.
+
+The node controller marks a node whose kubelet is not heard as not ready, and some time later the pods on it for
+deletion; their kubelet would have to confirm that, so they hang until it does, or until somebody forces it. With the
+node's object its pods are garbage. Times are shorter than Kubernetes' own, so that more happens in a run.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from tests.simulation.model.clock import VirtualClock
+from tests.simulation.model.kubernetes.kube_model import KubeModel
+
+from kit.kube.protocol import NODES, PODS, Json
+
+NAMES: Final = ("node-a", "node-b", "node-c", "node-d", "node-e")
+GRACE_S: Final = 4.0
+EVICT_S: Final = 8.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Machine:
+    """One machine. `gone`: for good. `cut_off`: its kubelet does not reach the API server; what is on it runs on."""
+
+    name: str
+    alive: bool = True
+    gone: bool = False
+    cut_off: bool = False
+    heard_s: float = 0.0
+    back_s: float = -1e9
+    """Since when it has been heard again, after it was silent."""
+
+    @property
+    def heard(self) -> bool:
+        """Whether its kubelet is at work, and reaches the API server."""
+        return self.alive and not self.cut_off
+
+
+class Machines:
+    """Every machine, and the node objects that stand for them."""
+
+    def __init__(self, kube: KubeModel, clock: VirtualClock) -> None:
+        """Every machine is up."""
+        self._kube, self._clock = kube, clock
+        self.by_name = {name: Machine(name=name) for name in NAMES}
+        for name in NAMES:
+            self._register(name)
+
+    def step(self) -> None:
+        """Kubelets are heard, or not; the node controller and the pod garbage collector draw their conclusions."""
+        for machine in self.by_name.values():
+            if machine.heard:
+                if self._clock.elapsed_s - machine.heard_s > 1.0:
+                    machine.back_s = self._clock.elapsed_s
+                machine.heard_s = self._clock.elapsed_s
+            silent_s = self._clock.elapsed_s - machine.heard_s
+            self._mark(machine, ready=silent_s <= GRACE_S)
+            if silent_s > EVICT_S:
+                self._evict(machine.name)
+        present = {node["metadata"]["name"] for node in self._kube.all(NODES)}
+        for pod in list(self._kube.all(PODS)):
+            if (node := pod["spec"].get("nodeName")) and node not in present:
+                self._kube.remove(PODS, pod["metadata"]["namespace"], pod["metadata"]["name"])
+
+    def is_ready(self, name: str) -> bool:
+        """Whether pods are scheduled there."""
+        node = self._kube.get(NODES, "", name)
+        return node is not None and any(row["status"] == "True" for row in node["status"]["conditions"])
+
+    def delete(self, name: str) -> None:
+        """Somebody, or a cloud's controller, deletes the node object."""
+        if self._kube.get(NODES, "", name) is not None:
+            self._kube.remove(NODES, "", name)
+
+    def _mark(self, machine: Machine, *, ready: bool) -> None:
+        node = self._kube.get(NODES, "", machine.name)
+        if node is None:
+            if machine.heard:  # its kubelet registers it again
+                self._register(machine.name)
+            return
+        condition = _condition("True" if ready else "Unknown")
+        if node["status"]["conditions"] != [condition]:
+            self._kube.patch(NODES, "", machine.name, {"status": {"conditions": [condition]}})
+
+    def _register(self, name: str) -> None:
+        body = {"metadata": {"name": name}, "status": {"conditions": [_condition("True")]}}
+        self._kube.create(NODES, "", body)
+
+    def _evict(self, name: str) -> None:
+        for pod in list(self._kube.all(PODS)):
+            metadata = pod["metadata"]
+            if pod["spec"].get("nodeName") == name and "deletionTimestamp" not in metadata:
+                self._kube.delete(PODS, metadata["namespace"], metadata["name"])
+
+
+def _condition(status: str) -> Json:
+    return {"type": "Ready", "status": status}

@@ -1,0 +1,103 @@
+"""What the modelled kubelet reads in pods and config maps of ours: environment, arguments, images, settings."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+from tests.simulation.model.kafka.disk import Disk
+from tests.simulation.model.kafka.process import FETCH_TIMEOUT_S
+from tests.simulation.model.kafka.releases import NEWEST, Levels, defaults, levels_of
+
+from kafka_quorum.model.ids import DirectoryID, NodeID, ReplicaKey
+from kit.kube.protocol import Json
+
+VOTERS_SETTING: Final = "controller.quorum.voters"
+FETCH_TIMEOUT: Final = "controller.quorum.fetch.timeout.ms"
+INITIAL: Final = "--initial-controllers"
+_FLAGS: Final = frozenset({INITIAL, "--no-initial-controllers", "--standalone"})
+
+
+def env_of(container: Json) -> dict[str, str]:
+    """The environment of a container."""
+    return {row["name"]: row.get("value", "") for row in container["env"]}
+
+
+def accepts(env: dict[str, str], disk: Disk, *, any_directory: bool) -> bool:
+    """What the scripts compare: cluster, node, and the directory id where one is expected."""
+    if disk.meta is None or (disk.meta.cluster_id, str(disk.meta.node_id)) != (env["KQ_CLUSTER_ID"], env["KQ_NODE_ID"]):
+        return False
+    expected = env["KQ_DIRECTORY_ID"]
+    return disk.meta.directory_id == expected or (any_directory and not expected)
+
+
+def initial_voters(command: list[str]) -> frozenset[ReplicaKey]:
+    """The voters that a format writes; empty without any."""
+    if INITIAL not in command:
+        return frozenset()
+    return frozenset(_keys(command[command.index(INITIAL) + 1]))
+
+
+def is_static_format(command: list[str]) -> bool:
+    """Whether the tool is told nothing of voters: it finds them in the properties, or refuses."""
+    return not _FLAGS & set(command)
+
+
+def refuses(command: list[str], static: frozenset[NodeID]) -> bool:
+    """Whether the tool ends with an error: voters both in the properties and in the arguments, or in neither.
+
+    Without initial controllers it takes no notice of static voters, and writes the same as ever (4.1.2).
+    """
+    if is_static_format(command):
+        return not static
+    return bool(static) and "--no-initial-controllers" not in command
+
+
+def levels_in(command: list[str], release: str) -> Levels:
+    """What a format begins with: the release's defaults, and what the arguments name instead."""
+    given = {one.name: one.level for one in defaults(release, static=is_static_format(command))}
+    for word, value in pairwise(command):
+        if word == "--feature":
+            name, _, level = value.partition("=")
+            given[name] = int(level)
+    return levels_of(given)
+
+
+def release_of(image: str, known: dict[str, str]) -> str:
+    """The release that an image holds: what is known of it, else what its tag says."""
+    found = re.search(r"[0-9]+[.][0-9]+[.][0-9]+", image.rpartition(":")[2])
+    return known.get(image) or (found.group() if found else NEWEST)
+
+
+def static_voters(properties: str) -> frozenset[NodeID]:
+    """The node ids in `controller.quorum.voters` of a properties file; empty without that line."""
+    for line in properties.splitlines():
+        name, _, value = line.partition("=")
+        if name.strip() == VOTERS_SETTING:
+            return frozenset(NodeID(int(entry.partition("@")[0])) for entry in value.split(",") if entry.strip())
+    return frozenset()
+
+
+def fetch_timeout_in(properties: str) -> float:
+    """The fetch timeout in a properties file, in seconds; Kafka's default without that line."""
+    for line in properties.splitlines():
+        name, _, value = line.partition("=")
+        if name.strip() == FETCH_TIMEOUT:
+            return int(value) / 1000
+    return FETCH_TIMEOUT_S
+
+
+def config_maps_of(pod: Json) -> list[str]:
+    """The names of the config maps that a pod mounts."""
+    return [volume["configMap"]["name"] for volume in pod["spec"].get("volumes") or [] if "configMap" in volume]
+
+
+def properties_of(config: Json | None, node_id: int) -> str:
+    """A controller's properties in a config map; empty without any."""
+    return str(((config or {}).get("data") or {}).get(f"{node_id}.properties", ""))
+
+
+def _keys(text: str) -> Iterator[ReplicaKey]:
+    for entry in text.split(","):
+        node_id, _, rest = entry.partition("@")
+        yield ReplicaKey(node_id=NodeID(int(node_id)), directory_id=DirectoryID(rest.rsplit(":", 1)[1]))

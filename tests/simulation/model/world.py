@@ -1,0 +1,252 @@
+"""Everything around the operator in one value: API server, scheduler, kubelets, garbage collector, Kafka, time.
+
+`step` lets half a second pass and moves each component once, in a fixed order. Accidents are methods; who has them
+happen, and when, is in `faults.py`.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final, Protocol
+
+from tests.simulation.model.clock import VirtualClock
+from tests.simulation.model.happened import Happened
+from tests.simulation.model.kafka.brokers import Brokers
+from tests.simulation.model.kafka.kraft_model import KraftModel
+from tests.simulation.model.kubernetes.kube_model import KubeModel, claims_of
+from tests.simulation.model.kubernetes.kubelet import Kubelet
+from tests.simulation.model.kubernetes.machines import NAMES, Machines
+from tests.simulation.model.kubernetes.sandbox import Sandbox
+from tests.simulation.model.kubernetes.volumes import Volumes
+
+from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, ResourceType
+
+if TYPE_CHECKING:
+    from kafka_quorum.model.observed import Observed
+
+STEP_S: Final = 0.5
+_OWNED: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS)
+
+
+class Witness(Protocol):
+    """Whoever judges what operators see, in the moment at which they see it."""
+
+    def saw(self, namespace: str, name: str, observed: "Observed") -> None:
+        """A look at this quorum, as a pass has it."""
+
+
+class World:
+    """One Kubernetes cluster with everything that runs on it."""
+
+    def __init__(self) -> None:
+        """A cluster of five nodes, empty."""
+        self.clock = VirtualClock()
+        self.kube = KubeModel(self.clock)
+        self.kraft = KraftModel(self.clock)
+        self.brokers = Brokers(self.kraft)
+        self.volumes = Volumes(self.kube, self.tell)
+        self.machines = Machines(self.kube, self.clock)
+        self.kubelet = Kubelet(self.kube, self.kraft, self.clock, self.volumes, self.tell, self.machines)
+        self.full = False
+        """Whether no machine has room for another pod that could go anywhere."""
+        self.steps = 0
+        self.refused: set[str] = set()
+        """Types that the operator has no right to list."""
+        self.listeners: list[Callable[[Happened], None]] = []
+        self.lookers: list[Callable[[], None]] = []
+        """Called after every step, whoever makes it: also while a slow call of the operator waits."""
+        self.witness: Witness | None = None
+        """What an operator tells of its looks."""
+        self._later: list[tuple[int, Callable[[], None]]] = []
+
+    def step(self) -> None:
+        """Let half a second pass."""
+        self.steps += 1
+        self.clock.advance(STEP_S)
+        for entry in [entry for entry in self._later if entry[0] <= self.steps]:
+            self._later.remove(entry)
+            entry[1]()
+        self.machines.step()
+        self._schedule()
+        self.kubelet.step()
+        self._collect_garbage()
+        self.kube.finish_claims()
+        self.volumes.sweep()
+        self.kraft.step()
+        for look in self.lookers:
+            look()
+
+    def digest(self) -> tuple[object, ...]:
+        """What would have to differ for a fault to come to something else: not the time, and not the length of logs."""
+        disks = tuple(
+            (uid, volume.disk.serial, volume.disk.content, volume.disk.intent, volume.dead, volume.hidden)
+            for uid, volume in sorted(self.volumes.by_claim.items())
+        )
+        processes = tuple(
+            (one.key, one.leads, one.high_watermark >= 0, one.disk.voter_set, self.kraft.uncommitted_change(one))
+            for one in self.kraft.processes
+        )
+        features = tuple((one.release, one.disk.image.levels) for one in self.kraft.processes)
+        return len(self.kube.writes), disks, processes, features
+
+    def machine_of(self, namespace: str, quorum: str, node_id: int) -> str:
+        """The machine of a controller: its pod's, else its volume's; empty if it has none."""
+        for pod in self._pods(namespace, quorum, node_id, ""):
+            if node := pod["spec"].get("nodeName"):
+                return str(node)
+        for claim in self.claims(namespace, quorum, node_id):
+            return self.volumes.by_claim[claim["metadata"]["uid"]].node
+        return ""
+
+    def lose_machine(self, name: str) -> None:
+        """A machine is gone for good: its processes, and the disks on it."""
+        machine = self.machines.by_name[name]
+        machine.alive, machine.gone = False, True
+        self.kubelet.lose_machine(name)
+        self.volumes.lose_machine(name)
+
+    def switch_off(self, name: str) -> None:
+        """A machine loses power: its processes end, and the disks on it wait."""
+        self.machines.by_name[name].alive = False
+        self.kubelet.lose_machine(name)
+
+    def switch_on(self, name: str) -> None:
+        """A machine has power again, unless it is gone for good."""
+        machine = self.machines.by_name[name]
+        machine.alive = not machine.gone
+
+    def later(self, steps: int, act: Callable[[], None]) -> None:
+        """Do something so many steps from now: a request that is under way."""
+        self._later.append((self.steps + steps, act))
+
+    @property
+    def pending(self) -> bool:
+        """Whether a request is still under way."""
+        return bool(self._later)
+
+    def tell(self, event: Happened) -> None:
+        """Something happened: whoever judges it does so at once."""
+        for listener in self.listeners:
+            listener(event)
+
+    # The control plane
+
+    def _schedule(self) -> None:
+        for pod in self.kube.all(PODS):
+            if pod["spec"].get("nodeName") or "deletionTimestamp" in pod["metadata"]:
+                continue
+            problem = self._bind(pod)
+            if problem:
+                condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": problem}
+                rows = pod["status"].get("conditions") or []
+                others = [row for row in rows if row["type"] != condition["type"]]
+                self.kube.put_status(PODS, pod, {"conditions": [condition, *others]})
+
+    def _bind(self, pod: Json) -> str:
+        """Give a pod its node, and its claims theirs; else say what stands against it."""
+        namespace = pod["metadata"]["namespace"]
+        node = ""
+        for name in claims_of(pod):
+            claim = self.kube.get(CLAIMS, namespace, name)
+            if claim is None:
+                return f'persistentvolumeclaim "{name}" not found'
+            if "deletionTimestamp" in claim["metadata"]:
+                return f'persistentvolumeclaim "{name}" is being deleted'
+            if claim["status"]["phase"] == "Lost":
+                return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume'
+            volume = self.volumes.by_claim.get(claim["metadata"]["uid"])
+            if volume is None:
+                node = node or self._choose(pod)
+                if not node:
+                    return "no node is ready"
+                self.volumes.bind(claim, node)
+            elif volume.local:
+                node = volume.node
+            else:
+                node = volume.node = self._choose(pod) or volume.node
+        node = node or self._choose(pod)
+        if self.full or not self.machines.is_ready(node):
+            return f"node {node or 'of any name'} is not ready, or full, or there is none that has the volume"
+        self.kube.assign(namespace, pod["metadata"]["name"], node)
+        return ""
+
+    def _choose(self, pod: Json) -> str:
+        """The node with the fewest unfinished pods, those that the pod would rather avoid last."""
+        avoided = set(_avoided(pod))
+        load = dict.fromkeys(NAMES, 0)
+        for other in self.kube.all(PODS):
+            name = other["spec"].get("nodeName")
+            if name and other["status"].get("phase") not in ("Succeeded", "Failed"):
+                load[name] += 1
+        ready = [name for name in NAMES if self.machines.is_ready(name)]
+        return min(ready, key=lambda name: (name in avoided, load[name], name), default="")
+
+    def _collect_garbage(self) -> None:
+        """The background collector: one object of an owner that is gone, each step."""
+        uids = self.kube.uids()
+        for resource in _OWNED:
+            for item in self.kube.all(resource):
+                owners = item["metadata"].get("ownerReferences") or []
+                orphaned = owners and all(owner["uid"] not in uids for owner in owners)
+                if orphaned and "deletionTimestamp" not in item["metadata"]:
+                    self._remove(resource, item)
+                    return
+
+    def _remove(self, resource: ResourceType, item: Json) -> None:
+        self.kube.delete(resource, item["metadata"]["namespace"], item["metadata"]["name"])
+
+    # Accidents
+
+    def sandbox(self, namespace: str, quorum: str, node_id: int, role: str) -> Sandbox | None:
+        """The sandbox of a controller's pod or formatter."""
+        for pod in self._pods(namespace, quorum, node_id, role):
+            return self.kubelet.of_pod(namespace, pod["metadata"]["name"])
+        return None
+
+    def has_pods(self, namespace: str, quorum: str, node_id: int) -> bool:
+        """Whether a controller has any pod."""
+        return any(True for _ in self._pods(namespace, quorum, node_id, ""))
+
+    def delete_pods(self, namespace: str, quorum: str, node_id: int, *, force: bool) -> bool:
+        """Somebody deletes a controller's pods, or its node forgets them (`force`)."""
+        found = list(self._pods(namespace, quorum, node_id, ""))
+        for pod in found:
+            if force:
+                self.kube.remove(PODS, namespace, pod["metadata"]["name"])
+            else:
+                self._remove(PODS, pod)
+        return bool(found)
+
+    def evict_pods(self, namespace: str, quorum: str, node_id: int) -> bool:
+        """The kubelet evicts a controller's pods: they end as Failed."""
+        found = [
+            self.kubelet.of_pod(namespace, p["metadata"]["name"]) for p in self._pods(namespace, quorum, node_id, "")
+        ]
+        running = [sandbox for sandbox in found if sandbox is not None and not sandbox.done]
+        for sandbox in running:
+            self.kubelet.fail(sandbox, "Evicted")
+        return bool(running)
+
+    def claims(self, namespace: str, quorum: str, node_id: int) -> Iterator[Json]:
+        """A controller's claims that are bound."""
+        wanted = f"{quorum}-{node_id}-"
+        for claim in self.kube.all(CLAIMS):
+            metadata = claim["metadata"]
+            ours = metadata["namespace"] == namespace and metadata["name"].startswith(wanted)
+            if ours and metadata["uid"] in self.volumes.by_claim:
+                yield claim
+
+    def _pods(self, namespace: str, quorum: str, node_id: int, role: str) -> Iterator[Json]:
+        wanted = {"kafkaquorum.io/quorum": quorum, "kafkaquorum.io/node-id": str(node_id)}
+        if role:
+            wanted["kafkaquorum.io/role"] = role
+        for pod in list(self.kube.all(PODS)):
+            labels = pod["metadata"].get("labels") or {}
+            if pod["metadata"]["namespace"] == namespace and wanted.items() <= labels.items():
+                yield pod
+
+
+def _avoided(pod: Json) -> Iterator[str]:
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    for term in affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or []:
+        for expression in term["preference"].get("matchExpressions") or []:
+            if expression["operator"] == "NotIn":
+                yield from expression["values"]

@@ -1,0 +1,62 @@
+"""Mutants of stops that take a disk along, and of pods that are corrected: see `claim_scenarios`."""
+
+from typing import Final
+
+from tests.simulation.mutations.mutant import Mutant, mutant
+
+CLAIM_MUTANTS: Final[tuple[Mutant, ...]] = (
+    mutant(
+        "a-roll-takes-the-only-disk",
+        "2, kept",
+        ("claims-deleted-and-rolled-1",),
+        ("may_restart", "why_kept(desired, observed, record, node)", "''"),
+    ),
+    mutant(
+        "a-claim-without-a-volume-is-well",
+        "2, kept",
+        ("volumes-lost-and-rolled",),
+        ("_fate", "claim.lost", "claim.deleting"),
+    ),
+    mutant(
+        "disks-that-go-are-counted",
+        "2, kept",
+        ("claims-deleted-and-rolled-3",),
+        ("_stays", "node.key == key and not _fate(observed, node)", "node.key == key"),
+    ),
+    mutant(
+        "a-pair-hands-over-its-disk",
+        "2, kept",
+        ("pair-shrinks-without-its-claim",),
+        ("may_hand_over", "bool(kept)", "False"),
+    ),
+    mutant(
+        "a-corrected-pod-takes-its-disk",
+        "2, kept",
+        ("stuck-pod-without-its-claim",),
+        ("may_restart", "why_kept(desired, observed, record, node)", "''"),
+        ("may_replace_pod", "if kept:\n    ...", "if False:\n    ..."),
+    ),
+    mutant(
+        "all-that-are-stuck-at-once",
+        "live",
+        ("crash-beside-an-image-that-cannot-start",),
+        ("_correct_stuck", "not verdicts[-1].allowed", "False"),
+    ),
+    mutant(
+        "no-way-back-without-a-leader",
+        "live",
+        ("image-taken-back-without-a-leader",),
+        ("_where_nothing_runs", "target == record.applied_revision and record.had_leader", "False"),
+        ("_tries", "is_going(situation, node)", "False"),
+    ),
+    mutant(
+        "no-way-back-behind-an-older-image",
+        "live",
+        ("refused-pod-behind-an-older-image",),
+        (
+            "_correct_pods",
+            "Part(verdicts=(verdict,), waits=(wait,)), refused",
+            "Part(verdicts=(verdict,), waits=(wait,)),",
+        ),
+    ),
+)

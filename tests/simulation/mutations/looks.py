@@ -1,0 +1,21 @@
+"""Mutants of what a look proves: who is caught up, and who is next in a roll. Others are in `times`."""
+
+from typing import Final
+
+from tests.simulation.mutations.mutant import Mutant, mutant
+
+LOOK_MUTANTS: Final[tuple[Mutant, ...]] = (
+    mutant(
+        "caught-up-by-the-fetch-timeout",
+        "5",
+        ("roll-of-slow-starters",),
+        ("_caught_up", "CAUGHT_UP_WITHIN_MS", "10000"),
+        ("_caught_up", "seen.at_ms < stamp_ms <= now_ms", "stamp_ms <= now_ms"),
+    ),
+    mutant(
+        "moved-ones-before-those-that-lag",
+        "live",
+        ("roll-with-one-that-lags-for-good",),
+        ("_turns", "not moved or node.node_id in moved or _lags(observed, node)", "not moved or node.node_id in moved"),
+    ),
+)

@@ -1,0 +1,40 @@
+"""Mutants about time and about what a look is taken for; `safety` has the others."""
+
+from typing import Final
+
+from tests.simulation.mutations.mutant import mutant
+
+TIME_MUTANTS: Final = (
+    mutant(
+        "the-lowest-log-end-for-committed",
+        "4",
+        ("scale-3-to-5~appended",),
+        ("_voter_set_look", "max", "min"),
+    ),
+    mutant(
+        "observers-carry-the-quorum",
+        "2",
+        ("lost-node-beside-observers",),
+        ("may_retire_node", "view.voters & view.caught_up", "view.caught_up"),
+    ),
+    mutant(
+        "stops-on-an-old-look",
+        "5",
+        ("stopped-on-an-old-look",),
+        ("Executor._dispatch", "self._check_age(action)", ""),
+    ),
+    mutant(
+        "any-controller-reports-a-step-done",
+        "7",
+        ("leader-reports-late",),
+        (
+            "Observed.finalized",
+            "led = self._leader_versions\nreturn () if led is None or led.finalized_epoch < 0 else led.finalized",
+            (
+                "answers = [answer.value for _, answer in self.versions if isinstance(answer, Known)]\n"
+                "best = max(answers, key=lambda answer: answer.finalized_epoch, default=None)\n"
+                "return () if best is None or best.finalized_epoch < 0 else best.finalized"
+            ),
+        ),
+    ),
+)

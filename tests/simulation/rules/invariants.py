@@ -1,0 +1,383 @@
+"""The safety rules of `docs/safety.md`, with their numbers, checked on ground truth the moment something happens.
+
+Nothing here asks the operator, its record or its code what is true: disks have serial numbers, processes run on disks,
+the API server's store says what was written. The record's JSON is read on its own terms, as a person would.
+"""
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.simulation.model.happened import (
+    AddSent,
+    Asked,
+    ClaimDeleted,
+    Created,
+    DiskLost,
+    Formatted,
+    GhostCured,
+    Happened,
+    PodDeleted,
+    RemoveSent,
+    Shared,
+    Started,
+    StepAllowed,
+    StopSent,
+    UpdateSent,
+)
+from tests.simulation.model.kubernetes.kube_model import Written, loaded
+from tests.simulation.model.world import World
+from tests.simulation.rules.book import RULES
+from tests.simulation.rules.committed_rules import DONE, CommittedRules
+from tests.simulation.rules.feature_rules import FEATURES_BY_KNOWLEDGE, FeatureRules
+from tests.simulation.rules.glances import Glances
+from tests.simulation.rules.kept_rules import KEPT, KeptRules
+from tests.simulation.rules.membership_rules import FORMATTER, MembershipRules, retired_in
+from tests.simulation.rules.roll_rules import NEEDLESS, RollRules
+from tests.status.contradictions import contradictions
+
+from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kit.kube.protocol import PODS as _PODS
+from kit.kube.protocol import Json
+
+BY_KNOWLEDGE: Final = FEATURES_BY_KNOWLEDGE | {
+    "3",
+    "4",
+    "5",
+    "5, needless",
+    DONE,
+    "given up",
+    "2, removed by another",
+    KEPT,
+}
+"""Rules that nobody can keep for two operators that do not know of each other, for Kafka has no compare-and-swap.
+
+One may make the pod of a controller that the other has just removed: no write of Kubernetes hangs on another object's.
+"""
+_RECORD_SUFFIX: Final = "-identity"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """A rule that was broken, and how."""
+
+    rule: str
+    text: str
+    step: int
+
+    def __str__(self) -> str:
+        """As a report prints it."""
+        return f"step {self.step}: rule {self.rule}: {self.text}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Lineage:
+    """What has ever been true of one quorum: everything that shares its claims, or would have to."""
+
+    recorded: set[str] = field(default_factory=set)
+    formatted: set[ClusterID] = field(default_factory=set)
+    initial_voters: set[frozenset[ReplicaKey]] = field(default_factory=set)
+    initial_formats: set[ReplicaKey] = field(default_factory=set)
+    phase_started: bool = False
+    ran: bool = False
+    lost: list[DiskLost] = field(default_factory=list)
+    """Disks that were lost once the record said Started, or so shortly before that nobody can know."""
+    lost_at_s: float = 0.0
+    """When the last of them was lost."""
+    retired: dict[DirectoryID, str] = field(default_factory=dict)
+    """Directory ids that the record retires, and since when: no pod that is made later ever runs one."""
+    given_up: frozenset[DirectoryID] = frozenset()
+    """Directory ids that were retired with their machine, which may come back: no other disk with data is retired."""
+    static: set[NodeID] = field(default_factory=set)
+    """The controllers that were formatted for a static quorum."""
+
+
+class Checker:
+    """Holds every quorum of a world to the rules."""
+
+    def __init__(self, world: World) -> None:
+        """Listen to everything that happens."""
+        self._world = world
+        self._lineages: dict[tuple[str, str], Lineage] = {}
+        self._ended: list[Lineage] = []
+        self._formatted_on: dict[DirectoryID, int] = {}
+        self._ran_on: dict[DirectoryID, int] = {}
+        self.tolerated: Counter[str] = Counter()
+        """Rules by knowledge that were broken where two operators, or late requests, excuse it."""
+        self.excused = _never
+        self.misled = _never
+        """Whether the API server gave the operator an old answer: it may make a pod from the record before the last."""
+        self._late_pods: set[str] = set()
+        """Formatters whose creation arrived late."""
+        self._released: set[int] = set()
+        """Serial numbers of disks whose claims the operator itself deleted."""
+        self.violations: list[Violation] = []
+        self._glances = Glances(world)
+        self._rolls = RollRules(world, self._glances, self.fail)
+        self._membership = MembershipRules(world, self._rolls, self.fail)
+        self._features = FeatureRules(world, self._glances, self.fail)
+        self._kept = KeptRules(world, self._glances, self.fail)
+        self._committed = CommittedRules(world, self._glances, self.fail)
+        self.planned = self._committed.planned
+        self.led_looks_s = self._committed.led_looks_s
+        world.witness = self._committed
+        world.listeners.append(self.hear)
+        world.lookers.append(self.look)
+        world.kube.watchers.append(self._written)
+
+    def lineage(self, namespace: str, quorum: str) -> Lineage:
+        """What is known of a quorum."""
+        return self._lineages.setdefault((namespace, quorum), Lineage())
+
+    def end(self, namespace: str, quorum: str) -> None:
+        """A quorum is deleted together with its volumes: what is made of that name later is another one."""
+        self._ended.append(self._lineages.pop((namespace, quorum), Lineage()))
+
+    def abandoned(self, namespace: str, quorum: str) -> None:
+        """Of a quorum only its disks are left: a record of them begins anew, and none of them is formatted again."""
+        before = self.lineage(namespace, quorum)
+        self._lineages[namespace, quorum] = Lineage(ran=before.ran, formatted=before.formatted, static=before.static)
+
+    def look(self) -> None:
+        """Judge what can be seen at any moment: after every step of the world, and after every pass."""
+        for text in self._world.kraft.broken:
+            self.fail("committed records", text)
+        self._world.kraft.broken.clear()
+        self._glances.look()
+        self._rolls.look()
+        self._kept.look()
+        running: set[ReplicaKey] = set()
+        for process in self._world.kraft.processes:
+            if process.key in running:
+                self.fail("2", f"replica {process.key} runs twice")
+            running.add(process.key)
+
+    def hear(self, event: Happened) -> None:
+        """Judge one thing that happened."""
+        match event:
+            case Formatted():
+                self._formatted(event)
+            case Started():
+                self._started(event)
+            case Shared(pods=pods) if self._late_pods & set(pods):
+                self.tolerated["one user of a claim"] += 1  # a late formatter finds its own format, and does nothing
+            case Shared(claim=claim, pods=pods):
+                self.fail("one user of a claim", f"{' and '.join(pods)} use claim {claim} at the same time")
+            case DiskLost():
+                self._disk_lost(event)
+            case _:
+                self._asked(event)
+
+    def _asked(self, event: Asked) -> None:
+        """What the operator asked for."""
+        match event:
+            case ClaimDeleted(disk=disk):
+                if disk is not None:
+                    self._released.add(disk.serial)
+                self._membership.claim_deleted(event)
+            case StopSent() | PodDeleted():
+                self._stopped(event)
+            case AddSent():
+                self._membership.added(event)
+            case RemoveSent():
+                self._membership.removed(event)
+            case UpdateSent():
+                self._features.sent(event)
+            case StepAllowed():
+                self._features.allowed(event)
+            case GhostCured():
+                self._features.cured(event)
+            case Created():
+                self._created(event)
+
+    def _stopped(self, event: StopSent | PodDeleted) -> None:
+        stop = event.stop if isinstance(event, StopSent) else event
+        retired = self.lineage(stop.namespace, stop.quorum).retired.keys()
+        if isinstance(event, StopSent):
+            self._membership.stop_sent(stop, retired)
+            self._kept.stop_sent(stop, frozenset(retired))
+        else:
+            self._membership.pod_deleted(stop, retired)
+
+    def _disk_lost(self, event: DiskLost) -> None:
+        lineage = self.lineage(event.namespace, event.quorum)
+        if event.serial not in self._released and (lineage.phase_started or event.reported):
+            lineage.lost.append(event)
+            lineage.lost_at_s = self._world.clock.elapsed_s
+
+    def fail(self, rule: str, text: str) -> None:
+        """Note that a rule of the book was broken; one by knowledge only where nothing excuses it."""
+        if rule not in RULES:
+            raise ValueError(f"there is no rule {rule!r} in the book: add it there, with what it says")
+        if (rule in BY_KNOWLEDGE and self.excused()) or (rule == NEEDLESS and self.misled()):
+            self.tolerated[rule] += 1
+            return
+        self.violations.append(Violation(rule=rule, text=text, step=self._world.steps))
+
+    # Rule 1: one cluster id, one set of initial voters, no initial format once the quorum may have started
+
+    def _formatted(self, event: Formatted) -> None:
+        lineage = self.lineage(event.namespace, event.quorum)
+        self._formatted_on[event.key.directory_id or DirectoryID("")] = event.serial
+        lineage.formatted.add(event.cluster_id)
+        if len(lineage.formatted) > 1:
+            self.fail("1", f"disks are formatted for clusters {sorted(lineage.formatted)}")
+        if any(event.cluster_id in ended.formatted for ended in self._ended):
+            self.fail("1", f"cluster id {event.cluster_id} of a deleted quorum is used again")
+        self._features.formatted(event, ran=lineage.ran)
+        if event.static:
+            lineage.static.add(event.key.node_id)
+            if lineage.phase_started:
+                self.fail("1", f"{event.key} is formatted with static voters behind the barrier")
+        if not event.initial:
+            return
+        lineage.initial_voters.add(event.voters)
+        lineage.initial_formats.add(event.key)
+        if lineage.phase_started:
+            self.fail("1", f"{event.key} is formatted with initial voters behind the barrier")
+        if lineage.ran:
+            self.fail("1", f"{event.key} is formatted with initial voters after the quorum has started")
+        if event.key not in event.voters:
+            self.fail("1", f"{event.key} is formatted with initial voters that do not contain it")
+        if len(lineage.initial_voters) > 1:
+            self.fail("1", f"disks are formatted with {len(lineage.initial_voters)} sets of initial voters")
+
+    # Rule 2: a directory id runs on its own disk only
+
+    def _started(self, event: Started) -> None:
+        lineage = self.lineage(event.namespace, event.quorum)
+        directory = event.key.directory_id or DirectoryID("")
+        lineage.ran = True
+        self._rolls.started(event)
+        self._static_started(lineage, event)
+        if not lineage.phase_started:
+            self.fail("1", f"{event.key} runs before the record says Started")
+        for voters in lineage.initial_voters:
+            if missing := voters - lineage.initial_formats:
+                names = ", ".join(sorted(map(str, missing)))
+                self.fail("1", f"{event.key} runs before {names} was ever formatted")
+        if self._formatted_on.get(directory) != event.serial:
+            self.fail("2", f"{event.key} runs on disk {event.serial}, which was not formatted as it")
+        if event.pod_made > lineage.retired.get(directory, event.pod_made):
+            self.fail("2, removed by another", f"{event.key} is retired, and runs in a pod that was made after that")
+        if self._ran_on.setdefault(directory, event.serial) != event.serial:
+            self.fail("2", f"{event.key} runs on disk {event.serial}, and ran on {self._ran_on[directory]} before")
+
+    def _static_started(self, lineage: Lineage, event: Started) -> None:
+        """The barrier of a static quorum: who votes by the configuration was formatted before anybody runs."""
+        for process in self._world.kraft.processes:
+            if process.key == event.key and process.is_static:
+                missing = {key.node_id for key in process.static} - lineage.static
+                if missing:
+                    self.fail("1", f"{event.key} runs before static voters {sorted(missing)} were ever formatted")
+
+    # Rule 8 and names
+
+    def _created(self, event: Created) -> None:
+        plural, body = event.plural, event.body
+        name, namespace = str(body["metadata"]["name"]), str(body["metadata"]["namespace"])
+        labels = body["metadata"].get("labels") or {}
+        quorum = labels.get("kafkaquorum.io/quorum", "")
+        if plural == "persistentvolumeclaims" and not re.fullmatch(rf"{quorum}-\d+-g\d+", name):
+            self.fail("names", f"claim {name} does not carry node id and generation")
+        if plural != "pods":
+            return
+        role, node_id = labels.get("kafkaquorum.io/role"), labels.get("kafkaquorum.io/node-id")
+        self._pod_created(self.lineage(namespace, quorum), event, formats=role == FORMATTER)
+        if int(node_id or 0) < 3000:
+            self.fail("names", f"pod {name} has node id {node_id}")
+        if role != FORMATTER and body["spec"].get("hostname") != f"{quorum}-{node_id}":
+            self.fail("names", f"pod {name} has host name {body['spec'].get('hostname')}")
+        if event.late and role == FORMATTER:
+            self._late_pods.add(name)
+        if event.late:
+            return  # what it does then, its volume and its kubelet decide: `Shared` and `Started` tell
+        others = self._world.kube.list(_PODS, namespace, {"kafkaquorum.io/quorum": quorum})
+        volume = _claim_of(body)
+        for other in others:
+            if other["metadata"]["name"] != name and _claim_of(other) == volume:
+                self.fail("one user of a claim", f"pod {name} is made while {other['metadata']['name']} is there")
+
+    def _pod_created(self, lineage: Lineage, event: Created, *, formats: bool) -> None:
+        """Rules 2, 7 and 9: what a pod would run, with which image, and what it formats."""
+        body = event.body
+        name, container = str(body["metadata"]["name"]), body["spec"]["containers"][0]
+        expected = next((row.get("value", "") for row in container["env"] if row["name"] == "KQ_DIRECTORY_ID"), "")
+        if not formats and not event.late and expected in lineage.retired:
+            self.fail("2, removed by another", f"pod {name} is made to run {expected}, which is retired")
+        if not formats and not event.late:
+            self._features.pod_created(event)
+        if not formats:
+            self._rolls.created(event)
+        if "--release-version" in container.get("command", ()):
+            self.fail("9", f"pod {name} formats with --release-version")
+
+    def _said(self, written: Written) -> None:
+        """A status is held against itself; it may be of a spec that was changed meanwhile, but not of a later one."""
+        body = loaded(written.after)
+        if body is None or not body.get("status", {}).get("conditions"):
+            return
+        for text in contradictions(body["status"]):
+            self.fail("conditions", text)
+        if body["status"]["observedGeneration"] > body["metadata"]["generation"]:
+            self.fail("conditions", "the status is of a later generation than the spec")
+
+    def _written(self, written: Written) -> None:
+        plural, namespace, name = written.key
+        if plural == "kafkaquorums" and written.by_operator:
+            self._said(written)
+        if plural != "configmaps" or not name.endswith(_RECORD_SUFFIX) or written.after is None:
+            return
+        if not written.by_operator:
+            return  # a person with an editor
+        quorum = name.removesuffix(_RECORD_SUFFIX)
+        lineage = self.lineage(namespace, quorum)
+        record, before = _record(loaded(written.after)), _record(loaded(written.before))
+        if record is None:
+            self.fail("identity", f"the record of {quorum} cannot be read")
+            return
+        cluster_id, started = str(record["cluster_id"]), record["phase"] == "Started"
+        lineage.recorded.add(cluster_id)
+        if len(lineage.recorded) > 1:
+            self.fail("8", f"a new identity is made, {cluster_id}, where there was one: {lineage.recorded}")
+        if lineage.phase_started and not started:
+            self.fail("1", "the record goes back from Started to Formatting")
+        if before is not None and _changed(before["initial"], record["initial"]):
+            self.fail("1", "the initial voters in the record change")
+        lineage.phase_started = lineage.phase_started or started
+        retired = retired_in(record)
+        kept = {node["node_id"] for node in record.get("nodes", ())}
+        lineage.given_up |= self._membership.retired(retired - set(lineage.retired), kept)
+        self._committed.retired(retired - set(lineage.retired), kept)
+        if forgotten := set(lineage.retired) - retired:
+            self.fail("2", f"the record forgets that {', '.join(sorted(forgotten))} are retired")
+        for directory in retired:
+            lineage.retired.setdefault(directory, self._world.clock.stamp())
+
+
+def _never() -> bool:
+    return False
+
+
+def _changed(before: list[Json], now: list[Json]) -> bool:
+    """Whether initial voters are others than before; a static one has no directory id until it is formatted."""
+    if len(before) != len(now):
+        return True
+    return any(old not in (new, {**new, "directory_id": None}) for old, new in zip(before, now, strict=True))
+
+
+def _claim_of(pod: Json) -> str:
+    volumes = pod["spec"].get("volumes") or []
+    return next((v["persistentVolumeClaim"]["claimName"] for v in volumes if "persistentVolumeClaim" in v), "")
+
+
+def _record(body: Json | None) -> Json | None:
+    if body is None:
+        return None
+    try:
+        record: Json = json.loads(body["data"]["record.json"])
+    except (KeyError, ValueError):
+        return None
+    return record

@@ -1,0 +1,76 @@
+"""Rule 2 for stops on ground truth: no disk that holds a needed vote is lost because the operator stopped its pod.
+
+A claim that is being deleted, or is lost or gone, leaves its disk to the pod that has it: the disk goes with the pod.
+"""
+
+from typing import Final
+
+from tests.simulation.model.happened import Fail, PodDeleted
+from tests.simulation.model.kubernetes.kube_model import claims_of
+from tests.simulation.model.world import World
+from tests.simulation.rules.glances import RECENT_S, Glance, Glances
+
+from kafka_quorum.model.ids import DirectoryID, ReplicaKey
+from kit.kube.protocol import CLAIMS, PODS, Json
+
+KEPT: Final = "2, kept"
+
+
+class KeptRules:
+    """Judges every stop of a pod, whether Kafka runs in it or not."""
+
+    def __init__(self, world: World, glances: Glances, fail: Fail) -> None:
+        """Judge by this world, and tell `fail` the rule and what happened."""
+        self._world, self._glances, self._fail = world, glances, fail
+        self._going_s: dict[str, float] = {}
+        """Since when the claims of pods have been on their way out, by the uids of the pods."""
+        self._held: dict[str, ReplicaKey] = {}
+        """The replicas whose disks go with their pods, by the uids of the pods."""
+
+    def look(self) -> None:
+        """Note which disks only their pods still hold."""
+        going = {str(pod["metadata"]["uid"]): pod for pod in self._world.kube.all(PODS) if self._goes(pod)}
+        now_s = self._world.clock.elapsed_s
+        self._going_s = {uid: self._going_s.get(uid, now_s) for uid in going}
+        held = {uid: self._held.get(uid) or self._replica(uid) for uid in going}
+        self._held = {uid: key for uid, key in held.items() if key is not None}
+
+    def stop_sent(self, event: PodDeleted, retired: frozenset[DirectoryID]) -> None:
+        """The operator asks for the stop of a pod."""
+        sandbox = self._world.kubelet.of_pod(event.namespace, event.name)
+        key = self._held.get(sandbox.uid) if sandbox else None
+        if sandbox is None or key is None or key.directory_id in retired or not self._is_known(sandbox.uid):
+            return
+        moments = [one for cluster in self._world.kraft.committed for one in self._glances.of(cluster, RECENT_S)]
+        if all(self._is_needed(moment, key) for moment in moments):
+            self._fail(
+                KEPT, f"pod {event.name} is stopped, and the disk of {key} is lost with it, a vote that is needed"
+            )
+
+    def _goes(self, pod: Json) -> bool:
+        namespace = pod["metadata"]["namespace"]
+        claims = (self._world.kube.get(CLAIMS, namespace, name) for name in claims_of(pod))
+        return any(
+            claim is None or "deletionTimestamp" in claim["metadata"] or claim["status"].get("phase") == "Lost"
+            for claim in claims
+        )
+
+    def _replica(self, pod_uid: str) -> ReplicaKey | None:
+        sandbox = self._world.kubelet.sandboxes.get(pod_uid)
+        if sandbox is None:
+            return None
+        volume = self._world.volumes.by_claim.get(sandbox.claim_uid)
+        return volume.disk.key if volume else sandbox.process.key if sandbox.process else None
+
+    def _is_known(self, pod_uid: str) -> bool:
+        """Whether it has been so for longer than a look is old."""
+        return self._world.clock.elapsed_s - self._going_s[pod_uid] > RECENT_S
+
+    def _is_needed(self, moment: Glance, key: ReplicaKey) -> bool:
+        """Whether the others that are caught up, on disks that stay, were no majority at that moment."""
+        leader = moment.leader
+        if leader is None:
+            return True
+        going = {leader.known(held) for uid, held in self._held.items() if self._is_known(uid)}
+        votes, staying = leader.known(key) in moment.voters, moment.caught_up - going - {leader.known(key)}
+        return votes and len(staying) <= len(moment.voters) // 2

@@ -1,0 +1,165 @@
+"""Rules 3, 4 and 5 for restarts on ground truth: who is stopped while its Kafka runs, in which order, and what for.
+
+A controller that the operator has stopped is away until another process runs as it and is a caught-up voter again.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from tests.simulation.model.happened import Created, Fail, PodDeleted, Started
+from tests.simulation.model.kafka.process import Process
+from tests.simulation.model.world import World
+from tests.simulation.rules.glances import Glance, Glances
+from tests.simulation.rules.spoken import asked, changed_meanwhile, operation_of, resource_of
+
+from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.names import INPUTS_HASH, LABEL_NODE, LABEL_QUORUM
+from kit.kube.protocol import PODS, Json
+
+_PAIR: Final = 2
+
+
+@dataclass(slots=True, kw_only=True)
+class Away:
+    """A voter whose pod the operator has stopped; `back_s` is when another process started as it."""
+
+    process: Process
+    back_s: float | None = None
+
+
+NEEDLESS: Final = "5, needless"
+SUCCESSOR: Final = "5, a successor"
+_ASKED_S: Final = 4.0
+"""How old the API server's consent to the new pod may be when the old one is stopped."""
+
+
+class RollRules:
+    """Judges restarts."""
+
+    def __init__(self, world: World, glances: Glances, fail: Fail) -> None:
+        """Judge by this world, and tell `fail` the rule and what happened."""
+        self._world, self._glances, self._fail = world, glances, fail
+        self._away: dict[ReplicaKey, Away] = {}
+        self._restarted: dict[tuple[str, str, str], tuple[str, int]] = {}
+        """By namespace, quorum and node id: the inputs of the pod that was stopped, and the generation then."""
+        self._stopped_s: dict[tuple[str, str, str], float] = {}
+        """When the operator stopped it."""
+        self._refused: set[tuple[str, str, str]] = set()
+        """The controllers of which a pod was refused since one was created."""
+        world.kube.admission.listeners.append(self.refused)
+
+    def look(self) -> None:
+        """Who is a caught-up voter again, or is no voter any more, is away no longer."""
+        for key, away in list(self._away.items()):
+            leader = self._world.kraft.leader_of(away.process.cluster_id)
+            if leader is None:
+                continue
+            known = leader.known(key)
+            back = away.back_s is not None and (
+                known == leader.known(leader.key) or leader.row(key).caught_up_s > away.back_s
+            )
+            if back or known not in leader.voters:
+                del self._away[key]
+
+    def started(self, event: Started) -> None:
+        """Kafka runs, perhaps after a restart."""
+        if event.key in self._away:
+            self._away[event.key].back_s = self._world.clock.elapsed_s
+
+    def stopped(self, event: PodDeleted, process: Process) -> None:
+        """The operator stopped a pod whose Kafka runs, on a disk that is not retired."""
+        leader, key = self._world.kraft.leader_of(process.cluster_id), process.key
+        if leader is not None and leader.known(key) not in leader.voters:
+            return
+        if event.late:
+            self._others_are_back(event, key)
+        self._away[key] = Away(process=process)
+        self._note(event)
+
+    def _others_are_back(self, event: PodDeleted, key: ReplicaKey) -> None:
+        for other in self._away.keys() - {key}:
+            self._fail("5", f"pod {event.name} is stopped before {other} is a caught-up voter again")
+
+    def stop_sent(self, event: PodDeleted, process: Process) -> None:
+        """The operator asks for the stop of a pod whose Kafka runs, on a disk that is not retired."""
+        glances, key = self._glances.of(process.cluster_id), process.key
+        votes = [glance for glance in glances if glance.leader and glance.leader.known(key) in glance.voters]
+        if not votes:
+            if not any(glance.leader for glance in glances):
+                self._fail("3", f"pod {event.name} is stopped, perhaps a voter, and there is no leader")
+            return
+        if all(self._too_few(event, glance, key) for glance in votes):
+            last = votes[-1]
+            told = f"{len(last.caught_up)} of {len(last.voters)} voters are caught up"
+            self._fail("3", f"pod {event.name} of voter {key} is stopped, and {told}, itself included")
+        if all(glance.changing for glance in votes) or operation_of(self._world, event.quorum).endswith("Voter"):
+            self._fail("4", f"pod {event.name} is stopped during a voter change")
+        self._others_are_back(event, key)
+        if not event.evicted and len(votes[-1].voters) > 1:
+            self._fail("5", f"pod {event.name} is deleted while its Kafka runs, and no budget is asked")
+        if all(glance.leader is process for glance in glances) and (left := self._left(event, votes[-1])):
+            self._fail("5", f"the active controller's pod {event.name} is stopped before {', '.join(left)}")
+
+    def created(self, event: Created) -> None:
+        """A Kafka pod is made: after a restart it is made of other things, or the restart was for nothing.
+
+        Unless the API server refused the other things meanwhile.
+        """
+        metadata = event.body["metadata"]
+        at = (metadata["namespace"], metadata["labels"][LABEL_QUORUM], metadata["labels"][LABEL_NODE])
+        self._stopped_s.pop(at, None)
+        before, inputs = self._restarted.pop(at, None), (metadata.get("annotations") or {}).get(INPUTS_HASH, "")
+        refused = at in self._refused
+        self._refused.discard(at)
+        if before is not None and not event.late and not refused and before == (inputs, self._generation(at[1])):
+            self._fail(NEEDLESS, f"pod {metadata['name']} was stopped, and is made of the very same again")
+
+    def refused(self, body: Json) -> None:
+        """A Kafka pod is refused: where it would have been before the restart already, it was not asked about."""
+        metadata = body["metadata"]
+        at = (metadata["namespace"], metadata["labels"][LABEL_QUORUM], metadata["labels"][LABEL_NODE])
+        stopped_s = self._stopped_s.pop(at, None)
+        self._refused.add(at)
+        if stopped_s is not None and stopped_s - self._world.kube.admission.changed_s > _ASKED_S:
+            self._fail(SUCCESSOR, f"pod {metadata['name']} was stopped, and the API server refuses its successor")
+
+    def _too_few(self, event: PodDeleted, glance: Glance, key: ReplicaKey) -> bool:
+        """Whether those that stay carry the quorum; of one or two nobody can, and it takes leave to go on."""
+        if glance.leader is None:
+            return True
+        gone = {glance.leader.known(other) for other in (*self._away, key)}
+        staying = len(glance.caught_up - gone)
+        if len(glance.voters) > _PAIR:
+            return staying <= len(glance.voters) // 2
+        return not self._may_interrupt(event.quorum) or staying < len(glance.voters) - 1
+
+    def _may_interrupt(self, quorum: str) -> bool:
+        if changed_meanwhile(self._world, quorum):
+            return True
+        said = asked(self._world, quorum, "controllers", "allowInterruption")
+        return bool(asked(self._world, quorum, "controllers", "replicas") == 1 if said is None else said)
+
+    def _left(self, event: PodDeleted, glance: Glance) -> list[str]:
+        """Other voters that run on what the stopped pod was made of: they come before it."""
+        names = []
+        for pod in self._world.kube.all(PODS):
+            metadata = pod["metadata"]
+            sandbox = self._world.kubelet.sandboxes.get(metadata["uid"])
+            process = sandbox.process if sandbox else None
+            if process is None or metadata["name"] == event.name or glance.leader is None:
+                continue
+            same = (metadata.get("annotations") or {}).get(INPUTS_HASH, "") == event.inputs
+            ours = (metadata.get("labels") or {}).get(LABEL_QUORUM) == event.quorum
+            if ours and same and event.inputs and glance.leader.known(process.key) in glance.voters:
+                names.append(str(metadata["name"]))
+        return names
+
+    def _note(self, event: PodDeleted) -> None:
+        node_id = event.process.meta.node_id if event.process else 0
+        at = (event.namespace, event.quorum, str(node_id))
+        self._restarted[at] = (event.inputs, self._generation(event.quorum))
+        self._stopped_s[at] = self._world.clock.elapsed_s
+
+    def _generation(self, quorum: str) -> int:
+        body: Json = resource_of(self._world, quorum)
+        return int(body["metadata"]["generation"]) if body else 0

@@ -1,0 +1,280 @@
+"""One run: a scenario, at most one fault, an operator, a world; in turns, until it has settled or the bound is reached.
+
+The operator is whatever `make` returns; the real one is the reconcile code with edges into the models. It passes when a
+watch would wake it, when its own time has come, or at once when it says so; between any two passes the world moves.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from tests.simulation.model.clock import SeededIds, VirtualLoop
+from tests.simulation.model.kubernetes.kube_model import Written
+from tests.simulation.model.place import NAME, NAMESPACE
+from tests.simulation.model.world import Witness, World
+from tests.simulation.rules.invariants import Checker, Violation
+from tests.simulation.runs.accidents import can_lose, happen
+from tests.simulation.runs.edges import CrashedError, Life, Wire
+from tests.simulation.runs.endings import Ending, judge
+from tests.simulation.runs.faults import Accident, Call, Fault, Injection, Loss
+from tests.simulation.runs.kafka_edge import KafkaEdge
+from tests.simulation.runs.kube_edge import KubeEdge
+from tests.simulation.runs.scenarios.scenes import Scenario, applies, rests
+from tests.simulation.runs.slow import Hitches
+
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.names import LABEL_QUORUM
+from kafka_quorum.model.observed import Observed
+from kafka_quorum.observe.snapshot import Snapshot
+from kafka_quorum.reconcile import PassResult, Reconciler
+from kafka_quorum.settings import Settings
+from kafka_quorum.wire.protocol import Controllers
+from kit.clock import Clock
+from kit.errors import OperatorError
+from kit.ids import IdSource
+from kit.key import ObjectKey
+from kit.kube.protocol import KubeApi
+from kit.turns import Passes, Rest, Turns
+
+KEY: Final = ObjectKey(namespace=NAMESPACE, name=NAME)
+NODE_IDS: Final = (3000, 3001, 3002, 3003, 3004, 3005)
+BOUND_STEPS: Final = 700
+READY_FOR_STEPS: Final = 6
+NOTICED_STEPS: Final = 24
+"""Longer than the operator's own tick and a kubelet's silence: a machine that is lost is told by no watch."""
+QUIET_STEPS: Final = 80
+"""Longer than the operator's own tick, its waits before it tries again, and the kubelet's back-off."""
+_RESTART_S: Final = 1.0
+
+
+class Operator(Passes[PassResult], Protocol):
+    """What runs passes."""
+
+    def changed(self, key: ObjectKey) -> bool:
+        """A watch has spoken."""
+
+
+Make = Callable[[KubeApi, Controllers, Clock, IdSource], Operator]
+
+
+class Watched(Reconciler):
+    """The operator's own reconcile code. What it sees is told in the moment at which it has it, before any act."""
+
+    witness: Witness | None = None
+
+    async def _observe(self, key: ObjectKey, taken: Snapshot, desired: Desired) -> Observed:
+        seen = await super()._observe(key, taken, desired)
+        if self.witness is not None:
+            self.witness.saw(key.namespace, key.name, seen)
+        return seen
+
+
+def real(
+    kube: KubeApi, controllers: Controllers, clock: Clock, ids: IdSource, *, may_act: Callable[[], bool] = lambda: True
+) -> Operator:
+    """The operator's own reconcile code. `may_act` says whether it holds the lease."""
+    settings = Settings(holder="simulation")
+    made = Watched(kube=kube, controllers=controllers, clock=clock, ids=ids, settings=settings, may_act=may_act)
+    made.witness = kube.world.witness if isinstance(kube, KubeEdge) else None
+    return made
+
+
+def count(result: PassResult, actions: Counter[str], verdicts: Counter[str]) -> bool:
+    """Add what a pass planned to both counts; whether there was anything for it to do."""
+    if result.plan is None:
+        return False
+    actions.update(type(action).__name__ for action in result.plan.actions)
+    verdicts.update(f"{verdict.rule} {'yes' if verdict.allowed else 'no'}" for verdict in result.plan.verdicts)
+    return bool(result.plan.actions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A step of a run: the world before it, which calls it made, and whether anything was left for it to do."""
+
+    step: int
+    digest: tuple[object, ...]
+    calls: range
+    acted: bool
+    turned: bool
+    """Whether every turn of the scenario lies behind it."""
+    losses: frozenset[tuple[Loss, int]]
+    """What could be lost before it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """What became of a run. `actions` and `verdicts` are counted by name; a verdict's name ends in yes or no."""
+
+    scenario: Scenario
+    fault: Fault | None
+    ending: Ending
+    steps: int
+    passes: int
+    calls: list[Call]
+    violations: list[Violation]
+    actions: Counter[str] = field(default_factory=Counter)
+    verdicts: Counter[str] = field(default_factory=Counter)
+    struck: bool = True
+    moments: list["Moment"] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """No rule was broken, and the ending is an honest one."""
+        return not self.violations and self.ending.honest
+
+    @property
+    def replay(self) -> str:
+        """What replays this run."""
+        return f"{self.scenario.name}/{self.fault or 'no-fault'}"
+
+
+class Driver:
+    """Runs one scenario with one fault."""
+
+    def __init__(
+        self, scenario: Scenario, fault: Fault | None = None, *, make: Make = real, bound: int = BOUND_STEPS
+    ) -> None:
+        """Set the stage."""
+        self._scenario, self._fault, self._make, self._bound = scenario, fault, make, bound
+        self.world = World()
+        self.checker = Checker(self.world)
+        self._ids = SeededIds(1)
+        self._wire = Wire(world=self.world, injection=fault if isinstance(fault, Injection) else None)
+        self.world.kubelet.pace = scenario.pace
+        self.world.kubelet.backs_off = scenario.backs_off
+        self._wire.hitches = Hitches(scenario.hitches, self.world)
+        self.checker.misled = lambda: self._wire.misled
+        self._turns = list(scenario.turns)
+        self._life, self._operator = self._begin()
+        self._round = Turns(self._operator, KEY)
+        self._loop = VirtualLoop(self.world.clock)
+        self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end unheard
+        self._due_s, self._deaf_until_s, self._woken = 0.0, 0.0, True
+        self._passes, self._ready_steps, self._quiet_steps = 0, 0, 0
+        self._accident: Accident | None = fault if isinstance(fault, Accident) else None
+        self._accident_hit = False
+        self._moments: list[Moment] = []
+        self._actions: Counter[str] = Counter()
+        self._verdicts: Counter[str] = Counter()
+        self.world.kube.watchers.append(self._watch)
+
+    def run(self) -> Run:
+        """Run to the end."""
+        try:
+            applies(self._scenario.spec)(self.world, self.checker)
+            while self.world.steps < self._bound and not self._settled():
+                self._moment() if self._fault is None else self._step()
+                if self.checker.violations:
+                    break
+        finally:
+            self._loop.close()
+        return self._result()
+
+    def _moment(self) -> None:
+        """One step of a fault-free run, noted down."""
+        step, digest, first = self.world.steps, self.world.digest(), len(self._wire.calls)
+        acts = sum(self._actions.values())
+        losses = frozenset(
+            (loss, node_id) for loss in Loss for node_id in NODE_IDS if can_lose(self.world, loss, node_id)
+        )
+        self._step()
+        moment = Moment(
+            step=step,
+            digest=digest,
+            calls=range(first, len(self._wire.calls)),
+            acted=sum(self._actions.values()) > acts,
+            turned=not self._turns,
+            losses=losses,
+        )
+        self._moments.append(moment)
+
+    def _begin(self) -> tuple[Life, Operator]:
+        life = Life()
+        kube, kafka = KubeEdge(self._wire, life), KafkaEdge(self._wire, life)
+        return life, self._make(kube, kafka, self.world.clock, self._ids)
+
+    def _watch(self, written: Written) -> None:
+        """A watch wakes the operator on anything of the quorum."""
+        if written.key[0] == "kafkaquorums" or written.labels.get(LABEL_QUORUM) == NAME:
+            self._woken = True
+
+    def _step(self) -> None:
+        accident = self._accident
+        if accident is not None and accident.step <= self.world.steps:
+            self._accident_hit = happen(self.world, accident)
+            self._accident = None
+            self._quiet_steps = self._ready_steps = 0
+        if self._turns and self._turns[0].when(self.world):
+            self._turns.pop(0).act(self.world, self.checker)
+            self._quiet_steps = self._ready_steps = 0
+        self.world.step()
+        now_s = self.world.clock.elapsed_s
+        if (self._woken and now_s >= self._deaf_until_s) or now_s >= self._due_s:
+            self._pass()
+            self.checker.look()
+        self._ready_steps = self._ready_steps + 1 if rests(self.world) else 0
+        self._quiet_steps = 0 if self.world.pending else self._quiet_steps + 1
+
+    def _pass(self) -> None:
+        self._passes += 1
+        self._wire.fresh_pass = True
+        if self._woken:
+            self._operator.changed(KEY)
+        self._woken = False
+        now_s = self.world.clock.elapsed_s
+        try:
+            rest: Rest = self._loop.run_until_complete(self._round.take(lambda: self._woken))
+        except CrashedError:
+            self._drain()
+            self._life, self._operator = self._begin()
+            self._round = Turns(self._operator, KEY)
+            self._due_s, self._deaf_until_s, self._woken = now_s + _RESTART_S, 0.0, False
+            self._quiet_steps = self._ready_steps = 0
+            return
+        error, result = self._round.error, self._round.result
+        if error is not None and not isinstance(error, OperatorError):
+            self.checker.fail("no fault of the operator", f"a pass ended in {error!r}")
+            return
+        if error is not None:
+            self._drain()
+        elif result is not None:
+            self.checker.planned(result.plan)
+            if count(result, self._actions, self._verdicts):
+                self._quiet_steps = 0
+        now_s = self.world.clock.elapsed_s
+        self._due_s, self._deaf_until_s = now_s + rest.seconds, now_s + rest.deaf_s
+
+    def _drain(self) -> None:
+        """Let what the pass left behind run into the dead edges."""
+        tasks: Iterable[asyncio.Task[object]] = asyncio.all_tasks(self._loop)
+        if pending := [task for task in tasks if not task.done()]:
+            self._loop.run_until_complete(asyncio.wait(pending))
+
+    def _settled(self) -> bool:
+        late = self._wire.hitches is not None and self._wire.hitches.left
+        if self._turns or late or self._accident is not None or self.world.pending:
+            return False
+        hidden = self._scenario.turns or isinstance(self._fault, Accident)
+        enough = NOTICED_STEPS if hidden else READY_FOR_STEPS
+        whole = self._ready_steps >= enough and self._quiet_steps >= READY_FOR_STEPS
+        return whole or self._quiet_steps >= QUIET_STEPS
+
+    def _result(self) -> Run:
+        struck = self._wire.struck if isinstance(self._fault, Injection) else self._accident_hit
+        settled = self._settled()
+        return Run(
+            scenario=self._scenario,
+            fault=self._fault,
+            ending=judge(self.world, self.checker, self._scenario, settled=settled),
+            steps=self.world.steps,
+            passes=self._passes,
+            calls=self._wire.calls,
+            violations=self.checker.violations,
+            actions=self._actions,
+            verdicts=self._verdicts,
+            struck=struck,
+            moments=self._moments,
+        )

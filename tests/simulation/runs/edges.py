@@ -1,0 +1,178 @@
+"""What both edges of an operator have in common: its calls are counted, struck by faults, and told to the rules.
+
+An operator is one incarnation. Once it has crashed, none of its calls has any effect any more, whatever of its code is
+still on the stack: `CrashedError` is no `Exception`, so that nothing in the operator can catch it by accident.
+"""
+
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
+
+from tests.simulation.model.world import World
+from tests.simulation.runs.faults import DELAY_STEPS, LONG_STEPS, Call, Injection, Strike
+from tests.simulation.runs.slow import Hitches
+
+from kafka_quorum.errors import KafkaError
+from kit.errors import KubeError
+
+T = TypeVar("T")
+
+
+class CrashedError(BaseException):
+    """The operator's process is gone."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Wire:
+    """What an operator's calls go through. It outlives the operator: calls are numbered over all incarnations."""
+
+    world: World
+    injection: Injection | None = None
+    calls: list[Call] = field(default_factory=list)
+    fresh_pass: bool = True
+    """Set by whoever begins a pass: the next call is its first."""
+    hitches: Hitches | None = None
+    struck: bool = False
+
+    @property
+    def misled(self) -> bool:
+        """Whether a read was answered with what is not true any more."""
+        return self.struck and self.injection is not None and self.injection.strike is Strike.STALE
+
+    def strike(self, call: Call) -> Strike | None:
+        """Count a call, and say what happens to it; a hitch of the scenario comes first."""
+        if self.hitches is not None:
+            self.hitches.strike(call)
+        self.calls.append(replace(call, first=self.fresh_pass))
+        self.fresh_pass = False
+        injected = self.injection
+        if injected is None or self.struck or len(self.calls) - 1 != injected.call:
+            return None
+        self.struck = True
+        return injected.strike
+
+
+@dataclass(slots=True, kw_only=True)
+class Life:
+    """Whether an incarnation still lives, and what it reaches. `gate` is what each of its calls has to pass first."""
+
+    crashed: bool = False
+    gate: Callable[[], Awaitable[None]] | None = None
+    unreached: set[str] = field(default_factory=set)
+    """`kube`, `kafka` or both, where it is cut off."""
+    sent: Callable[[Call], None] | None = None
+    """Hears of each call at the moment at which it takes effect, or fails to."""
+
+    async def turn(self) -> None:
+        """Wait until it is this incarnation's turn."""
+        if self.gate is not None:
+            await self.gate()
+
+    def check(self) -> None:
+        """End whatever a dead operator still tries."""
+        if self.crashed:
+            raise CrashedError
+
+    def begin(self, call: Call) -> None:
+        """A call of this incarnation takes effect, or fails to."""
+        self.check()
+        if self.sent is not None:
+            self.sent(call)
+
+    def crash(self) -> CrashedError:
+        """The end."""
+        self.crashed = True
+        return CrashedError()
+
+
+class Edge:
+    """The course of one call."""
+
+    side = ""
+
+    def __init__(self, wire: Wire, life: Life) -> None:
+        """One incarnation's edge."""
+        self.wire = wire
+        self.life = life
+        self.world = wire.world
+
+    def course(
+        self,
+        call: Call,
+        act: Callable[[], T],
+        *,
+        failure: Callable[[], Exception],
+        stale: Callable[[], T] | None = None,
+        touch: Callable[[], None] | None = None,
+        stalled: Callable[[], T] | None = None,
+    ) -> T:
+        """Make the call, or let happen to it what is injected there."""
+        self.life.begin(call)
+        if self.side in self.life.unreached:
+            self.wire.strike(call)
+            raise failure()
+        act = partial(self._marked, act)
+        match self.wire.strike(call):
+            case Strike.CRASH_BEFORE:
+                raise self.life.crash()
+            case Strike.CRASH_AFTER:
+                _attempt(act)
+                raise self.life.crash()
+            case Strike.SLOW | Strike.DELAYED as slow:
+                return self._slowly(act, arrives_late=slow is Strike.DELAYED)
+            case Strike.STALE if stale is not None:
+                return stale()
+            case Strike.CONFLICT if touch is not None:
+                touch()
+            case Strike.APPENDED if stalled is not None:
+                return stalled()
+            case Strike.DOUBLED:
+                self.world.later(DELAY_STEPS, lambda: _attempt(act))
+            case None:
+                pass
+            case strike:
+                self._without_answer(strike, act)
+                raise failure()
+        return act()
+
+    def _without_answer(self, strike: Strike, act: Callable[[], object]) -> None:
+        """The operator hears that the call failed; it has its effect now, later, or never."""
+        match strike:
+            case Strike.LOST_ANSWER:
+                _attempt(act)
+            case Strike.LATE_EFFECT:
+                self.world.later(DELAY_STEPS, lambda: _attempt(act))
+            case Strike.LONG_AFTER:
+                self.world.later(LONG_STEPS, lambda: _attempt(act))
+            case _:
+                pass
+
+    def _marked(self, act: Callable[[], T]) -> T:
+        """Do it in the operator's name, whenever it is done."""
+        kube = self.world.kube
+        kube.operator_writes = True
+        try:
+            return act()
+        finally:
+            kube.operator_writes = False
+
+    def _slowly(self, act: Callable[[], T], *, arrives_late: bool) -> T:
+        """Let three seconds pass before or after the effect; the rules look on in each of their steps."""
+        if arrives_late:
+            self._wait()
+            return act()
+        try:
+            return act()
+        finally:
+            self._wait()
+
+    def _wait(self) -> None:
+        for _ in range(DELAY_STEPS):
+            self.world.step()
+
+
+def _attempt(act: Callable[[], Any]) -> None:
+    with contextlib.suppress(KubeError, KafkaError):
+        act()

@@ -1,0 +1,206 @@
+"""An operator's edge to Kubernetes: `KubeApi` over the model."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TypeVar
+
+from tests.simulation.model.happened import ClaimDeleted, Created, Happened, PodDeleted, StopSent
+from tests.simulation.model.kubernetes.budgets import evict
+from tests.simulation.model.kubernetes.kube_model import Items
+from tests.simulation.runs.edges import Edge
+from tests.simulation.runs.faults import Call
+
+from kafka_quorum.model.names import INPUTS_HASH
+from kit.errors import KubeRefused, KubeUnavailable
+from kit.kube.protocol import CLAIMS, PODS, Json, ResourceType
+
+T = TypeVar("T")
+
+
+class KubeEdge(Edge):
+    """`KubeApi` over the model."""
+
+    side = "kube"
+
+    async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
+        """One object or None."""
+        await self.life.turn()
+        kube = self.world.kube
+        return self._kube(
+            "get",
+            resource,
+            name,
+            lambda: kube.get(resource, namespace, name),
+            stale=lambda: kube.stale_get(resource, namespace, name),
+            fickle=kube.written_lately(resource, namespace, name),
+        )
+
+    async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+        """Every object with these labels."""
+        await self.life.turn()
+        kube = self.world.kube
+        return self._kube(
+            "list",
+            resource,
+            "",
+            lambda: self._listed(resource, namespace, labels),
+            stale=lambda: kube.stale_list(resource, namespace, labels),
+            fickle=kube.written_lately(resource, namespace, ""),
+        )
+
+    def _listed(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> Items:
+        if resource.plural in self.world.refused:
+            raise KubeRefused(f"{resource.plural} is forbidden: the account has no right to list it")
+        return self.world.kube.list(resource, namespace, labels)
+
+    async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
+        """Create, or ask what a creation would be answered."""
+        asked = self.world.steps
+        await self.life.turn()
+        if dry_run:
+            kube = self.world.kube
+            return self._kube(
+                "dry-run", resource, _name(body), lambda: kube.create(resource, namespace, body, dry_run=True)
+            )
+
+        def act() -> Json:
+            created = self.world.kube.create(resource, namespace, body)
+            late = self.world.steps > asked
+            self.world.tell(Created(plural=resource.plural, body=created, late=late))
+            return created
+
+        return self._kube("create", resource, _name(body), act, writes=True)
+
+    async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Replace."""
+        await self.life.turn()
+        kube, name = self.world.kube, _name(body)
+        return self._kube(
+            "replace",
+            resource,
+            name,
+            lambda: kube.replace(resource, namespace, body),
+            writes=True,
+            touch=lambda: kube.touch(resource, namespace, name),
+        )
+
+    async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
+        """Server-side apply."""
+        await self.life.turn()
+        kube = self.world.kube
+        return self._kube("apply", resource, _name(body), lambda: kube.apply(resource, namespace, body), writes=True)
+
+    async def patch(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        body: Json,
+        *,
+        subresource: str = "",
+        strategic: bool = False,
+    ) -> Json:
+        """Merge patch."""
+        await self.life.turn()
+        kube = self.world.kube
+        conditional = "resourceVersion" in body.get("metadata", {})
+        return self._kube(
+            "patch",
+            resource,
+            name,
+            lambda: kube.patch(resource, namespace, name, body, subresource=subresource, strategic=strategic),
+            writes=True,
+            touch=(lambda: kube.touch(resource, namespace, name)) if conditional else None,
+        )
+
+    async def delete(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        *,
+        uid: str,
+        resource_version: str | None = None,
+        ended: bool = False,
+    ) -> None:
+        """Delete exactly this object. The rules judge the stop of a pod as it is sent, whatever becomes of it."""
+        asked = self.world.steps
+        if resource == PODS:
+            self._stop_sent(namespace, name, resource_version, evicted=False)
+        await self.life.turn()
+        kube = self.world.kube
+
+        def act() -> None:
+            gone = self._what_goes(resource, namespace, name, asked)
+            kube.delete(resource, namespace, name, uid=uid, resource_version=resource_version, ended=ended)
+            if gone is not None:
+                self.world.tell(gone)
+
+        touch = (lambda: kube.touch(resource, namespace, name)) if resource_version else None
+        self._kube("delete", resource, name, act, writes=True, touch=touch)
+
+    async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
+        """Evict exactly this pod."""
+        asked = self.world.steps
+        self._stop_sent(namespace, name, resource_version, evicted=True)
+        await self.life.turn()
+        kube = self.world.kube
+
+        def act() -> None:
+            gone = self._pod_goes(namespace, name, asked, evicted=True)
+            evict(kube, namespace, name, uid=uid, resource_version=resource_version)
+            self.world.tell(gone)
+
+        touch = partial(kube.touch, PODS, namespace, name)
+        self._kube("evict", PODS, name, act, writes=True, touch=touch)
+
+    def _stop_sent(self, namespace: str, name: str, resource_version: str | None, *, evicted: bool) -> None:
+        """Tell of a stop that can take effect: one that names a version from before is refused whenever it arrives."""
+        self.life.check()
+        pod = self.world.kube.get(PODS, namespace, name)
+        if pod is None or resource_version not in (None, pod["metadata"]["resourceVersion"]):
+            return
+        self.world.tell(StopSent(stop=self._pod_goes(namespace, name, self.world.steps, evicted=evicted)))
+
+    def _what_goes(self, resource: ResourceType, namespace: str, name: str, asked: int) -> Happened | None:
+        """What a deletion of this object takes away, as it is just before."""
+        world = self.world
+        if resource == CLAIMS:
+            volume = world.volumes.by_claim.get(world.volumes.claim_uid(namespace, name) or "")
+            return ClaimDeleted(name=name, disk=volume.disk if volume else None)
+        return self._pod_goes(namespace, name, asked) if resource == PODS else None
+
+    def _pod_goes(self, namespace: str, name: str, asked: int, *, evicted: bool = False) -> PodDeleted:
+        sandbox = self.world.kubelet.of_pod(namespace, name)
+        quorum, process = (sandbox.quorum, sandbox.process) if sandbox else ("", None)
+        annotations = ((self.world.kube.get(PODS, namespace, name) or {}).get("metadata") or {}).get("annotations")
+        return PodDeleted(
+            namespace=namespace,
+            quorum=quorum,
+            name=name,
+            process=process,
+            inputs=str((annotations or {}).get(INPUTS_HASH, "")),
+            evicted=evicted,
+            late=self.world.steps > asked,
+        )
+
+    def _kube(
+        self,
+        verb: str,
+        resource: ResourceType,
+        name: str,
+        act: Callable[[], T],
+        *,
+        writes: bool = False,
+        stale: Callable[[], T] | None = None,
+        touch: Callable[[], None] | None = None,
+        fickle: bool = False,
+    ) -> T:
+        conditional = touch is not None
+        call = Call(verb=verb, what=resource.plural, name=name, writes=writes, conditional=conditional, fickle=fickle)
+        text = f"{call}: the connection broke"
+        return self.course(call, act, failure=lambda: KubeUnavailable(text), stale=stale, touch=touch)
+
+
+def _name(body: Json) -> str:
+    return str(body["metadata"].get("name", ""))

@@ -1,0 +1,194 @@
+"""The tables about claims that are deleted, or lose their volumes, under running pods, and about stops that come then.
+
+Kubernetes keeps a deleted claim as long as a pod has it: who stops that pod loses the disk.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from tests.simulation.model.kubernetes.kubelet import BACK_OFF_S
+from tests.simulation.model.place import NAME, NAMESPACE
+from tests.simulation.model.world import World
+from tests.simulation.rules.invariants import Checker
+from tests.simulation.runs.accidents import sandbox_of
+from tests.simulation.runs.scenarios.release_scenes import both, ends_restarted, later
+from tests.simulation.runs.scenarios.scenes import (
+    Act,
+    Scenario,
+    after,
+    applies,
+    does_nothing,
+    is_ready,
+    one_of,
+    says,
+    spec_of,
+    tells,
+    turn,
+)
+
+from kit.kube.protocol import CLAIMS, PODS
+
+_HEAP: Final = applies({"controllers": {"jvm": {"heap": "1Gi"}}})
+_TYPO: Final = {"kafka": {"version": "4.4.0", "image": "apache/kafka:typo"}}
+_BACK: Final = {"kafka": {"version": "4.4.0", "image": ""}}
+_RIGHT: Final = {"kafka": {"version": "4.4.0", "image": "apache/kafka:4.4.0"}}
+
+
+def _deletes_claims(*whos: str) -> Act:
+    """Delete the claims of these, or all of them; no pod is stopped."""
+
+    def act(world: World, _: Checker) -> None:
+        ids = {one_of(world, who) for who in whos}
+        for claim in list(world.kube.all(CLAIMS)):
+            name = str(claim["metadata"]["name"])
+            if not ids or any(f"-{node_id}-g" in name for node_id in ids):
+                world.kube.delete(CLAIMS, NAMESPACE, name)
+
+    return act
+
+
+def _loses_volumes(world: World, _: Checker) -> None:
+    """The PersistentVolume objects of all claims are gone; what is mounted stays mounted."""
+    for claim in list(world.kube.all(CLAIMS)):
+        world.kube.put_status(CLAIMS, claim, {"phase": "Lost"})
+
+
+def _keeps(count: int) -> Callable[[World], str]:
+    """Every disk of the first generation is there."""
+
+    def why_not(world: World) -> str:
+        volumes = world.volumes.of_quorum(NAMESPACE, NAME)
+        there = [volume.claim for volume in volumes if volume.disk.ran and volume.claim.endswith("-g1")]
+        return "" if len(there) == count else f"only the disks {', '.join(there)} are left"
+
+    return why_not
+
+
+def _led_on(count: int) -> Callable[[World], str]:
+    """There is a leader, and every disk."""
+
+    def why_not(world: World) -> str:
+        return _keeps(count)(world) or ("" if any(one.leads for one in world.kraft.processes) else "nobody leads")
+
+    return why_not
+
+
+def _shrinks(world: World, checker: Checker) -> None:
+    """The leader of a pair is to go."""
+    rest = [node_id for node_id in (3000, 3001) if node_id != one_of(world, "leader")]
+    applies({"controllers": {"replicas": 1, "nodeIDs": rest}})(world, checker)
+
+
+def _crashes(world: World, _: Checker) -> None:
+    """Kafka of one follower ends once; the kubelet starts it again after its back-off."""
+    leader = one_of(world, "leader")
+    follower = next(one.meta.node_id for one in world.kraft.processes if one.meta.node_id != leader)
+    sandbox = sandbox_of(world, follower)
+    if sandbox is not None:
+        world.kubelet.kill_process(sandbox)
+        sandbox.retry_s = world.clock.elapsed_s + BACK_OFF_S
+
+
+def _crashes_and_loses_another(world: World, checker: Checker) -> None:
+    """Beside the controller that cannot start one crashes, and the claim of the third one is deleted with its pod."""
+    _crashes(world, checker)
+    leader = one_of(world, "leader")
+    for claim in list(world.claims(NAMESPACE, NAME, leader)):
+        world.kube.delete(CLAIMS, NAMESPACE, claim["metadata"]["name"])
+    world.delete_pods(NAMESPACE, NAME, leader, force=True)
+
+
+def _one_with_typo(world: World) -> str:
+    images = [str(pod["spec"]["containers"][0]["image"]) for pod in world.kube.all(PODS)]
+    bad = sum("typo" in image for image in images)
+    led = any(process.leads for process in world.kraft.processes)
+    return "" if bad <= 1 and led else f"{bad} controllers have the image that is not there, and a leader: {led}"
+
+
+def _rolled(name: str, replicas: int, act: Act, reason: str) -> Scenario:
+    return Scenario(
+        name=name,
+        spec=spec_of("InitialControllers", replicas),
+        turns=(
+            turn("takes every claim, or its volume, away", is_ready, act),
+            turn("wants another heap", says("Degraded", reason), later(12, _HEAP)),
+            turn("waits", after(60), does_nothing),
+        ),
+        ends=reason,
+        holds=_led_on(replicas),
+    )
+
+
+CLAIM_SCENARIOS: Final = (
+    *(_rolled(f"claims-deleted-and-rolled-{count}", count, _deletes_claims(), "ClaimDeleting") for count in (1, 3)),
+    _rolled("volumes-lost-and-rolled", 1, _loses_volumes, "LostDisk"),
+    Scenario(
+        name="claim-deleted-and-rolled",
+        spec=spec_of("InitialControllers", 3),
+        turns=(
+            turn("deletes a claim", is_ready, _deletes_claims("follower")),
+            turn("wants another heap", says("Degraded", "ClaimDeleting"), later(12, _HEAP)),
+        ),
+        holds=ends_restarted("1024m"),
+    ),
+    Scenario(
+        name="only-claim-deleted-way-out",
+        spec=spec_of("InitialControllers", 1),
+        turns=(
+            turn("deletes the claim", is_ready, _deletes_claims()),
+            turn(
+                "asks for three and another heap",
+                tells("Degraded", "ask for 3 controllers"),
+                both(applies({"controllers": {"replicas": 3}}), _HEAP),
+            ),
+        ),
+        holds=ends_restarted("1024m"),
+    ),
+    Scenario(
+        name="pair-shrinks-without-its-claim",
+        spec=spec_of("InitialControllers", 2, controllers={"allowInterruption": True}),
+        turns=(
+            turn("deletes the leader's claim", is_ready, _deletes_claims("leader")),
+            turn("the leader is to go", says("Degraded", "ClaimDeleting"), later(12, _shrinks)),
+            turn("waits", after(60), does_nothing),
+        ),
+        ends="ClaimDeleting",
+        holds=_led_on(2),
+    ),
+    Scenario(
+        name="stuck-pod-without-its-claim",
+        spec=spec_of("InitialControllers", 1),
+        turns=(
+            turn("asks for a typo", is_ready, applies(_TYPO)),
+            turn("deletes the claim", says("Degraded", "PodStuck"), _deletes_claims()),
+            turn("corrects the image", says("Degraded", "ClaimDeleting"), later(12, applies(_RIGHT))),
+            turn("waits", after(60), does_nothing),
+        ),
+        ends="ClaimDeleting",
+        holds=_keeps(1),
+    ),
+    Scenario(
+        name="crash-beside-an-image-that-cannot-start",
+        spec=spec_of("InitialControllers", 3),
+        turns=(
+            turn("asks for a typo", is_ready, applies(_TYPO)),
+            turn("another controller crashes", says("Degraded", "PodStuck"), later(12, _crashes)),
+            turn("waits", after(60), does_nothing),
+        ),
+        ends="PodStuck",
+        holds=_one_with_typo,
+    ),
+    Scenario(
+        name="image-taken-back-without-a-leader",
+        spec=spec_of("InitialControllers", 3),
+        turns=(
+            turn("asks for a typo", is_ready, applies(_TYPO)),
+            turn(
+                "the others crash, and one loses its claim",
+                says("Degraded", "PodStuck"),
+                later(12, _crashes_and_loses_another),
+            ),
+            turn("takes the image back", after(30), applies(_BACK)),
+        ),
+    ),
+)

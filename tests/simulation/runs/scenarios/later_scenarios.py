@@ -1,0 +1,126 @@
+"""The table about what a later version of the operator left behind, and about the last accepted spec."""
+
+import json
+from typing import Final
+
+from tests.simulation.model.place import NAME, NAMESPACE
+from tests.simulation.model.world import World
+from tests.simulation.rules.invariants import Checker
+from tests.simulation.runs.faults import Loss
+from tests.simulation.runs.scenarios.scenes import (
+    Act,
+    Scenario,
+    applies,
+    is_ready,
+    loses,
+    resource,
+    rests,
+    says,
+    spec_of,
+    turn,
+)
+
+from kafka_quorum.kind import QUORUMS
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, Json
+
+_THREE: Final = spec_of("InitialControllers", 3)
+_FIVE: Final = {"controllers": {"replicas": 5}}
+_LARGER: Final = {"controllers": {"replicas": 5, "storage": {"size": "20Gi"}}}
+_WRONG: Final = {"kafka": {"version": "4.x"}}
+_OPERATION: Final[Json] = {
+    "id": "later",
+    "type": "RecoverMajority",
+    "target": "3002-AAAAAAAAQACAAAAAAAAAAQ",
+    "holder": "a later operator",
+    "journal": {"step": 3, "survivors": [3000]},
+}
+
+
+def begins_what_nobody_knows(world: World, _: Checker) -> None:
+    """A later operator begins an operation, and is replaced by this one."""
+    world.kube.patch(QUORUMS, NAMESPACE, NAME, {"status": {"operation": _OPERATION}}, subresource="status")
+
+
+def ends_it(world: World, _: Checker) -> None:
+    """The later operator was here again, and ended its operation."""
+    world.kube.patch(QUORUMS, NAMESPACE, NAME, {"status": {"operation": None}}, subresource="status")
+
+
+def raises_the_number_of_the_record(world: World, _: Checker) -> None:
+    """A later operator writes the record in its own form."""
+    body = world.kube.get(CONFIG_MAPS, NAMESPACE, f"{NAME}-identity") or {}
+    record = json.loads(body["data"]["record.json"]) | {"schemaVersion": 2}
+    text = json.dumps(record)
+    world.kube.patch(CONFIG_MAPS, NAMESPACE, f"{NAME}-identity", {"data": {"record.json": text}})
+
+
+def ends_with_the_operation(world: World) -> str:
+    """The operation stands there to the letter, and no controller was added to the record."""
+    operation = ((resource(world) or {}).get("status") or {}).get("operation")
+    if operation != _OPERATION:
+        return f"the operation is {operation}"
+    return "" if _recorded(world)["nodes"] == 3 else "controllers were added"
+
+
+def ends_with_the_record(world: World) -> str:
+    """The record is as the later operator wrote it."""
+    found = _recorded(world)
+    return "" if found == {"schemaVersion": 2, "nodes": 3} else f"the record has {found}"
+
+
+def ends_with_the_accepted_size(world: World) -> str:
+    """Every claim asks for what the last accepted spec asks for, that of a replaced disk too."""
+    sizes = [claim["spec"]["resources"]["requests"]["storage"] for claim in world.kube.all(CLAIMS)]
+    return "" if set(sizes) == {"20Gi"} else f"the claims ask for {sizes}"
+
+
+def _recorded(world: World) -> Json:
+    body = world.kube.get(CONFIG_MAPS, NAMESPACE, f"{NAME}-identity") or {}
+    record = json.loads(body["data"]["record.json"])
+    return {"schemaVersion": record["schemaVersion"], "nodes": len(record["nodes"])}
+
+
+_ASKS: Final[Act] = applies(_FIVE)
+
+LATER_SCENARIOS: Final = (
+    Scenario(
+        name="operation-of-a-later-version",
+        spec=_THREE,
+        turns=(
+            turn("a later operator begins something", is_ready, begins_what_nobody_knows),
+            turn("asks for five", says("Degraded", "UnknownOperation"), _ASKS),
+        ),
+        ends="UnknownOperation",
+        holds=ends_with_the_operation,
+    ),
+    Scenario(
+        name="operation-of-a-later-version-ended",
+        spec=_THREE,
+        turns=(
+            turn("a later operator begins something", is_ready, begins_what_nobody_knows),
+            turn("asks for five", says("Degraded", "UnknownOperation"), _ASKS),
+            turn("a later operator ends it", says("Degraded", "UnknownOperation"), ends_it),
+        ),
+    ),
+    Scenario(
+        name="record-of-a-later-version",
+        spec=_THREE,
+        turns=(
+            turn("a later operator writes the record", is_ready, raises_the_number_of_the_record),
+            turn("asks for five", says("Degraded", "IdentityUnreadable"), _ASKS),
+        ),
+        ends="IdentityUnreadable",
+        holds=ends_with_the_record,
+    ),
+    Scenario(
+        name="spec-invalid-after-it-grew",
+        spec=_THREE,
+        turns=(
+            turn("asks for five, and larger disks", is_ready, applies(_LARGER)),
+            turn("breaks the spec", rests, applies(_WRONG)),
+            turn("loses a disk", says("Ready", "InvalidSpec"), loses(Loss.CLAIM_DELETED, "follower")),
+        ),
+        ends="InvalidSpec",
+        holds=ends_with_the_accepted_size,
+    ),
+)

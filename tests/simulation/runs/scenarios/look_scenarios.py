@@ -1,0 +1,71 @@
+"""Scenarios of rolls in which a look proves less than it seems to, or the roll would wait for what it repairs."""
+
+import json
+from typing import Final
+
+from tests.simulation.model.kafka.startup import slow
+from tests.simulation.model.kubernetes.pod_words import FETCH_TIMEOUT
+from tests.simulation.model.place import NAME, NAMESPACE
+from tests.simulation.model.world import World
+from tests.simulation.rules.invariants import Checker
+from tests.simulation.runs.scenarios.release_scenes import both, controllers
+from tests.simulation.runs.scenarios.scenes import Scenario, Turn, applies, is_ready, spec_of
+from tests.simulation.runs.slow import Hitch
+
+from kafka_quorum.model.names import LABEL_NODE, LABEL_ROLE, REVISION, record_name
+from kit.kube.protocol import CONFIG_MAPS, PODS
+
+_HEAP: Final = {"controllers": {"jvm": {"heap": "1Gi"}}}
+
+
+def moved(world: World) -> int | None:
+    """The controller that the record has moved, and whose pod still is of the old revision; None if there is none."""
+    stored = world.kube.get(CONFIG_MAPS, NAMESPACE, record_name(NAME))
+    nodes = json.loads(stored["data"]["record.json"])["nodes"] if stored else ()
+    wanted = {node["node_id"]: node["revision"] for node in nodes if node["revision"]}
+    for pod in world.kube.all(PODS):
+        labels, annotations = pod["metadata"]["labels"], pod["metadata"].get("annotations") or {}
+        node_id = int(labels.get(LABEL_NODE, -1))
+        if labels.get(LABEL_ROLE) == "controller" and annotations.get(REVISION) != wanted.get(
+            node_id, annotations.get(REVISION)
+        ):
+            return node_id
+    return None
+
+
+def is_moved(world: World) -> bool:
+    """Whether a controller is moved and not stopped."""
+    return moved(world) is not None
+
+
+def other(world: World) -> int:
+    """A follower that is not the moved one."""
+    return next(one.meta.node_id for one in controllers(world) if not one.leads and one.meta.node_id != moved(world))
+
+
+def other_lags(world: World) -> None:
+    """Another follower gets no record any more, until it is restarted."""
+    stuck = other(world)
+    for one in controllers(world):
+        one.slow = one.slow or one.meta.node_id == stuck
+
+
+def starts_slowly(world: World, _: Checker) -> None:
+    """Every server takes its time from now on."""
+    world.kubelet.pace = slow
+
+
+LOOKS: Final = (
+    Scenario(
+        name="roll-of-slow-starters",
+        spec=spec_of("InitialControllers", 3, controllers={"config": {FETCH_TIMEOUT: "10000"}}),
+        turns=(Turn(what="wants another heap", when=is_ready, act=both(starts_slowly, applies(_HEAP))),),
+    ),
+    Scenario(
+        name="roll-with-one-that-lags-for-good",
+        spec=spec_of("InitialControllers", 3),
+        turns=(Turn(what="wants another heap", when=is_ready, act=applies(_HEAP)),),
+        hitches=(Hitch(verb="list", when=is_moved, steps=10, meanwhile=other_lags),),
+    ),
+)
+"""What the corrections of looks and rolls are for."""

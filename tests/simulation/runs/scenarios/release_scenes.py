@@ -1,0 +1,242 @@
+"""What scenarios about releases wait for, do and end with: read from the world, and never from the operator."""
+
+from collections.abc import Callable
+
+from tests.simulation.model.kafka.disk import Registration
+from tests.simulation.model.kafka.process import Process
+from tests.simulation.model.kafka.releases import METADATA, level_of, supported
+from tests.simulation.model.place import NAME, NAMESPACE
+from tests.simulation.model.world import World
+from tests.simulation.rules.invariants import Checker
+from tests.simulation.runs.scenarios.scenes import Act, When, applies, is_ready, resource
+
+from kafka_quorum.model.ids import ClusterID, NodeID
+from kafka_quorum.model.names import LABEL_QUORUM
+from kafka_quorum.model.quorum import FeatureRange
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json
+
+_EARLY_LEVEL = 31
+"""A level that an early build of 4.4 had as its last one."""
+
+
+def controllers(world: World) -> list[Process]:
+    """The controllers that run for the quorum."""
+    cluster_id = cluster_of(world)
+    return [one for one in world.kraft.processes if one.cluster_id == cluster_id and not one.broker]
+
+
+def cluster_of(world: World) -> ClusterID:
+    """The cluster of the quorum; empty before there is one."""
+    return ClusterID(str(((resource(world) or {}).get("status") or {}).get("clusterID") or ""))
+
+
+def finalized(world: World, name: str) -> int:
+    """The committed level of a feature."""
+    return level_of(world.kraft.levels_of(cluster_of(world)), name)
+
+
+# Conditions
+
+
+def half_way(release: str) -> When:
+    """Once a controller runs this release, and not every one."""
+    return lambda world: 0 < _running(world, release) < len(controllers(world))
+
+
+def all_run(release: str) -> When:
+    """Once every controller runs this release."""
+    return lambda world: bool(controllers(world)) and _running(world, release) == len(controllers(world))
+
+
+def has_image(image: str) -> When:
+    """Once a pod has this image."""
+    return lambda world: _pods_with(world, image) > 0
+
+
+def has_level(name: str, level: int) -> When:
+    """Once this level is finalized."""
+    return lambda world: finalized(world, name) == level
+
+
+def is_dynamic(world: World) -> bool:
+    """Once every voter has a directory id, and no controller the static setting."""
+    return not any(one.static or one.is_static for one in controllers(world))
+
+
+def ready_and(other: When) -> When:
+    """Once the resource says Ready, and something else holds as well."""
+    return lambda world: is_ready(world) and other(world)
+
+
+def _running(world: World, release: str) -> int:
+    return sum(one.release == release for one in controllers(world))
+
+
+def _pods_with(world: World, image: str) -> int:
+    found = (pod["spec"]["containers"][0]["image"] for pod in world.kube.all(PODS))
+    return sum(one == image for one in found)
+
+
+# What somebody does
+
+
+def both(first: Act, second: Act) -> Act:
+    """Two things at once."""
+
+    def act(world: World, checker: Checker) -> None:
+        first(world, checker)
+        second(world, checker)
+
+    return act
+
+
+def later(steps: int, act: Act) -> Act:
+    """Something after a while; the run does not end before."""
+    return lambda world, checker: world.later(steps, lambda: act(world, checker))
+
+
+def pauses_for(steps: int) -> Act:
+    """Pause the quorum, and resume it after so many steps."""
+    return both(applies({"paused": True}), later(steps, applies({"paused": False})))
+
+
+def image_lies(image: str, release: str) -> Act:
+    """The registry has another release under this tag."""
+    return lambda world, _: world.kubelet.releases.update({image: release})
+
+
+def at_most_one_with(image: str) -> Act:
+    """Hold against the operator that it rolled on, although the first controller did not get well."""
+
+    def act(world: World, checker: Checker) -> None:
+        if (count := _pods_with(world, image)) > 1:
+            checker.fail("5, the first", f"{count} pods have image {image}, and the first is not well")
+
+    return act
+
+
+def broker_starts(node_id: int, release: str) -> Act:
+    """Somebody starts a broker beside the quorum."""
+
+    def act(world: World, _: Checker) -> None:
+        world.brokers.start(node_id, release, cluster_of(world))
+
+    return act
+
+
+def broker_is_upgraded(node_id: int, release: str) -> Act:
+    """Its owner upgrades it."""
+
+    def act(world: World, _: Checker) -> None:
+        world.brokers.upgrade(node_id, release)
+
+    return act
+
+
+def ghost_registers(node_id: int) -> Act:
+    """A controller of an early build of 4.4 was here once, and its registration still is."""
+
+    def act(world: World, _: Checker) -> None:
+        leader = world.kraft.leader_of(cluster_of(world))
+        if leader is None:
+            return
+        ranges = tuple(
+            FeatureRange(name=one.name, min_level=one.min_level, max_level=_EARLY_LEVEL)
+            if one.name == METADATA
+            else one
+            for one in supported("4.4.0")
+        )
+        ghost = Registration(
+            node_id=NodeID(node_id), broker=False, incarnation="early", supported=ranges, at_s=world.kraft.now_s
+        )
+        world.kraft.append_registration(leader, ghost)
+
+    return act
+
+
+# Where it ends
+
+
+def ends_on(release: str, **levels: int) -> Callable[[World], str]:
+    """Every controller runs this release, and these features (`metadata` for metadata.version) are at these levels."""
+
+    def why_not(world: World) -> str:
+        others = sorted(one.meta.node_id for one in controllers(world) if one.release != release)
+        if others:
+            return f"controllers {others} do not run {release}"
+        for name, level in levels.items():
+            if (found := finalized(world, f"{name}.version")) != level:
+                return f"{name}.version is {found}, and not {level}"
+        return ""
+
+    return why_not
+
+
+def ends_dynamic(release: str) -> Callable[[World], str]:
+    """Every controller runs this release, every voter has a directory id, and no static setting is left."""
+
+    def why_not(world: World) -> str:
+        left = sorted(one.meta.node_id for one in controllers(world) if one.static)
+        static = any(one.is_static for one in controllers(world))
+        if static:
+            return "the quorum is static"
+        return f"controllers {left} still have static voters" if left else ends_on(release, kraft=1)(world)
+
+    return why_not
+
+
+def ends_restarted(heap: str) -> Callable[[World], str]:
+    """Every pod has this heap."""
+
+    def why_not(world: World) -> str:
+        option = f"-Xms{heap} -Xmx{heap}"
+        for pod in world.kube.all(PODS):
+            if pod["metadata"]["namespace"] != NAMESPACE or not pod["metadata"]["name"].startswith(f"{NAME}-"):
+                continue
+            if not any(row.get("value") == option for row in pod["spec"]["containers"][0]["env"]):
+                return f"pod {pod['metadata']['name']} has another heap than {heap}"
+        return ""
+
+    return why_not
+
+
+# Adoption
+
+
+def adopts(kafka: Json) -> Act:
+    """Nothing is left of a quorum but its disks: somebody prepares the claims, all but one, and names them."""
+
+    def act(world: World, checker: Checker) -> None:
+        checker.abandoned(NAMESPACE, NAME)
+        for kind in (CONFIG_MAPS, REVISIONS):
+            for item in list(world.kube.all(kind)):
+                world.kube.remove(kind, NAMESPACE, item["metadata"]["name"])
+        claims = sorted(world.kube.all(CLAIMS), key=lambda claim: str(claim["metadata"]["name"]))
+        for claim in claims:
+            ours = [name for name in claim["metadata"]["annotations"] if name.startswith("kafkaquorum.io/")]
+            labels = {LABEL_QUORUM: None} if claim is claims[-1] else {}
+            bare = {"annotations": dict.fromkeys(ours), "labels": labels}
+            world.kube.patch(CLAIMS, NAMESPACE, claim["metadata"]["name"], {"metadata": bare})
+        metas = [world.volumes.by_claim[claim["metadata"]["uid"]].disk.meta for claim in claims]
+        controllers = {
+            "replicas": len(metas),
+            "nodeIDs": sorted(meta.node_id for meta in metas if meta),
+            "replacement": {"lostNodeAfterSeconds": 10},
+        }
+        spec = {
+            "bootstrap": {"mode": "Adopt"},
+            "clusterID": next(meta.cluster_id for meta in metas if meta),
+            "kafka": kafka,
+            "controllers": controllers,
+        }
+        applies(spec)(world, checker)
+
+    return act
+
+
+def brings_the_last_claim(world: World, _: Checker) -> None:
+    """The label that was missing is put on."""
+    for claim in list(world.kube.all(CLAIMS)):
+        if LABEL_QUORUM not in claim["metadata"]["labels"]:
+            labels = {"metadata": {"labels": {LABEL_QUORUM: NAME}}}
+            world.kube.patch(CLAIMS, NAMESPACE, claim["metadata"]["name"], labels)

@@ -1,0 +1,376 @@
+"""A seeded storm: everything at once and at random, and then a calm in which the quorum has to become whole.
+
+One or two operators run passes at the same time, each with its own memory and clock; before every call of theirs it is
+drawn who goes on: one of the calls that wait, or the world by one step. So passes are interleaved call by call, and an
+operator may stand still for minutes in the middle of one. Requests are struck, machines, disks and processes are lost,
+the target changes. The same seed is the same storm.
+"""
+
+import asyncio
+import random
+from collections import Counter
+from functools import partial
+from typing import Final
+
+from tests.simulation.model.clock import SeededIds, VirtualLoop
+from tests.simulation.model.kafka.startup import drawn, steady
+from tests.simulation.model.kubernetes.kube_model import Written
+from tests.simulation.model.place import NAME, NAMESPACE
+from tests.simulation.model.world import World
+from tests.simulation.rules.invariants import Checker
+from tests.simulation.runs.accidents import can_lose, happen, heal
+from tests.simulation.runs.driver import KEY, NODE_IDS, NOTICED_STEPS, QUIET_STEPS, Make, count, real
+from tests.simulation.runs.edges import CrashedError, Life
+from tests.simulation.runs.endings import is_doomed, judge
+from tests.simulation.runs.faults import FINAL_LOSSES, HIDDEN_DISKS, Accident, Call, Loss
+from tests.simulation.runs.kafka_edge import KafkaEdge
+from tests.simulation.runs.kube_edge import KubeEdge
+from tests.simulation.runs.scenarios.scenes import Scenario, applies, rests, spec_of
+from tests.simulation.runs.slow import Slowness
+from tests.simulation.runs.tenure import LeaseWire, tenure_of
+from tests.simulation.runs.weather import Hand, OwnClock, StormWire, Weather, Weathered
+
+from kafka_quorum.model.names import LABEL_QUORUM
+from kit.errors import OperatorError
+from kit.kube.protocol import Json
+from kit.turns import Turns
+
+CALM_STEPS: Final = 1500
+"""Within so many steps after the last fault the quorum is whole."""
+_HOPS: Final = 10
+"""So many turns of the event loop bring every task to its next gate."""
+_EXCUSED_S: Final = 10.0
+_LATEST_S: Final = 20.0
+_HOUR_S: Final = 3600.0
+
+
+class Storm:
+    """One storm."""
+
+    kind = "storm"
+    quiet_steps = QUIET_STEPS
+    """After so many steps without anything to do it has come to its end."""
+    losses = tuple(loss for loss in Loss if loss not in HIDDEN_DISKS)
+    """What may be lost; disks that come back are in storms of their own."""
+
+    def __init__(self, seed: int, *, make: Make = real) -> None:
+        """Draw the weather and the quorum that it comes over."""
+        self._seed, self._make = seed, make
+        self.draw = random.Random(seed)
+        self.world = World()
+        self.world.kubelet.pace = drawn(seed)
+        self.checker = Checker(self.world)
+        self.checker.excused = self._excused
+        self._weather = self._forecast()
+        self._spec = self.first_spec()
+        self._wire = StormWire(world=self.world)
+        self._wire.draw, self._wire.chance, self._wire.strikes = self.draw, self._weather.strike, Counter()
+        self._loop = VirtualLoop(self.world.clock)
+        self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end unheard
+        self._ids = SeededIds(seed + 1000)  # never the sequence of the kubelet
+        self.faults: Counter[str] = Counter()
+        self._incarnations = 0
+        self._leases = LeaseWire(self.world, seed)
+        self._hands = [self._hand() for _ in range(self._weather.operators)]
+        self._events, self._passes = 0, 0
+        self._ready_steps, self._quiet_steps = 0, 0
+        self._excused_until_s = 0.0
+        self._actions: Counter[str] = Counter()
+        self._verdicts: Counter[str] = Counter()
+        self._raging = True
+        self.world.kube.watchers.append(self._watch)
+
+    def run(self) -> Weathered:
+        """Run to the end."""
+        try:
+            self._loop.run_until_complete(self._run())
+        finally:
+            self._loop.close()
+        scenario = Scenario(name="storm", spec=self._spec)
+        self.faults.update(self._wire.strikes)
+        self.faults.update(self._leases.strikes)
+        self.faults["slow-call"] += sum(hand.slowness.count for hand in self._hands)
+        return Weathered(
+            seed=self._seed,
+            ending=judge(self.world, self.checker, scenario, settled=self._settled()),
+            events=self._events,
+            steps=self.world.steps,
+            passes=self._passes,
+            violations=self.checker.violations,
+            tolerated=self.checker.tolerated,
+            actions=self._actions,
+            verdicts=self._verdicts,
+            faults=self.faults,
+            kind=self.kind,
+        )
+
+    # What is drawn at first
+
+    def _forecast(self) -> Weather:
+        draw = self.draw
+        rough = draw.choice((0.3, 1.0, 2.0))
+        return Weather(
+            steps=draw.randint(120, 320),
+            operators=draw.choice((1, 1, 2)),
+            strike=draw.choice((0.0, 0.002, 0.01)) * rough,
+            accident=0.02 * rough,
+            crash=draw.choice((0.0, 0.02)) * rough,
+            suspend=draw.choice((0.0, 0.01)) * rough,
+            cut=draw.choice((0.0, 0.01)) * rough,
+            change=draw.choice((0.0, 0.01, 0.03)),
+            losses=draw.choice((0, 1, 2, 3)),
+        )
+
+    def first_spec(self) -> Json:
+        """What it begins with."""
+        fate = {"retentionPolicy": {"whenScaled": self.draw.choice(("Delete", "Retain"))}}
+        replicas = self.draw.choice((1, 1, 2, 3, 3, 3, 4, 5))
+        mode = self.draw.choice(("InitialControllers", "InitialControllers", "Standalone"))
+        return spec_of(mode, replicas, controllers={"storage": fate})
+
+    def _hand(self) -> Hand:
+        hand = Hand(clock=OwnClock(self.world.clock), slowness=Slowness(self._seed))
+        self._restart(hand)
+        return hand
+
+    def _restart(self, hand: Hand) -> None:
+        """A new incarnation: nothing is remembered."""
+
+        async def gate() -> None:
+            turn, since_s, held = self._loop.create_future(), self.world.clock.elapsed_s, hand.holds
+            if not hand.slowness.holds(turn, since_s):
+                hand.waiting.append(turn)
+            await turn
+            hand.stalled, hand.held = hand.slept_s >= since_s, held
+
+        self._incarnations += 1
+        hand.life = Life(gate=gate, sent=partial(self._sent, hand))
+        kube, kafka = KubeEdge(self._wire, hand.life), KafkaEdge(self._wire, hand.life)
+        hand.clock.zero_s, hand.clock.rate = 1000.0 * self._incarnations, 1.0 + 0.004 * (self._incarnations % 3 - 1)
+        holder = f"operator-{self._incarnations}"
+        hand.tenure = tenure_of(self._leases, hand.life, hand.clock, holder, self.world.clock.elapsed_s)
+        make = partial(real, may_act=hand.tenure.lease.held) if self._make is real else self._make
+        hand.operator = make(kube, kafka, hand.clock, self._ids)
+        hand.round = Turns(hand.operator, KEY)
+        hand.task, hand.waiting, hand.woken = None, [], True
+        hand.due_s, hand.deaf_until_s, hand.asleep_until_s = self.world.clock.elapsed_s + 1.0, 0.0, 0.0
+
+    # The course of it
+
+    async def _run(self) -> None:
+        applies(self._spec)(self.world, self.checker)
+        while self.world.steps < self._weather.steps and not self.checker.violations:
+            await self._event()
+        self.calm()
+        last = self.world.steps + CALM_STEPS
+        while self.world.steps < last and not self._settled() and not self.checker.violations:
+            await self._event()
+        for hand in self._hands:
+            await self._kill(hand)
+
+    def calm(self) -> None:
+        """The storm is over: nothing goes wrong from now on."""
+        self._raging = False
+        self._ready_steps = self._quiet_steps = 0
+        self._wire.chance = self._leases.chance = 0.0
+        heal(self.world)
+        self.world.kubelet.pace = steady
+        for hand in self._hands:
+            hand.life.unreached.clear()
+            hand.slowness.end()
+            hand.woken = True  # its watches connect again
+            hand.asleep_until_s = 0.0
+
+    async def _event(self) -> None:
+        """One thing happens: a call goes on, a pass begins, or half a second passes."""
+        self._events += 1
+        now_s = self.world.clock.elapsed_s
+        awake = [hand for hand in self._hands if hand.asleep_until_s <= now_s]
+        for hand in awake:
+            await self._renew(hand, now_s)
+            hand.waiting += hand.slowness.due(now_s)
+            heard = hand.woken and now_s >= hand.deaf_until_s
+            if hand.task is None and (heard or now_s >= hand.due_s):
+                self._begin(hand)
+        ready = [hand for hand in awake if hand.task is not None and (hand.waiting or not hand.slowness.waits)]
+        if not ready or self.draw.random() < 0.1:
+            await self._step()
+            return
+        hand = self.draw.choice(ready)
+        await self._hop()
+        hand.waiting = [turn for turn in hand.waiting if not turn.done()]  # without calls that were given up
+        if hand.waiting:
+            hand.waiting.pop(self.draw.randrange(len(hand.waiting))).set_result(None)
+            await self._hop()
+        if self._wire.late:
+            self._wire.late = False
+            self._excused_until_s = max(self._excused_until_s, now_s + _LATEST_S + _EXCUSED_S)
+        await self._end(hand)
+
+    async def _renew(self, hand: Hand, now_s: float) -> None:
+        """The operator's lease task: it is a task of its own, and waits for no pass."""
+        assert hand.tenure is not None
+        assert hand.operator is not None
+        if await hand.tenure.go(now_s):
+            hand.operator.changed(KEY)
+            hand.woken = True
+        if sum(other.holds for other in self._hands) > 1:
+            self.checker.fail("lease", "two operators hold the lease at the same moment")
+
+    def _sent(self, hand: Hand, call: Call) -> None:
+        """A call takes effect. What was decided before the operator slept, or lost its lease, is the world's fault."""
+        stalled, hand.stalled = hand.stalled, False
+        if not call.writes:
+            return
+        if not hand.held and self._make is real:
+            self.checker.fail("lease", f"{call} is sent by an operator that does not hold the lease")
+        if stalled or not hand.holds:
+            self.faults["lease-defeated"] += not hand.holds
+            self._excused_until_s = max(self._excused_until_s, self.world.clock.elapsed_s + _EXCUSED_S)
+
+    async def _hop(self) -> None:
+        for _ in range(_HOPS):
+            await asyncio.sleep(0)
+
+    def _begin(self, hand: Hand) -> None:
+        assert hand.operator is not None
+        assert hand.round is not None
+        self._passes += 1
+        self._wire.fresh_pass = True
+        if hand.woken:
+            hand.operator.changed(KEY)
+        hand.woken = False
+        hand.task = self._loop.create_task(hand.round.take(lambda: hand.woken))
+
+    async def _end(self, hand: Hand) -> None:
+        """What a pass came to, if it is over."""
+        task, now_s = hand.task, self.world.clock.elapsed_s
+        if hand.life.crashed:
+            await self._kill(hand)
+            self._restart(hand)
+            return
+        if task is None or not task.done():
+            return
+        hand.task = None
+        self.checker.look()
+        assert hand.round is not None
+        error, result = hand.round.error, hand.round.result
+        if error is not None and not isinstance(error, OperatorError):
+            self.checker.fail("no fault of the operator", f"a pass ended in {error!r}")
+        elif error is not None:
+            await self._release(hand)
+        elif result is not None:
+            self.checker.planned(result.plan)
+            if count(result, self._actions, self._verdicts):
+                self._quiet_steps = 0
+        rest = task.result()
+        hand.due_s, hand.deaf_until_s = now_s + rest.seconds, now_s + rest.deaf_s
+
+    async def _kill(self, hand: Hand) -> None:
+        """The process is gone: whatever of it still waits ends there."""
+        hand.life.crashed = True
+        await self._release(hand)
+        if hand.task is not None:
+            while not hand.task.done():
+                await self._release(hand)
+            if not hand.task.cancelled():
+                hand.task.exception()
+            hand.task = None
+
+    async def _release(self, hand: Hand) -> None:
+        """Let every call that waits run into the dead edges, or beside a pass that has failed."""
+        while hand.waiting or hand.slowness.waits:
+            hand.waiting += hand.slowness.all()
+            turn = hand.waiting.pop()
+            if turn.done():  # its call was given up
+                continue
+            if hand.life.crashed:
+                turn.set_exception(CrashedError())
+            else:
+                turn.set_result(None)
+            await self._hop()
+        await self._hop()
+
+    def _watch(self, written: Written) -> None:
+        if written.key[0] == "kafkaquorums" or written.labels.get(LABEL_QUORUM) == NAME:
+            for hand in self._hands:
+                hand.woken = hand.woken or "kube" not in hand.life.unreached
+
+    async def _step(self) -> None:
+        if self._raging:
+            await self._rage()
+        self.world.step()
+        self._ready_steps = self._ready_steps + 1 if rests(self.world) else 0
+        self._quiet_steps = 0 if self.world.pending else self._quiet_steps + 1
+
+    def _settled(self) -> bool:
+        if self._raging or self.world.pending:
+            return False
+        whole = self._ready_steps >= NOTICED_STEPS and self._quiet_steps >= NOTICED_STEPS
+        return whole or self._quiet_steps >= self.quiet_steps
+
+    def _excused(self) -> bool:
+        """Whether rules by knowledge may be broken: by requests that come late, or that were decided before a sleep.
+
+        Two operators are no excuse: the lease keeps them from acting at once.
+        """
+        return self.world.clock.elapsed_s < self._excused_until_s
+
+    # What strikes
+
+    async def _rage(self) -> None:
+        weather, draw, now_s = self._weather, self.draw, self.world.clock.elapsed_s
+        if draw.random() < weather.accident:
+            self._accident()
+        if draw.random() < weather.change:
+            self.change()
+        hand = draw.choice(self._hands)
+        if draw.random() < weather.crash:
+            self.faults["crash"] += 1
+            await self._kill(hand)
+            self._restart(hand)
+        if draw.random() < weather.suspend:
+            self.faults["suspended"] += 1
+            hand.asleep_until_s = now_s + draw.choice((2.0, 10.0, 60.0, 180.0))
+            hand.slept_s = now_s
+        if draw.random() < weather.cut:
+            self.faults["operator-cut"] += 1
+            hand.life.unreached ^= {draw.choice(("kube", "kafka"))}
+            hand.woken = True
+        if draw.random() < weather.crash / 4:
+            self.faults["operator-clock"] += 1
+            hand.clock.off_s += draw.choice((-_HOUR_S, _HOUR_S))
+
+    def _accident(self) -> None:
+        """Something is lost; a disk only while the storm may still lose one, and seldom one too many."""
+        loss, node_id = self.draw.choice(self.losses), self.draw.choice(NODE_IDS)
+        if not can_lose(self.world, loss, node_id):
+            return
+        if loss in FINAL_LOSSES:
+            if self.faults["final"] >= self._weather.losses:
+                return
+            if self._spares() < 1 and self.draw.random() < 0.9:
+                return
+            self.faults["final"] += 1
+        if happen(self.world, Accident(step=0, loss=loss, node_id=node_id)):
+            self.faults[loss.value] += 1
+
+    def _spares(self) -> int:
+        """How many voters could lose their disks now, and the quorum still come back."""
+        processes = self.world.kraft.processes
+        if not processes or is_doomed(self.world, self.checker.lineage(NAMESPACE, NAME).given_up):
+            return 0
+        leader = max(processes, key=lambda one: (one.leads, one.disk.last_epoch, one.disk.end))
+        voters = leader.disk.voter_set
+        alive = {one.key for one in processes if not one.frozen and not one.slow} & voters
+        return len(alive) - (len(voters) // 2 + 1)
+
+    def change(self) -> None:
+        """Somebody wants other controllers."""
+        self.faults["target"] += 1
+        count = self.draw.choice((1, 2, 3, 3, 4, 5))
+        if self.draw.random() < 0.3:
+            ids = sorted(self.draw.sample(NODE_IDS, count))
+            applies({"controllers": {"replicas": count, "nodeIDs": ids}})(self.world, self.checker)
+        else:
+            applies({"controllers": {"replicas": count, "nodeIDs": None}})(self.world, self.checker)

@@ -1,0 +1,76 @@
+"""The lease in a storm: who of several operators may act, with the operator's own code over the same API server.
+
+Its calls are struck by a random sequence of their own, so that a storm of one operator stays what it was. Each operator
+has a monotonic clock with a zero and a rate of its own, as machines have.
+"""
+
+import random
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from tests.simulation.model.place import NAMESPACE
+from tests.simulation.model.world import World
+from tests.simulation.runs.edges import Life, Wire
+from tests.simulation.runs.faults import Call, Strike
+from tests.simulation.runs.kube_edge import KubeEdge
+
+from kit.clock import Clock
+from kit.kube.protocol import LEASES
+from kit.lease import Lease
+
+NAME: Final = "operator"
+_CHANCE: Final = 0.05
+_NOT_HERE: Final = (Strike.SLOW, Strike.DELAYED, Strike.CRASH_BEFORE, Strike.CRASH_AFTER)
+"""What a storm does to an operator by itself."""
+
+
+class LeaseWire(Wire):
+    """Strikes the calls of the lease by chance."""
+
+    def __init__(self, world: World, seed: object) -> None:
+        """The sequence of this seed."""
+        super().__init__(world=world)
+        self._draw = random.Random(f"lease {seed}")
+        self.chance = _CHANCE
+        self.strikes: Counter[str] = Counter()
+
+    def strike(self, call: Call) -> Strike | None:
+        """What happens to this call."""
+        if self._draw.random() >= self.chance:
+            return None
+        strike = self._draw.choice([one for one in call.strikes() if one not in _NOT_HERE])
+        self.strikes[f"lease {strike.value}"] += 1
+        return strike
+
+
+@dataclass(slots=True, kw_only=True)
+class Tenure:
+    """One incarnation's lease."""
+
+    lease: Lease
+    holder: str
+    due_s: float
+    acquired: int = 0
+
+    async def go(self, now_s: float) -> bool:
+        """An attempt, if it is time for one; whether the lease was acquired by it."""
+        if now_s < self.due_s:
+            return False
+        got: list[None] = []
+        self.due_s = now_s + await self.lease.round(lambda: got.append(None))
+        self.acquired += len(got)
+        return bool(got)
+
+
+def tenure_of(wire: LeaseWire, life: Life, clock: Clock, holder: str, now_s: float) -> Tenure:
+    """The lease of an operator that begins now. `life` is the operator's: what it cannot reach, its lease cannot."""
+    own = Life(unreached=life.unreached)
+    lease = Lease(KubeEdge(wire, own), clock, namespace=NAMESPACE, name=NAME, holder=holder)
+    return Tenure(lease=lease, holder=holder, due_s=now_s)
+
+
+def holder_of(world: World) -> str:
+    """Who holds the lease, as the API server has it; empty if it was released, or never acquired."""
+    body = world.kube.get(LEASES, NAMESPACE, NAME)
+    return "" if body is None else str(body["spec"].get("holderIdentity") or "")

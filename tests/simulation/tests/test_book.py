@@ -1,0 +1,42 @@
+"""The list of rules is one: the documentation's numbers, the simulation's rules and the mutants' are in it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.simulation.model.world import World
+from tests.simulation.mutants import ALL
+from tests.simulation.rules.book import RULES, rule
+from tests.simulation.rules.invariants import BY_KNOWLEDGE, Checker
+
+SAFETY = Path(__file__).resolve().parents[3] / "docs" / "safety.md"
+
+
+def test_the_documented_rules_are_in_the_book() -> None:
+    """Each number of docs/safety.md is a rule, and no other number is."""
+    documented = set(re.findall(r"^\| (\d) \|", SAFETY.read_text(), re.MULTILINE))
+    assert len(documented) == 9
+    assert documented == {name for name in RULES if name.isdigit()}
+
+
+def test_a_word_belongs_to_a_number() -> None:
+    """What a rule comes to is named after the rule."""
+    assert {name.partition(",")[0] for name in RULES if "," in name} <= set(RULES)
+
+
+def test_rules_by_knowledge_and_of_mutants_are_in_the_book() -> None:
+    """`live` is no rule: such a mutant leaves a quorum that does not get where it should."""
+    assert set(RULES) >= BY_KNOWLEDGE
+    assert {one.rule for one in ALL} - {"live"} <= set(RULES)
+
+
+def test_no_rule_beside_the_book() -> None:
+    """Neither the simulation nor a planner test can break a rule that nobody has written down."""
+    checker = Checker(World())
+    with pytest.raises(ValueError, match="no rule '10'"):
+        checker.fail("10", "text")
+    with pytest.raises(KeyError):
+        rule("10")
+    checker.fail("2", "text")
+    assert [violation.rule for violation in checker.violations] == ["2"]
+    assert rule("2", "how") == f"rule 2 ({RULES['2']}): how"

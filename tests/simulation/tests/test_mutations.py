@@ -1,0 +1,80 @@
+"""Mutants are anchored on functions and syntax trees: every one of them fits the source, and changes it."""
+
+import ast
+
+import pytest
+from tests.simulation.mutants import ALL, sources
+from tests.simulation.mutations.edits import Edit, MisfitError, edited
+from tests.simulation.mutations.mutant import Mutant
+
+_SOURCES = {
+    "a.py": (
+        "class Gate:\n"
+        "    def may(self, view, node):  # whether it may\n"
+        "        if view.voters:\n"
+        "            raise ValueError(f'{node} is no voter ({view}): wait')\n"
+        "        self.count = 1\n"
+        "        return no('3', f'{node} waits')\n"
+    ),
+    "b.py": "def may(view):\n    return (view.live\n        and view.voters)\n",
+}
+
+
+def _one(function: str, old: str, new: str) -> str:
+    (text,) = edited(_SOURCES, (Edit(function=function, old=old, new=new),)).values()
+    return text
+
+
+@pytest.mark.parametrize("mutant", ALL, ids=lambda one: one.name)
+def test_every_mutant_fits(mutant: Mutant) -> None:
+    """Each of its edits matches exactly one place, and what it makes of the source is other source, and compiles."""
+    changed = edited(sources(), mutant.edits)
+    assert changed
+    for path, text in changed.items():
+        assert ast.dump(ast.parse(text)) != ast.dump(ast.parse(sources()[path]))
+        compile(text, path, "exec")
+
+
+def test_names_are_unique() -> None:
+    """A mutant is tried by its name."""
+    assert len({one.name for one in ALL}) == len(ALL)
+
+
+@pytest.mark.parametrize(
+    ("function", "old", "new", "expected"),
+    [
+        ("may", "view.live and view.voters", "False", "return False"),
+        ("Gate.may", "if view.voters:\n    ...", "if False:\n    ...", "if False:\n            raise ValueError"),
+        ("Gate.may", "no('3', ...)", "yes('3', ...)", "return yes('3', f'{node} waits')"),
+        ("Gate.may", 'f"{node}...{view}..."', 'f"{node}...{view!r}..."', "f'{node} is no voter ({view!r}): wait'"),
+        ("Gate.may", "self.count = 1", "self.count = 2", "self.count = 2"),
+    ],
+)
+def test_an_edit(function: str, old: str, new: str, expected: str) -> None:
+    """Layout does not matter; what a wildcard stood for stays."""
+    assert expected in _one(function, old, new)
+
+
+def test_statements_that_are_dropped() -> None:
+    """They are gone, and a body that becomes empty still is one."""
+    assert "count" not in _one("Gate.may", "self.count = 1", "")
+    assert "if view.voters:\n            pass" in _one("Gate.may", "raise ValueError(...)", "")
+
+
+@pytest.mark.parametrize(
+    ("function", "old"),
+    [("Gate.may", "view.live"), ("Gate.may", "view"), ("may", "node"), ("nobody", "view")],
+)
+def test_an_edit_that_does_not_fit(function: str, old: str) -> None:
+    """What matches nowhere, or twice, is refused, with its function's name."""
+    with pytest.raises(MisfitError, match=function):
+        _one(function, old, "False")
+
+
+def test_several_edits_of_one_module() -> None:
+    """Each starts from what the one before it made."""
+    edits = (
+        Edit(function="Gate.may", old="self.count = 1", new="self.count = 2"),
+        Edit(function="Gate.may", old="self.count = 2", new="self.count = 3"),
+    )
+    assert "self.count = 3" in edited(_SOURCES, edits)["a.py"]
