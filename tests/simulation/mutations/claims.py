@@ -9,19 +9,19 @@ CLAIM_MUTANTS: Final[tuple[Mutant, ...]] = (
         "a-roll-takes-the-only-disk",
         "2, kept",
         ("claims-deleted-and-rolled-1",),
-        ("may_restart", "why_kept(desired, observed, record, node)", "''"),
+        ("may_restart", "why_kept(situation, node)", "''"),
     ),
     mutant(
         "a-claim-without-a-volume-is-well",
         "2, kept",
         ("volumes-lost-and-rolled",),
-        ("_fate", "claim.lost", "claim.deleting"),
+        ("why_going", 'f"claim {claim.name} has lost its volume"', "''"),
     ),
     mutant(
         "disks-that-go-are-counted",
         "2, kept",
         ("claims-deleted-and-rolled-3",),
-        ("_stays", "node.key == key and not _fate(observed, node)", "node.key == key"),
+        ("_stays", "node.key == key and not why_going(situation.disk(node), node)", "node.key == key"),
     ),
     mutant(
         "a-pair-hands-over-its-disk",
@@ -33,7 +33,7 @@ CLAIM_MUTANTS: Final[tuple[Mutant, ...]] = (
         "a-corrected-pod-takes-its-disk",
         "2, kept",
         ("stuck-pod-without-its-claim",),
-        ("may_restart", "why_kept(desired, observed, record, node)", "''"),
+        ("may_restart", "why_kept(situation, node)", "''"),
         ("may_replace_pod", "if kept:\n    ...", "if False:\n    ..."),
     ),
     mutant(

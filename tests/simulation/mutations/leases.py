@@ -27,14 +27,14 @@ LEASE_MUTANTS: Final = (
         _TWO,
         ("_Leased.__getattr__.checked", "not self._may_act()", "False"),
         ("Executor._one", "not self._may_act()", "False"),
-        ("Reporter._patch", "not self._may_act()", "False"),
+        ("StatusWriter._patch", "not self._may_act()", "False"),
         ("Reconciler.run_pass", "if not self._may_act():\n    return self._idle()", "pass"),
     ),
     mutant(
         "a-stale-holder-renews",
         "lease",
         _TWO,
-        ("Lease._try", "_holder(present) == self._settings.holder", "self._held_until_s > 0.0"),
+        ("Lease._try", "_holder(present) == self._holder", "self._held_until_s > 0.0"),
         ("Lease._try", "self._held_until_s = 0.0", ""),
     ),
     mutant(

@@ -44,8 +44,8 @@ MUTANTS: Final = (
                 " formatted=False, lost=...)"
             ),
         ),
-        ("may_format_initial", "record.phase is not BootstrapPhase.FORMATTING", "False"),
-        ("may_format_initial", "[pod.name for pod in observed.pods if pod.role is PodRole.KAFKA]", "[]"),
+        ("may_format_initial", "situation.record.phase is not BootstrapPhase.FORMATTING", "False"),
+        ("may_format_initial", "[pod.name for pod in situation.observed.pods if pod.role is PodRole.KAFKA]", "[]"),
         ("_reported", "report.directory_id in node.lost", "False"),
     ),
     # 2: a directory id only on its own disk
@@ -53,8 +53,8 @@ MUTANTS: Final = (
         "any-claim-of-that-name",
         "2",
         ("restored-from-a-snapshot", "another-claim"),
-        ("_claim_is_ours", "claim.uid != node.claim_uid", "False"),
-        ("assess", "_conflicts(desired, observed, record)", "[]"),
+        ("disk_of", "claim.uid != node.claim_uid", "False"),
+        ("unsettled", "conflicts_with(desired, observed, record)", "[]"),
     ),
     mutant(
         "zombies-are-given-up",
@@ -115,14 +115,14 @@ MUTANTS: Final = (
         "one-blank-look-is-a-loss",
         "2, data",
         ("disk-blank-of-follower", "disk-blank-of-leader"),
-        ("is_blank", "(row.for_s >= BLANK_FOR_S for row in _rows(observed, node))", "_rows(observed, node)"),
+        ("is_blank", "(row.for_s >= BLANK_FOR_S for row in rows_of(observed, node))", "rows_of(observed, node)"),
         (
-            "_is_fresh",
-            "(row for row in _rows(observed, node) if row.for_s >= BLANK_FOR_S)",
-            "(row for row in _rows(observed, node))",
+            "is_fresh",
+            "(row for row in rows_of(observed, node) if row.for_s >= BLANK_FOR_S)",
+            "(row for row in rows_of(observed, node))",
         ),
         (
-            "_is_fresh",
+            "is_fresh",
             "row.age_s(observed.looked_at_s) <= FRESH_FOR_S",
             "row.age_s(observed.looked_at_s) <= FRESH_FOR_S or row.for_s == 0",
         ),
@@ -144,7 +144,7 @@ MUTANTS: Final = (
         "nobody-looks-again-at-an-empty-disk",
         "live",
         ("two-of-three-blank-and-one-empty",),
-        ("_looks_again", "not is_look_due(desired, observed, record, node, pod)", "True"),
+        ("_looks_again", "not is_look_due(situation, node, pod)", "True"),
     ),
     mutant(
         "a-disk-that-comes-back-is-foreign-for-ever",
@@ -162,7 +162,11 @@ MUTANTS: Final = (
         "a-volume-is-lost-at-once",
         "2, data",
         ("volume-away-for-a-moment",),
-        ("is_gone", "claim.lost and observed.memory.volume_lost_for_s(claim.uid) >= BLANK_FOR_S", "claim.lost"),
+        (
+            "is_gone",
+            "disk.claim.lost and observed.memory.volume_lost_for_s(disk.claim.uid) >= BLANK_FOR_S",
+            "disk.claim.lost",
+        ),
     ),
     mutant(
         "a-disk-is-given-up-without-a-majority",
@@ -191,7 +195,7 @@ MUTANTS: Final = (
         "a-pair-without-a-third",
         "3",
         ("standalone-3~node-killed", "scale-1-to-3~node-killed"),
-        ("may_add_voter", "wanted > 2 and not second", "wanted > 9 and not second"),
+        ("may_add_voter", "wanted > PAIR and not second", "wanted > 9 and not second"),
     ),
     mutant(
         "added-without-a-majority",
@@ -203,19 +207,19 @@ MUTANTS: Final = (
         "removed-without-a-majority",
         "3",
         ("scale-3-to-1~frozen",),
-        ("may_remove_voter", "healthy < majority", "False"),
+        ("may_remove_voter", "not remaining.carries", "False"),
     ),
     mutant(
         "the-leader-of-a-pair-removes-itself",
         "3",
         ("scale-3-to-1",),
-        ("may_remove_leader", "leads and len(view.voters) == 2", "False"),
+        ("may_remove_leader", "leads and len(view.voters) == PAIR", "False"),
     ),
     mutant(
         "a-pair-is-interrupted-without-leave",
         "3",
         ("pair-not-to-be-interrupted",),
-        ("may_hand_over", "not desired.allow_interruption", "False"),
+        ("may_hand_over", "not situation.desired.allow_interruption", "False"),
     ),
     mutant(
         "everybody-is-caught-up",
@@ -241,7 +245,11 @@ MUTANTS: Final = (
         "an-open-change-is-begun-again",
         "4",
         ("scale-3-to-5",),
-        ("membership", "_continue(scene, operation) if operation is not None else _begin(scene)", "_begin(scene)"),
+        (
+            "membership",
+            "_begin(situation, view) if operation is None else _continue(situation, view, operation)",
+            "_begin(situation, view)",
+        ),
     ),
     # 5: no restart of a voter that runs
     mutant(
@@ -316,7 +324,7 @@ MUTANTS: Final = (
         "a-planner-that-does-nothing",
         "live",
         ("initial-1",),
-        ("_finished", "_one_stop(part.actions) if part.exclusive is None else (part.exclusive,)", "()"),
+        ("_finished", "together(part.actions) if part.exclusive is None else (part.exclusive,)", "()"),
     ),
     mutant(
         "operations-stay-open",
@@ -328,7 +336,7 @@ MUTANTS: Final = (
         "removed-controllers-stay",
         "live",
         ("scale-5-to-3",),
-        ("removed", "merged(_drop(observed, record, node) for node in unwanted)", "Part()"),
+        ("removed", "merged(_drop(situation, node) for node in unwanted)", "Part()"),
     ),
     mutant(
         "lost-disks-stay-lost",
@@ -362,7 +370,11 @@ MUTANTS: Final = (
         "removals-are-given-up-at-once",
         "live",
         ("scale-5-to-3",),
-        ("_left_to_do", "_remove(scene, target) if unwanted and target in view.voters else None", "None"),
+        (
+            "_left_to_do",
+            "removal(situation, view, target) if unwanted and target in view.voters and not back else None",
+            "None",
+        ),
     ),
     # 5 and 7: rolls and levels
     mutant(
@@ -423,9 +435,9 @@ MUTANTS: Final = (
         "7",
         ("ghosts-below-4.4", "ghost-at-4.4", "lagging-broker"),
         ("may_cure_ghost", "runs is not None", "False"),
-        ("may_cure_ghost", "record.node(node_id) is not None", "False"),
+        ("may_cure_ghost", "situation.record.node(node_id) is not None", "False"),
         ("may_cure_ghost", "not ours", "False"),
-        ("ghosts", "if record.node(node_id) is not None:\n    continue", ""),
+        ("_ghosts", "if record.node(node_id) is not None:\n    continue", ""),
         ("may_cure_ghost", "bool(pods)", "False"),
     ),
     mutant(
@@ -452,7 +464,7 @@ MUTANTS: Final = (
         "a-static-disk-is-given-up",
         "static",
         ("static-lost-disk", "static-emptied-disk"),
-        ("_may_do_without", "takes_empty_disks(observed, record)", "False"),
+        ("_may_do_without", "takes_empty_disks(situation)", "False"),
     ),
     # What the API server refuses
     mutant(
@@ -490,8 +502,8 @@ MUTANTS: Final = (
         ("refused-after-the-dry-run-1",),
         (
             "_correct_pods",
-            "not older_than(observed, record, name) and _has_run(observed, name)",
-            "not older_than(observed, record, name)",
+            "not situation.older and _has_run(situation.observed, situation.target)",
+            "not situation.older",
         ),
     ),
 )

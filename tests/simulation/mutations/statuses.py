@@ -6,6 +6,12 @@ from tests.simulation.mutations.mutant import mutant
 
 STATUS_MUTANTS: Final = (
     mutant(
+        "ready-beside-a-voter-change",
+        "conditions",
+        ("scale-5-to-3-at-rest",),
+        ("Reconciler._announcing", "not begins or key in self._announced or not says_ready(resource)", "True"),
+    ),
+    mutant(
         "ready-before-available",
         "conditions",
         ("initial-3",),

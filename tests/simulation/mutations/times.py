@@ -15,7 +15,7 @@ TIME_MUTANTS: Final = (
         "observers-carry-the-quorum",
         "2",
         ("lost-node-beside-observers",),
-        ("may_retire_node", "view.voters & view.caught_up", "view.caught_up"),
+        ("may_retire_node", "others.carries", "len(others.caught_up) >= others.majority"),
     ),
     mutant(
         "stops-on-an-old-look",
