@@ -1,4 +1,4 @@
-"""The CRD: what is committed is what the models say, and what design.md fixes is there."""
+"""The CRD: what is committed is what the models say, and what clients rely on is there."""
 
 import subprocess
 import sys

@@ -69,7 +69,7 @@ def _unreadable(supported: FeatureRange | None, name: str, level: int) -> str | 
 
 
 def blockers(situation: Situation, step: FeatureStep) -> tuple[str, ...]:
-    """The controllers that said that they do not support a level, in sentences that a person can act on (F6).
+    """The controllers that said that they do not support a level, in sentences that a person can act on.
 
     `controller 3002 runs 4.1.2, which supports metadata.version up to 4.1-IV1 (27)`; those of one kind in one sentence.
     """

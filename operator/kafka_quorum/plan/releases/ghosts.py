@@ -1,4 +1,4 @@
-"""Ghosts: controllers that were removed and are still registered, in the way of every feature step (F6).
+"""Ghosts: controllers that were removed and are still registered, in the way of every feature step.
 
 From metadata.version 4.4 on Kafka can forget them, and each one is unregistered when it is seen. Below that a ghost is
 left alone until it stands in the way: then it is registered anew with the ranges of the controllers that run.

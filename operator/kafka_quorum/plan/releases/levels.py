@@ -1,4 +1,4 @@
-"""Feature levels: which are wanted, which step is next, what stands against it (F3 to F7, KIP-584).
+"""Feature levels: which are wanted, which step is next, what stands against it (KIP-584).
 
 One step of one feature at a time: kraft.version, metadata.version level by level, then the others as what they depend
 on allows; downwards in the opposite order. Every step is an operation of its own: the intent is written, the request is
@@ -46,7 +46,7 @@ def seen(situation: Situation) -> Part:
 
 
 def turned_dynamic(situation: Situation) -> Part:
-    """The static voters are given up once nobody heeds them: the roll that follows drops the setting (Q10)."""
+    """The static voters are given up once nobody heeds them: the roll that follows drops the setting."""
     record = situation.record
     if not record.static or record.phase is not BootstrapPhase.STARTED:
         return Part()

@@ -1,4 +1,4 @@
-"""Which feature levels are asked for, which step is next, and what the leader is asked (F3 to F7, KIP-584)."""
+"""Which feature levels are asked for, which step is next, and what the leader is asked (KIP-584)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
