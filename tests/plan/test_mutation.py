@@ -57,7 +57,7 @@ def test_survivor_is_told_as_an_entry() -> None:
 
 
 def test_what_is_staged_has_what_it_imports(tmp_path: Path) -> None:
-    """The tests run in a copy, and module of the tests that they import is missing there."""
+    """The tests run in a copy, and no module of the tests that they import is missing there."""
     mutation.stage(tmp_path)
     trees = [ast.parse(path.read_text()) for path in (tmp_path / "tests").rglob("*.py")]
     imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]

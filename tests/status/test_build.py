@@ -22,7 +22,7 @@ from tests.model.values import (
     speaking,
     view,
 )
-from tests.simulation.model.kubernetes.kube_model import merged
+from tests.simulation.model.kubernetes.merging import merged
 from tests.status.passes import done
 
 from kafka_quorum.api.status import KafkaQuorumStatus

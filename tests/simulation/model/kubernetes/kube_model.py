@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from tests.simulation.model.clock import VirtualClock
 from tests.simulation.model.kubernetes.admission import PodAdmission, immutable
+from tests.simulation.model.kubernetes.merging import merge_conditions, merged
 
 from kafka_quorum.kind import QUORUMS
 from kit.errors import KubeAlreadyExists, KubeConflict, KubeNotFound, KubeRefused
@@ -144,7 +145,7 @@ class KubeModel:
         _match(resource, old, body.get("metadata", {}))
         body = copied(body)
         if strategic:
-            _merge_conditions(old, body)
+            merge_conditions(old, body)
         return self._update(resource, old, merged(old, body), status=subresource == "status")
 
     def delete(
@@ -388,28 +389,6 @@ def _match(resource: ResourceType, old: Json, wanted: Mapping[str, Any]) -> None
             raise KubeConflict(
                 f"{resource.plural} {old['metadata']['name']!r}: {field} is {old['metadata'][field]}, not {value}"
             )
-
-
-def merged(old: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON of any shape
-    """A JSON merge patch (RFC 7396) as the API server applies it."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(old) if isinstance(old, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key), value)
-    return result
-
-
-def _merge_conditions(old: Json, patch: Json) -> None:
-    """Make the conditions of a strategic patch whole: those of other types stay as they are."""
-    rows = patch.get("status", {}).get("conditions")
-    if rows is not None:
-        named = {row["type"] for row in rows}
-        kept = [row for row in old.get("status", {}).get("conditions") or [] if row["type"] not in named]
-        patch["status"]["conditions"] = [*kept, *rows]
 
 
 def _defaults(resource: ResourceType, body: Json) -> None:
