@@ -39,9 +39,9 @@ def judge(taken: Snapshot, allowed: frozenset[str]) -> Judged:
     if applied is None:
         return Judged(desired=None, faults=valid)
     present = taken.resource.get("spec") or {}
-    if taken.accepted_fault:
+    if taken.accepted.fault:
         return Judged(desired=None, faults=(*valid, FieldFault(field="spec", message=_no_way_back(taken))))
-    last = applied if taken.accepted_spec is None else taken.accepted_spec
+    last = applied if taken.accepted.spec is None else taken.accepted.spec
     earlier = accepted_before({**taken.resource, "spec": _with_policies(last, present)})
     if earlier is None:  # the fault is in the policies: nothing is given up or deleted until they are understood
         earlier = accepted_before({**taken.resource, "spec": _with_policies(last, _CAUTIOUS | _paused(present))})
@@ -49,7 +49,7 @@ def judge(taken: Snapshot, allowed: frozenset[str]) -> Judged:
 
 
 def _no_way_back(taken: Snapshot) -> str:
-    return f"the spec that was accepted before it is not known, and nothing is repaired ({taken.accepted_fault})"
+    return f"the spec that was accepted before it is not known, and nothing is repaired ({taken.accepted.fault})"
 
 
 def _paused(spec: Json) -> Json:

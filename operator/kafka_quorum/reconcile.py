@@ -216,7 +216,7 @@ class Reconciler:
         silent = isinstance(observed.quorum, Unknown) and self._clock.monotonic() - began_s >= _SILENT_S
         now_s = self._clock.now().timestamp()
         planned = _planned(desired, observed, judged, now_s)
-        accepted = taken.accepted if judged.faults else accepted_text(taken.resource.get("spec") or {})
+        accepted = taken.accepted.text if judged.faults else accepted_text(taken.resource.get("spec") or {})
         context = Context(desired=desired, record=taken.record, resource=taken.resource, accepted=accepted)
         if planned.questions and may_act:
             if answers is None:

@@ -51,7 +51,7 @@ LATER_MUTANTS: Final = (
         ("spec-invalid-after-it-grew",),
         (
             "judge.py",
-            "    last = applied if taken.accepted_spec is None else taken.accepted_spec",
+            "    last = applied if taken.accepted.spec is None else taken.accepted.spec",
             "    last = applied",
         ),
     ),
@@ -60,7 +60,7 @@ LATER_MUTANTS: Final = (
         ("spec-invalid-after-it-grew",),
         (
             "reconcile.py",
-            "        accepted = taken.accepted if judged.faults else accepted_text(",
+            "        accepted = taken.accepted.text if judged.faults else accepted_text(",
             '        accepted = "" if judged.faults else accepted_text(',
         ),
     ),

@@ -28,6 +28,7 @@ from kafka_quorum.model.operation import (
 from kafka_quorum.model.quorum import ClusterAnswer
 from kafka_quorum.observe import gather
 from kafka_quorum.observe.gather import Snapshot
+from kafka_quorum.observe.kept import Accepted
 from kafka_quorum.observe.objects import pod_from, status_from
 from kafka_quorum.reconcile import QuorumKey
 from kafka_quorum.resources.intent import operation_row
@@ -121,7 +122,7 @@ async def test_everything_is_read(name: str) -> None:
     assert len(taken.claims) == len(of_kind(items, "PersistentVolumeClaim"))
     assert len(taken.pods) == len(of_kind(items, "Pod"))
     assert len(taken.revisions) == len(of_kind(items, "ControllerRevision"))
-    assert (taken.accepted, taken.accepted_spec) == ("", None)
+    assert taken.accepted == Accepted()
 
 
 @pytest.mark.parametrize("name", WORLDS)

@@ -23,8 +23,8 @@ from kafka_quorum.kube.protocol import (
     Json,
     KubeApi,
 )
-from kafka_quorum.model import formats, names
-from kafka_quorum.model.formats import LaterFormat, Unreadable
+from kafka_quorum.model import names
+from kafka_quorum.model.formats import Unreadable
 from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Knowable, Known, Unknown
@@ -52,10 +52,11 @@ from kafka_quorum.model.quorum import (
 from kafka_quorum.observe import quorum
 from kafka_quorum.observe.belonging import CONFIG_ROLE, Own, is_claim, is_config, is_pod
 from kafka_quorum.observe.instances import fetch_timeouts, instances_of
+from kafka_quorum.observe.kept import NONE_ACCEPTED, Accepted, accepted_of, later_texts, recorded_revisions
 from kafka_quorum.observe.objects import claim_from, kube_node_from, owner_uid, pod_from, status_from, support_from
 from kafka_quorum.observe.readable import parsed, unreadable_from
 from kafka_quorum.observe.volumes import ANYWHERE, place_of
-from kafka_quorum.resources.stored import accepted_from, accepted_text, record_from, revision_from, stored_text
+from kafka_quorum.resources.stored import accepted_text, record_from, revision_from
 from kafka_quorum.settings import Clock
 from kafka_quorum.wire.protocol import Controllers
 
@@ -93,19 +94,13 @@ class Snapshot:
     specs: tuple[tuple[str, Json], ...]
     taken_at_s: float
     unreadable: tuple[UnreadableObject, ...] = ()
-    accepted: str = ""
-    """The spec that was accepted last, as it is stored; empty where none is."""
-    accepted_spec: Json | None = None
-    """The same, read; None where none is stored, or where it cannot be read."""
-    accepted_fault: str = ""
-    """Why a stored one cannot be read; empty if it can, or none is there."""
+    accepted: Accepted = NONE_ACCEPTED
     later: tuple[str, ...] = ()
-    """What of the status and the accepted spec a later version of this operator wrote, a sentence each."""
 
     @property
     def spec_kept(self) -> bool:
         """Whether the resource's spec is the one that was accepted last, or is too long to be stored."""
-        return self.accepted == accepted_text(self.resource.get("spec") or {})
+        return self.accepted.text == accepted_text(self.resource.get("spec") or {})
 
     def spec_of(self, revision: str | None) -> Json | None:
         """The valid spec that a revision came from."""
@@ -141,7 +136,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     if stored is None:
         stored = await kube.get(CONFIG_MAPS, namespace, names.record_name(name))
     record, fault = _record(stored)
-    accepted = _accepted(stored)
+    accepted = accepted_of(stored)
     claims = await _confirmed(kube, namespace, name, record, claims)
     configs = [item for item in config_maps if item["metadata"]["labels"].get(names.LABEL_ROLE) == CONFIG_ROLE]
     own = Own(
@@ -153,7 +148,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
     known_claims, bad_claims = parsed("PersistentVolumeClaim", own.claims, claim_from)
     known_pods, bad_pods = parsed("Pod", own.pods, pod_from)
     readable, bad_revisions = parsed("ControllerRevision", revisions, revision_from)
-    in_use = {pod.revision for pod in known_pods} | _recorded_revisions(record)
+    in_use = {pod.revision for pod in known_pods} | recorded_revisions(record)
     return Snapshot(
         resource=resource,
         record=record,
@@ -173,43 +168,9 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
             *bad_pods,
             *(item for item in bad_revisions if item.name in in_use),
         ),
-        accepted=accepted.text,
-        accepted_spec=accepted.spec,
-        accepted_fault=accepted.fault,
-        later=(*_later_status(resource), *((accepted.fault,) if accepted.later else ())),
+        accepted=accepted,
+        later=later_texts(resource, accepted),
     )
-
-
-def _recorded_revisions(record: IdentityRecord | None) -> set[str | None]:
-    """The revisions that the record makes pods from: the fleet's, and those of single controllers."""
-    return set() if record is None else {record.applied_revision, *(node.revision for node in record.nodes)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Accepted:
-    text: str
-    spec: Json | None = None
-    fault: str = ""
-    later: bool = False
-
-
-def _accepted(stored: Json | None) -> _Accepted:
-    """The spec that was accepted last, in the ConfigMap of the record."""
-    text = stored_text(stored) if stored is not None else ""
-    if stored is None or not text:
-        return _Accepted(text="")
-    try:
-        return _Accepted(text=text, spec=accepted_from(text, f"ConfigMap {stored['metadata']['name']}"))
-    except Unreadable as error:
-        return _Accepted(text=text, fault=str(error), later=isinstance(error, LaterFormat))
-
-
-def _later_status(resource: Json) -> tuple[str, ...]:
-    try:
-        formats.check((resource.get("status") or {}).get("schemaVersion"), formats.STATUS, "the status")
-    except Unreadable as error:
-        return (str(error),)
-    return ()
 
 
 def _taken(name: str, record: IdentityRecord | None, claims: list[Json]) -> list[Json]:
