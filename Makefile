@@ -138,7 +138,7 @@ bench-history: setup ## decoding beside kafka-dump-log, Spark on one core and on
 	$(PYTEST) $(HISTORY) -m bench -s -p no:randomly
 
 .PHONY: schemas
-schemas: setup ## copy the record descriptions of every Kafka release from its jars
+schemas: setup ## generate the facts about metadata records from the jars of every Kafka release
 	$(VENV)/python -m tests.kraftlog.export_schemas
 
 # In this order, so that what is cheap fails first; make stops at the first part that fails, and the last line of a

@@ -1,4 +1,4 @@
-"""Kafka's metadata log: record batches, Kafka's own schemas, and a compiled decoder. No Spark, no Kubernetes.
+"""Kafka's metadata log: record batches, record schemas, and a compiled decoder. No Spark, no Kubernetes.
 
 `read_blocks(path)` yields columns of records and the faults between them; `python -m kraftlog dump` prints them.
 """

@@ -146,7 +146,7 @@ class RecordBlock:
 def type_name(program: Program, control: int, key: int) -> str:
     """How a dump calls a type (see RecordBlock.type_of)."""
     if control and key in CONTROL_TYPES:
-        return CONTROL_TYPES[key][0]
+        return CONTROL_TYPES[key]
     for schema in program.described:
         if not control and not schema.control and schema.key == key:
             return schema.type_name
