@@ -1,12 +1,16 @@
-"""`quorum-history`: from metadata logs and observations to tables, answers and a report.
+"""The commands of `quorum-history`: from metadata logs and observations to tables, answers and a report.
 
-Runs embedded (`local[*]`) as it is, and unchanged under `spark-submit`. Exit codes: 0, done; 1, something was found
-(verify: a difference) or could not be done; 2, a wrong request.
+`ingest` runs in this process, or as Spark tasks where a master is named; what computes tables runs on Spark, embedded
+(`local[*]`) or unchanged under `spark-submit`.
 """
 
 import argparse
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +18,28 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from kraftlog import KraftLogError, SchemaError
+from kraftlog.errors import quoted
 from quorum_history import jobs, report
+from quorum_history.executor import Executor, OnSpark, Threads
 from quorum_history.files import NoLogsError, find_files
+from quorum_history.ingest import Request, Summary, ingest
 from quorum_history.observations import MAX_GAP_S
 from quorum_history.progress import Progress
-from quorum_history.session import NoJavaError, session
+from quorum_history.session import NoJavaError, session, submitted
 from quorum_history.source import OptionError, checked_options
+from quorum_history.state import StateError
+from quorum_history.store import BusyError, Store
 from quorum_history.tables import TIMELINE_TYPES
 from quorum_history.verify import VerifyError, verify
 
-_FAILED, _MISUSED = 1, 2
+DONE, FAILED, MISUSED, DAMAGED = 0, 1, 2, 3
+_CODES = """exit codes: 0, done; 1, could not be done, or `verify` found a difference; 2, a wrong request; 3,
+`ingest` is done, but something that it read for the first time is damaged, missing or no observation"""
+_SHOWN = 20
 _DERIVED = (
     "faults", "voter_sets", "voter_changes", "leaders", "feature_levels", "downgrade_losses", "spans", "availability",
-    "leader_changes", "lag_percentiles", "recoveries", "stale_voters", "upgrade_readiness",
+    "leader_changes", "lag_percentiles", "recoveries", "stale_voters", "upgrade_readiness", "rejected_lines",
+    "last_looks",
 )  # fmt: skip
 
 
@@ -37,30 +50,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return run(chosen)
     except (OptionError, SchemaError) as error:
-        return _complain(error, _MISUSED)
-    except (NoLogsError, NoJavaError, jobs.JobError, VerifyError, KraftLogError) as error:
-        return _complain(error, _FAILED)
+        return _complain(error, MISUSED)
+    except (
+        NoLogsError, NoJavaError, BusyError, StateError, jobs.JobError, VerifyError, KraftLogError, OSError,
+    ) as error:  # fmt: skip
+        return _complain(error, FAILED)
     except PySparkException as error:
-        return _complain(str(error).split("\n", 1)[0], _FAILED)
+        return _complain(str(error).split("\n", 1)[0], FAILED)
 
 
 def _complain(about: object, code: int) -> int:
-    print(f"quorum-history: {about}", file=sys.stderr)  # noqa: T201 -- a command speaks by printing
+    print(f"quorum-history: {quoted(str(about))}", file=sys.stderr)  # noqa: T201 -- a command speaks by printing
     return code
 
 
+def _say(text: str) -> None:
+    print(quoted(text), flush=True)  # noqa: T201 -- a command speaks by printing
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="quorum-history", description="What happened to Kafka's KRaft quorums.")
-    parser.add_argument("--master", help="Spark's master; default: what spark-submit chose, else local[*]")
+    parser = argparse.ArgumentParser(
+        prog="quorum-history", description="What happened to Kafka's KRaft quorums.", epilog=_CODES
+    )
+    parser.add_argument("--master", help="Spark's master; default: what spark-submit chose, else none or local[*]")
     commands = parser.add_subparsers(dest="command", required=True)
 
-    ingest = commands.add_parser("ingest", help="append what is new in metadata logs and observations")
-    ingest.add_argument("--logs", metavar="PATHS", help="directories, globs or files, comma-separated")
-    ingest.add_argument("--observations", metavar="PATH", help="a directory of JSON lines")
-    ingest.add_argument("--all-types", action="store_true", help="every record, not only what the timelines need")
-    ingest.add_argument("--high-watermarks", default="{}", metavar="JSON", help="cluster to the offset not to pass")
-    ingest.add_argument("--continuous", type=float, metavar="SECONDS", help="go on until interrupted, at this interval")
-    _target(ingest, _ingest)
+    reading = commands.add_parser("ingest", help="append what is new in metadata logs and observations")
+    reading.add_argument("--logs", metavar="PATHS", help="directories, globs, files or URLs, comma-separated")
+    reading.add_argument("--observations", metavar="PATHS", help="the same, of files of JSON lines")
+    reading.add_argument("--all-types", action="store_true", help="every record, not only what the timelines need")
+    reading.add_argument("--high-watermarks", default="{}", metavar="JSON", help="cluster to the offset not to pass")
+    reading.add_argument(
+        "--continuous", type=float, metavar="SECONDS", help="go on until interrupted, at this interval"
+    )
+    _target(reading, _ingest)
 
     timeline = commands.add_parser("timeline", help="voter sets, leaders, features, registrations as tables")
     _format(_target(timeline, _timeline))
@@ -87,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _target(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
-    parser.add_argument("--target", type=Path, required=True, help="the directory of the tables")
+    parser.add_argument("--target", type=Store, required=True, help="the directory or URL of the tables")
     parser.set_defaults(run=run)
     return parser
 
@@ -96,40 +119,76 @@ def _format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("parquet", "delta"), default="parquet", help="default: parquet")
 
 
+# --- ingest -----------------------------------------------------------------------------------------------------------
+
+
 def _ingest(chosen: argparse.Namespace) -> int:
     if not chosen.logs and not chosen.observations:
         raise OptionError("ingest: name --logs, --observations or both")
-    options = {"path": chosen.logs or "", "highWatermarks": chosen.high_watermarks}
+    if chosen.continuous is not None and not 0 < chosen.continuous < threading.TIMEOUT_MAX:
+        raise OptionError(f"--continuous: {chosen.continuous} is no number of seconds to wait between two looks")
+    options = {"path": chosen.logs or chosen.observations, "highWatermarks": chosen.high_watermarks}
     if not chosen.all_types:
         options["types"] = ",".join(TIMELINE_TYPES)
-    if chosen.logs:
-        checked_options(options)
+    request = Request(logs=chosen.logs, observations=chosen.observations, options=checked_options(options))
+    if chosen.logs and chosen.continuous is None:
         find_files(chosen.logs)
-    spark, queries = session(chosen.master), []
-    with Progress("micro-batches") as progress:
-        if chosen.logs:
-            queries.append(
-                jobs.ingest_records(spark, options, chosen.target, every_s=chosen.continuous, done=progress.step)
-            )
-        if chosen.observations:
-            queries.append(
-                jobs.ingest_observations(
-                    spark, chosen.observations, chosen.target, every_s=chosen.continuous, done=progress.step
-                )
-            )
+    with chosen.target.locked():
+        executor = OnSpark(session(chosen.master)) if chosen.master or submitted() else Threads()
+        if chosen.continuous is None:
+            return _told(ingest(chosen.target, request, executor))
+        return _continuously(chosen.target, request, executor, chosen.continuous)
+
+
+def _continuously(store: Store, request: Request, executor: Executor, every_s: float) -> int:
+    """Again and again until a signal; whatever goes wrong ends it. A log may yet have to come."""
+    code = DONE
+    with _ending_on_signals():
         try:
-            for query in queries:
-                query.awaitTermination()
+            while True:
+                try:
+                    summary = ingest(store, request, executor)
+                    if summary.worth_telling:
+                        code = max(code, _told(summary))
+                except NoLogsError as error:
+                    _complain(f"{error}; waiting for one", DONE)
+                time.sleep(every_s)
         except KeyboardInterrupt:
-            for query in queries:
-                query.stop()
-    return 0
+            return code
+
+
+@contextmanager
+def _ending_on_signals() -> Iterator[None]:
+    """SIGTERM ends the loop as an interrupt does; between commits, nothing is lost."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _told(summary: Summary) -> int:
+    """Print what was done and what is wrong; answers the exit code."""
+    for line in summary.lines(_SHOWN):
+        _say(line)
+    return DAMAGED if summary.newly_damaged else DONE
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
 
 
 def _write(chosen: argparse.Namespace, tables: dict[str, DataFrame]) -> int:
     with Progress("tables", len(tables)) as progress:
         jobs.write_tables(tables, chosen.target, jobs.table_format(chosen.format), progress.step)
-    return 0
+    _say(f"{len(tables)} tables in {chosen.target.place}: {', '.join(sorted(tables))}")
+    return DONE
 
 
 def _timeline(chosen: argparse.Namespace) -> int:
@@ -139,6 +198,8 @@ def _timeline(chosen: argparse.Namespace) -> int:
 
 def _observe(chosen: argparse.Namespace) -> int:
     jobs.table_format(chosen.format)
+    if chosen.max_gap_s <= 0:
+        raise OptionError(f"--max-gap-s: {chosen.max_gap_s} is no positive number of seconds")
     return _write(chosen, jobs.observation_tables(session(chosen.master), chosen.target, chosen.max_gap_s))
 
 
@@ -149,18 +210,17 @@ def _downgrade(chosen: argparse.Namespace) -> int:
 
 
 def _report(chosen: argparse.Namespace) -> int:
-    spark = session(chosen.master)
     tables: dict[str, list[dict[str, Any]]] = {}
     with Progress("tables", len(_DERIVED)) as progress:
         for name in _DERIVED:
-            if (chosen.target / name).is_dir():
-                rows = jobs.read_table(spark, chosen.target, name).collect()
-                tables[name] = sorted((row.asDict(recursive=True) for row in rows), key=_order)
+            rows = jobs.derived(chosen.target, name)
+            if rows is not None:
+                tables[name] = sorted(rows, key=_order)
             progress.step(name)
     if not tables:
-        raise jobs.JobError(f"{chosen.target} holds no tables: run timeline, observe or downgrade first")
-    print(report.write(tables, chosen.output))  # noqa: T201 -- a command speaks by printing
-    return 0
+        raise jobs.JobError(f"{chosen.target.place} holds no tables: run timeline, observe or downgrade first")
+    _say(str(report.write(tables, chosen.output)))
+    return DONE
 
 
 def _order(row: dict[str, Any]) -> tuple[str, ...]:
@@ -176,11 +236,7 @@ def _verify(chosen: argparse.Namespace) -> int:
         silent = f", {verdict.silent} of which the tool prints no content" if verdict.silent else ""
         same = verdict.equal + verdict.silent == verdict.records and not verdict.first_difference
         different |= not same
-        print(f"{file}: {verdict.equal} of {verdict.records} records equal{silent}")  # noqa: T201 -- a command speaks
+        _say(f"{file}: {verdict.equal} of {verdict.records} records equal{silent}")
         if verdict.first_difference:
-            print(f"  first difference: {verdict.first_difference}")  # noqa: T201 -- by printing
-    return _FAILED if different else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+            _say(f"  first difference: {verdict.first_difference}")
+    return FAILED if different else DONE

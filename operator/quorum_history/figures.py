@@ -16,6 +16,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+mpl.rcParams["text.parse_math"] = False  # a name with dollar signs is a name, not a formula
 Row = Mapping[str, Any]
 
 _BLUE, _ORANGE, _GREEN, _RED, _GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#BBBBBB"

@@ -1,30 +1,29 @@
-"""Read, transform, write: the jobs behind the command line. Every one can be run again over what it has written.
+"""Read, transform, write: the Spark jobs behind the command line. Every one can be run again over what it has written.
 
-Streams write each micro-batch into a folder of its own, named by its number, in overwrite mode: a batch that is
-repeated after a crash replaces itself. Tables that follow from others are computed anew from all of them, so late data
-is in the next result.
+Tables that follow from others are computed anew from all of them, so late data is in the next result.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
-from pathlib import Path
 
 import pyarrow as pa
+from pyarrow import dataset
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from quorum_history import observations as looks
+from quorum_history import rows
 from quorum_history.downgrade import LEVELS, all_losses, image_of
 from quorum_history.files import find_files
 from quorum_history.replicas import cluster_logs
-from quorum_history.source import FORMAT
+from quorum_history.sink import OBSERVATIONS, RECORDS
+from quorum_history.state import load
+from quorum_history.store import Store
 from quorum_history.tables import timelines
 
 LOSS_SCHEMA = (
     "cluster string, target int, target_name string, record_type string, effect string, what string, count bigint,"
     " examples array<string>"
 )
-_BATCH = "batch"
 
 
 class JobError(Exception):
@@ -38,71 +37,49 @@ def table_format(wanted: str) -> str:
     return wanted
 
 
-def ingest_records(
-    spark: SparkSession, options: dict[str, str], target: Path, *, every_s: float | None, done: Callable[[int], None]
-) -> StreamingQuery:
-    """Append what is new in the logs to `target/records`; `every_s` None reads what is there and ends."""
-    stream = spark.readStream.format(FORMAT).options(**options).load()
-    return _append(stream, target / "records", target / "checkpoints" / "records", every_s=every_s, done=done)
+def read_ingested(spark: SparkSession, store: Store, table: str) -> DataFrame:
+    """`records` or `observations`, as far as they were committed (JobError if nothing was ingested)."""
+    state = load(store)
+    if state is None:
+        raise JobError(f"{store.place} holds no {table}: run `quorum-history ingest` first")
+    schema = {RECORDS: rows.SCHEMA, OBSERVATIONS: looks.SCHEMA}[table]
+    places = [store.url(table, batch.folder) for batch in state.live(table)]
+    return spark.read.schema(schema).parquet(*places) if places else spark.createDataFrame([], schema)
 
 
-def ingest_observations(
-    spark: SparkSession, source: str, target: Path, *, every_s: float | None, done: Callable[[int], None]
-) -> StreamingQuery:
-    """Append new lines of observations to `target/observations`."""
-    stream = (
-        spark.readStream.schema(looks.SCHEMA)
-        .option("columnNameOfCorruptRecord", "_corrupt")
-        .option("recursiveFileLookup", "true")
-        .option("pathGlobFilter", "*.json*")
-        .json(source)
-    )
-    place = target / "observations"
-    return _append(stream, place, target / "checkpoints" / "observations", every_s=every_s, done=done)
+def derived(store: Store, name: str) -> list[dict[str, object]] | None:
+    """The rows of a table that a command computed, None where it did not (JobError for a Delta table)."""
+    if not store.exists(name):
+        return None
+    if stored_format(store, name) == "delta":
+        raise JobError(f"{store.url(name)} is a Delta table, which the report does not read: compute it as parquet")
+    files = [store.path(name, file) for file in store.names(name) if file.endswith(".parquet")]
+    if not files:
+        return []
+    return list(dataset.dataset(files, format="parquet", filesystem=store.filesystem).to_table().to_pylist())
 
 
-def _append(
-    stream: DataFrame, place: Path, checkpoint: Path, *, every_s: float | None, done: Callable[[int], None]
-) -> StreamingQuery:
-    def write(batch: DataFrame, number: int) -> None:
-        batch.write.mode("overwrite").parquet(str(place / f"{_BATCH}={number}"))
-        done(number)
-
-    writer = stream.writeStream.foreachBatch(write).option("checkpointLocation", str(checkpoint))
-    trigger = (
-        writer.trigger(availableNow=True) if every_s is None else writer.trigger(processingTime=f"{every_s} seconds")
-    )
-    return trigger.start()
-
-
-def read_table(spark: SparkSession, target: Path, name: str) -> DataFrame:
-    """A table of `target` (JobError if it was not written)."""
-    place = target / name
-    if not place.is_dir():
-        raise JobError(f"{place} is not there: run `quorum-history ingest` first")
-    return spark.read.format(stored_format(place)).load(str(place))
-
-
-def stored_format(place: Path) -> str:
+def stored_format(store: Store, name: str) -> str:
     """How a table was written. A Delta table read as Parquet would show what was overwritten as well."""
-    return "delta" if (place / "_delta_log").is_dir() else "parquet"
+    return "delta" if store.exists(name, "_delta_log") else "parquet"
 
 
-def write_tables(tables: dict[str, DataFrame], target: Path, form: str, done: Callable[[str], None]) -> None:
+def write_tables(tables: dict[str, DataFrame], store: Store, form: str, done: Callable[[str], None]) -> None:
     """Write each table anew, in one file each, which is what tables of this size want to be."""
     for name, table in tables.items():
-        table.coalesce(1).write.mode("overwrite").format(form).save(str(target / name))
+        table.coalesce(1).write.mode("overwrite").format(form).save(store.url(name))
         done(name)
 
 
-def timeline_tables(spark: SparkSession, target: Path) -> dict[str, DataFrame]:
-    """Voters, leaders, features, registrations, from the records of `target`."""
-    return timelines(read_table(spark, target, "records").drop(_BATCH))
+def timeline_tables(spark: SparkSession, store: Store) -> dict[str, DataFrame]:
+    """Voters, leaders, features, registrations, from the records of `store`; its faults are there already."""
+    made = timelines(read_ingested(spark, store, RECORDS))
+    return {name: table for name, table in made.items() if name != "faults"}
 
 
-def observation_tables(spark: SparkSession, target: Path, max_gap_s: int) -> dict[str, DataFrame]:
-    """Availability and the rest, from the observations of `target`."""
-    return looks.answers(read_table(spark, target, "observations").drop(_BATCH), max_gap_s)
+def observation_tables(spark: SparkSession, store: Store, max_gap_s: int) -> dict[str, DataFrame]:
+    """Availability and the rest, from the observations of `store`."""
+    return looks.answers(read_ingested(spark, store, OBSERVATIONS), max_gap_s)
 
 
 def downgrade_losses(spark: SparkSession, paths: str) -> DataFrame:

@@ -4,6 +4,8 @@ Each takes the rows of the data source and ends with a `select` that is its sche
 an uncommitted tail was replaced, are taken out by `settled` first.
 """
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
@@ -16,23 +18,36 @@ _BROKER = f"struct<brokerId:int,incarnationId:string,rack:string,features:{_RANG
 _CONTROLLER = f"struct<controllerId:int,incarnationId:string,features:{_RANGE}>"
 
 
-def settled(records: DataFrame) -> DataFrame:
+def settled(records: DataFrame, types: Sequence[str] | None = None) -> DataFrame:
     """Records as they stand in the end: of several at one offset, the one of the highest leader epoch.
 
     Whatever a lower epoch wrote from the first offset of a higher one on was cut off, also where the new tail is still
-    shorter than the old one was.
+    shorter than the old one was. `types` keeps only these, before anything is sorted.
     """
-    rows = records.where(f.col("fault").isNull())
     state = f.when(f.col("kind") == "checkpoint", f.col("file"))
     per_offset = Window.partitionBy("cluster", "kind", state, "offset").orderBy(
         f.col("leader_epoch").desc(), f.col("file"), f.col("position")
     )
-    behind = Window.partitionBy("cluster", "kind").orderBy("leader_epoch").rangeBetween(1, Window.unboundedFollowing)
-    cut = f.min("offset").over(behind)
-    kept = rows.withColumn("_cut", cut).where(
-        (f.col("kind") == "checkpoint") | f.col("_cut").isNull() | (f.col("offset") < f.col("_cut"))
+    kept = _standing(records, types).withColumn("_place", f.row_number().over(per_offset))
+    return kept.where("_place = 1").select(*records.columns)
+
+
+def _standing(records: DataFrame, types: Sequence[str] | None = None) -> DataFrame:
+    """Records that no higher leader epoch has replaced."""
+    rows = records.where(f.col("fault").isNull())
+    wanted = rows if types is None else rows.where(f.col("type").isin(*types))
+    return wanted.join(f.broadcast(_cuts(rows)), on=["cluster", "kind", "leader_epoch"], how="left").where(
+        f.col("_cut").isNull() | (f.col("offset") < f.col("_cut"))
     )
-    return kept.withColumn("_place", f.row_number().over(per_offset)).where("_place = 1").select(*records.columns)
+
+
+def _cuts(rows: DataFrame) -> DataFrame:
+    """Per leader epoch, the first offset of any higher one: a row an epoch, however many records there are."""
+    keys = ("cluster", "kind", "leader_epoch")
+    epochs = rows.where("kind = 'segment'").groupBy(*keys).agg(f.min("offset").alias("_first"))
+    downwards = Window.partitionBy("cluster").orderBy(f.col("leader_epoch").desc())
+    higher = downwards.rowsBetween(Window.unboundedPreceding, -1)
+    return epochs.select(*keys, f.min("_first").over(higher).alias("_cut"))
 
 
 def faults(records: DataFrame) -> DataFrame:
@@ -209,10 +224,10 @@ TIMELINE_TYPES = (
 
 def timelines(records: DataFrame) -> dict[str, DataFrame]:
     """Every table of this module by its name."""
-    rows = settled(records)
+    rows = settled(records, TIMELINE_TYPES).persist()
     sets = voter_sets(rows)
     return {
-        "log_files": log_files(rows),
+        "log_files": log_files(_standing(records)),
         "faults": faults(records),
         "voter_sets": sets,
         "voter_changes": voter_changes(sets),

@@ -100,6 +100,18 @@ def test_figures_are_well_formed() -> None:
     assert "voter" in words
 
 
+@pytest.mark.parametrize("name", ["$\\frac{$", "$x$", "_$", "%"])
+def test_any_name_can_be_drawn(tmp_path: Path, name: str) -> None:
+    """A feature or quorum whose name looks like a formula is written as it is, in every figure."""
+    tables = _tables()
+    for rows in tables.values():
+        for row in rows:
+            row |= {key: name for key in ("feature", "name", "cluster") if key in row}
+    text = report.write(tables, tmp_path).read_text()
+    assert text.count("<svg") == 4
+    assert f">{name}<" in text or f"{name}</text>" in text
+
+
 @pytest.mark.full
 def test_a_real_browser_shows_it(page: Path) -> None:
     """A headless browser lays the page out, with its warnings and its figures."""

@@ -1,11 +1,13 @@
 """Timelines from records: voter sets with the lineage of directories, leaders, features, registrations."""
 
 import json
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 from pyspark.testing import assertDataFrameEqual
 from tests.kraftlog.record_samples import SAMPLES
 
@@ -44,6 +46,35 @@ def test_a_replaced_tail_is_settled(spark: SparkSession) -> None:
         ("checkpoint", 5, 0), ("segment", 0, 1), ("segment", 1, 1), ("segment", 2, 1), ("segment", 3, 3),
         ("segment", 4, 3),
     ]  # fmt: skip
+
+
+def test_settling_grows_with_the_rows_and_not_with_their_square(spark: SparkSession) -> None:
+    """Four times the rows of one cluster cost about four times as much, and epochs replace tails all the way."""
+    took_s = []
+    for rows in (20_000, 80_000):
+        frame = _many(spark, rows)
+        begun = time.monotonic()
+        kept = tables.settled(frame).agg(f.count("*"), f.max("offset")).collect()[0]
+        took_s.append(time.monotonic() - begun)
+        assert tuple(kept) == (rows, rows - 1)
+    assert took_s[1] < 4 * max(took_s[0], 4.0), took_s
+
+
+def _many(spark: SparkSession, rows: int) -> DataFrame:
+    """One cluster with an epoch per 1000 offsets; each epoch but the last also wrote ten records that were cut off."""
+    number = spark.range(rows).withColumn("epoch", (f.col("id") / 1000).cast("int") + 1)
+    lost = spark.range(rows // 1000 - 1).select(f.explode(f.sequence(f.lit(0), f.lit(9))).alias("n"), "id")
+    tails = lost.select(
+        ((f.col("id") + 1) * 1000 + f.col("n")).alias("id"), (f.col("id") + 1).cast("int").alias("epoch")
+    )
+    return number.unionByName(tails).select(
+        f.lit("c").alias("cluster"), f.lit(1).alias("node_id"), f.lit("segment").alias("kind"),
+        f.lit("f").alias("file"), f.lit(0).cast("bigint").alias("position"), f.col("id").alias("offset"),
+        f.lit(_START).alias("timestamp"), f.col("epoch").alias("leader_epoch"), f.col("id").alias("base_offset"),
+        f.lit(False).alias("control"), f.lit(True).alias("crc_valid"),  # noqa: FBT003 -- a column's value
+        f.lit("NO_OP_RECORD").alias("type"), f.lit(0).alias("version"), f.lit("{}").alias("data"),
+        f.lit(None).cast("string").alias("fault"),
+    )  # fmt: skip
 
 
 def test_voter_changes_with_lineage(spark: SparkSession) -> None:

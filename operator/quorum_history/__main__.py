@@ -1,0 +1,24 @@
+"""`quorum-history`, also `python -m quorum_history` and under `spark-submit`. The commands are in `commands`."""
+
+import sys
+from collections.abc import Sequence
+
+_FAILED = 1
+_OURS = ("kraftlog", "quorum_history")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; answers the exit code."""
+    try:
+        from quorum_history import commands  # noqa: PLC0415 -- to say which package is missing
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in _OURS:
+            raise
+        said = f"the Python package {error.name} is missing: pip install 'kafka-quorum-operator[history]'"
+        print(f"quorum-history: {said}", file=sys.stderr)  # noqa: T201 -- a command speaks by printing
+        return _FAILED
+    return commands.main(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
