@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ _SHOWN = 20
 _DERIVED = (
     "faults", "voter_sets", "voter_changes", "leaders", "feature_levels", "downgrade_losses", "spans", "availability",
     "leader_changes", "lag_percentiles", "recoveries", "stale_voters", "upgrade_readiness", "rejected_lines",
-    "last_looks",
+    "last_looks", "downgrade_analysed",
 )  # fmt: skip
 
 
@@ -100,6 +101,12 @@ def _parser() -> argparse.ArgumentParser:
 
     page = commands.add_parser("report", help="one page about all of it, with pictures")
     page.add_argument("--output", type=Path, required=True, help="a directory for index.html")
+    page.add_argument("--pages", action="store_true", help="a page for each cluster besides, linked from the first")
+    page.add_argument(
+        "--quorum", action="append", default=[], metavar="NAME", help="namespace/name or cluster id to show"
+    )
+    page.add_argument("--since", type=date.fromisoformat, metavar="DAY", help="leave out what ended before (UTC)")
+    page.add_argument("--until", type=date.fromisoformat, metavar="DAY", help="leave out what began after (UTC)")
     _target(page, _report)
 
     check = commands.add_parser("verify", help="compare a decode with kafka-dump-log")
@@ -206,7 +213,7 @@ def _observe(chosen: argparse.Namespace) -> int:
 def _downgrade(chosen: argparse.Namespace) -> int:
     jobs.table_format(chosen.format)
     find_files(chosen.logs)
-    return _write(chosen, {"downgrade_losses": jobs.downgrade_losses(session(chosen.master), chosen.logs)})
+    return _write(chosen, jobs.downgrade_tables(session(chosen.master), chosen.logs))
 
 
 def _report(chosen: argparse.Namespace) -> int:
@@ -219,7 +226,10 @@ def _report(chosen: argparse.Namespace) -> int:
             progress.step(name)
     if not tables:
         raise jobs.JobError(f"{chosen.target.place} holds no tables: run timeline, observe or downgrade first")
-    _say(str(report.write(tables, chosen.output)))
+    since = report.at_midnight(chosen.since) if chosen.since else None
+    until = report.at_midnight(chosen.until) + timedelta(days=1) if chosen.until else None
+    shown = report.between(tables, since, until)
+    _say(str(report.write(shown, chosen.output, quorums=chosen.quorum, pages=chosen.pages)))
     return DONE
 
 

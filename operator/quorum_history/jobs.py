@@ -5,6 +5,7 @@ Tables that follow from others are computed anew from all of them, so late data 
 
 from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyarrow import dataset
@@ -20,9 +21,13 @@ from quorum_history.state import load
 from quorum_history.store import Store
 from quorum_history.tables import timelines
 
-LOSS_SCHEMA = (
-    "cluster string, target int, target_name string, record_type string, effect string, what string, count bigint,"
-    " examples array<string>"
+if TYPE_CHECKING:
+    from kraftlog import Fault
+
+_LOSS_COLUMNS = ("target", "target_name", "record_type", "effect", "what", "count", "examples")
+_LOSS_SCHEMA = (
+    "cluster string, level int, end_offset bigint, faults bigint, target int, target_name string, record_type string,"
+    " effect string, what string, count bigint, examples array<string>"
 )
 
 
@@ -82,22 +87,36 @@ def observation_tables(spark: SparkSession, store: Store, max_gap_s: int) -> dic
     return looks.answers(read_ingested(spark, store, OBSERVATIONS), max_gap_s)
 
 
-def downgrade_losses(spark: SparkSession, paths: str) -> DataFrame:
-    """For every cluster and every lower level of metadata.version, what going there would lose; a task a cluster."""
+def downgrade_tables(spark: SparkSession, paths: str) -> dict[str, DataFrame]:
+    """For every cluster and every lower level of metadata.version, what going there would lose; a task a cluster.
+
+    `downgrade_analysed` has a row for each cluster, so that one without losses is told from one that nobody looked at.
+    """
     clusters: dict[str, list[str]] = {}
     for file in find_files(paths):
         clusters.setdefault(file.cluster, []).append(file.path)
     work = spark.createDataFrame(sorted(clusters.items()), "cluster string, files array<string>")
-    return work.repartition(len(clusters), "cluster").mapInArrow(_losses, LOSS_SCHEMA)
+    found = work.repartition(len(clusters), "cluster").mapInArrow(_losses, _LOSS_SCHEMA).persist()
+    return {
+        "downgrade_losses": found.where("record_type is not null").select("cluster", *_LOSS_COLUMNS),
+        "downgrade_analysed": found.where("record_type is null").select("cluster", "level", "end_offset", "faults"),
+    }
 
 
 def _losses(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for row in batch.to_pylist():
             (log,) = cluster_logs(find_files(",".join(row["files"])))
+            faults: list[Fault] = []
+            image = image_of(log, faults)
+            empty = dict.fromkeys(_LOSSES.names)
+            analysed = {
+                "level": image.features.get("metadata.version"),
+                "end_offset": log.end,
+                "faults": len(faults),
+            }
             found = [
                 {
-                    "cluster": row["cluster"],
                     "target": loss.target,
                     "target_name": LEVELS[loss.target],
                     "record_type": loss.record_type,
@@ -106,14 +125,18 @@ def _losses(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                     "count": loss.count,
                     "examples": list(loss.examples),
                 }
-                for loss in all_losses(image_of(log, []))
+                for loss in all_losses(image)
             ]
-            yield pa.RecordBatch.from_pylist(found, schema=_LOSSES)
+            rows = [{**empty, "cluster": row["cluster"], **each} for each in (analysed, *found)]
+            yield pa.RecordBatch.from_pylist(rows, schema=_LOSSES)
 
 
 _LOSSES = pa.schema(
     [
         ("cluster", pa.string()),
+        ("level", pa.int32()),
+        ("end_offset", pa.int64()),
+        ("faults", pa.int64()),
         ("target", pa.int32()),
         ("target_name", pa.string()),
         ("record_type", pa.string()),

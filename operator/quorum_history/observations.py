@@ -7,6 +7,8 @@ but never for longer than `MAX_GAP_S`: what nobody looked at is unknown, and unk
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
+from quorum_history.lines import AHEAD, EARLIEST, SUPPORTED_VERSION
+
 MAX_GAP_S = 150
 """Observations come once a minute at least; with two missing, nothing is known."""
 
@@ -20,20 +22,26 @@ SCHEMA = (
     " features array<struct<name:string,finalized:int>>, _corrupt string"
 )
 KEY = ("clusterID", "namespace", "name")
-SUPPORTED_VERSION = 1
 
 
 def distinct(observations: DataFrame) -> DataFrame:
-    """One row per quorum and moment, however often and late it was delivered; other schema versions are left out."""
+    """One row per quorum and moment, however often and late it was delivered; what is `rejected` is left out."""
     order = Window.partitionBy(*KEY, "observedAt").orderBy(f.to_json("quorum").desc_nulls_last())
-    good = observations.where((f.col("schemaVersion") == SUPPORTED_VERSION) & f.col("observedAt").isNotNull())
+    good = observations.where(~_bad())
     return good.withColumn("_place", f.row_number().over(order)).where("_place = 1").drop("_place")
 
 
 def rejected(observations: DataFrame) -> DataFrame:
-    """Lines that are no observation of a version that is known here."""
-    bad = ~f.coalesce(f.col("schemaVersion"), f.lit(0)).eqNullSafe(SUPPORTED_VERSION) | f.col("observedAt").isNull()
-    return observations.where(bad).select("schemaVersion", "observedAt", f.col("_corrupt").alias("line"))
+    """Lines that are no observation of a version that is known here, or of a time that cannot be."""
+    return observations.where(_bad()).select("schemaVersion", "observedAt", f.col("_corrupt").alias("line"))
+
+
+def _bad() -> Column:
+    """A time beyond tomorrow would make millions of unknown days of the next line."""
+    version = f.coalesce(f.col("schemaVersion"), f.lit(0)).eqNullSafe(SUPPORTED_VERSION)
+    latest = f.current_timestamp() + f.make_dt_interval(secs=f.lit(AHEAD.total_seconds()))
+    time = f.col("observedAt")
+    return ~version | time.isNull() | (time < f.lit(EARLIEST)) | (time > latest)
 
 
 def _state() -> Column:
@@ -48,6 +56,8 @@ def spans(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
 
     The last look of a quorum speaks for no time at all: nothing says how long it held.
     """
+    if max_gap_s <= 0:
+        raise ValueError(f"a look cannot speak for {max_gap_s} s")
     order = Window.partitionBy(*KEY).orderBy("observedAt")
     looks = (
         distinct(observations)
@@ -78,6 +88,25 @@ def _joined(pieces: DataFrame) -> DataFrame:
 
 def _seconds(start: str, end: str) -> Column:
     return (f.unix_micros(f.col(end)) - f.unix_micros(f.col(start))) / f.lit(1e6)
+
+
+def last_looks(observations: DataFrame) -> DataFrame:
+    """Per quorum: since when and until when it was looked at, when it answered last, how it was at the last look."""
+    known = f.max(f.when(f.col("quorum").isNotNull(), f.col("observedAt")))
+    return (
+        distinct(observations)
+        .withColumn("state", _state())
+        .groupBy(*KEY)
+        .agg(
+            f.count("*").alias("looks"),
+            f.min("observedAt").alias("first_look"),
+            f.max("observedAt").alias("last_look"),
+            known.alias("last_known"),
+            f.max_by("state", "observedAt").alias("state"),
+            f.max_by("unknownReason", "observedAt").alias("unknown_reason"),
+        )
+        .select(*KEY, "looks", "first_look", "last_look", "last_known", "state", "unknown_reason")
+    )
 
 
 def availability(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
@@ -259,6 +288,7 @@ def upgrade_readiness(observations: DataFrame) -> DataFrame:
 def answers(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> dict[str, DataFrame]:
     """Every table of this module by its name."""
     return {
+        "last_looks": last_looks(observations),
         "spans": spans(observations, max_gap_s),
         "availability": availability(observations, max_gap_s),
         "leader_changes": leader_changes(observations, max_gap_s),

@@ -23,8 +23,9 @@ pytestmark = pytest.mark.timeout(1500)
 _OPERATOR = Path(__file__).resolve().parents[2] / "operator"
 _TABLES = {
     ".lock", "ingest", "records", "observations", "log_files", "faults", "rejected_lines", "voter_sets",
-    "voter_changes", "leaders", "feature_levels", "registrations", "spans", "availability", "leader_changes", "lag_percentiles", "recoveries",
-    "stale_voters", "upgrade_readiness", "downgrade_losses",
+    "voter_changes", "leaders", "feature_levels", "registrations", "spans", "availability", "leader_changes",
+    "lag_percentiles", "recoveries", "stale_voters", "upgrade_readiness", "downgrade_losses", "downgrade_analysed",
+    "last_looks",
 }  # fmt: skip
 
 
@@ -77,7 +78,7 @@ def test_wrong_requests(
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("package", ["pyspark", "numba", "matplotlib", "pyarrow"])
+@pytest.mark.parametrize("package", ["pyspark", "numba", "pyarrow"])
 def test_a_missing_package_is_named(package: str) -> None:
     """Without the extra `history`, the command says what to install; nobody has to read a traceback."""
     hidden = f"import sys, runpy; sys.modules[{package!r}] = None; sys.argv = ['quorum-history', 'timeline']"
