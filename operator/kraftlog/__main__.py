@@ -11,9 +11,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from kraftlog import dump  # noqa: PLC0415 -- to say which package is missing
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "kraftlog":
+        missing = (error.name or "").partition(".")[0]
+        if missing == "kraftlog":
             raise
-        said = f"the Python package {error.name} is missing: pip install 'kafka-quorum-operator[history]'"
+        said = f"the Python package {missing} is missing: pip install 'kafka-quorum-operator[history]'"
         print(f"kraftlog: {said}", file=sys.stderr)  # noqa: T201 -- a command speaks by printing
         return _FAILED
     return dump.main(arguments)

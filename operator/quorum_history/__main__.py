@@ -12,9 +12,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from quorum_history import commands  # noqa: PLC0415 -- to say which package is missing
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in _OURS:
+        missing = (error.name or "").partition(".")[0]
+        if missing in _OURS:
             raise
-        said = f"the Python package {error.name} is missing: pip install 'kafka-quorum-operator[history]'"
+        said = f"the Python package {missing} is missing: pip install 'kafka-quorum-operator[history]'"
         print(f"quorum-history: {said}", file=sys.stderr)  # noqa: T201 -- a command speaks by printing
         return _FAILED
     return commands.main(arguments)

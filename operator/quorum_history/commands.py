@@ -23,19 +23,21 @@ from kraftlog.errors import quoted
 from quorum_history import jobs, report
 from quorum_history.executor import Executor, OnSpark, Threads
 from quorum_history.files import NoLogsError, find_files
-from quorum_history.ingest import Request, Summary, ingest
+from quorum_history.ingest import Request, ingest
 from quorum_history.observations import MAX_GAP_S
 from quorum_history.progress import Progress
 from quorum_history.session import NoJavaError, session, submitted
 from quorum_history.source import OptionError, checked_options
 from quorum_history.state import StateError
 from quorum_history.store import BusyError, Store
+from quorum_history.summary import Summary
 from quorum_history.tables import TIMELINE_TYPES
 from quorum_history.verify import VerifyError, verify
 
 DONE, FAILED, MISUSED, DAMAGED = 0, 1, 2, 3
-_CODES = """exit codes: 0, done; 1, could not be done, or `verify` found a difference; 2, a wrong request; 3,
-`ingest` is done, but something that it read for the first time is damaged, missing or no observation"""
+_CODES = """exit codes: 0, done; 1, could not be done, or `verify` found a difference; 2, a wrong request; 3, done,
+but something that ingest read for the first time is damaged, missing or no observation, or a table fails a check of
+its quality"""
 _SHOWN = 20
 _DERIVED = (
     "faults", "voter_sets", "voter_changes", "leaders", "feature_levels", "downgrade_losses", "spans", "availability",
@@ -195,7 +197,12 @@ def _write(chosen: argparse.Namespace, tables: dict[str, DataFrame]) -> int:
     with Progress("tables", len(tables)) as progress:
         jobs.write_tables(tables, chosen.target, jobs.table_format(chosen.format), progress.step)
     _say(f"{len(tables)} tables in {chosen.target.place}: {', '.join(sorted(tables))}")
-    return DONE
+    if chosen.format != "parquet":
+        return DONE
+    wrong = [each for each in jobs.checked(chosen.target) if not each.passed]
+    for each in wrong:
+        _complain(f"{each.table}: {each.check}: {each.wrong} wrong, first: {each.example}", DAMAGED)
+    return DAMAGED if wrong else DONE
 
 
 def _timeline(chosen: argparse.Namespace) -> int:

@@ -131,7 +131,7 @@ def _readiness(tables: Tables) -> Iterator[Concern]:
 def _files(tables: Tables) -> Iterator[Concern]:
     names = names_of(tables)
     for row in tables.get("faults", ()):
-        subject = names.get(row["cluster"], row["cluster"])
+        subject = names.get(row["cluster"], str(row["cluster"]))
         yield Concern(severity=Severity.WARNING, subject=subject, text=f"has a fault in its log: {row['fault']}")
     if lines := tables.get("rejected_lines", ()):
         first = f"{lines[0]['file']}: {lines[0]['reason']}"
@@ -140,12 +140,12 @@ def _files(tables: Tables) -> Iterator[Concern]:
     for row in tables.get("downgrade_analysed", ()):
         if row["faults"]:
             text = f"has a log with {row['faults']} faults: what a downgrade would lose is not known in full"
-            yield Concern(severity=Severity.UNKNOWN, subject=names.get(row["cluster"], row["cluster"]), text=text)
+            yield Concern(severity=Severity.UNKNOWN, subject=names.get(row["cluster"], str(row["cluster"])), text=text)
 
 
 def names_of(tables: Tables) -> dict[str, str]:
     """Cluster id to the quorum's name, where observations give it one."""
-    return {row["clusterID"]: quorum_name(row) for row in tables.get("last_looks", ()) if row["clusterID"]}
+    return {str(row["clusterID"]): quorum_name(row) for row in tables.get("last_looks", ()) if row["clusterID"]}
 
 
 def moment(time: datetime) -> str:

@@ -248,8 +248,10 @@ def plan(
     parts: list[Part] = []
     if before is None:
         parts += [_whole(file) for file in _first_checkpoints(log, checkpoints)]
+    read = index.before.read
     if new:
         stretches = list(log.pieces(same_until, reach))
+        read = _ranges([*read, *((each.first, each.end) for each in stretches)])
         parts += [Part(file=each.file, start=each.start, stop=each.stop) for each in stretches]
         for gap, file in _gaps(log, stretches, _covered(log, before, same_until)):
             index.found.append(gap)
@@ -259,6 +261,7 @@ def plan(
         end=reach if new else done,
         epochs=tuple(each for each in log.epochs if each[1] < reach)[-_KEPT_EPOCHS:] if new else index.before.epochs,
         waiting=reach < log.end,
+        read=read,
         files=index.files(files),
         found=_once([*(each for each in index.before.found if each.lasting), *index.found]),
     )
@@ -311,6 +314,17 @@ def _gaps(log: ClusterLog, stretches: Sequence[Stretch], covered: int) -> Iterat
             found = Found(file=stretch.file.path, position=stretch.start, offset=covered, text=text, lasting=True)
             yield found, chosen
         covered = max(covered, stretch.end)
+
+
+def _ranges(pieces: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Ranges of offsets joined where they touch."""
+    joined: list[tuple[int, int]] = []
+    for first, end in sorted(pieces):
+        if joined and first <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((first, end))
+    return tuple(joined)
 
 
 def _end(file: LogFile) -> int:

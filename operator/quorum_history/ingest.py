@@ -21,7 +21,7 @@ from quorum_history.files import LogFile, Stored, find_files
 from quorum_history.index import Part, Plan
 from quorum_history.progress import Progress
 from quorum_history.rows import Wrong, read_rows
-from quorum_history.sink import OBSERVATIONS, RECORDS, ROW_GROUP_ROWS, SCHEMAS, Sink, Written, write_bins
+from quorum_history.sink import OBSERVATIONS, RECORDS, ROW_GROUP_ROWS, SCHEMAS, Sink, Written, write_bins, write_small
 from quorum_history.source import SourceOptions
 from quorum_history.state import Batch, ClusterState, Found, State, StateError, commit, load
 from quorum_history.store import Store
@@ -268,10 +268,5 @@ def _publish(store: Store, state: State) -> None:
     ]
     for table, rows, schema in (("faults", faults, _FAULTS), ("rejected_lines", rejected, _REJECTED)):
         name = f"part-{state.number:010d}.parquet"
-        if name not in store.names(table):
-            sink = pa.BufferOutputStream()
-            parquet.write_table(pa.Table.from_pylist(rows, schema), sink)
-            store.write(sink.getvalue().to_pybytes(), table, name)
-        for other in store.names(table):
-            if other != name:
-                store.delete(table, other)
+        if store.names(table) != (name,):
+            write_small(store, table, rows, schema, name)

@@ -12,11 +12,13 @@ from pyarrow import dataset
 from pyspark.sql import DataFrame, SparkSession
 
 from quorum_history import observations as looks
-from quorum_history import rows
+from quorum_history import quality, rows
+from quorum_history.catalogue import BY_NAME
 from quorum_history.downgrade import LEVELS, all_losses, image_of
 from quorum_history.files import find_files
+from quorum_history.quality import Verdict
 from quorum_history.replicas import cluster_logs
-from quorum_history.sink import OBSERVATIONS, RECORDS
+from quorum_history.sink import OBSERVATIONS, RECORDS, write_small
 from quorum_history.state import load
 from quorum_history.store import Store
 from quorum_history.tables import timelines
@@ -64,6 +66,20 @@ def derived(store: Store, name: str) -> list[dict[str, object]] | None:
     return list(dataset.dataset(files, format="parquet", filesystem=store.filesystem).to_table().to_pylist())
 
 
+def checked(store: Store) -> list[Verdict]:
+    """Check the tables that are there, and write what came of it as the table `quality`."""
+    tables = {name: derived(store, name) for name in BY_NAME if name not in {RECORDS, OBSERVATIONS, "quality"}}
+    verdicts = quality.check({name: rows for name, rows in tables.items() if rows is not None}, load(store))
+    write_small(store, "quality", [each.row() for each in verdicts], _QUALITY)
+    return verdicts
+
+
+_QUALITY = pa.schema(
+    [("check", pa.string()), ("table", pa.string()), ("passed", pa.bool_()), ("wrong", pa.int64()),
+     ("example", pa.string())]
+)  # fmt: skip
+
+
 def stored_format(store: Store, name: str) -> str:
     """How a table was written. A Delta table read as Parquet would show what was overwritten as well."""
     return "delta" if store.exists(name, "_delta_log") else "parquet"
@@ -109,13 +125,13 @@ def _losses(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             (log,) = cluster_logs(find_files(",".join(row["files"])))
             faults: list[Fault] = []
             image = image_of(log, faults)
-            empty = dict.fromkeys(_LOSSES.names)
-            analysed = {
+            empty: dict[str, object] = dict.fromkeys(_LOSSES.names)
+            analysed: dict[str, object] = {
                 "level": image.features.get("metadata.version"),
                 "end_offset": log.end,
                 "faults": len(faults),
             }
-            found = [
+            found: list[dict[str, object]] = [
                 {
                     "target": loss.target,
                     "target_name": LEVELS[loss.target],

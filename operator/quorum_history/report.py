@@ -95,7 +95,7 @@ def between(tables: Tables, since: datetime | None, until: datetime | None) -> d
         if "timestamp" in row:
             return bool(first <= row["timestamp"] <= last)
         if "day" in row:
-            return first.date() <= row["day"] <= last.date()
+            return bool(first.date() <= row["day"] <= last.date())
         if "since" in row:
             return bool(row["since"] <= last and (row["until"] is None or row["until"] >= first))
         return True

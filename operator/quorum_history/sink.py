@@ -78,6 +78,18 @@ class Sink:
             self.size_bytes = int(self._store.filesystem.get_file_info(path).size)
 
 
+def write_small(
+    store: Store, table: str, rows_: Sequence[Mapping[str, object]], schema: pa.Schema, name: str = "part-00000.parquet"
+) -> None:
+    """Write a small table anew, whole: its one file, and no other beside it."""
+    sink = pa.BufferOutputStream()
+    parquet.write_table(pa.Table.from_pylist(list(rows_), schema), sink)
+    store.write(sink.getvalue().to_pybytes(), table, name)
+    for other in store.names(table):
+        if other != name:
+            store.delete(table, other)
+
+
 def write_bins(
     store: Store, table: str, number: int, bins: Sequence[Sequence[object]], read: Rows, executor: Executor
 ) -> Written:

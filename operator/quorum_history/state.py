@@ -65,11 +65,15 @@ class FileState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterState:
-    """`end`: behind the last offset that was read; `waiting`: more is there, past the high watermark that was given."""
+    """`end`: behind the last offset that was read; `waiting`: more is there, past the high watermark that was given.
+
+    `read`: the ranges of offsets that were read, ends excluded.
+    """
 
     end: int = 0
     epochs: Epochs = ()
     waiting: bool = False
+    read: tuple[tuple[int, int], ...] = ()
     files: Mapping[str, FileState] = field(default_factory=dict)
     found: tuple[Found, ...] = ()
 
@@ -170,8 +174,9 @@ def _read(written: Mapping[str, Any]) -> State:
 def _cluster(written: Mapping[str, Any]) -> ClusterState:
     return ClusterState(
         end=written["end"],
-        epochs=_epochs(written["epochs"]),
+        epochs=_pairs(written["epochs"]),
         waiting=written["waiting"],
+        read=_pairs(written["read"]),
         files={name: _file(each) for name, each in written["files"].items()},
         found=_found(written["found"]),
     )
@@ -179,11 +184,11 @@ def _cluster(written: Mapping[str, Any]) -> ClusterState:
 
 def _file(written: Mapping[str, Any]) -> FileState:
     anchor = Anchor(**written["anchor"]) if written["anchor"] else None
-    return FileState(**{**written, "anchor": anchor, "epochs": _epochs(written["epochs"])})
+    return FileState(**{**written, "anchor": anchor, "epochs": _pairs(written["epochs"])})
 
 
-def _epochs(written: list[list[int]]) -> Epochs:
-    return tuple((int(epoch), int(first)) for epoch, first in written)
+def _pairs(written: list[list[int]]) -> tuple[tuple[int, int], ...]:
+    return tuple((int(first), int(second)) for first, second in written)
 
 
 def _found(written: list[Mapping[str, Any]]) -> tuple[Found, ...]:

@@ -87,12 +87,19 @@ def log_files(records: DataFrame) -> DataFrame:
 
 
 def _decoded(records: DataFrame, types: list[str], schema: str) -> DataFrame:
-    return records.where(f.col("type").isin(types)).withColumn("d", f.from_json("data", schema))
+    rows = records.where(f.col("type").isin(types)).withColumn("d", f.from_json("data", schema))
+    return rows.withColumn("at_offset", f.when(f.col("kind") == "checkpoint", _state_end()).otherwise(f.col("offset")))
+
+
+def _state_end() -> Column:
+    """The offset that a checkpoint's state ends before, by its name; its records have offsets of their own."""
+    end = f.regexp_extract("file", r"(\d{20})-\d{10}\.checkpoint$", 1).try_cast("bigint")
+    return f.coalesce(end, f.lit(-1))
 
 
 def _in_order() -> Column:
-    """The state that a log goes on from comes before the log, whose offsets are others."""
-    return f.struct((f.col("kind") != "checkpoint").cast("int").alias("log"), f.col("offset"))
+    """A checkpoint's state comes before the log that goes on from it, also where the log has a gap before that."""
+    return f.struct("at_offset", (f.col("kind") != "checkpoint").cast("int").alias("log"), "offset")
 
 
 def voter_sets(records: DataFrame) -> DataFrame:
@@ -100,6 +107,7 @@ def voter_sets(records: DataFrame) -> DataFrame:
     return _decoded(records, ["KRaftVoters"], _VOTERS).select(
         "cluster",
         "kind",
+        "at_offset",
         "offset",
         "leader_epoch",
         "timestamp",
@@ -117,7 +125,10 @@ def voter_sets(records: DataFrame) -> DataFrame:
 
 
 def voter_changes(sets: DataFrame) -> DataFrame:
-    """Who came and who went, set by set; `previous_directory_id` is the disk that the node id had before."""
+    """Who came and who went, set by set; `previous_directory_id` is the disk that the node id had before.
+
+    What happened within a gap is known from the checkpoint behind it, and has its offset.
+    """
     order = Window.partitionBy("cluster").orderBy(_in_order())
     keys = f.transform("voters", lambda voter: f.struct(voter["node_id"], voter["directory_id"]))
     steps = (
@@ -136,6 +147,7 @@ def voter_changes(sets: DataFrame) -> DataFrame:
     flat = steps.withColumn("c", change).select(
         "cluster",
         "kind",
+        "at_offset",
         "offset",
         "leader_epoch",
         "timestamp",
@@ -146,7 +158,14 @@ def voter_changes(sets: DataFrame) -> DataFrame:
     of_node = Window.partitionBy("cluster", "node_id").orderBy(_in_order()).rowsBetween(Window.unboundedPreceding, -1)
     previous = f.when(f.col("change") == "added", f.last("directory_id", ignorenulls=True).over(of_node))
     return flat.withColumn("previous_directory_id", previous).select(
-        "cluster", "offset", "leader_epoch", "timestamp", "change", "node_id", "directory_id", "previous_directory_id"
+        "cluster",
+        f.col("at_offset").alias("offset"),
+        "leader_epoch",
+        "timestamp",
+        "change",
+        "node_id",
+        "directory_id",
+        "previous_directory_id",
     )
 
 

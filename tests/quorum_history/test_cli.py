@@ -25,7 +25,7 @@ _TABLES = {
     ".lock", "ingest", "records", "observations", "log_files", "faults", "rejected_lines", "voter_sets",
     "voter_changes", "leaders", "feature_levels", "registrations", "spans", "availability", "leader_changes",
     "lag_percentiles", "recoveries", "stale_voters", "upgrade_readiness", "downgrade_losses", "downgrade_analysed",
-    "last_looks",
+    "last_looks", "quality",
 }  # fmt: skip
 
 
@@ -170,7 +170,7 @@ def test_under_spark_submit_on_a_cluster(spark_master: str, tmp_path: Path) -> N
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
     target = tmp_path / "tables"
-    for count, (name, table) in enumerate([("ingest", "records/batch=0"), ("downgrade", "downgrade_losses")], start=1):
+    for count, (name, table) in enumerate([("ingest", "records/batch=1"), ("downgrade", "downgrade_losses")], start=1):
         command = [
             str(submit), "--master", spark_master, "--conf", "spark.executor.memory=512m",
             "--conf", f"spark.executorEnv.PYTHONPATH={_OPERATOR}", "--conf", "spark.driver.host=127.0.0.1",

@@ -21,9 +21,9 @@ from tests.quorum_history.looks import look
 
 from kraftlog import places
 from quorum_history import index, lines, replicas
-from quorum_history import ingest as ingesting
 from quorum_history.__main__ import main
 from quorum_history.executor import Threads
+from quorum_history.files import find_files
 from quorum_history.ingest import Request, ingest
 from quorum_history.source import checked_options
 from quorum_history.state import Found, State, StateError, load
@@ -191,7 +191,7 @@ def test_large_segments_are_cut_at_batches(tables: Tables, monkeypatch: pytest.M
     """Several tasks share a segment, and every record is there once."""
     monkeypatch.setattr(replicas.ClusterLog.pieces, "__defaults__", (1000,))
     clusters.segment(clusters.replica(tables.logs, "c", 1), 0, clusters.run(0, 300, 1))
-    files = replicas.cluster_logs(ingesting.find_files(str(tables.logs)))
+    files = replicas.cluster_logs(find_files(str(tables.logs)))
     pieces = list(files[0].pieces(0, 300))
     assert len(pieces) > 20
     assert [piece.first for piece in pieces[1:]] == [piece.end for piece in pieces[:-1]]
@@ -516,7 +516,7 @@ def test_an_unchanged_cluster_needs_no_look(tables: Tables) -> None:
     assert state is not None
 
     def files() -> Any:  # noqa: ANN401 -- log files
-        return ingesting.find_files(str(tables.logs))
+        return find_files(str(tables.logs))
 
     assert index.unchanged(files(), state.clusters["c"])
     os.utime(path, ns=(0, 0))

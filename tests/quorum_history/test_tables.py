@@ -12,7 +12,8 @@ from pyspark.testing import assertDataFrameEqual
 from tests.kraftlog.record_samples import SAMPLES
 
 from quorum_history import tables
-from quorum_history.source import FORMAT, SCHEMA
+from quorum_history.rows import SCHEMA
+from quorum_history.source import FORMAT
 
 pytestmark = pytest.mark.timeout(600)
 _START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -101,6 +102,23 @@ def test_voter_changes_with_lineage(spark: SparkSession) -> None:
             " previous_directory_id string",
         ),
     )
+
+
+def test_a_checkpoint_behind_a_gap_takes_its_place_in_the_log(spark: SparkSession) -> None:
+    """What changed while nothing of the log was there is known from the checkpoint, by the offset that it ends at."""
+    frame = _frame(
+        spark,
+        ("segment", 3, 1, "KRaftVoters", _voters(n1="A")),
+        ("segment", 25, 2, "KRaftVoters", _voters(n1="A", n2="B")),
+    ).unionByName(
+        _frame(spark, ("checkpoint", 2, 2, "KRaftVoters", _voters(n1="A", n2="B", n3="C"))).withColumn(
+            "file", f.lit("/x/00000000000000000020-0000000002.checkpoint")
+        )
+    )
+    changes = tables.voter_changes(tables.voter_sets(frame)).orderBy("offset", "node_id").collect()
+    assert [(row["offset"], row["change"], row["node_id"]) for row in changes] == [
+        (20, "added", 2), (20, "added", 3), (25, "removed", 3),
+    ]  # fmt: skip
 
 
 def test_leaders_and_features(spark: SparkSession) -> None:
