@@ -26,6 +26,7 @@ from quorum_history.files import NoLogsError, find_files
 from quorum_history.ingest import Request, ingest
 from quorum_history.observations import MAX_GAP_S
 from quorum_history.progress import Progress
+from quorum_history.retention import prune
 from quorum_history.session import NoJavaError, session, submitted
 from quorum_history.source import OptionError, checked_options
 from quorum_history.state import StateError
@@ -87,6 +88,10 @@ def _parser() -> argparse.ArgumentParser:
         "--continuous", type=float, metavar="SECONDS", help="go on until interrupted, at this interval"
     )
     _target(reading, _ingest)
+
+    fewer = commands.add_parser("prune", help="remove old observations from the tables")
+    fewer.add_argument("--before", type=date.fromisoformat, required=True, metavar="DAY", help="what is older (UTC)")
+    _target(fewer, _prune)
 
     timeline = commands.add_parser("timeline", help="voter sets, leaders, features, registrations as tables")
     _format(_target(timeline, _timeline))
@@ -188,6 +193,13 @@ def _told(summary: Summary) -> int:
     for line in summary.lines(_SHOWN):
         _say(line)
     return DAMAGED if summary.newly_damaged else DONE
+
+
+def _prune(chosen: argparse.Namespace) -> int:
+    with chosen.target.locked():
+        removed = prune(chosen.target, report.at_midnight(chosen.before))
+    _say(f"removed observations: {removed:,}")
+    return DONE
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------

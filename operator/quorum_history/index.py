@@ -25,6 +25,7 @@ from quorum_history.replicas import (
     cluster_log,
     divergence,
     epochs_of,
+    runs_of,
 )
 from quorum_history.state import Anchor, ClusterState, FileState, Found
 
@@ -139,11 +140,11 @@ class Known(Segment):
             return self.end
         return self.first if self.listed_from == 0 else int(self.tail.column(BatchColumn.BASE_OFFSET)[0])
 
-    def stretch(self, first: int, end: int) -> Stretch | None:
+    def runs(self, first: int, end: int) -> Iterator[Stretch]:
         """As of any segment, without a look at the front where that is not asked for."""
         if end <= self.first or first >= self.end:
-            return None
-        return self.within(self._from(first), first, end)
+            return iter(())
+        return runs_of(self.file, self._from(first), first, end)
 
     def checks(self, since: int) -> Checks:
         """As of any segment."""
@@ -310,7 +311,7 @@ def _gaps(log: ClusterLog, stretches: Sequence[Stretch], covered: int) -> Iterat
                 if chosen
                 else "no checkpoint has the state behind them"
             )
-            text = f"offsets {covered} to {stretch.first - 1} are in no file: {state}"
+            text = f"offsets {covered} to {stretch.first - 1} are whole in no file: {state}"
             found = Found(file=stretch.file.path, position=stretch.start, offset=covered, text=text, lasting=True)
             yield found, chosen
         covered = max(covered, stretch.end)
@@ -369,5 +370,11 @@ def _once(found: Sequence[Found]) -> tuple[Found, ...]:
 
 def with_record_faults(state: ClusterState, found: Mapping[str, Sequence[Found]]) -> ClusterState:
     """A state to which the decoding of its parts has added what was wrong with records, by file."""
-    more = [each for file in sorted(found) for each in found[file][:_FAULTS_PER_FILE]]
+    known = {(each.file, each.position, each.text) for each in state.found}
+    more = [
+        each
+        for file in sorted(found)
+        for each in found[file][:_FAULTS_PER_FILE]
+        if (each.file, each.position, each.text) not in known
+    ]
     return replace(state, found=_once([*state.found, *more]))

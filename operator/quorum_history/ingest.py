@@ -14,10 +14,10 @@ from functools import partial
 import pyarrow as pa
 from pyarrow import parquet
 
-from kraftlog import Options
+from kraftlog import Fault, FaultKind, Options
 from quorum_history import index, lines
 from quorum_history.executor import Executor
-from quorum_history.files import LogFile, Stored, find_files
+from quorum_history.files import FileKind, LogFile, Stored, find_files
 from quorum_history.index import Part, Plan
 from quorum_history.progress import Progress
 from quorum_history.rows import Wrong, read_rows
@@ -47,7 +47,7 @@ def ingest(store: Store, request: Request, executor: Executor, now: datetime | N
     before = load(store)
     state = before or State(types=_types(request.options))
     _check_types(store, state, request.options)
-    _clean(store, state)
+    clean(store, state)
     summary = Summary()
     number = state.number + 1
     changed = state
@@ -80,7 +80,7 @@ def _check_types(store: Store, state: State, options: SourceOptions) -> None:
         )
 
 
-def _clean(store: Store, state: State) -> None:
+def clean(store: Store, state: State) -> None:
     """Remove what a run wrote that was killed before its commit."""
     for table in (RECORDS, OBSERVATIONS):
         live = {batch.folder for batch in state.live(table)}
@@ -170,11 +170,17 @@ def _part_rows(options: SourceOptions, part: Part) -> Iterator[pa.RecordBatch | 
         end_position=None if part.stop < 0 else part.stop,
     )
     for item in read_rows(part.file, wanted):
-        yield _found(item) if isinstance(item, Wrong) else item
+        if not isinstance(item, Wrong):
+            yield item
+        elif part.file.kind is FileKind.CHECKPOINT or _within_a_batch(item):
+            yield Found(file=item.path, position=item.position, offset=None, text=str(item), lasting=True)
 
 
-def _found(wrong: Wrong) -> Found:
-    return Found(file=wrong.path, position=wrong.position, offset=None, text=str(wrong), lasting=True)
+def _within_a_batch(wrong: Wrong) -> bool:
+    """Whether the batch has a right checksum. All else that is wrong with a segment was found as it was listed."""
+    if not isinstance(wrong, Fault):
+        return False
+    return wrong.kind is FaultKind.CORRUPT_RECORD or (wrong.kind is FaultKind.CORRUPT_BATCH and not wrong.skipped_bytes)
 
 
 # --- observations -----------------------------------------------------------------------------------------------------
@@ -244,7 +250,7 @@ def _compact(store: Store, state: State) -> State:
         kept = tuple(batch for batch in state.live(table) if batch not in small)
         merged = Batch(number=number, rows=sink.rows, size_bytes=sink.size_bytes)
         state = commit(store, replace(state, batches={**state.batches, table: (merged, *kept)}))
-        _clean(store, state)
+        clean(store, state)
     return state
 
 

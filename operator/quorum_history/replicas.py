@@ -7,6 +7,7 @@ the others only fill in what it no longer has.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -81,9 +82,9 @@ class Segment:
         """Its leader epochs."""
         return epochs_of(self.batches)
 
-    def stretch(self, first: int, end: int) -> Stretch | None:
-        """The batches that lie in these offsets as a whole."""
-        return self.within(self.batches, first, end)
+    def runs(self, first: int, end: int) -> Iterator[Stretch]:
+        """The batches that lie in these offsets as a whole, in runs without a gap."""
+        return runs_of(self.file, self.batches, first, end)
 
     def pieces(self, stretch: Stretch, piece_bytes: int) -> Iterator[Stretch]:
         """A stretch of this segment in pieces of about so many bytes, cut where batches begin."""
@@ -102,18 +103,18 @@ class Segment:
         """Base offset, leader epoch and checksum of every batch from an offset on."""
         return checks_of(self.batches, since)
 
-    def within(self, batches: Batches, first: int, end: int) -> Stretch | None:
-        """The batches among these that lie in the offsets as a whole."""
-        if not len(batches):
-            return None
-        bases, lasts = batches.column(BatchColumn.BASE_OFFSET), batches.column(BatchColumn.LAST_OFFSET)
-        low, high = np.searchsorted(bases, first), np.searchsorted(lasts, end)
-        if low >= high:
-            return None
-        positions = batches.column(BatchColumn.POSITION)
-        stop = int(positions[high]) if high < len(batches) else batches.end_position
-        last = int(lasts[high - 1])
-        return Stretch(file=self.file, first=int(bases[low]), end=last + 1, start=int(positions[low]), stop=stop)
+
+def runs_of(file: LogFile, batches: Batches, first: int, end: int) -> Iterator[Stretch]:
+    """Runs of batches without a gap between them. What lies behind a run in the file is read with it, damage too."""
+    bases, lasts = batches.column(BatchColumn.BASE_OFFSET), batches.column(BatchColumn.LAST_OFFSET)
+    low, high = int(np.searchsorted(bases, first)), int(np.searchsorted(lasts, end))
+    positions = batches.column(BatchColumn.POSITION)
+    breaks = np.flatnonzero(bases[low + 1 : high] != lasts[low : max(high - 1, low)] + 1) + low + 1
+    for start, stop in pairwise([low, *breaks.tolist(), high]):
+        if start < stop:
+            after = int(positions[stop]) if stop < len(batches) else batches.end_position
+            place = {"start": int(positions[start]), "stop": after}
+            yield Stretch(file=file, first=int(bases[start]), end=int(lasts[stop - 1]) + 1, **place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +197,12 @@ class ClusterLog:
         for segment in (segment for replica in self.replicas for segment in replica.segments):
             left: list[tuple[int, int]] = []
             for low, high in gaps:
-                found = segment.stretch(low, high)
-                if found is None:
-                    left.append((low, high))
-                    continue
-                plan.append(found)
-                left += [gap for gap in ((low, found.first), (found.end, high)) if gap[0] < gap[1]]
+                at = low
+                for found in segment.runs(low, high):
+                    plan.append(found)
+                    left += [(at, found.first)] if at < found.first else []
+                    at = found.end
+                left += [(at, high)] if at < high else []
             gaps = left
         yield from sorted(plan, key=lambda stretch: stretch.first)
 

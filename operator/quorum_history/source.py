@@ -164,10 +164,12 @@ def _reach(log: ClusterLog) -> int:
 
 
 def _task(log: ClusterLog, stretch: Stretch, *, whole: bool) -> Task:
-    """A stretch that ends where its file's good batches end is read on to the file's end, for the faults there."""
+    """A stretch with the first or last good batch of its file is read from or to that end, for the faults there."""
+    begins = {segment.file.path: segment.first for each in log.replicas for segment in each.segments}
     ends = {segment.file.path: segment.batches.end_position for each in log.replicas for segment in each.segments}
     to_end = whole and stretch.stop == ends[stretch.file.path]
-    return Task(stretch.file, stretch.start, _TO_END if to_end else stretch.stop, stretch.first, stretch.end)
+    start = 0 if whole and stretch.first == begins[stretch.file.path] else stretch.start
+    return Task(stretch.file, start, _TO_END if to_end else stretch.stop, stretch.first, stretch.end)
 
 
 def _checkpoints(log: ClusterLog, options: SourceOptions) -> list[InputPartition]:

@@ -26,7 +26,7 @@ def settled(records: DataFrame, types: Sequence[str] | None = None) -> DataFrame
     """
     state = f.when(f.col("kind") == "checkpoint", f.col("file"))
     per_offset = Window.partitionBy("cluster", "kind", state, "offset").orderBy(
-        f.col("leader_epoch").desc(), f.col("file"), f.col("position")
+        f.col("leader_epoch").desc(), f.col("crc_valid").desc(), f.col("file"), f.col("position")
     )
     kept = _standing(records, types).withColumn("_place", f.row_number().over(per_offset))
     return kept.where("_place = 1").select(*records.columns)

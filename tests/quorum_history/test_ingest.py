@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 from pyarrow import dataset
+from pyspark.sql import SparkSession
 from tests.kraftlog.record_samples import SAMPLES
 from tests.quorum_history import clusters, looks
 from tests.quorum_history.looks import look
@@ -22,7 +24,7 @@ from tests.quorum_history.looks import look
 from kraftlog import places
 from quorum_history import index, lines, replicas
 from quorum_history.__main__ import main
-from quorum_history.executor import Threads
+from quorum_history.executor import Executor, OnSpark, Threads
 from quorum_history.files import find_files
 from quorum_history.ingest import Request, ingest
 from quorum_history.source import checked_options
@@ -42,12 +44,13 @@ class Tables:
         self.home, self.options, self.logs, self.looks = home, options, home / "logs", home / "looks"
         self.store = Store(str(home / "tables"))
 
-    def ingest(self) -> Summary:
+    def ingest(self, executor: Executor | None = None) -> Summary:
         """Once more."""
         logs = str(self.logs) if self.logs.is_dir() else None
         options = checked_options({"path": str(self.logs), **self.options})
         seen = str(self.looks) if self.looks.is_dir() else None
-        return ingest(self.store, Request(logs=logs, observations=seen, options=options), Threads(), NOW)
+        request = Request(logs=logs, observations=seen, options=options)
+        return ingest(self.store, request, executor or Threads(), NOW)
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """What counts of a table."""
@@ -154,7 +157,7 @@ def test_a_log_that_lost_its_front_is_told_and_goes_on_from_its_checkpoint(table
     assert {row["file"] for row in tables.rows("records") if row["kind"] == "checkpoint"} == {str(checkpoint)}
     (gap,) = tables.found()
     assert (gap["cluster"], gap["offset"]) == ("c", 5)
-    assert "offsets 5 to 19 are in no file" in gap["fault"]
+    assert "offsets 5 to 19 are whole in no file" in gap["fault"]
     assert summary.newly_damaged
     clusters.segment(folder, 24, clusters.run(24, 26, 2))
     tables.ingest()
@@ -247,6 +250,30 @@ def test_the_samples_of_real_clusters(tmp_path: Path) -> None:
     assert at_once.found() == stepped.found() == []
 
 
+@pytest.mark.timeout(1800)
+def test_spark_and_threads_write_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    """Whoever runs the tasks, the rows, the faults and the account of files are the same."""
+    made = [Tables(tmp_path / name) for name in ("threads", "spark")]
+    executors: list[Executor] = [Threads(), OnSpark(spark)]
+    for tables, executor in zip(made, executors, strict=True):
+        tables.logs = tmp_path / "logs"
+        for number in range(3):
+            folder = clusters.replica(tables.logs, f"c{number}", 1)
+            clusters.segment(folder, 0, clusters.run(0, 9, 1) + clusters.single(9, 1)[:30])
+        looks.write(tmp_path / "looks" / "a.jsonl", [look(0), {"no": "look"}])
+        tables.looks = tmp_path / "looks"
+        tables.ingest(executor)
+    for table in ("records", "observations"):
+        first, second = (sorted(map(str, tables.rows(table))) for tables in made)
+        assert first == second
+        assert first
+    assert made[0].found() == made[1].found()
+    first_state, second_state = (load(tables.store) for tables in made)
+    assert first_state is not None
+    assert second_state is not None
+    assert (first_state.clusters, first_state.lines) == (second_state.clusters, second_state.lines)
+
+
 def test_watermarks_hold_back_and_let_go(tmp_path: Path) -> None:
     """What lies past a high watermark is not read, said to be there, and read when the watermark has moved."""
     tables = Tables(tmp_path, highWatermarks='{"c": 4}')
@@ -312,6 +339,23 @@ def test_files_that_are_being_written_are_left_alone(tables: Tables) -> None:
     looks.write(tables.looks / "b.json.tmp", [look(60)])
     looks.write(tables.looks / ".c.jsonl", [look(120)])
     assert tables.ingest().new_looks == 1
+
+
+def test_old_observations_can_be_removed(tables: Tables, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is older than a day goes for good, what is younger stays, and records are left alone."""
+    clusters.segment(clusters.replica(tables.logs, "c", 1), 0, clusters.run(0, 3, 1))
+    looks.write(tables.looks / "a.jsonl", [look(0), look(60)])
+    tables.ingest()
+    looks.write(tables.looks / "b.jsonl", [look(86_400), look(86_460)])
+    tables.ingest()
+    assert main(["prune", "--target", tables.store.place, "--before", "2026-01-02"]) == 0
+    assert "removed observations: 2" in capsys.readouterr().out
+    assert len(tables.rows("observations")) == 2
+    assert min(row["observedAt"] for row in tables.rows("observations")) == looks.START + timedelta(days=1)
+    assert tables.ingest().new_looks == 0, "what was removed is not read again"
+    assert tables.records() == once((0, 3, 1))
+    assert main(["prune", "--target", tables.store.place, "--before", "2027-01-01"]) == 0
+    assert tables.rows("observations") == []
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
@@ -488,6 +532,31 @@ def test_a_run_that_is_killed_anywhere_is_made_good_by_the_next(
     assert tables.records() == once((0, 20, 1), (15, 30, 2))
     assert len(tables.rows("observations")) == 3
     assert ["torn-tail" in row["fault"] for row in tables.found()] == [True]
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_a_process_that_is_killed_at_random_moments(tmp_path: Path) -> None:
+    """Ten times SIGKILL, at a moment drawn from a seed; then the tables are those of an undisturbed run."""
+    seed = random.randrange(10**6)
+    print(f"seed {seed}")  # noqa: T201 -- to repeat it
+    rng = random.Random(seed)
+    disturbed, undisturbed = Tables(tmp_path / "disturbed"), Tables(tmp_path / "undisturbed")
+    for tables in (disturbed, undisturbed):
+        tables.logs = tmp_path / "logs"
+    arguments = ["--logs", str(disturbed.logs), "--target", disturbed.store.place, "--all-types"]
+    for number in range(10):
+        for cluster in ("a", "b"):
+            folder = clusters.replica(disturbed.logs, cluster, 1)
+            clusters.segment(folder, 500 * number, clusters.run(500 * number, 500 * number + 500, 1 + number // 4))
+        process = subprocess.Popen([sys.executable, "-m", "quorum_history", "ingest", *arguments], cwd=_OPERATOR)
+        time.sleep(rng.uniform(0.0, 6.0))
+        process.kill()
+        process.wait()
+    disturbed.ingest()
+    undisturbed.ingest()
+    assert disturbed.records() == undisturbed.records()
+    assert disturbed.found() == undisturbed.found() == []
 
 
 def test_a_state_survives_its_file(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_what_is_wrong_is_found(made: dict[str, list[dict[str, Any]]], failed: l
 
 def test_a_gap_has_to_be_a_fault() -> None:
     """Offsets that were passed over are an error, unless a fault says that they are missing."""
-    gap = Found(file="f", position=0, offset=10, text="offsets 10 to 19 are in no file", lasting=True)
+    gap = Found(file="f", position=0, offset=10, text="offsets 10 to 19 are whole in no file", lasting=True)
     silent = State(clusters={"c": ClusterState(end=30, read=((0, 10), (20, 30)))})
     assert _failed({}, silent) == [("gaps", "records")]
     told = State(clusters={"c": ClusterState(end=30, read=((0, 10), (20, 30)), found=(gap,))})
