@@ -6,47 +6,24 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from quorum_history.state import VERSION
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """`type` as Spark calls it; `unit` is empty where there is none."""
-
-    name: str
-    type: str
-    meaning: str
-    unit: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """`key`: the columns that no two rows share; empty where rows are only told apart by all of them."""
-
-    name: str
-    row: str
-    command: str
-    key: tuple[str, ...]
-    columns: tuple[Column, ...]
-    tests: str
-
-
-_CLUSTER = Column("cluster", "string", "cluster id, or the folder of a log that came without one")
-_KIND = Column("kind", "string", "`segment` or `checkpoint`: where the record was")
-_OFFSET = Column("offset", "bigint", "offset in the log; in a checkpoint, the record's place in it")
-_EPOCH = Column("leader_epoch", "int", "epoch of the leader that wrote it")
-_TIME = Column("timestamp", "timestamp", "when the record was written, by the leader's clock", "UTC")
-_QUORUM = (
-    Column("clusterID", "string", "cluster id"),
-    Column("namespace", "string", "of the quorum's resource"),
-    Column("name", "string", "of the quorum's resource"),
+from quorum_history.catalogue_answers import ANSWERS
+from quorum_history.columns import (
+    AT_OFFSET,
+    CLUSTER,
+    ENDPOINTS,
+    EPOCH,
+    KIND,
+    NODE,
+    OFFSET,
+    QUORUM,
+    RANGES,
+    REPLICAS,
+    TIME,
+    Column,
+    Table,
 )
-_NODE = Column("node_id", "int", "controller or broker")
-_ENDPOINTS = "array<struct<name:string,host:string,port:int>>"
-_RANGES = "array<struct<name:string,minSupportedVersion:int,maxSupportedVersion:int>>"
-_REPLICAS = "array<struct<nodeID:int,directoryID:string,live:boolean,lagRecords:bigint>>"
+from quorum_history.state import VERSION
 
 TABLES = (
     Table(
@@ -55,14 +32,14 @@ TABLES = (
         command="ingest",
         key=("cluster", "kind", "file", "offset", "leader_epoch"),
         columns=(
-            _CLUSTER,
+            CLUSTER,
             Column("node_id", "int", "controller or broker whose copy it was read from, -1 if unknown"),
-            _KIND,
+            KIND,
             Column("file", "string", "path or URL"),
             Column("position", "bigint", "of its batch in the file", "bytes"),
-            _OFFSET,
-            _TIME,
-            _EPOCH,
+            OFFSET,
+            TIME,
+            EPOCH,
             Column("base_offset", "bigint", "first offset of its batch"),
             Column("control", "boolean", "whether it is a control record"),
             Column("crc_valid", "boolean", "whether the checksum of its batch is right"),
@@ -81,14 +58,14 @@ TABLES = (
         columns=(
             Column("schemaVersion", "int", "of the line; 1"),
             Column("observedAt", "timestamp", "when the operator looked", "UTC"),
-            _QUORUM[1],
-            _QUORUM[2],
-            _QUORUM[0],
+            QUORUM[1],
+            QUORUM[2],
+            QUORUM[0],
             Column("unknownReason", "string", "why `quorum` is null"),
             Column(
                 "quorum",
                 "struct<leaderID:int,leaderEpoch:int,highWatermark:bigint,"
-                f"voters:{_REPLICAS},observers:{_REPLICAS}>",
+                f"voters:{REPLICAS},observers:{REPLICAS}>",
                 "what the leader said; null is unknown",
             ),
             Column(
@@ -107,7 +84,7 @@ TABLES = (
         command="ingest",
         key=("cluster", "file", "position", "offset", "fault"),
         columns=(
-            _CLUSTER,
+            CLUSTER,
             Column("file", "string", "path or URL"),
             Column("position", "bigint", "in the file, null where only the offset is known", "bytes"),
             Column("offset", "bigint", "in the log, null where only the position is known"),
@@ -133,9 +110,9 @@ TABLES = (
         command="timeline",
         key=("cluster", "node_id", "kind", "file"),
         columns=(
-            _CLUSTER,
-            _NODE,
-            _KIND,
+            CLUSTER,
+            NODE,
+            KIND,
             Column("file", "string", "path or URL"),
             Column("first_offset", "bigint", "of the records that were kept"),
             Column("last_offset", "bigint", "of the records that were kept"),
@@ -151,15 +128,15 @@ TABLES = (
         command="timeline",
         key=("cluster", "kind", "at_offset", "offset"),
         columns=(
-            _CLUSTER,
-            _KIND,
-            Column("at_offset", "bigint", "from where in the log it is known: a checkpoint's end, else the offset"),
-            _OFFSET,
-            _EPOCH,
-            _TIME,
+            CLUSTER,
+            KIND,
+            AT_OFFSET,
+            OFFSET,
+            EPOCH,
+            TIME,
             Column(
                 "voters",
-                f"array<struct<node_id:int,directory_id:string,endpoints:{_ENDPOINTS}>>",
+                f"array<struct<node_id:int,directory_id:string,endpoints:{ENDPOINTS}>>",
                 "replica keys with their endpoints, by node id",
             ),
         ),
@@ -171,12 +148,12 @@ TABLES = (
         command="timeline",
         key=("cluster", "offset", "change", "node_id", "directory_id"),
         columns=(
-            _CLUSTER,
+            CLUSTER,
             Column("offset", "bigint", "from where in the log it is known"),
-            _EPOCH,
-            _TIME,
+            EPOCH,
+            TIME,
             Column("change", "string", "`added` or `removed`"),
-            _NODE,
+            NODE,
             Column("directory_id", "string", "of the voter's disk"),
             Column("previous_directory_id", "string", "of the disk that the node id had before, if it had one"),
         ),
@@ -188,8 +165,8 @@ TABLES = (
         command="timeline",
         key=("cluster", "leader_epoch"),
         columns=(
-            _CLUSTER,
-            _EPOCH,
+            CLUSTER,
+            EPOCH,
             Column("leader_id", "int", "controller that led"),
             Column("start_offset", "bigint", "first offset of the epoch"),
             Column("end_offset", "bigint", "first offset of the next epoch, null for the last"),
@@ -204,13 +181,14 @@ TABLES = (
         name="feature_levels",
         row="step of a feature's finalized level",
         command="timeline",
-        key=("cluster", "kind", "offset", "feature"),
+        key=("cluster", "kind", "at_offset", "offset", "feature"),
         columns=(
-            _CLUSTER,
-            _KIND,
-            _OFFSET,
-            _EPOCH,
-            _TIME,
+            CLUSTER,
+            KIND,
+            AT_OFFSET,
+            OFFSET,
+            EPOCH,
+            TIME,
             Column("feature", "string", "as Kafka names it"),
             Column("level", "int", "finalized level; 0 is off"),
             Column("previous_level", "int", "before, null for the first that is known"),
@@ -221,151 +199,31 @@ TABLES = (
         name="registrations",
         row="broker or controller that registered or went",
         command="timeline",
-        key=("cluster", "kind", "offset", "role", "registered_id"),
+        key=("cluster", "kind", "at_offset", "offset", "role", "registered_id"),
         columns=(
-            _CLUSTER,
-            _KIND,
-            _OFFSET,
-            _EPOCH,
-            _TIME,
+            CLUSTER,
+            KIND,
+            AT_OFFSET,
+            OFFSET,
+            EPOCH,
+            TIME,
             Column("role", "string", "`broker` or `controller`"),
             Column("registered_id", "int", "its node id"),
             Column("change", "string", "`registered` or `unregistered`"),
             Column("incarnation_id", "string", "of its process"),
             Column("rack", "string", "of a broker"),
-            Column("features", _RANGES, "versions that it said to support"),
+            Column("features", RANGES, "versions that it said to support"),
         ),
         tests="test_tables",
     ),
-    Table(
-        name="last_looks",
-        row="quorum that was observed",
-        command="observe",
-        key=("clusterID", "namespace", "name"),
-        columns=(
-            *_QUORUM,
-            Column("looks", "bigint", "how often it was looked at", "looks"),
-            Column("first_look", "timestamp", "since when it is observed", "UTC"),
-            Column("last_look", "timestamp", "until when it is observed", "UTC"),
-            Column("last_known", "timestamp", "the last look that it answered, null if none", "UTC"),
-            Column("state", "string", "at the last look: `available`, `unavailable` or `unknown`"),
-            Column("unknown_reason", "string", "of the last look"),
-        ),
-        tests="test_observations",
-    ),
-    Table(
-        name="spans",
-        row="stretch of time in one state",
-        command="observe",
-        key=("clusterID", "namespace", "name", "since"),
-        columns=(
-            *_QUORUM,
-            Column("state", "string", "`available`, `unavailable` or `unknown`; what nobody looked at is unknown"),
-            Column("since", "timestamp", "its begin", "UTC"),
-            Column("until", "timestamp", "its end, where the next one begins", "UTC"),
-            Column("seconds", "double", "its length", "s"),
-        ),
-        tests="test_observations",
-    ),
-    Table(
-        name="availability",
-        row="quorum and day",
-        command="observe",
-        key=("clusterID", "namespace", "name", "day"),
-        columns=(
-            *_QUORUM,
-            Column("day", "date", "in UTC"),
-            Column("available_s", "double", "with a leader and a live majority", "s"),
-            Column("unavailable_s", "double", "without", "s"),
-            Column("unknown_s", "double", "not looked at, or without an answer", "s"),
-            Column("availability", "double", "available time over known time, null where nothing is known", "share"),
-        ),
-        tests="test_observations",
-    ),
-    Table(
-        name="leader_changes",
-        row="quorum",
-        command="observe",
-        key=("clusterID", "namespace", "name"),
-        columns=(
-            *_QUORUM,
-            Column("leader_changes", "bigint", "epochs that began between two looks", "changes"),
-            Column("known_hours", "double", "time that is not unknown", "h"),
-            Column("changes_per_hour", "double", "over the known time", "1/h"),
-        ),
-        tests="test_observations",
-    ),
-    Table(
-        name="lag_percentiles",
-        row="replica of a quorum",
-        command="observe",
-        key=("clusterID", "namespace", "name", "node_id", "role"),
-        columns=(
-            *_QUORUM,
-            _NODE,
-            Column("role", "string", "`voter` or `observer`"),
-            Column("p50_lag_records", "bigint", "behind the leader, half of the looks", "records"),
-            Column("p95_lag_records", "bigint", "behind the leader, 95 % of the looks", "records"),
-            Column("p99_lag_records", "bigint", "behind the leader, 99 % of the looks", "records"),
-            Column("max_lag_records", "bigint", "behind the leader, at most", "records"),
-            Column("looks", "bigint", "that knew it", "looks"),
-        ),
-        tests="test_observations",
-    ),
-    Table(
-        name="recoveries",
-        row="outage",
-        command="observe",
-        key=("clusterID", "namespace", "name", "since"),
-        columns=(
-            *_QUORUM,
-            Column("since", "timestamp", "first unavailable moment", "UTC"),
-            Column("until", "timestamp", "next available moment, null: it lasts, as far as is known", "UTC"),
-            Column("recovery_s", "double", "its length, null while it lasts", "s"),
-            Column("unknown_s", "double", "of which nobody looked", "s"),
-        ),
-        tests="test_observations",
-    ),
-    Table(
-        name="stale_voters",
-        row="voter that was not live at the last look that knew",
-        command="observe",
-        key=("clusterID", "namespace", "name", "node_id", "directory_id"),
-        columns=(
-            *_QUORUM,
-            _NODE,
-            Column("directory_id", "string", "of its disk"),
-            Column("last_live", "timestamp", "when it was last seen live, null: never", "UTC"),
-            Column("as_of", "timestamp", "the look that says so", "UTC"),
-            Column("stale_s", "double", "since it was last seen live, or first seen", "s"),
-        ),
-        tests="test_observations",
-    ),
-    Table(
-        name="upgrade_readiness",
-        row="quorum and feature",
-        command="observe",
-        key=("clusterID", "namespace", "name", "feature"),
-        columns=(
-            *_QUORUM,
-            Column("as_of", "timestamp", "the look that says so", "UTC"),
-            Column("feature", "string", "as Kafka names it"),
-            Column("finalized", "int", "its level"),
-            Column("highest_common", "int", "the highest level that every node which said so supports"),
-            Column("highest_anywhere", "int", "the highest level that any node supports"),
-            Column("held_back_by", "array<int>", "nodes that support less than that"),
-            Column("unknown_nodes", "array<int>", "nodes that have not said what they support"),
-            Column("ready", "boolean", "whether all support the highest; null is unknown"),
-        ),
-        tests="test_observations",
-    ),
+    *ANSWERS,
     Table(
         name="downgrade_analysed",
         row="cluster whose log was replayed",
         command="downgrade",
         key=("cluster",),
         columns=(
-            _CLUSTER,
+            CLUSTER,
             Column("level", "int", "finalized level of `metadata.version`, null if it was never set"),
             Column("end_offset", "bigint", "up to where the log was replayed"),
             Column("faults", "bigint", "what could not be read; with any, losses are not known in full", "faults"),
@@ -378,7 +236,7 @@ TABLES = (
         command="downgrade",
         key=("cluster", "target", "record_type", "effect", "what"),
         columns=(
-            _CLUSTER,
+            CLUSTER,
             Column("target", "int", "level of `metadata.version` to go down to"),
             Column("target_name", "string", "its name, such as `4.3-IV0`"),
             Column("record_type", "string", "of what is lost"),

@@ -43,15 +43,15 @@ _SHOWN = 20
 _DERIVED = (
     "faults", "voter_sets", "voter_changes", "leaders", "feature_levels", "downgrade_losses", "spans", "availability",
     "leader_changes", "lag_percentiles", "recoveries", "stale_voters", "upgrade_readiness", "rejected_lines",
-    "last_looks", "downgrade_analysed",
+    "last_looks", "downgrade_analysed", "service_levels",
 )  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; answers the exit code."""
-    chosen = _parser().parse_args(arguments)
-    run: Callable[[argparse.Namespace], int] = chosen.run
     try:
+        chosen = _parser().parse_args(arguments)
+        run: Callable[[argparse.Namespace], int] = chosen.run
         return run(chosen)
     except (OptionError, SchemaError) as error:
         return _complain(error, MISUSED)

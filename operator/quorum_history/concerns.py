@@ -50,6 +50,7 @@ def concerns(tables: Tables, now: datetime) -> list[Concern]:
     found = [
         *_outages(tables),
         *_availability(tables),
+        *_budgets(tables),
         *_unknown(tables, now),
         *_voters(tables),
         *_changes(tables),
@@ -70,6 +71,14 @@ def _availability(tables: Tables) -> Iterator[Concern]:
     for row in tables.get("availability", ()):
         if row["availability"] is not None and row["availability"] < LOW_AVAILABILITY:
             text = f"was available for {row['availability']:.3%} of the known time of {row['day']}"
+            yield Concern(severity=Severity.WARNING, subject=quorum_name(row), text=text)
+
+
+def _budgets(tables: Tables) -> Iterator[Concern]:
+    for row in tables.get("service_levels", ()):
+        if row["budget_spent"] is not None and row["budget_spent"] > 1:
+            of = f"{row['month']:%Y-%m} ({row['objective']:.1%})"
+            text = f"spent {row['budget_spent']:.1f} times its error budget of {of}"
             yield Concern(severity=Severity.WARNING, subject=quorum_name(row), text=text)
 
 

@@ -140,7 +140,7 @@ def _described(file: Stored, kind: FileKind, offset: int, epoch: int, meta: dict
     return LogFile(
         cluster=meta.get("cluster.id", file.folder),
         replica=file.folder,
-        node_id=int(meta.get("node.id", "-1")),
+        node_id=_number(meta.get("node.id", "")),
         directory_id=meta.get("directory.id", ""),
         kind=kind,
         base_offset=offset,
@@ -149,6 +149,11 @@ def _described(file: Stored, kind: FileKind, offset: int, epoch: int, meta: dict
         size_bytes=file.size_bytes,
         modified_ns=file.modified_ns,
     )
+
+
+def _number(written: str) -> int:
+    """A node id, -1 for what is none."""
+    return int(written) if written.isdecimal() and written.isascii() else -1
 
 
 def _properties(place: str) -> dict[str, str]:

@@ -252,7 +252,8 @@ def plan(
     read = index.before.read
     if new:
         stretches = list(log.pieces(same_until, reach))
-        read = _ranges([*read, *((each.first, each.end) for each in stretches)])
+        standing = [(first, min(end, same_until)) for first, end in read if first < same_until]
+        read = _ranges([*standing, *((each.first, each.end) for each in stretches)])
         parts += [Part(file=each.file, start=each.start, stop=each.stop) for each in stretches]
         for gap, file in _gaps(log, stretches, _covered(log, before, same_until)):
             index.found.append(gap)
@@ -289,7 +290,7 @@ def _first_checkpoints(log: ClusterLog, wanted: str) -> Sequence[LogFile]:
 
 def _covered(log: ClusterLog, before: ClusterState | None, same_until: int) -> int:
     """The offset from which on the log has to be there."""
-    if before is not None:
+    if before is not None and before.read:
         return same_until
     first = log.first_checkpoint()
     return first.base_offset if first and log.replicas and first.base_offset <= _start(log) else 0
@@ -365,7 +366,11 @@ def _segment_at(replica: Replica | None, offset: int) -> Known | None:
 
 
 def _once(found: Sequence[Found]) -> tuple[Found, ...]:
-    return tuple(dict.fromkeys(found))
+    """Each thing once, as it was found first."""
+    kept: dict[tuple[str, int | None, int | None, str], Found] = {}
+    for each in found:
+        kept.setdefault((each.file, each.position, each.offset, each.text), each)
+    return tuple(kept.values())
 
 
 def with_record_faults(state: ClusterState, found: Mapping[str, Sequence[Found]]) -> ClusterState:

@@ -45,10 +45,18 @@ def _bad() -> Column:
 
 
 def _state() -> Column:
+    available = (f.col("quorum.leaderID") >= 0) & _majority()
+    return f.when(f.col("quorum").isNull(), "unknown").when(available, "available").otherwise("unavailable")
+
+
+def _majority() -> Column:
     live = f.size(f.filter("quorum.voters", lambda voter: voter["live"]))
-    majority = live * 2 > f.size("quorum.voters")
-    has_leader = f.col("quorum.leaderID") >= 0
-    return f.when(f.col("quorum").isNull(), "unknown").when(has_leader & majority, "available").otherwise("unavailable")
+    return live * 2 > f.size("quorum.voters")
+
+
+def _cause() -> Column:
+    """What an unavailable quorum lacks; where the voters are not known, it is known that nobody leads."""
+    return f.when(f.col("quorum.voters").isNotNull() & ~_majority(), "majority lost").otherwise("leader lost")
 
 
 def spans(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
@@ -56,25 +64,35 @@ def spans(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
 
     The last look of a quorum speaks for no time at all: nothing says how long it held.
     """
+    return (
+        _joined(_pieces(observations, max_gap_s))
+        .withColumn("seconds", _seconds("since", "until"))
+        .select(*KEY, "state", "since", "until", "seconds")
+    )
+
+
+def _pieces(observations: DataFrame, max_gap_s: int) -> DataFrame:
+    """What each look speaks for, and the gaps behind it; `cause` says what an unavailable quorum lacked."""
     if max_gap_s <= 0:
         raise ValueError(f"a look cannot speak for {max_gap_s} s")
     order = Window.partitionBy(*KEY).orderBy("observedAt")
     looks = (
         distinct(observations)
         .withColumn("state", _state())
+        .withColumn("cause", f.when(f.col("state") == "unavailable", _cause()))
         .withColumn("next", f.lead("observedAt").over(order))
         .where("next is not null")
         .withColumn("held", f.least("next", f.col("observedAt") + f.make_dt_interval(secs=f.lit(max_gap_s))))
     )
-    known = looks.select(*KEY, "state", f.col("observedAt").alias("since"), f.col("held").alias("until"))
+    known = looks.select(*KEY, "state", "cause", f.col("observedAt").alias("since"), f.col("held").alias("until"))
     gaps = looks.where("held < next").select(
-        *KEY, f.lit("unknown").alias("state"), f.col("held").alias("since"), f.col("next").alias("until")
+        *KEY,
+        f.lit("unknown").alias("state"),
+        f.lit(None).cast("string").alias("cause"),
+        f.col("held").alias("since"),
+        f.col("next").alias("until"),
     )
-    return (
-        _joined(known.unionByName(gaps))
-        .withColumn("seconds", _seconds("since", "until"))
-        .select(*KEY, "state", "since", "until", "seconds")
-    )
+    return known.unionByName(gaps)
 
 
 def _joined(pieces: DataFrame) -> DataFrame:
@@ -125,6 +143,37 @@ def availability(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFra
 
 
 _STATES = ("available", "unavailable", "unknown")
+OBJECTIVE = 0.999
+"""The share of the known time for which a quorum is meant to be available."""
+
+
+def service_levels(observations: DataFrame, max_gap_s: int = MAX_GAP_S, objective: float = OBJECTIVE) -> DataFrame:
+    """Per quorum and month: how much of its error budget is spent, and on what.
+
+    The budget is a share of the known time: unknown time neither spends it nor adds to it.
+    """
+    days = _by_day(_pieces(observations, max_gap_s)).withColumn("month", f.trunc("day", "month"))
+    conditions = {
+        "available_s": f.col("state") == "available",
+        "leader_lost_s": f.col("cause") == "leader lost",
+        "majority_lost_s": f.col("cause") == "majority lost",
+        "unknown_s": f.col("state") == "unknown",
+    }
+    totals = days.groupBy(*KEY, "month").agg(
+        *(f.sum(f.when(held, f.col("seconds")).otherwise(0.0)).alias(name) for name, held in conditions.items())
+    )
+    down = f.col("leader_lost_s") + f.col("majority_lost_s")
+    known = f.col("available_s") + down
+    budget = known * f.lit(1.0 - objective)
+    return totals.select(
+        *KEY,
+        "month",
+        *conditions,
+        f.when(known > 0, f.col("available_s") / known).alias("availability"),
+        f.lit(objective).alias("objective"),
+        budget.alias("budget_s"),
+        f.when(budget > 0, down / budget).alias("budget_spent"),
+    )
 
 
 def _by_day(stretches: DataFrame) -> DataFrame:
@@ -191,7 +240,7 @@ def _with_role(column: str, role: str) -> Column:
 
 
 def recoveries(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
-    """Every outage: from the first unavailable stretch until the next available one.
+    """Every outage: from the first unavailable stretch until the next available one; `cause`: what was lost first.
 
     `unknown_s` of it was not looked at; `until` null means that it lasts, as far as is known.
     """
@@ -214,8 +263,10 @@ def recoveries(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame
             f.sum(f.when(f.col("state") == "unknown", f.col("seconds")).otherwise(0.0)).alias("unknown_s"),
         )
     )
-    return down.withColumn("recovery_s", f.when(f.col("until").isNotNull(), _seconds("since", "until"))).select(
-        *KEY, "since", "until", "recovery_s", "unknown_s"
+    first = _pieces(observations, max_gap_s).where("state = 'unavailable'").select(*KEY, "since", "cause")
+    rows = down.join(first, on=[*KEY, "since"], how="left")
+    return rows.withColumn("recovery_s", f.when(f.col("until").isNotNull(), _seconds("since", "until"))).select(
+        *KEY, "since", "until", "recovery_s", "unknown_s", "cause"
     )
 
 
@@ -291,6 +342,7 @@ def answers(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> dict[str, Da
         "last_looks": last_looks(observations),
         "spans": spans(observations, max_gap_s),
         "availability": availability(observations, max_gap_s),
+        "service_levels": service_levels(observations, max_gap_s),
         "leader_changes": leader_changes(observations, max_gap_s),
         "lag_percentiles": lag_percentiles(observations),
         "recoveries": recoveries(observations, max_gap_s),

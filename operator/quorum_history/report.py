@@ -96,6 +96,8 @@ def between(tables: Tables, since: datetime | None, until: datetime | None) -> d
             return bool(first <= row["timestamp"] <= last)
         if "day" in row:
             return bool(first.date() <= row["day"] <= last.date())
+        if "month" in row:
+            return bool(first.date().replace(day=1) <= row["month"] <= last.date())
         if "since" in row:
             return bool(row["since"] <= last and (row["until"] is None or row["until"] >= first))
         return True
@@ -247,7 +249,12 @@ def _fleet(page: _Page, tables: Tables, found: Sequence[Concern], links: Mapping
 def _details_of_fleet(page: _Page, tables: Tables) -> None:
     page.heading(3, "Outages")
     outages = sorted(tables.get("recoveries", ()), key=lambda row: -(row["recovery_s"] or float("inf")))
-    page.table("Outages, the longest first", outages, "namespace", "name", "since", "until", "recovery_s", "unknown_s")
+    page.table("Outages, the longest first", outages, "namespace", "name", "since", "until", "recovery_s", "unknown_s",
+               "cause")  # fmt: skip
+    page.heading(3, "Service levels")
+    spent = sorted(tables.get("service_levels", ()), key=lambda row: -(row["budget_spent"] or 0.0))
+    page.table("Months, the most of the error budget spent first", spent, "namespace", "name", "month", "availability",
+               "objective", "budget_s", "budget_spent", "leader_lost_s", "majority_lost_s", "unknown_s")  # fmt: skip
     page.heading(3, "Leader changes")
     changes = sorted(tables.get("leader_changes", ()), key=lambda row: -(row["changes_per_hour"] or 0.0))
     page.table("Leader changes, the most frequent first", changes, "namespace", "name", "leader_changes", "known_hours",

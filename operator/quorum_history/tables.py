@@ -203,7 +203,7 @@ def feature_levels(records: DataFrame) -> DataFrame:
     return (
         rows.withColumn("previous_level", f.lag("level").over(order))
         .where("previous_level is null or previous_level <> level")
-        .select("cluster", "kind", "offset", "leader_epoch", "timestamp", "feature", "level", "previous_level")
+        .select(*_PLACE, "feature", "level", "previous_level")
     )
 
 
@@ -221,12 +221,13 @@ def registrations(records: DataFrame) -> DataFrame:
     )  # fmt: skip
     gone = f.col("type").startswith("UNREGISTER")
     return broker.unionByName(controller).select(
-        "cluster", "kind", "offset", "leader_epoch", "timestamp", "role", "registered_id",
+        *_PLACE, "role", "registered_id",
         f.when(gone, "unregistered").otherwise("registered").alias("change"), "incarnation_id", "rack", "features",
     )  # fmt: skip
 
 
-_REGISTRATION = ("cluster", "kind", "offset", "leader_epoch", "timestamp", "type")
+_PLACE = ("cluster", "kind", "at_offset", "offset", "leader_epoch", "timestamp")
+_REGISTRATION = (*_PLACE, "type")
 
 TIMELINE_TYPES = (
     "KRaftVoters",

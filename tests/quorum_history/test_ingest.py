@@ -22,7 +22,7 @@ from tests.quorum_history import clusters, looks
 from tests.quorum_history.looks import look
 
 from kraftlog import places
-from quorum_history import index, lines, replicas
+from quorum_history import index, lines, quality, replicas
 from quorum_history.__main__ import main
 from quorum_history.executor import Executor, OnSpark, Threads
 from quorum_history.files import find_files
@@ -418,10 +418,46 @@ def test_urls_are_places_like_any_other(tmp_path: Path, way: Any) -> None:  # no
     assert main(["ingest", "--target", way(target), "--logs", f"{way(logs)}/*/node-1", "--all-types"]) == 0
 
 
-def test_an_unknown_store_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A URL of a kind that Arrow does not know is refused with the URL."""
-    assert main(["ingest", "--target", str(tmp_path), "--logs", "gopher://host/logs"]) == 1
+@pytest.mark.parametrize(("target", "logs"), [("{t}", "gopher://host/logs"), ("gopher://host/tables", "{t}")])
+def test_an_unknown_store_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], target: str, logs: str) -> None:
+    """A URL of a kind that Arrow does not know is refused with the URL, whatever it is for."""
+    places = [place.format(t=tmp_path) for place in (target, logs)]
+    assert main(["ingest", "--target", places[0], "--logs", places[1]]) == 1
     assert "gopher://host: this store cannot be read" in capsys.readouterr().err
+
+
+def test_a_log_that_comes_after_its_checkpoint_has_no_gap(tables: Tables) -> None:
+    """The state came first, the segment that goes on from it in a later run: nothing is missing."""
+    folder = clusters.replica(tables.logs, "c", 1)
+    (folder / f"{20:020d}-0000000002.checkpoint").write_bytes(clusters.batch(0, 2, "state"))
+    tables.ingest()
+    clusters.segment(folder, 20, clusters.run(20, 24, 2))
+    tables.ingest()
+    assert tables.records() == once((20, 24, 2))
+    assert tables.found() == []
+
+
+def test_a_gap_behind_a_tail_that_was_replaced_is_explained(tables: Tables) -> None:
+    """The checks of quality find each missing offset among the faults, also where a tail was cut off before the gap."""
+    folder = clusters.replica(tables.logs, "c", 1)
+    clusters.segment(folder, 0, clusters.run(0, 6, 1) + clusters.run(6, 10, 2))
+    tables.ingest()
+    clusters.segment(folder, 0, clusters.run(0, 6, 1))
+    clusters.segment(folder, 20, clusters.run(20, 24, 5))
+    tables.ingest()
+    state = load(tables.store)
+    assert state is not None
+    assert state.clusters["c"].read == ((0, 6), (20, 24))
+    assert [each.passed for each in quality.check({}, state)] == [True]
+
+
+def test_node_ids_that_are_none_are_unknown(tables: Tables) -> None:
+    """A meta.properties with anything else for a number is no reason to stop."""
+    folder = clusters.replica(tables.logs, "c", 1)
+    clusters.segment(folder, 0, clusters.run(0, 3, 1))
+    (folder.parent / "meta.properties").write_text("cluster.id=c\nnode.id=one\n")
+    tables.ingest()
+    assert {row["node_id"] for row in tables.rows("records")} == {-1}
 
 
 # --- for good ---------------------------------------------------------------------------------------------------------
