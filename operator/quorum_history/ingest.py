@@ -29,7 +29,9 @@ from quorum_history.summary import Summary
 
 _TASK_BYTES = 64 << 20
 _BATCHES = 12
-"""So many batches of a table are left as they are; then the small ones become one."""
+_FILES = 48
+"""So many batches, and files, of a table are left as they are; then the small batches become one."""
+_BINS_PER_CORE = 4
 _SMALL_BYTES = 256 << 20
 
 
@@ -151,7 +153,8 @@ def _size(part: Part) -> int:
 def _bins(parts: Sequence[Part], parallelism: int) -> list[list[Part]]:
     """Parts in order, in bins of one output file each: one a core, or more where there is much to read."""
     total = sum(map(_size, parts))
-    count = max(1, min(len(parts), max(parallelism, total // _TASK_BYTES) if total > _TASK_BYTES // 8 else 1))
+    most = min(max(parallelism, total // _TASK_BYTES), _BINS_PER_CORE * parallelism)
+    count = max(1, min(len(parts), most if total > _TASK_BYTES // 8 else 1))
     bins: list[list[Part]] = [[]]
     filled = 0
     for part in parts:
@@ -236,8 +239,10 @@ def _with_batch(state: State, table: str, number: int, written: Written) -> Stat
 def _compact(store: Store, state: State) -> State:
     """Put the small batches of a table together once there are many."""
     for table in (RECORDS, OBSERVATIONS):
-        small = [batch for batch in state.live(table) if batch.size_bytes < _SMALL_BYTES]
-        if len(state.live(table)) <= _BATCHES or len(small) <= 1:
+        files = {batch: len(store.names(table, batch.folder)) for batch in state.live(table)}
+        small = [batch for batch in files if batch.size_bytes < _SMALL_BYTES]
+        many = len(files) > _BATCHES or sum(files.values()) > _FILES
+        if not many or sum(files[batch] for batch in small) <= 1:
             continue
         number = state.number + 1
         with Sink(store, SCHEMAS[table], table, f"batch={number}", "part-00000.parquet") as sink:

@@ -214,6 +214,23 @@ def test_batches_become_few_and_large(tables: Tables) -> None:
     assert len(tables.store.names("records")) <= 12
 
 
+def test_a_batch_of_many_files_becomes_one(tables: Tables) -> None:
+    """Where many tasks wrote a file each, as on a large Spark cluster, they are put together at once."""
+
+    class Wide(Threads):
+        """Threads that pretend to be a cluster."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.parallelism = 64
+
+    for number in range(60):
+        looks.write(tables.looks / f"{number}.jsonl", [look(60 * number)])
+    tables.ingest(Wide())
+    assert len([*Path(tables.store.place, "observations").rglob("*.parquet")]) == 1
+    assert len(tables.rows("observations")) == 60
+
+
 def test_a_fleet_is_a_few_files(tables: Tables) -> None:
     """A hundred clusters of three replicas make as many files as there are tasks, not as there are clusters."""
     for number in range(100):
