@@ -81,8 +81,8 @@ def test_all_answers(spark: SparkSession, tmp_path: Path) -> None:
     assertDataFrameEqual(
         tables["recoveries"],
         spark.createDataFrame(
-            [(*of, START + timedelta(seconds=120), START + timedelta(seconds=240), 120.0, 60.0)],
-            key + "since timestamp, until timestamp, recovery_s double, unknown_s double",
+            [(*of, START + timedelta(seconds=120), START + timedelta(seconds=240), 120.0, 60.0, "majority lost")],
+            key + "since timestamp, until timestamp, recovery_s double, unknown_s double, cause string",
         ),
     )
     (stale,) = tables["stale_voters"].collect()
