@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyarrow import dataset
+from pyarrow import compute, dataset
 from pyspark.sql import DataFrame, SparkSession
 
 from quorum_history import observations as looks
@@ -63,7 +63,18 @@ def derived(store: Store, name: str) -> list[dict[str, object]] | None:
     files = [store.path(name, file) for file in store.names(name) if file.endswith(".parquet")]
     if not files:
         return []
-    return list(dataset.dataset(files, format="parquet", filesystem=store.filesystem).to_table().to_pylist())
+    table = dataset.dataset(files, format="parquet", filesystem=store.filesystem).to_table()
+    return list(_in_utc(table).to_pylist())
+
+
+def _in_utc(table: pa.Table) -> pa.Table:
+    """Every time with its zone, also those that some Spark has written without one."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            times = table.column(place).cast(pa.timestamp("us", tz=field.type.tz), safe=False)
+            aware = times if field.type.tz else compute.assume_timezone(times, "UTC")
+            table = table.set_column(place, field.name, aware)
+    return table
 
 
 def checked(store: Store) -> list[Verdict]:

@@ -47,6 +47,7 @@ def session(master: str | None = None, **settings: str) -> SparkSession:
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "4",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # for whoever reads the tables besides Spark
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
         **({} if submitted() else _EMBEDDED | {"spark.driver.extraJavaOptions": _logging()}),
     }

@@ -14,15 +14,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from pyarrow import dataset
+from pyarrow import dataset, parquet
 from pyspark.sql import SparkSession
 from tests.kraftlog.record_samples import SAMPLES
 from tests.quorum_history import clusters, looks
 from tests.quorum_history.looks import look
 
 from kraftlog import places
-from quorum_history import index, lines, quality, replicas
+from quorum_history import index, jobs, lines, quality, replicas
 from quorum_history.__main__ import main
 from quorum_history.executor import Executor, OnSpark, Threads
 from quorum_history.files import find_files
@@ -373,6 +374,16 @@ def test_old_observations_can_be_removed(tables: Tables, capsys: pytest.CaptureF
     assert tables.records() == once((0, 3, 1))
     assert main(["prune", "--target", tables.store.place, "--before", "2027-01-01"]) == 0
     assert tables.rows("observations") == []
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.timestamp("us"), pa.timestamp("us", tz="UTC")], ids=str)
+def test_times_of_computed_tables_have_a_zone(tmp_path: Path, kind: Any) -> None:  # noqa: ANN401 -- Arrow's types
+    """However Spark has stored them, they can be compared with now."""
+    store = Store(str(tmp_path))
+    store.folder("spans")
+    parquet.write_table(pa.table({"since": pa.array([0], kind)}), store.path("spans", "part-0.parquet"))
+    assert jobs.derived(store, "spans") == [{"since": datetime.fromtimestamp(0, UTC)}]
+    assert jobs.derived(store, "leaders") is None
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
