@@ -272,14 +272,13 @@ def test_the_samples_of_real_clusters(tmp_path: Path) -> None:
 def test_spark_and_threads_write_the_same(spark: SparkSession, tmp_path: Path) -> None:
     """Whoever runs the tasks, the rows, the faults and the account of files are the same."""
     made = [Tables(tmp_path / name) for name in ("threads", "spark")]
+    for number in range(3):
+        folder = clusters.replica(tmp_path / "logs", f"c{number}", 1)
+        clusters.segment(folder, 0, clusters.run(0, 9, 1) + clusters.single(9, 1)[:30])
+    looks.write(tmp_path / "looks" / "a.jsonl", [look(0), {"no": "look"}])
     executors: list[Executor] = [Threads(), OnSpark(spark)]
     for tables, executor in zip(made, executors, strict=True):
-        tables.logs = tmp_path / "logs"
-        for number in range(3):
-            folder = clusters.replica(tables.logs, f"c{number}", 1)
-            clusters.segment(folder, 0, clusters.run(0, 9, 1) + clusters.single(9, 1)[:30])
-        looks.write(tmp_path / "looks" / "a.jsonl", [look(0), {"no": "look"}])
-        tables.looks = tmp_path / "looks"
+        tables.logs, tables.looks = tmp_path / "logs", tmp_path / "looks"
         tables.ingest(executor)
     for table in ("records", "observations"):
         first, second = (sorted(map(str, tables.rows(table))) for tables in made)
