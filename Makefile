@@ -138,8 +138,13 @@ bench-history: setup ## decoding beside kafka-dump-log, Spark on one core and on
 	$(PYTEST) $(HISTORY) -m bench -s -p no:randomly
 
 .PHONY: schemas
-schemas: setup ## copy the record descriptions of every Kafka release from its jars
+schemas: setup ## generate the facts about metadata records from the jars of every Kafka release
 	$(VENV)/python -m tests.kraftlog.export_schemas
+
+.PHONY: tables
+tables: setup ## generate docs/tables.md from the catalogue of the tables
+	PYTHONPATH=operator $(VENV)/python -m quorum_history.catalogue > docs/tables.md.new
+	mv docs/tables.md.new docs/tables.md
 
 # In this order, so that what is cheap fails first; make stops at the first part that fails, and the last line of a
 # good run is the last part's own.

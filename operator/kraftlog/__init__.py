@@ -1,13 +1,18 @@
-"""Kafka's metadata log: record batches, Kafka's own schemas, and a compiled decoder. No Spark, no Kubernetes.
+"""Kafka's metadata log: record batches, record schemas, and a compiled decoder. No Spark, no Kubernetes.
 
-`read_blocks(path)` yields columns of records and the faults between them; `python -m kraftlog dump` prints them.
+`read_blocks(path)` yields columns of records and the faults between them; `python -m kraftlog dump` prints them. Names
+are imported when they are first asked for, so that the command line can say which package is missing.
 """
 
-from kraftlog.blocks import Record, RecordBlock, Rendered
-from kraftlog.errors import Fault, FaultKind, KraftLogError, NotALogError, SchemaError
-from kraftlog.reader import Options, read_blocks
-from kraftlog.scan import Column
-from kraftlog.schema import Catalog, Schema, catalog, releases
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kraftlog.blocks import Record, RecordBlock, Rendered
+    from kraftlog.errors import Fault, FaultKind, KraftLogError, NotALogError, SchemaError
+    from kraftlog.reader import Options, read_blocks
+    from kraftlog.scan import Column
+    from kraftlog.schema import Catalog, Schema, catalog, releases
 
 __all__ = [
     "Catalog",
@@ -26,3 +31,19 @@ __all__ = [
     "read_blocks",
     "releases",
 ]
+
+_HOMES = {
+    "blocks": ("Record", "RecordBlock", "Rendered"),
+    "errors": ("Fault", "FaultKind", "KraftLogError", "NotALogError", "SchemaError"),
+    "reader": ("Options", "read_blocks"),
+    "scan": ("Column",),
+    "schema": ("Catalog", "Schema", "catalog", "releases"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what `__all__` names from where it is."""
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,6 @@ For whoever has to place a read: the end of a growing log at a whole batch, the 
 replicas hold the same.
 """
 
-import os
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -14,7 +13,8 @@ import numpy as np
 from kraftlog.compiled import Bytes, Ints, compiled, wide
 from kraftlog.crc import crc32c
 from kraftlog.errors import NotALogError
-from kraftlog.reader import MAX_BATCH_BYTES, SUM_WINDOWS, WINDOW_BYTES, read_fully
+from kraftlog.places import opened, read_fully
+from kraftlog.reader import MAX_BATCH_BYTES, SUM_WINDOWS, WINDOW_BYTES
 from kraftlog.scan import BATCH_HEADER_BYTES, BATCH_LENGTH_AT, BATCH_OVERHEAD_BYTES, find_batch, int32, int64
 
 
@@ -31,11 +31,15 @@ class BatchColumn(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """The good batches of a file: `table[BatchColumn, batch]`, and `end_position`, where the last one ends."""
+    """The good batches of a file: `table[BatchColumn, batch]`, and `end_position`, where the last one ends.
+
+    `whole`: nothing lies between them, before them or behind them.
+    """
 
     table: Ints
     end_position: int
     size_bytes: int
+    whole: bool
 
     def __len__(self) -> int:
         """How many."""
@@ -71,13 +75,13 @@ def _list(data: Bytes, at: int, end: int, position: int, table: Ints) -> tuple[i
 
 def list_batches(path: str | Path, start_position: int = 0) -> Batches:
     """Every whole batch with a right checksum from a position on (NotALogError: cannot be read)."""
-    end = start_position
+    end, skipped = start_position, False
     tables, position, want = [np.empty((len(BatchColumn), 0), dtype=np.int64)], start_position, WINDOW_BYTES
     try:
-        with Path(path).open("rb", buffering=0) as file:
-            size = os.fstat(file.fileno()).st_size
+        with opened(path) as file:
+            size = file.size
             while position < size:
-                data = read_fully(file.fileno(), position, min(want, size - position))
+                data = read_fully(file, position, min(want, size - position))
                 table: Ints = np.empty((len(BatchColumn), _CAPACITY), dtype=np.int64)
                 used, rows = _list(data, 0, data.size, position, table)
                 tables.append(table[:, :rows])
@@ -85,10 +89,11 @@ def list_batches(path: str | Path, start_position: int = 0) -> Batches:
                 end = position if rows else end
                 if not rows and (position - used + data.size >= size or want > MAX_BATCH_BYTES):
                     found = find_batch(data, 1, data.size, SUM_WINDOWS * data.size)
+                    skipped = True
                     if found < 0:
                         break
                     position += found
                 want = WINDOW_BYTES if rows else 2 * want
     except OSError as error:
         raise NotALogError(str(path), position, f"cannot be read: {error.strerror or error}") from error
-    return Batches(np.concatenate(tables, axis=1), end, size)
+    return Batches(np.concatenate(tables, axis=1), end, size, whole=end == size and not skipped)

@@ -12,7 +12,7 @@ import numpy as np
 
 from kraftlog import values
 from kraftlog.compiled import Bytes, Ints
-from kraftlog.errors import Fault, FaultKind
+from kraftlog.errors import STEERING, Fault, FaultKind
 from kraftlog.program import Program
 from kraftlog.render import render
 from kraftlog.scan import Column
@@ -106,7 +106,9 @@ class RecordBlock:
 
     def _slow_json(self, row: int) -> tuple[bytes, Fault | None]:
         data, fault = self._data_of(row)
-        return json.dumps(data, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass"), fault
+        text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+        escaped = STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        return escaped.encode("utf-8", "surrogatepass"), fault
 
     def _data_of(self, row: int) -> tuple[values.Data | str, Fault | None]:
         """A record's data by the reference codec."""
@@ -146,7 +148,7 @@ class RecordBlock:
 def type_name(program: Program, control: int, key: int) -> str:
     """How a dump calls a type (see RecordBlock.type_of)."""
     if control and key in CONTROL_TYPES:
-        return CONTROL_TYPES[key][0]
+        return CONTROL_TYPES[key]
     for schema in program.described:
         if not control and not schema.control and schema.key == key:
             return schema.type_name

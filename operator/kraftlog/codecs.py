@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from kraftlog.errors import KraftLogError
 
-MAX_UNPACKED_BYTES = 256 << 20
+MAX_UNPACKED_BYTES = 32 << 20
+"""Four times what Kafka lets a batch of metadata have (`KafkaRaftClient.MAX_BATCH_SIZE_BYTES`, 8 MiB)."""
 _XERIAL = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK_BYTES = 32 << 10
 _LZ4_HEAD = bytes.fromhex("04224d18604082")

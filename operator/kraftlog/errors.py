@@ -4,8 +4,18 @@ Faults are values: a reader yields them between records and goes on where it can
 read at all, and for wrong requests.
 """
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
+
+STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Characters beyond ASCII's controls that steer a terminal or hide text, which JSON would let through."""
+_CONTROLS = re.compile(f"[\x00-\x1f]|{STEERING.pattern}")
+
+
+def quoted(text: str) -> str:
+    """A text for people, in which no character can steer their terminal."""
+    return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 class KraftLogError(Exception):

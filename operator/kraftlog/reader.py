@@ -5,7 +5,6 @@ file and position; reading goes on behind it, at the next batch whose checksum i
 it does not begin like a log at all.
 """
 
-import os
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,9 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from kraftlog.blocks import RecordBlock
-from kraftlog.codecs import CodecError, unpack
+from kraftlog.codecs import MAX_UNPACKED_BYTES, CodecError, unpack
 from kraftlog.compiled import Bytes, Ints, readable
 from kraftlog.errors import Fault, FaultKind, NotALogError, SchemaError
+from kraftlog.places import OpenFile, opened, read_fully
 from kraftlog.program import Program, program
 from kraftlog.scan import (
     BATCH_HEADER_BYTES,
@@ -35,9 +35,10 @@ from kraftlog.scan import (
 )
 
 WINDOW_BYTES = 4 << 20
-MAX_BATCH_BYTES = 256 << 20
-"""A length beyond this is damage. Kafka's own batches of metadata have 8 MiB at most."""
+MAX_BATCH_BYTES = MAX_UNPACKED_BYTES
+"""A length beyond this is damage."""
 _BLOCK_RECORDS = 1 << 17
+"""A block has no more. A larger batch is cut: seven bytes can be a record, whose columns take a hundred."""
 SUM_WINDOWS = 16  # how often over a window's bytes may be summed up in looking for the next good batch
 
 UNKNOWN_TYPES = "UNKNOWN"
@@ -94,20 +95,20 @@ class _Reading:
 
     def run(self) -> Iterator[RecordBlock | Fault]:
         try:
-            with Path(self.path).open("rb", buffering=0) as file:
-                self.size = os.fstat(file.fileno()).st_size
+            with opened(self.path) as file:
+                self.size = file.size
                 if self.options.end_position is not None:
                     self.size = min(self.size, self.options.end_position)
-                yield from self._windows(file.fileno())
+                yield from self._windows(file)
         except OSError as error:
             raise NotALogError(self.path, self.position, f"cannot be read: {error.strerror or error}") from error
 
-    def _windows(self, descriptor: int) -> Iterator[RecordBlock | Fault]:
+    def _windows(self, file: OpenFile) -> Iterator[RecordBlock | Fault]:
         if self.size == 0:
             yield self._fault(FaultKind.EMPTY, 0, 0, "the file is empty")
         want = self.options.window_bytes
         while self.position < self.size:
-            self.data = read_fully(descriptor, self.position, min(want, self.size - self.position))
+            self.data = read_fully(file, self.position, min(want, self.size - self.position))
             if self.data.size < min(want, self.size - self.position):
                 self.size = self.position + self.data.size  # truncated under us: what is left is a torn tail
             used = yield from self._window(last=self.position + self.data.size >= self.size)
@@ -125,22 +126,15 @@ class _Reading:
                 if stop == end:
                     return stop
                 after = yield from self._incomplete(stop, last=last)
+            elif code == Stop.COMPRESSED or (code == Stop.FULL and int32(self.data, stop + 57) > _BLOCK_RECORDS):
+                after = yield from self._apart(stop)
             elif code == Stop.FULL:
-                self._make_room(stop)
-                after = stop
-            elif code == Stop.COMPRESSED:
-                after = yield from self._compressed(stop)
+                after = stop  # the rows before it were handed over, so the table is empty again
             else:
                 after = yield from self._damaged(stop, Stop(code), rows, last=last)
             if after < 0:
                 return stop
             at = after
-
-    def _make_room(self, at: int) -> None:
-        """A table for at least the batch at `at`, whose count the scan has found possible."""
-        count = int32(self.data, at + 57)
-        if count > self.table.shape[1]:
-            self.table = np.empty((len(Column), count), dtype=np.int64)
 
     def _incomplete(self, at: int, *, last: bool) -> Generator[Fault, None, int]:
         """Fewer bytes than a batch: more may come with the next window (-1), else they are the file's torn tail."""
@@ -215,7 +209,7 @@ class _Reading:
         content = self.data[at + BATCH_HEADER_BYTES : stop]
         yield from self._unpacked(at, content, crc_valid=False)
 
-    def _compressed(self, at: int) -> _Steps:
+    def _apart(self, at: int) -> _Steps:
         stop = at + self._batch_bytes(at)
         yield from self._unpacked(at, self.data[at + BATCH_HEADER_BYTES : stop], crc_valid=True)
         return stop
@@ -234,11 +228,21 @@ class _Reading:
         if not 0 <= header[7] <= unpacked.size // MIN_RECORD_BYTES:
             yield from self._bad_content(at, f"{header[7]} records in {unpacked.size} bytes")
             return
-        table: Ints = np.empty((len(Column), int(header[7])), dtype=np.int64)
-        rows, ok = scan_records(unpacked, header, 0, unpacked.size, self.wanted, self.program.schemas, table, 0)
-        block = self._block(unpacked, table[:, :rows], self.position + at + self._batch_bytes(at))
-        yield replace(block, position=self.position + at)
-        if not ok:
+        yield from self._cut(at, unpacked, header)
+
+    def _cut(self, at: int, content: Bytes, header: Ints) -> Iterator[RecordBlock | Fault]:
+        """The records of one batch in blocks of bounded size."""
+        left, start, ok = int(header[7]), 0, 1
+        while ok and left > 0:
+            header[7] = min(left, _BLOCK_RECORDS)
+            table: Ints = np.empty((len(Column), int(header[7])), dtype=np.int64)
+            rows, start, ok = scan_records(
+                content, header, start, content.size, self.wanted, self.program.schemas, table, 0
+            )
+            left -= int(header[7])
+            block = self._block(content, table[:, :rows], self.position + at + self._batch_bytes(at))
+            yield replace(block, position=self.position + at)
+        if not ok or start != content.size:
             yield from self._bad_content(at, "its records do not fill it")
 
     def _bad_content(self, at: int, reason: str) -> Iterator[Fault]:
@@ -250,12 +254,3 @@ class _Reading:
 
     def _fault(self, kind: FaultKind, at: int, skipped: int, reason: str) -> Fault:
         return Fault(kind=kind, path=self.path, position=self.position + at, skipped_bytes=skipped, reason=reason)
-
-
-def read_fully(descriptor: int, position: int, size: int) -> Bytes:
-    """So many bytes of a file, or what is left of it."""
-    pieces, have = [], 0
-    while have < size and (piece := os.pread(descriptor, size - have, position + have)):
-        pieces.append(piece)
-        have += len(piece)
-    return readable(pieces[0] if len(pieces) == 1 else b"".join(pieces))

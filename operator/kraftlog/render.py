@@ -100,25 +100,54 @@ def _utf8_bytes(data: Bytes, at: int, end: int) -> int:
 
 
 @compiled
+def _steering(data: Bytes, at: int, size: int) -> int:
+    """The character at `at` if it steers a terminal or hides text, else 0: C1, line separators, bidirectional marks."""
+    first, second = wide(data[at]), wide(data[at + 1])
+    if size == 2:
+        character = (first & 31) << 6 | second & 63
+        return character if character < 0xA0 or character == 0x61C else wide(0)
+    if size > 3 or first != 0xE2:
+        return wide(0)
+    character = 0x2000 | (second & 63) << 6 | wide(data[at + 2]) & 63
+    if character in (0x200E, 0x200F) or 0x2028 <= character <= 0x202E or 0x2066 <= character <= 0x2069:
+        return character
+    return wide(0)
+
+
+@compiled
+def _escape(character: int, out: Bytes, to: int) -> int:
+    r"""`\uXXXX`; answers what follows it."""
+    out[to], out[to + 1] = 92, 117
+    for place in range(4):
+        out[to + 2 + place] = _HEX[character >> (12 - 4 * place) & 15]
+    return to + 6
+
+
+@compiled
 def _text(data: Bytes, at: int, size: int, out: Bytes, to: int) -> int:
     """A JSON string; answers SLOW if it is no UTF-8."""
     out[to] = 34
     to += 1
-    end, left = at + size, 0
+    end, left = at + size, wide(0)
     while at < end:
         byte = wide(data[at])
         if byte >= 128 and not left:
             left = _utf8_bytes(data, at, end)
             if not left:
                 return SLOW
+            steering = _steering(data, at, left)
+            if steering:
+                to = _escape(steering, out, to)
+                at, left = at + left, wide(0)
+                continue
         left = max(left - 1, 0)
         if byte == 34 or byte == 92:  # noqa: PLR1714 -- compiled, a set would be built for every byte
             out[to] = 92
             to += 1
-        if byte < 32:
-            out[to], out[to + 1], out[to + 2], out[to + 3] = 92, 117, 48, 48
-            out[to + 4], byte = 48 + (byte >> 4), wide(_HEX[byte & 15])
-            to += 5
+        if byte < 32 or byte == 127:
+            to = _escape(byte, out, to)
+            at += 1
+            continue
         out[to] = byte
         to += 1
         at += 1

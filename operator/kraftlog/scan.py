@@ -43,7 +43,7 @@ class Stop(IntEnum):
     """Why `scan` stopped; the batch at the position it answers is not in the table, unless it says so."""
 
     END = 0  # no whole batch is left
-    FULL = 1
+    FULL = 1  # the batch's records may not fit into what is left of the table
     COMPRESSED = 2
     BAD_LENGTH = 3
     BAD_MAGIC = 4
@@ -143,18 +143,18 @@ def _record_head(data: Bytes, at: int, end: int) -> tuple[int, int, int, int, in
 @compiled
 def scan_records(
     data: Bytes, header: Ints, start: int, end: int, wanted: Bytes, schemas: Ints, table: Ints, row: int
-) -> tuple[int, int]:
-    """Append rows for the records of one batch, which lie in `data[start:end]`.
+) -> tuple[int, int, int]:
+    """Append rows for the next `count` records of one batch, which lie in `data[start:end]`.
 
     `header`: base offset, leader epoch, base timestamp, max timestamp, append time (0 or 1), control (0 or 1), checksum
     valid (0 or 1), count, position. `wanted[control * MAX_KEYS + key]`, the last entry standing for what has no
-    schema or no frame. Answers the next free row and 1, or 0 if a record makes no sense or the batch's end is missed.
+    schema or no frame. Answers the next free row, where the next record begins, and 1, or 0 if a record makes no sense.
     """
     control, at = header[5], start
     for _ in range(header[7]):
         timestamp_delta, offset_delta, key_at, value_at, value_bytes, stop, ok = _record_head(data, at, end)
         if not ok:
-            return row, 0
+            return row, at, 0
         at = stop
         value_end = value_at + max(value_bytes, 0)
         key, version, body = wide(-1), wide(-1), wide(value_at)
@@ -175,7 +175,7 @@ def scan_records(
         table[6, row], table[7, row], table[8, row] = key, version, schema
         table[9, row], table[10, row], table[11, row] = body, value_end, header[8]
         row += 1
-    return row, 1 if at == end else 0
+    return row, at, 1
 
 
 @compiled
@@ -209,8 +209,8 @@ def scan(data: Bytes, at: int, end: int, wanted: Bytes, schemas: Ints, table: In
             return 7, at, row
         if header[7] > capacity - row:
             return 1, at, row
-        row, ok = scan_records(data, header, at + BATCH_HEADER_BYTES, at + size, wanted, schemas, table, row)
-        if not ok:
+        row, stop, ok = scan_records(data, header, at + BATCH_HEADER_BYTES, at + size, wanted, schemas, table, row)
+        if not ok or stop != at + size:
             return 6, at, row
         at += size
     return 0, at, row

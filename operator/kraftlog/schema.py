@@ -1,11 +1,18 @@
-"""What the records of a metadata log look like: Kafka's own descriptions, read into frozen values per release.
+"""What the records of a metadata log look like, read into frozen values per release.
 
-The texts under `schemas/` are copies from Kafka's jars, and everything else follows from them: the reference codec
-(`values`), the compiled decoder (`program`), the names in a dump. Nothing about a single record type is written by
-hand, except how control records are called, which Kafka keeps in code.
+`schemas.txt` holds the facts of every record that Kafka 3.3 and later can write: names, keys, versions, field types,
+tags, defaults, nullability. `make schemas` generates it from Kafka's jars. Everything else follows from it: the
+reference codec (`values`), the compiled decoder (`program`), the names in a dump.
+
+A line of `schemas.txt` describes one version of one record:
+
+    metadata KEY NAME VERSION RELEASES FIELD …          control KEY NAME VERSION RELEASES FIELD …
+
+RELEASES is a list of releases and ranges (`3.3.2,3.5.2-4.4.0`). A FIELD is `name:type`, then `?` where it may be null,
+`@n` where it is a tagged field with that tag, and `=default` where its default is not empty, zero or false. A type is a
+kind (`int32`, `string`, …) or a struct `{field …}`, and an array of either in `[]`.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,14 +22,14 @@ from importlib.resources import files
 
 from kraftlog.errors import SchemaError
 
-CONTROL_TYPES: Mapping[int, tuple[str, str]] = {
-    2: ("LeaderChange", "LeaderChangeMessage"),
-    3: ("SnapshotHeader", "SnapshotHeaderRecord"),
-    4: ("SnapshotFooter", "SnapshotFooterRecord"),
-    5: ("KRaftVersion", "KRaftVersionRecord"),
-    6: ("KRaftVoters", "VotersRecord"),
+CONTROL_TYPES: Mapping[int, str] = {
+    2: "LeaderChange",
+    3: "SnapshotHeader",
+    4: "SnapshotFooter",
+    5: "KRaftVersion",
+    6: "KRaftVoters",
 }
-"""Control record type to the name that a dump prints and the name of its description."""
+"""Control record type to the name that a dump prints, whatever the release knows."""
 
 
 class Kind(IntEnum):
@@ -94,7 +101,7 @@ class Catalog:
 @cache
 def releases() -> tuple[str, ...]:
     """The releases whose schemas are here, oldest first."""
-    return tuple(_index())
+    return _described()[0]
 
 
 @cache
@@ -104,12 +111,14 @@ def catalog(release: str | None = None) -> Catalog:
     In the union the newest description of a record wins: no two releases put different bytes behind one type and
     version that either ever wrote, only a few names changed. SchemaError for a release that is not here.
     """
-    chosen = releases() if release is None else (_resolve(release),)
+    known, lines = _described()
+    last = {known.index(each) for each in known} if release is None else {known.index(_resolve(release))}
     schemas: dict[tuple[bool, int, int], Schema] = {}
-    for each in chosen:
-        for place in _index()[each].values():
-            for schema in _schemas_in(place):
-                schemas[schema.control, schema.key, schema.version] = schema
+    newest: dict[tuple[bool, int, int], int] = {}
+    for places, schema in lines:
+        key = (schema.control, schema.key, schema.version)
+        if (since := max(places & last, default=-1)) > newest.get(key, -1):
+            schemas[key], newest[key] = schema, since
     return Catalog(release or "any", schemas)
 
 
@@ -121,69 +130,94 @@ def _resolve(release: str) -> str:
 
 
 @cache
-def _index() -> dict[str, dict[str, str]]:
-    loaded: dict[str, dict[str, str]] = json.loads((files("kraftlog") / "schemas" / "releases.json").read_text())
-    return loaded
+def _described() -> tuple[tuple[str, ...], tuple[tuple[frozenset[int], Schema], ...]]:
+    """The releases, and every line of `schemas.txt` with the places of its releases among them."""
+    return parse((files("kraftlog") / "schemas.txt").read_text())
 
 
-@cache
-def _schemas_in(place: str) -> tuple[Schema, ...]:
-    text = files("kraftlog").joinpath("schemas", *place.split("/")).read_text()
-    return tuple(parse(text))
+def parse(text: str) -> tuple[tuple[str, ...], tuple[tuple[frozenset[int], Schema], ...]]:
+    """The releases that a text names, and its schemas, each with the places of its releases (SchemaError)."""
+    known: tuple[str, ...] = ()
+    found: list[tuple[frozenset[int], Schema]] = []
+    for line in text.splitlines():
+        word, _, rest = line.partition(" ")
+        if word == "releases":
+            known = tuple(rest.split())
+        elif word in {"metadata", "control"}:
+            key, name, version, named, *fields = rest.split(" ", 4)
+            schema = Schema(
+                key=int(key),
+                control=word == "control",
+                version=int(version),
+                type_name=name,
+                fields=_Fields("".join(fields)).all(),
+            )
+            found.append((_places(named, known), schema))
+        elif word and word != "#":
+            raise SchemaError(f"schemas.txt: a line begins with {word!r}, not with releases, metadata, control or #")
+    return known, tuple(found)
 
 
-Json = dict[str, "JsonValue"]
-JsonValue = str | int | float | bool | None | list["JsonValue"] | Json
+def _places(named: str, known: tuple[str, ...]) -> frozenset[int]:
+    places: set[int] = set()
+    try:
+        for part in named.split(","):
+            first, _, last = part.partition("-")
+            places |= set(range(known.index(first), known.index(last or first) + 1))
+    except ValueError as error:
+        raise SchemaError(f"schemas.txt: {named}: {error}") from error
+    return frozenset(places)
 
 
-def parse(text: str) -> Iterator[Schema]:
-    """The schemas of every valid version in one of Kafka's description files (SchemaError)."""
-    described = json.loads("\n".join(line for line in text.splitlines() if not line.strip().startswith("//")))
-    name, controls = described["name"], {record: key for key, (_, record) in CONTROL_TYPES.items()}
-    control = described["type"] == "data"
-    if control and name not in controls:
-        raise SchemaError(f"{name} is no control record")
-    key = controls[name] if control else described["apiKey"]
-    commons = {struct["name"]: struct["fields"] for struct in described.get("commonStructs", ())}
-    for version in _range(described["validVersions"]):
-        if not _within(version, described["flexibleVersions"]):
-            raise SchemaError(f"{name} version {version} is not flexible: no release has written such a record")
-        yield Schema(
-            key=key,
-            control=control,
-            version=version,
-            type_name=CONTROL_TYPES[key][0] if control else _upper_snake(name),
-            fields=_fields(described["fields"], version, commons),
+_FIELD = re.compile(r" *(\w+):(\[?)(\w+|\{)")
+_REST = re.compile(r"\]?(\??)(?:@(\d+))?(?:=([\w.+-]+))?")
+
+
+class _Fields:
+    """Reads the fields of a line."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+
+    def all(self) -> tuple[Field, ...]:
+        """Every field up to the end of the line."""
+        fields = tuple(self._some())
+        if self.at != len(self.text):
+            raise SchemaError(f"schemas.txt: no field is to be read from {self.text[self.at : self.at + 40]!r}")
+        return fields
+
+    def _some(self) -> Iterator[Field]:
+        while found := _FIELD.match(self.text, self.at):
+            self.at = found.end()
+            name, opening, base = found.groups()
+            inner: tuple[Field, ...] = ()
+            if base == "{":
+                inner = tuple(self._some())
+                if self.text[self.at : self.at + 1] != "}":
+                    raise SchemaError(f"schemas.txt: the struct of {name} has no end")
+                self.at += 1
+            elif base not in _KINDS:
+                raise SchemaError(f"schemas.txt: {name} has the unknown type {base}")
+            yield self._field(name, _KINDS.get(base, Kind.STRUCT), inner, array=bool(opening))
+
+    def _field(self, name: str, kind: Kind, inner: tuple[Field, ...], *, array: bool) -> Field:
+        found = _REST.match(self.text, self.at)
+        nullable, tag, default = found.groups() if found else ("", None, None)
+        self.at = found.end() if found else self.at
+        if tag is not None and kind in {Kind.STRUCT, Kind.FLOAT64}:
+            raise SchemaError(f"schemas.txt: {name} is a tagged struct or double, which no record has had yet")
+        return Field(
+            name=name,
+            kind=kind,
+            array=array,
+            nullable=bool(nullable),
+            tag=-1 if tag is None else int(tag),
+            default=default_of(kind, default, array=array),
+            fields=inner,
         )
 
 
-def _fields(
-    described: list[dict[str, str]], version: int, commons: dict[str, list[dict[str, str]]]
-) -> tuple[Field, ...]:
-    return tuple(_field(each, version, commons) for each in described if _within(version, each["versions"]))
-
-
-def _field(described: dict[str, str], version: int, commons: dict[str, list[dict[str, str]]]) -> Field:
-    declared = described["type"]
-    array, base = declared.startswith("[]"), declared.removeprefix("[]")
-    kind = _KINDS.get(base, Kind.STRUCT)
-    inner = described.get("fields") or commons.get(base) or []
-    tagged = _within(version, described.get("taggedVersions", "none"))
-    name = described["name"]
-    if tagged and kind in {Kind.STRUCT, Kind.FLOAT64}:
-        raise SchemaError(f"{name}: a tagged struct or double, which no record has had yet")
-    return Field(
-        name=name[0].lower() + name[1:],
-        kind=kind,
-        array=array,
-        nullable=_within(version, described.get("nullableVersions", "none")),
-        tag=int(described["tag"]) if tagged else -1,
-        default=_default(kind, described.get("default"), array=array),
-        fields=_fields(inner, version, commons) if kind is Kind.STRUCT else (),  # type: ignore[arg-type] # nested JSON
-    )
-
-
-def _default(kind: Kind, written: str | float | None, *, array: bool) -> Default:
+def default_of(kind: Kind, written: str | float | None, *, array: bool) -> Default:
     """The value that a tagged field is not written for; arrays are empty (0) or null (None)."""
     if array or written == "null":
         return None if written == "null" else 0
@@ -198,20 +232,3 @@ def _default(kind: Kind, written: str | float | None, *, array: bool) -> Default
             return "AAAAAAAAAAAAAAAAAAAAAA"
         case _:
             return int(written or 0)
-
-
-def _range(versions: str) -> range:
-    first, _, last = versions.partition("-")
-    return range(int(first), int(last or first) + 1)
-
-
-def _within(version: int, versions: str) -> bool:
-    if versions == "none":
-        return False
-    if versions.endswith("+"):
-        return version >= int(versions[:-1])
-    return version in _range(versions)
-
-
-def _upper_snake(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).upper()

@@ -8,9 +8,15 @@ nothing about itself is a cluster of its own.
 import glob
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+
+from pyarrow import fs
+
+from kraftlog.places import filesystem_of, is_url
 
 PARTITION = "__cluster_metadata-0"
 _SEGMENT = re.compile(r"^(\d{20})\.log$")
@@ -40,54 +46,121 @@ class LogFile:
     base_offset: int
     epoch: int
     path: str
+    size_bytes: int = -1
+    modified_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file of any kind: the path or URL that names it, and how many folders below what was asked for it lies."""
+
+    path: str
+    size_bytes: int
+    modified_ns: int
+    depth: int
+
+    @property
+    def folder(self) -> str:
+        """What it lies in."""
+        return self.path.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """Its own name."""
+        return self.path.rpartition("/")[2]
 
 
 def find_files(paths: str) -> tuple[LogFile, ...]:
-    """Segments and checkpoints below comma-separated directories, globs or files (NoLogsError for one without any)."""
+    """Segments and checkpoints below comma-separated directories, globs, files or URLs (NoLogsError without any)."""
     found: dict[str, LogFile] = {}
+    properties: dict[str, dict[str, str]] = {}
     for pattern in filter(None, (part.strip() for part in paths.split(","))):
-        matches = [Path(match) for match in sorted(glob.glob(os.path.expanduser(pattern), recursive=True))]  # noqa: PTH111, PTH207 -- patterns may be absolute
-        below = [file for match in matches for file in _below(match)]
+        below = [file for file in map(_named, stored(pattern)) if file]
         if not below:
             raise NoLogsError(f"{pattern}: no metadata log is there ({PARTITION}/*.log or *.checkpoint)")
-        found |= {file.path: file for file in below}
+        for file, kind, offset, epoch in below:
+            if file.folder not in properties:
+                properties[file.folder] = _properties(file.folder.rpartition("/")[0] + "/meta.properties")
+            found[file.path] = _described(file, kind, offset, epoch, properties[file.folder])
     if not found:
         raise NoLogsError("no path was given")
     return tuple(sorted(found.values()))
 
 
-def _below(path: Path) -> list[LogFile]:
-    if path.is_file():
-        return [file for file in [_described(path)] if file]
-    if not path.is_dir():
-        return []
-    names = [path] if path.name == PARTITION else [*path.rglob(PARTITION), path]
-    files = (file for folder in names if folder.is_dir() for file in sorted(folder.iterdir()))
-    return [file for file in map(_described, files) if file]
+def stored(pattern: str) -> Iterator[Stored]:
+    """Every file at or below a directory, glob, file or URL."""
+    return _stored_remotely(pattern) if is_url(pattern) else _stored_locally(pattern)
 
 
-def _described(path: Path) -> LogFile | None:
-    segment, checkpoint = _SEGMENT.match(path.name), _CHECKPOINT.match(path.name)
-    named = segment or checkpoint
-    if not named:
-        return None
-    folder = path.resolve().parent
-    meta = _properties(folder.parent / "meta.properties")
+def _stored_locally(pattern: str) -> Iterator[Stored]:
+    for match in sorted(glob.glob(os.path.expanduser(pattern), recursive=True)):  # noqa: PTH111, PTH207 -- patterns may be absolute
+        path = Path(match)
+        if path.is_file():
+            yield _on_disk(str(path.resolve().parent / path.name), 0)
+        for folder, _, names in os.walk(path):
+            resolved = Path(folder).resolve()
+            depth = len(Path(folder).relative_to(path).parts) + 1
+            files = (resolved / name for name in sorted(names))
+            yield from (_on_disk(str(file), depth) for file in files if file.is_file())
+
+
+def _on_disk(path: str, depth: int) -> Stored:
+    stat = os.stat(path)  # noqa: PTH116 -- thousands of files
+    return Stored(path, stat.st_size, stat.st_mtime_ns, depth)
+
+
+def _stored_remotely(pattern: str) -> Iterator[Stored]:
+    """As a glob, on whole path components; what matches may be a folder, all of which counts."""
+    parts = pattern.rstrip("/").split("/")
+    plain = next((place for place, part in enumerate(parts) if place > 2 and re.search(r"[*?\[]", part)), len(parts))  # noqa: PLR2004 -- scheme, nothing, authority
+    filesystem, base = filesystem_of("/".join(parts[:plain]))
+    url = "/".join(parts[:plain])
+    info = filesystem.get_file_info(base)
+    if info.type == fs.FileType.File:
+        yield Stored(url, info.size, info.mtime_ns or 0, 0)
+        return
+    for each in filesystem.get_file_info(fs.FileSelector(base, recursive=True, allow_not_found=True)):
+        below = PurePosixPath(each.path).relative_to(base).parts
+        wanted = parts[plain:]
+        if each.type == fs.FileType.File and len(below) >= len(wanted) and all(map(fnmatchcase, below, wanted)):
+            yield Stored("/".join([url, *below]), each.size, each.mtime_ns or 0, len(below) - len(wanted))
+
+
+def _named(file: Stored) -> tuple[Stored, FileKind, int, int] | None:
+    if file.depth > 1 and not file.folder.endswith(f"/{PARTITION}"):
+        return None  # the log of another partition
+    if segment := _SEGMENT.match(file.name):
+        return file, FileKind.SEGMENT, int(segment[1]), -1
+    if checkpoint := _CHECKPOINT.match(file.name):
+        return file, FileKind.CHECKPOINT, int(checkpoint[1]), int(checkpoint[2])
+    return None
+
+
+def _described(file: Stored, kind: FileKind, offset: int, epoch: int, meta: dict[str, str]) -> LogFile:
     return LogFile(
-        cluster=meta.get("cluster.id", str(folder)),
-        replica=str(folder),
-        node_id=int(meta.get("node.id", "-1")),
+        cluster=meta.get("cluster.id", file.folder),
+        replica=file.folder,
+        node_id=_number(meta.get("node.id", "")),
         directory_id=meta.get("directory.id", ""),
-        kind=FileKind.SEGMENT if segment else FileKind.CHECKPOINT,
-        base_offset=int(named[1]),
-        epoch=int(checkpoint[2]) if checkpoint else -1,
-        path=str(folder / path.name),
+        kind=kind,
+        base_offset=offset,
+        epoch=epoch,
+        path=file.path,
+        size_bytes=file.size_bytes,
+        modified_ns=file.modified_ns,
     )
 
 
-def _properties(path: Path) -> dict[str, str]:
+def _number(written: str) -> int:
+    """A node id, -1 for what is none."""
+    return int(written) if written.isdecimal() and written.isascii() else -1
+
+
+def _properties(place: str) -> dict[str, str]:
+    filesystem, path = filesystem_of(place)
     try:
-        lines = path.read_text().splitlines()
+        with filesystem.open_input_stream(path) as stream:
+            lines = stream.read().decode(errors="replace").splitlines()
     except OSError:
         return {}
     pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith("#"))

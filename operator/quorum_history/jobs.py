@@ -1,30 +1,36 @@
-"""Read, transform, write: the jobs behind the command line. Every one can be run again over what it has written.
+"""Read, transform, write: the Spark jobs behind the command line. Every one can be run again over what it has written.
 
-Streams write each micro-batch into a folder of its own, named by its number, in overwrite mode: a batch that is
-repeated after a crash replaces itself. Tables that follow from others are computed anew from all of them, so late data
-is in the next result.
+Tables that follow from others are computed anew from all of them, so late data is in the next result.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyarrow import compute, dataset
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from quorum_history import observations as looks
+from quorum_history import quality, rows
+from quorum_history.catalogue import BY_NAME
 from quorum_history.downgrade import LEVELS, all_losses, image_of
 from quorum_history.files import find_files
+from quorum_history.quality import Verdict
 from quorum_history.replicas import cluster_logs
-from quorum_history.source import FORMAT
+from quorum_history.sink import OBSERVATIONS, RECORDS, write_small
+from quorum_history.state import load
+from quorum_history.store import Store
 from quorum_history.tables import timelines
 
-LOSS_SCHEMA = (
-    "cluster string, target int, target_name string, record_type string, effect string, what string, count bigint,"
-    " examples array<string>"
+if TYPE_CHECKING:
+    from kraftlog import Fault
+
+_LOSS_COLUMNS = ("target", "target_name", "record_type", "effect", "what", "count", "examples")
+_LOSS_SCHEMA = (
+    "cluster string, level int, end_offset bigint, faults bigint, target int, target_name string, record_type string,"
+    " effect string, what string, count bigint, examples array<string>"
 )
-_BATCH = "batch"
 
 
 class JobError(Exception):
@@ -38,89 +44,106 @@ def table_format(wanted: str) -> str:
     return wanted
 
 
-def ingest_records(
-    spark: SparkSession, options: dict[str, str], target: Path, *, every_s: float | None, done: Callable[[int], None]
-) -> StreamingQuery:
-    """Append what is new in the logs to `target/records`; `every_s` None reads what is there and ends."""
-    stream = spark.readStream.format(FORMAT).options(**options).load()
-    return _append(stream, target / "records", target / "checkpoints" / "records", every_s=every_s, done=done)
+def read_ingested(spark: SparkSession, store: Store, table: str) -> DataFrame:
+    """`records` or `observations`, as far as they were committed (JobError if nothing was ingested)."""
+    state = load(store)
+    if state is None:
+        raise JobError(f"{store.place} holds no {table}: run `quorum-history ingest` first")
+    schema = {RECORDS: rows.SCHEMA, OBSERVATIONS: looks.SCHEMA}[table]
+    places = [store.url(table, batch.folder) for batch in state.live(table)]
+    return spark.read.schema(schema).parquet(*places) if places else spark.createDataFrame([], schema)
 
 
-def ingest_observations(
-    spark: SparkSession, source: str, target: Path, *, every_s: float | None, done: Callable[[int], None]
-) -> StreamingQuery:
-    """Append new lines of observations to `target/observations`."""
-    stream = (
-        spark.readStream.schema(looks.SCHEMA)
-        .option("columnNameOfCorruptRecord", "_corrupt")
-        .option("recursiveFileLookup", "true")
-        .option("pathGlobFilter", "*.json*")
-        .json(source)
-    )
-    place = target / "observations"
-    return _append(stream, place, target / "checkpoints" / "observations", every_s=every_s, done=done)
+def derived(store: Store, name: str) -> list[dict[str, object]] | None:
+    """The rows of a table that a command computed, None where it did not (JobError for a Delta table)."""
+    if not store.exists(name):
+        return None
+    if stored_format(store, name) == "delta":
+        raise JobError(f"{store.url(name)} is a Delta table, which the report does not read: compute it as parquet")
+    files = [store.path(name, file) for file in store.names(name) if file.endswith(".parquet")]
+    if not files:
+        return []
+    table = dataset.dataset(files, format="parquet", filesystem=store.filesystem).to_table()
+    return list(_in_utc(table).to_pylist())
 
 
-def _append(
-    stream: DataFrame, place: Path, checkpoint: Path, *, every_s: float | None, done: Callable[[int], None]
-) -> StreamingQuery:
-    def write(batch: DataFrame, number: int) -> None:
-        batch.write.mode("overwrite").parquet(str(place / f"{_BATCH}={number}"))
-        done(number)
-
-    writer = stream.writeStream.foreachBatch(write).option("checkpointLocation", str(checkpoint))
-    trigger = (
-        writer.trigger(availableNow=True) if every_s is None else writer.trigger(processingTime=f"{every_s} seconds")
-    )
-    return trigger.start()
+def _in_utc(table: pa.Table) -> pa.Table:
+    """Every time with its zone, also those that some Spark has written without one."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            times = table.column(place).cast(pa.timestamp("us", tz=field.type.tz), safe=False)
+            aware = times if field.type.tz else compute.assume_timezone(times, "UTC")
+            table = table.set_column(place, field.name, aware)
+    return table
 
 
-def read_table(spark: SparkSession, target: Path, name: str) -> DataFrame:
-    """A table of `target` (JobError if it was not written)."""
-    place = target / name
-    if not place.is_dir():
-        raise JobError(f"{place} is not there: run `quorum-history ingest` first")
-    return spark.read.format(stored_format(place)).load(str(place))
+def checked(store: Store) -> list[Verdict]:
+    """Check the tables that are there, and write what came of it as the table `quality`."""
+    tables = {name: derived(store, name) for name in BY_NAME if name not in {RECORDS, OBSERVATIONS, "quality"}}
+    verdicts = quality.check({name: rows for name, rows in tables.items() if rows is not None}, load(store))
+    write_small(store, "quality", [each.row() for each in verdicts], _QUALITY)
+    return verdicts
 
 
-def stored_format(place: Path) -> str:
+_QUALITY = pa.schema(
+    [("check", pa.string()), ("table", pa.string()), ("passed", pa.bool_()), ("wrong", pa.int64()),
+     ("example", pa.string())]
+)  # fmt: skip
+
+
+def stored_format(store: Store, name: str) -> str:
     """How a table was written. A Delta table read as Parquet would show what was overwritten as well."""
-    return "delta" if (place / "_delta_log").is_dir() else "parquet"
+    return "delta" if store.exists(name, "_delta_log") else "parquet"
 
 
-def write_tables(tables: dict[str, DataFrame], target: Path, form: str, done: Callable[[str], None]) -> None:
+def write_tables(tables: dict[str, DataFrame], store: Store, form: str, done: Callable[[str], None]) -> None:
     """Write each table anew, in one file each, which is what tables of this size want to be."""
     for name, table in tables.items():
-        table.coalesce(1).write.mode("overwrite").format(form).save(str(target / name))
+        table.coalesce(1).write.mode("overwrite").format(form).save(store.url(name))
         done(name)
 
 
-def timeline_tables(spark: SparkSession, target: Path) -> dict[str, DataFrame]:
-    """Voters, leaders, features, registrations, from the records of `target`."""
-    return timelines(read_table(spark, target, "records").drop(_BATCH))
+def timeline_tables(spark: SparkSession, store: Store) -> dict[str, DataFrame]:
+    """Voters, leaders, features, registrations, from the records of `store`; its faults are there already."""
+    made = timelines(read_ingested(spark, store, RECORDS))
+    return {name: table for name, table in made.items() if name != "faults"}
 
 
-def observation_tables(spark: SparkSession, target: Path, max_gap_s: int) -> dict[str, DataFrame]:
-    """Availability and the rest, from the observations of `target`."""
-    return looks.answers(read_table(spark, target, "observations").drop(_BATCH), max_gap_s)
+def observation_tables(spark: SparkSession, store: Store, max_gap_s: int) -> dict[str, DataFrame]:
+    """Availability and the rest, from the observations of `store`."""
+    return looks.answers(read_ingested(spark, store, OBSERVATIONS), max_gap_s)
 
 
-def downgrade_losses(spark: SparkSession, paths: str) -> DataFrame:
-    """For every cluster and every lower level of metadata.version, what going there would lose; a task a cluster."""
+def downgrade_tables(spark: SparkSession, paths: str) -> dict[str, DataFrame]:
+    """For every cluster and every lower level of metadata.version, what going there would lose; a task a cluster.
+
+    `downgrade_analysed` has a row for each cluster, so that one without losses is told from one that nobody looked at.
+    """
     clusters: dict[str, list[str]] = {}
     for file in find_files(paths):
         clusters.setdefault(file.cluster, []).append(file.path)
     work = spark.createDataFrame(sorted(clusters.items()), "cluster string, files array<string>")
-    return work.repartition(len(clusters), "cluster").mapInArrow(_losses, LOSS_SCHEMA)
+    found = work.repartition(len(clusters), "cluster").mapInArrow(_losses, _LOSS_SCHEMA).persist()
+    return {
+        "downgrade_losses": found.where("record_type is not null").select("cluster", *_LOSS_COLUMNS),
+        "downgrade_analysed": found.where("record_type is null").select("cluster", "level", "end_offset", "faults"),
+    }
 
 
 def _losses(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for row in batch.to_pylist():
             (log,) = cluster_logs(find_files(",".join(row["files"])))
-            found = [
+            faults: list[Fault] = []
+            image = image_of(log, faults)
+            empty: dict[str, object] = dict.fromkeys(_LOSSES.names)
+            analysed: dict[str, object] = {
+                "level": image.features.get("metadata.version"),
+                "end_offset": log.end,
+                "faults": len(faults),
+            }
+            found: list[dict[str, object]] = [
                 {
-                    "cluster": row["cluster"],
                     "target": loss.target,
                     "target_name": LEVELS[loss.target],
                     "record_type": loss.record_type,
@@ -129,14 +152,18 @@ def _losses(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                     "count": loss.count,
                     "examples": list(loss.examples),
                 }
-                for loss in all_losses(image_of(log, []))
+                for loss in all_losses(image)
             ]
-            yield pa.RecordBatch.from_pylist(found, schema=_LOSSES)
+            rows = [{**empty, "cluster": row["cluster"], **each} for each in (analysed, *found)]
+            yield pa.RecordBatch.from_pylist(rows, schema=_LOSSES)
 
 
 _LOSSES = pa.schema(
     [
         ("cluster", pa.string()),
+        ("level", pa.int32()),
+        ("end_offset", pa.int64()),
+        ("faults", pa.int64()),
         ("target", pa.int32()),
         ("target_name", pa.string()),
         ("record_type", pa.string()),

@@ -7,6 +7,8 @@ but never for longer than `MAX_GAP_S`: what nobody looked at is unknown, and unk
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
+from quorum_history.lines import AHEAD, EARLIEST, SUPPORTED_VERSION
+
 MAX_GAP_S = 150
 """Observations come once a minute at least; with two missing, nothing is known."""
 
@@ -20,27 +22,41 @@ SCHEMA = (
     " features array<struct<name:string,finalized:int>>, _corrupt string"
 )
 KEY = ("clusterID", "namespace", "name")
-SUPPORTED_VERSION = 1
 
 
 def distinct(observations: DataFrame) -> DataFrame:
-    """One row per quorum and moment, however often and late it was delivered; other schema versions are left out."""
+    """One row per quorum and moment, however often and late it was delivered; what is `rejected` is left out."""
     order = Window.partitionBy(*KEY, "observedAt").orderBy(f.to_json("quorum").desc_nulls_last())
-    good = observations.where((f.col("schemaVersion") == SUPPORTED_VERSION) & f.col("observedAt").isNotNull())
+    good = observations.where(~_bad())
     return good.withColumn("_place", f.row_number().over(order)).where("_place = 1").drop("_place")
 
 
 def rejected(observations: DataFrame) -> DataFrame:
-    """Lines that are no observation of a version that is known here."""
-    bad = ~f.coalesce(f.col("schemaVersion"), f.lit(0)).eqNullSafe(SUPPORTED_VERSION) | f.col("observedAt").isNull()
-    return observations.where(bad).select("schemaVersion", "observedAt", f.col("_corrupt").alias("line"))
+    """Lines that are no observation of a version that is known here, or of a time that cannot be."""
+    return observations.where(_bad()).select("schemaVersion", "observedAt", f.col("_corrupt").alias("line"))
+
+
+def _bad() -> Column:
+    """A time beyond tomorrow would make millions of unknown days of the next line."""
+    version = f.coalesce(f.col("schemaVersion"), f.lit(0)).eqNullSafe(SUPPORTED_VERSION)
+    latest = f.current_timestamp() + f.make_dt_interval(secs=f.lit(AHEAD.total_seconds()))
+    time = f.col("observedAt")
+    return ~version | time.isNull() | (time < f.lit(EARLIEST)) | (time > latest)
 
 
 def _state() -> Column:
+    available = (f.col("quorum.leaderID") >= 0) & _majority()
+    return f.when(f.col("quorum").isNull(), "unknown").when(available, "available").otherwise("unavailable")
+
+
+def _majority() -> Column:
     live = f.size(f.filter("quorum.voters", lambda voter: voter["live"]))
-    majority = live * 2 > f.size("quorum.voters")
-    has_leader = f.col("quorum.leaderID") >= 0
-    return f.when(f.col("quorum").isNull(), "unknown").when(has_leader & majority, "available").otherwise("unavailable")
+    return live * 2 > f.size("quorum.voters")
+
+
+def _cause() -> Column:
+    """What an unavailable quorum lacks; where the voters are not known, it is known that nobody leads."""
+    return f.when(f.col("quorum.voters").isNotNull() & ~_majority(), "majority lost").otherwise("leader lost")
 
 
 def spans(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
@@ -48,23 +64,35 @@ def spans(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
 
     The last look of a quorum speaks for no time at all: nothing says how long it held.
     """
+    return (
+        _joined(_pieces(observations, max_gap_s))
+        .withColumn("seconds", _seconds("since", "until"))
+        .select(*KEY, "state", "since", "until", "seconds")
+    )
+
+
+def _pieces(observations: DataFrame, max_gap_s: int) -> DataFrame:
+    """What each look speaks for, and the gaps behind it; `cause` says what an unavailable quorum lacked."""
+    if max_gap_s <= 0:
+        raise ValueError(f"a look cannot speak for {max_gap_s} s")
     order = Window.partitionBy(*KEY).orderBy("observedAt")
     looks = (
         distinct(observations)
         .withColumn("state", _state())
+        .withColumn("cause", f.when(f.col("state") == "unavailable", _cause()))
         .withColumn("next", f.lead("observedAt").over(order))
         .where("next is not null")
         .withColumn("held", f.least("next", f.col("observedAt") + f.make_dt_interval(secs=f.lit(max_gap_s))))
     )
-    known = looks.select(*KEY, "state", f.col("observedAt").alias("since"), f.col("held").alias("until"))
+    known = looks.select(*KEY, "state", "cause", f.col("observedAt").alias("since"), f.col("held").alias("until"))
     gaps = looks.where("held < next").select(
-        *KEY, f.lit("unknown").alias("state"), f.col("held").alias("since"), f.col("next").alias("until")
+        *KEY,
+        f.lit("unknown").alias("state"),
+        f.lit(None).cast("string").alias("cause"),
+        f.col("held").alias("since"),
+        f.col("next").alias("until"),
     )
-    return (
-        _joined(known.unionByName(gaps))
-        .withColumn("seconds", _seconds("since", "until"))
-        .select(*KEY, "state", "since", "until", "seconds")
-    )
+    return known.unionByName(gaps)
 
 
 def _joined(pieces: DataFrame) -> DataFrame:
@@ -78,6 +106,25 @@ def _joined(pieces: DataFrame) -> DataFrame:
 
 def _seconds(start: str, end: str) -> Column:
     return (f.unix_micros(f.col(end)) - f.unix_micros(f.col(start))) / f.lit(1e6)
+
+
+def last_looks(observations: DataFrame) -> DataFrame:
+    """Per quorum: since when and until when it was looked at, when it answered last, how it was at the last look."""
+    known = f.max(f.when(f.col("quorum").isNotNull(), f.col("observedAt")))
+    return (
+        distinct(observations)
+        .withColumn("state", _state())
+        .groupBy(*KEY)
+        .agg(
+            f.count("*").alias("looks"),
+            f.min("observedAt").alias("first_look"),
+            f.max("observedAt").alias("last_look"),
+            known.alias("last_known"),
+            f.max_by("state", "observedAt").alias("state"),
+            f.max_by("unknownReason", "observedAt").alias("unknown_reason"),
+        )
+        .select(*KEY, "looks", "first_look", "last_look", "last_known", "state", "unknown_reason")
+    )
 
 
 def availability(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
@@ -96,6 +143,37 @@ def availability(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFra
 
 
 _STATES = ("available", "unavailable", "unknown")
+OBJECTIVE = 0.999
+"""The share of the known time for which a quorum is meant to be available."""
+
+
+def service_levels(observations: DataFrame, max_gap_s: int = MAX_GAP_S, objective: float = OBJECTIVE) -> DataFrame:
+    """Per quorum and month: how much of its error budget is spent, and on what.
+
+    The budget is a share of the known time: unknown time neither spends it nor adds to it.
+    """
+    days = _by_day(_pieces(observations, max_gap_s)).withColumn("month", f.trunc("day", "month"))
+    conditions = {
+        "available_s": f.col("state") == "available",
+        "leader_lost_s": f.col("cause") == "leader lost",
+        "majority_lost_s": f.col("cause") == "majority lost",
+        "unknown_s": f.col("state") == "unknown",
+    }
+    totals = days.groupBy(*KEY, "month").agg(
+        *(f.sum(f.when(held, f.col("seconds")).otherwise(0.0)).alias(name) for name, held in conditions.items())
+    )
+    down = f.col("leader_lost_s") + f.col("majority_lost_s")
+    known = f.col("available_s") + down
+    budget = known * f.lit(1.0 - objective)
+    return totals.select(
+        *KEY,
+        "month",
+        *conditions,
+        f.when(known > 0, f.col("available_s") / known).alias("availability"),
+        f.lit(objective).alias("objective"),
+        budget.alias("budget_s"),
+        f.when(budget > 0, down / budget).alias("budget_spent"),
+    )
 
 
 def _by_day(stretches: DataFrame) -> DataFrame:
@@ -162,7 +240,7 @@ def _with_role(column: str, role: str) -> Column:
 
 
 def recoveries(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
-    """Every outage: from the first unavailable stretch until the next available one.
+    """Every outage: from the first unavailable stretch until the next available one; `cause`: what was lost first.
 
     `unknown_s` of it was not looked at; `until` null means that it lasts, as far as is known.
     """
@@ -185,8 +263,10 @@ def recoveries(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame
             f.sum(f.when(f.col("state") == "unknown", f.col("seconds")).otherwise(0.0)).alias("unknown_s"),
         )
     )
-    return down.withColumn("recovery_s", f.when(f.col("until").isNotNull(), _seconds("since", "until"))).select(
-        *KEY, "since", "until", "recovery_s", "unknown_s"
+    first = _pieces(observations, max_gap_s).where("state = 'unavailable'").select(*KEY, "since", "cause")
+    rows = down.join(first, on=[*KEY, "since"], how="left")
+    return rows.withColumn("recovery_s", f.when(f.col("until").isNotNull(), _seconds("since", "until"))).select(
+        *KEY, "since", "until", "recovery_s", "unknown_s", "cause"
     )
 
 
@@ -259,8 +339,10 @@ def upgrade_readiness(observations: DataFrame) -> DataFrame:
 def answers(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> dict[str, DataFrame]:
     """Every table of this module by its name."""
     return {
+        "last_looks": last_looks(observations),
         "spans": spans(observations, max_gap_s),
         "availability": availability(observations, max_gap_s),
+        "service_levels": service_levels(observations, max_gap_s),
         "leader_changes": leader_changes(observations, max_gap_s),
         "lag_percentiles": lag_percentiles(observations),
         "recoveries": recoveries(observations, max_gap_s),

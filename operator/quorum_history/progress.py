@@ -28,9 +28,9 @@ class Progress:
         if self._terminal and self.done:
             sys.stderr.write("\n")
 
-    def step(self, name: object = "") -> None:
-        """One more is done."""
-        self.done += 1
+    def step(self, name: object = "", number: int = 1) -> None:
+        """One more is done, or several."""
+        self.done += number
         now = time.monotonic()
         last = self.done == self.total
         if not self._terminal:

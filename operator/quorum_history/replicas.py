@@ -5,14 +5,19 @@ end in records that never counted. As in an election, the replica with the highe
 the others only fill in what it no longer has.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from kraftlog.batches import BatchColumn, Batches, list_batches
+from kraftlog.compiled import Ints
 from kraftlog.errors import NotALogError
 from quorum_history.files import FileKind, LogFile
+
+PIECE_BYTES = 64 << 20
+"""What one task reads of a segment, about."""
 
 Epochs = tuple[tuple[int, int], ...]
 """Leader epochs with the first offset of each, ascending, as in Kafka's own leader-epoch checkpoint."""
@@ -29,12 +34,38 @@ class Stretch:
     stop: int
 
 
-@dataclass(frozen=True, slots=True)
+Checks = tuple[Ints, Ints, Ints]
+"""Base offsets of batches, with the leader epoch and the checksum of each."""
+
+
+def epochs_of(batches: Batches) -> Epochs:
+    """The leader epochs of batches, with the first offset of each."""
+    epochs, bases = batches.column(BatchColumn.LEADER_EPOCH), batches.column(BatchColumn.BASE_OFFSET)
+    return tuple((int(epochs[row]), int(bases[row])) for row in np.flatnonzero(np.diff(epochs, prepend=-1)).tolist())
+
+
+def checks_of(batches: Batches, since: int) -> Checks:
+    """What tells batches apart, from an offset on."""
+    rows = batches.table[:, batches.column(BatchColumn.BASE_OFFSET) >= since]
+    return rows[BatchColumn.BASE_OFFSET], rows[BatchColumn.LEADER_EPOCH], rows[BatchColumn.CRC]
+
+
 class Segment:
     """A segment and its batches."""
 
-    file: LogFile
-    batches: Batches
+    def __init__(self, file: LogFile, batches: Batches) -> None:
+        """`batches`: all of the file."""
+        self.file = file
+        self._batches = batches
+
+    @property
+    def batches(self) -> Batches:
+        """All of the file."""
+        return self._batches
+
+    def __len__(self) -> int:
+        """How many batches are known to be there; 0 only if there are none."""
+        return len(self._batches)
 
     @property
     def first(self) -> int:
@@ -46,16 +77,44 @@ class Segment:
         """The offset behind its last whole batch."""
         return int(self.batches.column(BatchColumn.LAST_OFFSET)[-1]) + 1 if len(self.batches) else self.first
 
-    def stretch(self, first: int, end: int) -> Stretch | None:
-        """The batches that lie in these offsets as a whole."""
-        bases, lasts = self.batches.column(BatchColumn.BASE_OFFSET), self.batches.column(BatchColumn.LAST_OFFSET)
-        low, high = np.searchsorted(bases, first), np.searchsorted(lasts, end)
-        if low >= high:
-            return None
+    @property
+    def epochs(self) -> Epochs:
+        """Its leader epochs."""
+        return epochs_of(self.batches)
+
+    def runs(self, first: int, end: int) -> Iterator[Stretch]:
+        """The batches that lie in these offsets as a whole, in runs without a gap."""
+        return runs_of(self.file, self.batches, first, end)
+
+    def pieces(self, stretch: Stretch, piece_bytes: int) -> Iterator[Stretch]:
+        """A stretch of this segment in pieces of about so many bytes, cut where batches begin."""
         positions = self.batches.column(BatchColumn.POSITION)
-        stop = int(positions[high]) if high < len(self.batches) else self.batches.end_position
-        last = int(lasts[high - 1])
-        return Stretch(file=self.file, first=int(bases[low]), end=last + 1, start=int(positions[low]), stop=stop)
+        bases = self.batches.column(BatchColumn.BASE_OFFSET)
+        start, first = stretch.start, stretch.first
+        while stretch.stop - start > piece_bytes:
+            row = int(np.searchsorted(positions, start + piece_bytes))
+            if row >= len(positions) or int(positions[row]) >= stretch.stop:
+                break
+            yield replace(stretch, first=first, end=int(bases[row]), start=start, stop=int(positions[row]))
+            start, first = int(positions[row]), int(bases[row])
+        yield replace(stretch, first=first, start=start)
+
+    def checks(self, since: int) -> Checks:
+        """Base offset, leader epoch and checksum of every batch from an offset on."""
+        return checks_of(self.batches, since)
+
+
+def runs_of(file: LogFile, batches: Batches, first: int, end: int) -> Iterator[Stretch]:
+    """Runs of batches without a gap between them. What lies behind a run in the file is read with it, damage too."""
+    bases, lasts = batches.column(BatchColumn.BASE_OFFSET), batches.column(BatchColumn.LAST_OFFSET)
+    low, high = int(np.searchsorted(bases, first)), int(np.searchsorted(lasts, end))
+    positions = batches.column(BatchColumn.POSITION)
+    breaks = np.flatnonzero(bases[low + 1 : high] != lasts[low : max(high - 1, low)] + 1) + low + 1
+    for start, stop in pairwise([low, *breaks.tolist(), high]):
+        if start < stop:
+            after = int(positions[stop]) if stop < len(batches) else batches.end_position
+            place = {"start": int(positions[start]), "stop": after}
+            yield Stretch(file=file, first=int(bases[start]), end=int(lasts[stop - 1]) + 1, **place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +139,19 @@ class Replica:
         """Its history of leader epochs."""
         known: list[tuple[int, int]] = []
         for segment in self.segments:
-            epochs = segment.batches.column(BatchColumn.LEADER_EPOCH)
-            bases = segment.batches.column(BatchColumn.BASE_OFFSET)
-            for row in np.flatnonzero(np.diff(epochs, prepend=-1)).tolist():
-                if not known or known[-1][0] != int(epochs[row]):
-                    known.append((int(epochs[row]), int(bases[row])))
+            for epoch, first in segment.epochs:
+                if not known or known[-1][0] != epoch:
+                    known.append((epoch, first))
         return tuple(known)
+
+    def checks(self, since: int) -> Checks:
+        """Base offset, leader epoch and checksum of every batch from an offset on."""
+        parts = [segment.checks(since) for segment in self.segments if segment.end > since]
+        if not parts:
+            empty: Ints = np.empty(0, dtype=np.int64)
+            return empty, empty, empty
+        bases, epochs, crcs = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return bases, epochs, crcs
 
     @property
     def rank(self) -> tuple[int, int, str]:
@@ -131,14 +197,23 @@ class ClusterLog:
         for segment in (segment for replica in self.replicas for segment in replica.segments):
             left: list[tuple[int, int]] = []
             for low, high in gaps:
-                found = segment.stretch(low, high)
-                if found is None:
-                    left.append((low, high))
-                    continue
-                plan.append(found)
-                left += [gap for gap in ((low, found.first), (found.end, high)) if gap[0] < gap[1]]
+                at = low
+                for found in segment.runs(low, high):
+                    plan.append(found)
+                    left += [(at, found.first)] if at < found.first else []
+                    at = found.end
+                left += [(at, high)] if at < high else []
             gaps = left
         yield from sorted(plan, key=lambda stretch: stretch.first)
+
+    def pieces(self, first: int, end: int, piece_bytes: int = PIECE_BYTES) -> Iterator[Stretch]:
+        """The same with large stretches cut at batches, so that several tasks can share a segment."""
+        by_path = {segment.file.path: segment for replica in self.replicas for segment in replica.segments}
+        for stretch in self.stretches(first, end):
+            if stretch.stop - stretch.start > piece_bytes:
+                yield from by_path[stretch.file.path].pieces(stretch, piece_bytes)
+            else:
+                yield stretch
 
     def first_checkpoint(self) -> LogFile | None:
         """The state from which the log goes on: the latest checkpoint that is not behind the first offset to be had.
@@ -154,48 +229,49 @@ class ClusterLog:
             return max(usable, key=_key, default=None)
         return min(self.checkpoints, key=_key, default=None)
 
-    def disagreements(self) -> Iterator[Disagreement]:
-        """For every other replica, the first batch that it has differently, below the end of the trusted one."""
-        if not self.replicas:
-            return
-        trusted = self.replicas[0]
-        known = _by_offset(trusted)
+    def disagreements(self, since: Callable[[Replica], int] = lambda _: 0) -> Iterator[Disagreement]:
+        """For every other replica, the first batch that it has differently; `since`: the offset to begin at."""
         for other in self.replicas[1:]:
-            for offset, (epoch, crc) in _by_offset(other).items():
-                if offset in known and known[offset] != (epoch, crc):
-                    yield Disagreement(
-                        cluster=self.cluster,
-                        offset=offset,
-                        trusted=trusted.name,
-                        other=other.name,
-                        trusted_epoch=known[offset][0],
-                        other_epoch=epoch,
-                    )
-                    break
+            trusted = self.replicas[0]
+            first = since(other)
+            mine, theirs = trusted.checks(first), other.checks(first)
+            _, here, there = np.intersect1d(mine[0], theirs[0], return_indices=True)
+            differ = np.flatnonzero((mine[1][here] != theirs[1][there]) | (mine[2][here] != theirs[2][there]))
+            if differ.size:
+                row = int(differ[0])
+                yield Disagreement(
+                    cluster=self.cluster,
+                    offset=int(mine[0][here[row]]),
+                    trusted=trusted.name,
+                    other=other.name,
+                    trusted_epoch=int(mine[1][here[row]]),
+                    other_epoch=int(theirs[1][there[row]]),
+                )
 
 
-def _by_offset(replica: Replica) -> dict[int, tuple[int, int]]:
-    columns = (BatchColumn.BASE_OFFSET, BatchColumn.LEADER_EPOCH, BatchColumn.CRC)
-    rows = (
-        zip(*(segment.batches.column(each).tolist() for each in columns), strict=True) for segment in replica.segments
-    )
-    return {offset: (epoch, crc) for segment in rows for offset, epoch, crc in segment}
+def listed(file: LogFile) -> Segment | None:
+    """A segment with its batches; None for a file that cannot be read, which its reader complains about."""
+    try:
+        return Segment(file, list_batches(file.path))
+    except NotALogError:
+        return None
 
 
 def cluster_logs(files: Iterable[LogFile]) -> tuple[ClusterLog, ...]:
-    """The clusters among these files. Files that cannot be read are left to whoever reads them to complain about."""
+    """The clusters among these files."""
     by_cluster: dict[str, list[LogFile]] = {}
     for file in files:
         by_cluster.setdefault(file.cluster, []).append(file)
-    return tuple(_cluster(name, members) for name, members in sorted(by_cluster.items()))
+    return tuple(cluster_log(name, members) for name, members in sorted(by_cluster.items()))
 
 
-def _cluster(name: str, files: Sequence[LogFile]) -> ClusterLog:
+def cluster_log(name: str, files: Sequence[LogFile], load: Callable[[LogFile], Segment | None] = listed) -> ClusterLog:
+    """The replicas that these files of one cluster make up; `load` knows the batches of a segment."""
     segments: dict[str, list[LogFile]] = {}
     for file in files:
         if file.kind is FileKind.SEGMENT:
             segments.setdefault(file.replica, []).append(file)
-    replicas = [replica for replica in (_replica(key, each) for key, each in segments.items()) if replica]
+    replicas = [replica for replica in (_replica(key, each, load) for key, each in segments.items()) if replica]
     checkpoints = tuple(sorted({_key(file): file for file in files if file.kind is FileKind.CHECKPOINT}.values()))
     return ClusterLog(name, tuple(sorted(replicas, key=lambda replica: replica.rank, reverse=True)), checkpoints)
 
@@ -204,14 +280,11 @@ def _key(file: LogFile) -> tuple[int, int]:
     return (file.base_offset, file.epoch)
 
 
-def _replica(name: str, files: Sequence[LogFile]) -> Replica | None:
+def _replica(name: str, files: Sequence[LogFile], load: Callable[[LogFile], Segment | None]) -> Replica | None:
     chain: list[Segment] = []
     for file in sorted(files, key=lambda each: each.base_offset):
-        try:
-            segment = Segment(file, list_batches(file.path))
-        except NotALogError:
-            continue
-        if len(segment.batches) and (not chain or segment.first >= chain[-1].end):
+        segment = load(file)
+        if segment is not None and len(segment) and (not chain or segment.first >= chain[-1].end):
             chain.append(segment)
     return Replica(name, tuple(chain)) if chain else None
 

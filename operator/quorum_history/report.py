@@ -1,77 +1,165 @@
-"""One self-contained page about the history of quorums: figures, tables and what deserves a warning.
+"""Self-contained pages about the history of quorums: what is wrong first, then the fleet, then each quorum.
 
 Everything is in the file, nothing is loaded from elsewhere, and no script runs: it opens in any browser and can be
-mailed. The pictures lie beside it as PNG as well.
+mailed or printed. What is unknown or was not analysed is said, and never looks like what is fine.
 """
 
 import html
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
+from quorum_history import svg
+from quorum_history.concerns import (
+    MUCH_UNKNOWN,
+    Concern,
+    Row,
+    Severity,
+    Tables,
+    concerns,
+    moment,
+    names_of,
+    quorum_name,
+)
+from quorum_history.downgrade import LEVELS
 
-from quorum_history import figures
-from quorum_history.figures import Row
-
-Tables = Mapping[str, Sequence[Row]]
-
-_LOW_AVAILABILITY = 0.999
 _STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;color:#222;max-width:72rem;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.6rem} h2{margin-top:2.5rem;border-bottom:1px solid #ddd} h3{margin-top:1.6rem}
+body{font:15px/1.5 system-ui,sans-serif;color:#222;background:#fff;max-width:64rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.6rem} h2{margin-top:2.5rem;border-bottom:1px solid #ccc} h3{margin-top:1.6rem} a{color:#00527f}
 table{border-collapse:collapse;font-size:13px;margin:.5rem 0} td,th{padding:.25rem .7rem;text-align:left;
-border-bottom:1px solid #eee;vertical-align:top} th{background:#f6f6f6} td.n{text-align:right}
-.warnings li{margin:.2rem 0} .warnings{background:#fff4e5;border-left:4px solid #e69f00;padding:.6rem 2rem}
-.fine{background:#eaf7f1;border-left:4px solid #009e73;padding:.6rem 1rem} figure{margin:0;overflow-x:auto}
-svg{max-width:100%;height:auto} .muted{color:#777}
+border-bottom:1px solid #ddd;vertical-align:top} th{background:#f3f3f3} td.n{text-align:right} caption{text-align:left;
+color:#555} .scroll{overflow-x:auto} .tiles{display:flex;flex-wrap:wrap;gap:.6rem;padding:0;list-style:none}
+.tiles li{border:1px solid #ccc;border-left:6px solid #767676;padding:.4rem .9rem;min-width:7rem}
+.tiles b{display:block;font-size:1.5rem} .tiles .bad{border-left-color:#d55e00} .tiles .fine{border-left-color:#009e73}
+.concerns{background:#fff7ea;border-left:4px solid #d55e00;padding:.6rem 2rem} .concerns b{font-weight:600}
+.fine-box{background:#eaf7f1;border-left:4px solid #009e73;padding:.6rem 1rem} .unknown-box{background:#f0f0f0;
+border-left:4px solid #767676;padding:.6rem 1rem} figure{margin:.5rem 0;overflow-x:auto} svg{max-width:100%;height:auto;
+font:11px system-ui,sans-serif} .muted{color:#5f5f5f} nav li{display:inline;margin-right:1rem} nav ul{padding:0}
+@media print{body{max-width:none;margin:0;font-size:11px} h2{break-after:avoid} figure,tr{break-inside:avoid}
+.scroll,figure{overflow:visible} a{color:inherit;text-decoration:none}}
 """
-_ROWS_SHOWN = 200
+_ROWS_SHOWN = 20
+_ROWS_OF_ONE = 200
+_CONCERNS_SHOWN = 20
+_CONCERNS_LISTED = 300
+_DETAILED = 12
+"""So many clusters have their section on the page itself; of more, each can have a page of its own."""
 
 
-def warnings(tables: Tables) -> Iterator[str]:
-    """What somebody should look at, worst first."""
-    for row in tables.get("availability", ()):
-        if row["availability"] is not None and row["availability"] < _LOW_AVAILABILITY:
-            share = f"{row['availability']:.3%}"
-            yield f"{figures.quorum_name(row)} was available for {share} of the known time of {row['day']}"
-    for row in tables.get("recoveries", ()):
-        if row["until"] is None:
-            yield f"{figures.quorum_name(row)} has been unavailable since {_text(row['since'])}"
-    for row in tables.get("stale_voters", ()):
-        yield (
-            f"{figures.quorum_name(row)}: voter {row['node_id']} ({row['directory_id']}) has not been live for"
-            f" {row['stale_s']:.0f} s"
+def write(
+    tables: Tables,
+    target: Path,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    *,
+    quorums: Sequence[str] = (),
+    pages: bool = False,
+) -> Path:
+    """Write `index.html` into a folder, with a page per cluster beside it if asked; answers the page's path.
+
+    `quorums` are names or cluster ids that get their section on the page whatever their number.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    found = concerns(tables, now())
+    clusters = sorted(
+        {row["cluster"] for name in ("voter_sets", "leaders", "feature_levels") for row in tables.get(name, ())}
+    )
+    names = names_of(tables)
+    chosen = [cluster for cluster in clusters if {cluster, names.get(cluster)} & set(quorums)]
+    detailed = chosen or (clusters if len(clusters) <= _DETAILED and not pages else [])
+    links = {cluster: f"cluster-{number}.html" for number, cluster in enumerate(clusters)} if pages else {}
+    links |= {cluster: f"#c{number}" for number, cluster in enumerate(detailed)}
+    page = _Page("History of Kafka quorums")
+    _head(page, tables, found, now())
+    _fleet(page, tables, found, {names.get(cluster, cluster): link for cluster, link in links.items()})
+    _contents(page, clusters, names, links)
+    for number, cluster in enumerate(detailed):
+        _cluster(page, f"c{number}", cluster, tables)
+    for cluster, link in links.items():
+        if not link.startswith("#"):
+            alone = _Page(f"History of {names.get(cluster, cluster)}")
+            alone.parts.append('<p><a href="index.html">All quorums</a></p>')
+            _cluster(alone, "c", cluster, tables)
+            (target / link).write_text(alone.text())
+    path = target / "index.html"
+    path.write_text(page.text())
+    return path
+
+
+def between(tables: Tables, since: datetime | None, until: datetime | None) -> dict[str, list[Row]]:
+    """The rows that lie in a stretch of time, or reach into it; what has no time stays."""
+    first, last = since or datetime.min.replace(tzinfo=UTC), until or datetime.max.replace(tzinfo=UTC)
+
+    def inside(row: Row) -> bool:
+        if "timestamp" in row:
+            return bool(first <= row["timestamp"] <= last)
+        if "day" in row:
+            return bool(first.date() <= row["day"] <= last.date())
+        if "month" in row:
+            return bool(first.date().replace(day=1) <= row["month"] <= last.date())
+        if "since" in row:
+            return bool(row["since"] <= last and (row["until"] is None or row["until"] >= first))
+        return True
+
+    return {name: [row for row in rows if inside(row)] for name, rows in tables.items()}
+
+
+def at_midnight(day: date) -> datetime:
+    """The beginning of a day, in UTC."""
+    return datetime.combine(day, time(), UTC)
+
+
+class _Page:
+    """Collects the parts of a page."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.parts: list[str] = []
+        self.heading(1, title)
+
+    def heading(self, level: int, text: str, anchor: str = "") -> None:
+        named = f' id="{anchor}"' if anchor else ""
+        self.parts.append(f"<h{level}{named}>{html.escape(text)}</h{level}>")
+
+    def paragraph(self, text: str, kind: str = "muted") -> None:
+        self.parts.append(f'<p class="{kind}">{html.escape(text)}</p>')
+
+    def figure(self, drawn: str) -> None:
+        self.parts.append(f"<figure>{drawn}</figure>")
+
+    def table(self, caption: str, rows: Sequence[Row], *columns: str, shown: int = _ROWS_SHOWN) -> None:
+        """The rows, as many as are shown, under the names of their columns."""
+        if not rows:
+            self.paragraph(f"{caption}: none.")
+            return
+        head = "".join(f'<th scope="col">{html.escape(name.replace("_", " "))}</th>' for name in columns)
+        body = "".join("<tr>" + "".join(_cell(row[name]) for name in columns) + "</tr>" for row in rows[:shown])
+        more = f", {shown} of {len(rows)} shown; the table has them all" if len(rows) > shown else ""
+        self.parts.append(
+            f'<div class="scroll"><table><caption>{html.escape(caption)}{more}</caption>'
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
         )
-    for row in tables.get("upgrade_readiness", ()):
-        if not row["ready"]:
-            held = ", ".join(map(str, row["held_back_by"] or row["unknown_nodes"]))
-            why = "hold it back" if row["held_back_by"] else "have not said what they support"
-            yield f"{figures.quorum_name(row)}: {row['feature']} cannot be raised everywhere: nodes {held} {why}"
-    for row in tables.get("faults", ()):
-        yield f"{row['cluster']}: {row['fault']}"
+
+    def text(self) -> str:
+        """The whole document."""
+        body, title = "\n".join(self.parts), html.escape(self.title)
+        return (
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><meta name="viewport"'
+            f' content="width=device-width"><style>{_STYLE}</style></head><body><main>{body}</main></body></html>\n'
+        )
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 -- a table's value
     if value is None:
         return "-"
     if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%d %H:%M:%S")
+        return moment(value)
     if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < 1 else f"{value:.2f}"
+        return f"{value:.4g}" if abs(value) < 1 else f"{value:,.2f}"
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
     return str(value)
-
-
-def _table(rows: Sequence[Row], columns: Sequence[str]) -> str:
-    if not rows:
-        return '<p class="muted">Nothing.</p>'
-    head = "".join(f"<th>{html.escape(name.replace('_', ' '))}</th>" for name in columns)
-    body = "".join("<tr>" + "".join(_cell(row[name]) for name in columns) + "</tr>" for row in rows[:_ROWS_SHOWN])
-    more = f'<p class="muted">… and {len(rows) - _ROWS_SHOWN} more</p>' if len(rows) > _ROWS_SHOWN else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
 def _cell(value: Any) -> str:  # noqa: ANN401 -- a table's value
@@ -79,73 +167,174 @@ def _cell(value: Any) -> str:  # noqa: ANN401 -- a table's value
     return f'<td class="n">{_text(value)}</td>' if number else f"<td>{html.escape(_text(value))}</td>"
 
 
-class _Page:
-    """Collects the page's parts and the pictures beside it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.parts: list[str] = []
-        self.folder = folder
-
-    def heading(self, level: int, text: str) -> None:
-        self.parts.append(f"<h{level}>{html.escape(text)}</h{level}>")
-
-    def figure(self, name: str, caption: str, drawn: Figure) -> None:
-        figures.png(drawn, self.folder / f"{name}.png")
-        self.parts.append(f'<figure role="img" aria-label="{html.escape(caption)}">{figures.svg(drawn)}</figure>')
-
-    def table(self, rows: Sequence[Row], *columns: str) -> None:
-        self.parts.append(_table(rows, columns))
+# --- the page's head --------------------------------------------------------------------------------------------------
 
 
-def write(tables: Tables, target: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> Path:
-    """Write `index.html` and the pictures into a folder; answers the page's path. Missing tables are left out."""
-    target.mkdir(parents=True, exist_ok=True)
-    page = _Page(target)
-    page.heading(1, "History of Kafka quorums")
-    page.parts.append(f'<p class="muted">Made {now():%Y-%m-%d %H:%M} UTC</p>')
-    found = list(warnings(tables))
-    items = "".join(f"<li>{html.escape(warning)}</li>" for warning in found)
-    page.parts.append(f'<ul class="warnings">{items}</ul>' if found else '<p class="fine">Nothing to warn about.</p>')
-    _fleet(page, tables)
-    clusters = {row["cluster"] for name in ("voter_sets", "leaders", "feature_levels") for row in tables.get(name, ())}
-    for number, cluster in enumerate(sorted(clusters)):
-        _cluster(page, number, cluster, tables)
-    body = "\n".join(page.parts)
-    text = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>History of Kafka quorums</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>{body}</body></html>\n'
+def _head(page: _Page, tables: Tables, found: Sequence[Concern], now: datetime) -> None:
+    looks = tables.get("last_looks", ())
+    until = max((row["last_look"] for row in looks), default=None)
+    observed = f"Observations until {moment(until)} UTC." if until else "No observations."
+    page.paragraph(f"Made {now:%Y-%m-%d %H:%M} UTC. {observed}")
+    _tiles(page, looks, found, now)
+    if not looks:
+        page.paragraph(
+            "No quorum was observed, so whether any is available is unknown: run quorum-history ingest --observations"
+            " and observe.",
+            "unknown-box",
+        )
+    if found:
+        page.parts.append(f'<section aria-label="Warnings">{_list(found)}</section>')
+    elif looks:
+        page.paragraph(
+            f"Nothing to warn about: {len(looks)} quorums were looked at until {moment(until or now)} UTC or within an"
+            f" hour of now, and of none more than {MUCH_UNKNOWN:.0%} of that time is unknown.",
+            "fine-box",
+        )
+
+
+def _tiles(page: _Page, looks: Sequence[Row], found: Sequence[Concern], now: datetime) -> None:
+    states = Counter(_state(row, found, now) for row in looks)
+    tiles = [("quorums", len(looks), "")]
+    tiles += [
+        ("available", states["available"], "fine" if states["available"] else ""),
+        ("unavailable", states["unavailable"], "bad" if states["unavailable"] else ""),
+        ("unknown", states["unknown"], "bad" if states["unknown"] else ""),
+    ]
+    kinds = Counter(concern.severity for concern in found)
+    tiles += [(f"{each.name.lower()} warnings", kinds[each], "bad" if kinds[each] else "") for each in Severity]
+    items = "".join(f'<li class="{kind}"><b>{number}</b>{name}</li>' for name, number, kind in tiles)
+    page.parts.append(f'<ul class="tiles" aria-label="Summary">{items}</ul>')
+
+
+def _state(row: Row, found: Sequence[Concern], now: datetime) -> str:
+    """How a quorum is now, as far as its last look can say: one that is old says nothing."""
+    stale = any(
+        each.severity is Severity.UNKNOWN and each.subject == quorum_name(row) and "looked at since" in each.text
+        for each in found
     )
-    path = target / "index.html"
-    path.write_text(text)
-    return path
+    return "unknown" if stale or row["last_look"] > now else str(row["state"])
 
 
-def _fleet(page: _Page, tables: Tables) -> None:
-    spans = tables.get("spans", ())
-    if not spans:
+def _list(found: Sequence[Concern]) -> str:
+    def items(some: Sequence[Concern]) -> str:
+        return "".join(f"<li><b>{each.severity.name.lower()}</b>: {html.escape(str(each))}</li>" for each in some)
+
+    shown, more = found[:_CONCERNS_SHOWN], found[_CONCERNS_SHOWN:_CONCERNS_LISTED]
+    rest = f"<details><summary>{len(found) - len(shown)} more</summary><ul>{items(more)}</ul></details>" if more else ""
+    return f'<ul class="concerns">{items(shown)}</ul>{rest}'
+
+
+# --- the fleet --------------------------------------------------------------------------------------------------------
+
+
+def _fleet(page: _Page, tables: Tables, found: Sequence[Concern], links: Mapping[str, str]) -> None:
+    if not tables.get("last_looks", ()):
         return
+    names = sorted({quorum_name(row) for row in tables["last_looks"]})
     page.heading(2, "The fleet")
+    _worst(page, tables, found, links)
     page.heading(3, "Availability")
-    names = sorted({figures.quorum_name(row) for row in spans})
-    page.figure("availability", "Availability of each quorum over time", figures.states_over_time(spans, names))
-    page.table(tables.get("availability", ()), "namespace", "name", "day", "available_s", "unavailable_s", "unknown_s",
-               "availability")  # fmt: skip
+    days = tables.get("availability", ())
+    if len(names) > 1 or len({row["day"] for row in days}) > 1:
+        page.figure(svg.heat_map("Availability by quorum and day; the table availability has its numbers", days, names))
+    if len(names) <= _DETAILED:
+        spans = tables.get("spans", ())
+        page.figure(svg.states_over_time("Availability of each quorum over time", spans, names))
+    ordered = sorted(days, key=lambda row: (row["availability"] is not None, row["availability"] or 0.0))
+    page.table("Days, the least available first", ordered, "namespace", "name", "day", "available_s", "unavailable_s",
+               "unknown_s", "availability")  # fmt: skip
+    _details_of_fleet(page, tables)
+
+
+def _details_of_fleet(page: _Page, tables: Tables) -> None:
     page.heading(3, "Outages")
-    page.table(tables.get("recoveries", ()), "namespace", "name", "since", "until", "recovery_s", "unknown_s")
+    outages = sorted(tables.get("recoveries", ()), key=lambda row: -(row["recovery_s"] or float("inf")))
+    page.table("Outages, the longest first", outages, "namespace", "name", "since", "until", "recovery_s", "unknown_s",
+               "cause")  # fmt: skip
+    page.heading(3, "Service levels")
+    spent = sorted(tables.get("service_levels", ()), key=lambda row: -(row["budget_spent"] or 0.0))
+    page.table("Months, the most of the error budget spent first", spent, "namespace", "name", "month", "availability",
+               "objective", "budget_s", "budget_spent", "leader_lost_s", "majority_lost_s", "unknown_s")  # fmt: skip
     page.heading(3, "Leader changes")
-    page.table(
-        tables.get("leader_changes", ()), "namespace", "name", "leader_changes", "known_hours", "changes_per_hour"
-    )
+    changes = sorted(tables.get("leader_changes", ()), key=lambda row: -(row["changes_per_hour"] or 0.0))
+    page.table("Leader changes, the most frequent first", changes, "namespace", "name", "leader_changes", "known_hours",
+               "changes_per_hour")  # fmt: skip
     page.heading(3, "Lag")
-    if lags := tables.get("lag_percentiles", ()):
-        page.figure("lag", "Lag of each replica", figures.lag_bars(lags))
-        page.table(lags, "namespace", "name", "node_id", "role", "p50_lag_records", "p95_lag_records",
-                   "p99_lag_records", "max_lag_records")  # fmt: skip
+    lags = sorted(tables.get("lag_percentiles", ()), key=lambda row: -row["p95_lag_records"])
+    if lags:
+        page.figure(svg.lag_bars("Lag of the replicas that are furthest behind, in records", lags[:_ROWS_SHOWN]))
+    page.table("Lag, the largest first", lags, "namespace", "name", "node_id", "role", "p50_lag_records",
+               "p95_lag_records", "p99_lag_records", "max_lag_records")  # fmt: skip
     page.heading(3, "Stale voters")
-    page.table(tables.get("stale_voters", ()), "namespace", "name", "node_id", "directory_id", "last_live", "stale_s")
+    page.table("Voters that are not live", tables.get("stale_voters", ()), "namespace", "name", "node_id",
+               "directory_id", "last_live", "stale_s")  # fmt: skip
     page.heading(3, "Upgrade readiness")
-    page.table(tables.get("upgrade_readiness", ()), "namespace", "name", "feature", "finalized", "highest_common",
-               "highest_anywhere", "held_back_by", "ready")  # fmt: skip
+    ready = sorted(tables.get("upgrade_readiness", ()), key=lambda row: row["ready"] is True)
+    page.table("Features, those that are held back first", ready, "namespace", "name", "feature", "finalized",
+               "highest_common", "highest_anywhere", "held_back_by", "ready")  # fmt: skip
+
+
+def _worst(page: _Page, tables: Tables, found: Sequence[Concern], links: Mapping[str, str]) -> None:
+    """The quorums that most is wrong with."""
+    known = {quorum_name(row): row for row in tables["last_looks"]}
+    counts: dict[str, Counter[Severity]] = {}
+    for each in found:
+        counts.setdefault(each.subject, Counter())[each.severity] += 1
+    worst = sorted((name for name in counts if name in known), key=lambda name: _badness(counts[name]))
+    if not worst:
+        return
+    page.heading(3, "The worst first")
+    head = "".join(
+        f'<th scope="col">{name}</th>'
+        for name in ("quorum", "last look", *(severity.name.lower() for severity in Severity))
+    )
+    rows = "".join(
+        f"<tr><td>{_linked(name, links)}</td>{_cell(known[name]['last_look'])}"
+        + "".join(_cell(counts[name][severity]) for severity in Severity)
+        + "</tr>"
+        for name in worst[:_ROWS_SHOWN]
+    )
+    more = f", {_ROWS_SHOWN} of {len(worst)}" if len(worst) > _ROWS_SHOWN else ""
+    caption = f"Quorums with warnings, by severity{more}"
+    page.parts.append(
+        f'<div class="scroll"><table><caption>{caption}</caption><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _badness(counts: Counter[Severity]) -> tuple[int, ...]:
+    return tuple(-counts[severity] for severity in Severity)
+
+
+def _linked(name: str, links: Mapping[str, str]) -> str:
+    text = html.escape(name)
+    return f'<a href="{links[name]}">{text}</a>' if name in links else text
+
+
+# --- one cluster ------------------------------------------------------------------------------------------------------
+
+
+def _contents(page: _Page, clusters: Sequence[str], names: Mapping[str, str], links: Mapping[str, str]) -> None:
+    if not clusters:
+        page.paragraph("No metadata log was analysed: run quorum-history ingest --logs and timeline.", "unknown-box")
+        return
+    page.heading(2, "Metadata logs")
+    if not links:
+        page.paragraph(
+            f"{len(clusters)} clusters are in the tables. report --pages writes a page for each, report --quorum NAME"
+            " shows one here."
+        )
+        return
+    shown = {names.get(cluster, cluster): link for cluster, link in links.items()}
+    items = "".join(f"<li>{_linked(name, shown)}</li>" for name in shown)
+    page.parts.append(f'<nav aria-label="Clusters"><ul>{items}</ul></nav>')
+
+
+def _level_name(row: Row) -> str:
+    """A level as Kafka calls it: `4.3-IV0 (30)`."""
+    if row["feature"] == "metadata.version" and row["level"] in LEVELS:
+        return f"{LEVELS[row['level']]} ({row['level']})"
+    return str(row["level"])
 
 
 def _grouped(losses: Sequence[Row]) -> list[Row]:
@@ -161,19 +350,37 @@ def _grouped(losses: Sequence[Row]) -> list[Row]:
     return shown
 
 
-def _cluster(page: _Page, number: int, cluster: str, tables: Tables) -> None:
+def _cluster(page: _Page, anchor: str, cluster: str, tables: Tables) -> None:
     def of(name: str) -> list[Row]:
         return [row for row in tables.get(name, ()) if row["cluster"] == cluster]
 
-    page.heading(2, f"Cluster {cluster}")
+    name = names_of(tables).get(cluster)
+    page.heading(2, f"Cluster {cluster} ({name})" if name else f"Cluster {cluster}", anchor)
     page.heading(3, "Voters and leaders")
-    drawn = figures.voters_and_leaders(of("voter_sets"), of("leaders"))
-    page.figure(f"voters-{number}", f"Voters and leaders of {cluster}", drawn)
-    page.table(of("voter_changes"), "offset", "timestamp", "change", "node_id", "directory_id", "previous_directory_id")
-    page.table(of("leaders"), "leader_epoch", "leader_id", "since", "until", "start_offset", "voters")
+    page.figure(svg.voters_and_leaders(f"Voters and leaders of {cluster}", of("voter_sets"), of("leaders")))
+    page.table("Voters added and removed", of("voter_changes"), "offset", "timestamp", "change", "node_id",
+               "directory_id", "previous_directory_id", shown=_ROWS_OF_ONE)  # fmt: skip
+    page.table("Leader epochs", of("leaders"), "leader_epoch", "leader_id", "since", "until", "start_offset", "voters",
+               shown=_ROWS_OF_ONE)  # fmt: skip
     page.heading(3, "Features")
-    page.figure(f"features-{number}", f"Feature levels of {cluster}", figures.feature_steps(of("feature_levels")))
-    page.table(of("feature_levels"), "offset", "timestamp", "feature", "previous_level", "level")
+    levels = [{**row, "level_name": _level_name(row)} for row in of("feature_levels")]
+    page.figure(svg.feature_steps(f"Feature levels of {cluster}", levels, lambda row: str(row["level_name"])))
+    page.table("Steps of features", levels, "offset", "timestamp", "feature", "previous_level", "level_name",
+               shown=_ROWS_OF_ONE)  # fmt: skip
+    page.heading(3, "What a downgrade would lose")
+    for said in _downgrade(tables, cluster, of("downgrade_losses")):
+        page.paragraph(said, "unknown-box")
     if losses := of("downgrade_losses"):
-        page.heading(3, "What a downgrade would lose")
-        page.table(_grouped(losses), "targets", "record_type", "effect", "what", "count", "examples")
+        page.table("Losses by target", _grouped(losses), "targets", "record_type", "effect", "what", "count",
+                   "examples", shown=_ROWS_OF_ONE)  # fmt: skip
+
+
+def _downgrade(tables: Tables, cluster: str, losses: Sequence[Row]) -> Iterator[str]:
+    """What is said instead of losses, or before them."""
+    analysed = [row for row in tables.get("downgrade_analysed", ()) if row["cluster"] == cluster]
+    if not analysed and not losses:
+        yield "Not analysed: run quorum-history downgrade. Whether anything would be lost is unknown."
+    elif analysed and analysed[0]["faults"]:
+        yield f"The log has {analysed[0]['faults']} faults, so there may be more than this."
+    elif not losses:
+        yield f"Nothing, at any lower level, as of offset {analysed[0]['end_offset']}."

@@ -3,15 +3,32 @@
 import os
 import shutil
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from quorum_history.source import register
 
+_EMBEDDED = {
+    "spark.ui.enabled": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",  # or a task's result of more than 1 MiB is fetched where nothing listens
+}
+_CHATTER = (b"WARNING: Using incubator modules",)
+"""What the Java of Spark prints at its start, whatever is configured."""
+
 
 class NoJavaError(Exception):
     """Spark cannot start here."""
+
+
+def submitted() -> bool:
+    """Whether `spark-submit` runs this program."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def session(master: str | None = None, **settings: str) -> SparkSession:
@@ -22,24 +39,58 @@ def session(master: str | None = None, **settings: str) -> SparkSession:
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("quorum-history")
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    if not submitted:
+    if not submitted():
         _check_java()
-    if master or not submitted:
+    if master or not submitted():
         builder = builder.master(master or "local[*]")
     defaults = {
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "4",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # for whoever reads the tables besides Spark
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-        **({} if submitted else {"spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1"}),
+        **({} if submitted() else _EMBEDDED | {"spark.driver.extraJavaOptions": _logging()}),
     }
     for key, value in (defaults | settings).items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    with _quiet():
+        spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     register(spark)
     return spark
+
+
+def _logging() -> str:
+    return f"-Dlog4j2.configurationFile=file:{files('quorum_history') / 'log4j2.properties'}"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Have a Java that is started meanwhile write its standard error through a filter."""
+    if submitted():
+        yield
+        return
+    sys.stderr.flush()
+    shown, (source, sink) = os.dup(2), os.pipe()
+    os.dup2(sink, 2)
+    os.close(sink)
+    threading.Thread(target=_filter, args=(source, os.dup(shown)), daemon=True).start()
+    try:
+        yield
+    finally:
+        os.dup2(shown, 2)
+        os.close(shown)
+
+
+def _filter(source: int, target: int) -> None:
+    """Pass lines on, but for what is always said; ends with the last process that writes."""
+    with os.fdopen(source, "rb", buffering=0) as lines, os.fdopen(target, "wb", buffering=0) as shown:
+        left = b""
+        while piece := lines.read(1 << 16):
+            whole, _, left = (left + piece).rpartition(b"\n")
+            for line in whole.splitlines():
+                if not line.startswith(_CHATTER):
+                    shown.write(line + b"\n")
 
 
 def _check_java() -> None:

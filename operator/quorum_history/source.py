@@ -1,7 +1,8 @@
 """The Spark data source `kraft-metadata`: records of the metadata logs of many clusters, batch and streaming.
 
-Each cluster is read once, whichever replicas there are (`replicas`); a task reads one stretch of one file and hands
-Arrow batches over. A row is a record, or a fault, in which case `fault` says what and the record's columns are null.
+Each cluster is read once, whichever replicas there are (`replicas`); a task reads one stretch of one file, a large
+segment being cut at batches, and hands Arrow batches over. A row is a record, or a fault, in which case `fault` says
+what and the record's columns are null.
 
 Options: `path` (directories, globs or files, comma-separated), `types` (record types, comma-separated), `release`,
 `checkpoints` (`first`, the default: the state that each log goes on from; `all`; `none`), `highWatermarks` (JSON:
@@ -20,40 +21,15 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from kraftlog import Column, Fault, FaultKind, NotALogError, Options, RecordBlock, read_blocks
+from kraftlog import Options
 from kraftlog.batches import BatchColumn
-from kraftlog.blocks import type_name
-from kraftlog.errors import SchemaError
 from kraftlog.program import program
 from kraftlog.reader import wanted_slots
 from quorum_history.files import FileKind, LogFile, NoLogsError, find_files
 from quorum_history.replicas import ClusterLog, Stretch, cluster_logs, divergence, with_watermarks
+from quorum_history.rows import SCHEMA, Wrong, fault_rows, read_rows
 
 FORMAT = "kraft-metadata"
-SCHEMA = (
-    "cluster string, node_id int, kind string, file string, position bigint, offset bigint, timestamp timestamp,"
-    " leader_epoch int, base_offset bigint, control boolean, crc_valid boolean, type string, version int, data string,"
-    " fault string"
-)
-_ARROW = pa.schema(
-    [
-        ("cluster", pa.string()),
-        ("node_id", pa.int32()),
-        ("kind", pa.string()),
-        ("file", pa.string()),
-        ("position", pa.int64()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", tz="UTC")),
-        ("leader_epoch", pa.int32()),
-        ("base_offset", pa.int64()),
-        ("control", pa.bool_()),
-        ("crc_valid", pa.bool_()),
-        ("type", pa.string()),
-        ("version", pa.int32()),
-        ("data", pa.string()),
-        ("fault", pa.string()),
-    ]
-)
 _TO_END = -1
 _KEPT_EPOCHS = 200
 """Leader epochs that an offset of a stream remembers; a tail that was rewritten is a few epochs old at most."""
@@ -172,7 +148,7 @@ class _BatchReader(DataSourceReader):
         for log in cluster_logs(files):
             tasks += _checkpoints(log, self.options)
             end = with_watermarks(_reach(log), log.cluster, self.options.high_watermarks)
-            stretches = list(log.stretches(0, end))
+            stretches = list(log.pieces(0, end))
             tasks += [_task(log, stretch, whole=end >= stretch.end) for stretch in stretches]
             tasks += _notices(log)
             planned |= {segment.file.path for replica in log.replicas for segment in replica.segments}
@@ -188,10 +164,12 @@ def _reach(log: ClusterLog) -> int:
 
 
 def _task(log: ClusterLog, stretch: Stretch, *, whole: bool) -> Task:
-    """A stretch that ends where its file's good batches end is read on to the file's end, for the faults there."""
+    """A stretch with the first or last good batch of its file is read from or to that end, for the faults there."""
+    begins = {segment.file.path: segment.first for each in log.replicas for segment in each.segments}
     ends = {segment.file.path: segment.batches.end_position for each in log.replicas for segment in each.segments}
     to_end = whole and stretch.stop == ends[stretch.file.path]
-    return Task(stretch.file, stretch.start, _TO_END if to_end else stretch.stop, stretch.first, stretch.end)
+    start = 0 if whole and stretch.first == begins[stretch.file.path] else stretch.start
+    return Task(stretch.file, start, _TO_END if to_end else stretch.stop, stretch.first, stretch.end)
 
 
 def _checkpoints(log: ClusterLog, options: SourceOptions) -> list[InputPartition]:
@@ -269,7 +247,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if before is None:
                 tasks += _checkpoints(log, self.options)
             first = divergence(_epochs(before), int(before["end"]), _epochs(after), int(after["end"])) if before else 0
-            tasks += [_task(log, stretch, whole=False) for stretch in log.stretches(first, int(after["end"]))]
+            tasks += [_task(log, stretch, whole=False) for stretch in log.pieces(first, int(after["end"]))]
         return tasks or [Notice(_NOWHERE, -1, "")]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -306,92 +284,15 @@ def _batch_end(log: ClusterLog, wanted: int, first: int) -> int:
 def _read(partition: InputPartition, options: SourceOptions) -> Iterator[pa.RecordBatch]:
     if isinstance(partition, Notice):
         if partition.text:
-            yield _fault_rows(partition.file, [(None, partition.offset, partition.text)])
+            yield fault_rows(partition.file, [(None, partition.offset, partition.text)])
         return
     if not isinstance(partition, Task):
         raise TypeError(f"{partition!r} is no task of this source")
-    task = partition
     wanted = Options(
         release=options.release,
         types=options.types,
-        start_position=task.start,
-        end_position=None if task.stop == _TO_END else task.stop,
+        start_position=partition.start,
+        end_position=None if partition.stop == _TO_END else partition.stop,
     )
-    try:
-        for item in read_blocks(task.file.path, wanted):
-            if isinstance(item, Fault):
-                if item.kind is not FaultKind.EMPTY:
-                    yield _fault_rows(task.file, [(item.position, None, str(item))])
-                continue
-            yield from _rows(item, task)
-    except SchemaError:
-        raise
-    except NotALogError as error:
-        yield _fault_rows(task.file, [(error.position, None, str(error))])
-
-
-def _rows(block: RecordBlock, task: Task) -> Iterator[pa.RecordBatch]:
-    """A block as Arrow, its JSON taken over without a copy."""
-    if len(block):
-        rendered = block.render()
-        yield _record_rows(block, task, rendered.text, rendered.ends)
-        if rendered.faults:
-            yield _fault_rows(task.file, [(fault.position, None, str(fault)) for fault in rendered.faults])
-
-
-def _record_rows(
-    block: RecordBlock, task: Task, text: np.ndarray[Any, np.dtype[np.uint8]], ends: np.ndarray[Any, np.dtype[np.int64]]
-) -> pa.RecordBatch:
-    count = len(block)
-    limits = np.concatenate((np.zeros(1, dtype=np.int64), ends))
-    data = pa.LargeStringArray.from_buffers(count, pa.py_buffer(limits), pa.py_buffer(np.ascontiguousarray(text)))
-    column = block.column
-    times = pa.array(column(Column.TIMESTAMP) * 1000, pa.int64()).cast(pa.timestamp("us", tz="UTC"))
-    columns = {
-        "cluster": _same(task.file.cluster, count),
-        "node_id": pa.array(np.full(count, task.file.node_id, dtype=np.int32)),
-        "kind": _same(task.file.kind.value, count),
-        "file": _same(task.file.path, count),
-        "position": pa.array(block.position + column(Column.BATCH_AT)),
-        "offset": pa.array(column(Column.OFFSET)),
-        "timestamp": times,
-        "leader_epoch": pa.array(column(Column.LEADER_EPOCH).astype(np.int32)),
-        "base_offset": pa.array(column(Column.BASE_OFFSET)),
-        "control": pa.array(column(Column.CONTROL).astype(bool)),
-        "crc_valid": pa.array(column(Column.CRC_VALID).astype(bool)),
-        "type": _types(block),
-        "version": pa.array(column(Column.VERSION).astype(np.int32)),
-        "data": data.cast(pa.string()),
-        "fault": pa.nulls(count, pa.string()),
-    }
-    return pa.RecordBatch.from_arrays([columns[name] for name in _ARROW.names], schema=_ARROW)
-
-
-def _same(value: str, count: int) -> pa.Array:
-    indices = pa.array(np.zeros(count, dtype=np.int32))
-    return pa.DictionaryArray.from_arrays(indices, pa.array([value])).cast(pa.string())
-
-
-def _types(block: RecordBlock) -> pa.Array:
-    codes = block.column(Column.CONTROL) << 32 | (block.column(Column.KEY) & 0xFFFFFFFF)
-    distinct, places = np.unique(codes, return_inverse=True)
-    keys = [(int(code) >> 32, int(np.int32(np.uint32(code & 0xFFFFFFFF)))) for code in distinct]
-    names = pa.array([type_name(block.program, control, key) for control, key in keys])
-    return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), names).cast(pa.string())
-
-
-def _fault_rows(file: LogFile, faults: list[tuple[int | None, int | None, str]]) -> pa.RecordBatch:
-    rows = [
-        {
-            **dict.fromkeys(_ARROW.names),
-            "cluster": file.cluster,
-            "node_id": file.node_id,
-            "kind": file.kind.value,
-            "file": file.path,
-            "position": position,
-            "offset": offset,
-            "fault": text,
-        }
-        for position, offset, text in faults
-    ]
-    return pa.RecordBatch.from_pylist(rows, schema=_ARROW)
+    for found in read_rows(partition.file, wanted):
+        yield fault_rows(partition.file, [(found.position, None, str(found))]) if isinstance(found, Wrong) else found

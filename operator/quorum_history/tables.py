@@ -4,6 +4,8 @@ Each takes the rows of the data source and ends with a `select` that is its sche
 an uncommitted tail was replaced, are taken out by `settled` first.
 """
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
@@ -16,23 +18,36 @@ _BROKER = f"struct<brokerId:int,incarnationId:string,rack:string,features:{_RANG
 _CONTROLLER = f"struct<controllerId:int,incarnationId:string,features:{_RANGE}>"
 
 
-def settled(records: DataFrame) -> DataFrame:
+def settled(records: DataFrame, types: Sequence[str] | None = None) -> DataFrame:
     """Records as they stand in the end: of several at one offset, the one of the highest leader epoch.
 
     Whatever a lower epoch wrote from the first offset of a higher one on was cut off, also where the new tail is still
-    shorter than the old one was.
+    shorter than the old one was. `types` keeps only these, before anything is sorted.
     """
-    rows = records.where(f.col("fault").isNull())
     state = f.when(f.col("kind") == "checkpoint", f.col("file"))
     per_offset = Window.partitionBy("cluster", "kind", state, "offset").orderBy(
-        f.col("leader_epoch").desc(), f.col("file"), f.col("position")
+        f.col("leader_epoch").desc(), f.col("crc_valid").desc(), f.col("file"), f.col("position")
     )
-    behind = Window.partitionBy("cluster", "kind").orderBy("leader_epoch").rangeBetween(1, Window.unboundedFollowing)
-    cut = f.min("offset").over(behind)
-    kept = rows.withColumn("_cut", cut).where(
-        (f.col("kind") == "checkpoint") | f.col("_cut").isNull() | (f.col("offset") < f.col("_cut"))
+    kept = _standing(records, types).withColumn("_place", f.row_number().over(per_offset))
+    return kept.where("_place = 1").select(*records.columns)
+
+
+def _standing(records: DataFrame, types: Sequence[str] | None = None) -> DataFrame:
+    """Records that no higher leader epoch has replaced."""
+    rows = records.where(f.col("fault").isNull())
+    wanted = rows if types is None else rows.where(f.col("type").isin(*types))
+    return wanted.join(f.broadcast(_cuts(rows)), on=["cluster", "kind", "leader_epoch"], how="left").where(
+        f.col("_cut").isNull() | (f.col("offset") < f.col("_cut"))
     )
-    return kept.withColumn("_place", f.row_number().over(per_offset)).where("_place = 1").select(*records.columns)
+
+
+def _cuts(rows: DataFrame) -> DataFrame:
+    """Per leader epoch, the first offset of any higher one: a row an epoch, however many records there are."""
+    keys = ("cluster", "kind", "leader_epoch")
+    epochs = rows.where("kind = 'segment'").groupBy(*keys).agg(f.min("offset").alias("_first"))
+    downwards = Window.partitionBy("cluster").orderBy(f.col("leader_epoch").desc())
+    higher = downwards.rowsBetween(Window.unboundedPreceding, -1)
+    return epochs.select(*keys, f.min("_first").over(higher).alias("_cut"))
 
 
 def faults(records: DataFrame) -> DataFrame:
@@ -72,12 +87,19 @@ def log_files(records: DataFrame) -> DataFrame:
 
 
 def _decoded(records: DataFrame, types: list[str], schema: str) -> DataFrame:
-    return records.where(f.col("type").isin(types)).withColumn("d", f.from_json("data", schema))
+    rows = records.where(f.col("type").isin(types)).withColumn("d", f.from_json("data", schema))
+    return rows.withColumn("at_offset", f.when(f.col("kind") == "checkpoint", _state_end()).otherwise(f.col("offset")))
+
+
+def _state_end() -> Column:
+    """The offset that a checkpoint's state ends before, by its name; its records have offsets of their own."""
+    end = f.regexp_extract("file", r"(\d{20})-\d{10}\.checkpoint$", 1).try_cast("bigint")
+    return f.coalesce(end, f.lit(-1))
 
 
 def _in_order() -> Column:
-    """The state that a log goes on from comes before the log, whose offsets are others."""
-    return f.struct((f.col("kind") != "checkpoint").cast("int").alias("log"), f.col("offset"))
+    """A checkpoint's state comes before the log that goes on from it, also where the log has a gap before that."""
+    return f.struct("at_offset", (f.col("kind") != "checkpoint").cast("int").alias("log"), "offset")
 
 
 def voter_sets(records: DataFrame) -> DataFrame:
@@ -85,6 +107,7 @@ def voter_sets(records: DataFrame) -> DataFrame:
     return _decoded(records, ["KRaftVoters"], _VOTERS).select(
         "cluster",
         "kind",
+        "at_offset",
         "offset",
         "leader_epoch",
         "timestamp",
@@ -102,7 +125,10 @@ def voter_sets(records: DataFrame) -> DataFrame:
 
 
 def voter_changes(sets: DataFrame) -> DataFrame:
-    """Who came and who went, set by set; `previous_directory_id` is the disk that the node id had before."""
+    """Who came and who went, set by set; `previous_directory_id` is the disk that the node id had before.
+
+    What happened within a gap is known from the checkpoint behind it, and has its offset.
+    """
     order = Window.partitionBy("cluster").orderBy(_in_order())
     keys = f.transform("voters", lambda voter: f.struct(voter["node_id"], voter["directory_id"]))
     steps = (
@@ -121,6 +147,7 @@ def voter_changes(sets: DataFrame) -> DataFrame:
     flat = steps.withColumn("c", change).select(
         "cluster",
         "kind",
+        "at_offset",
         "offset",
         "leader_epoch",
         "timestamp",
@@ -131,7 +158,14 @@ def voter_changes(sets: DataFrame) -> DataFrame:
     of_node = Window.partitionBy("cluster", "node_id").orderBy(_in_order()).rowsBetween(Window.unboundedPreceding, -1)
     previous = f.when(f.col("change") == "added", f.last("directory_id", ignorenulls=True).over(of_node))
     return flat.withColumn("previous_directory_id", previous).select(
-        "cluster", "offset", "leader_epoch", "timestamp", "change", "node_id", "directory_id", "previous_directory_id"
+        "cluster",
+        f.col("at_offset").alias("offset"),
+        "leader_epoch",
+        "timestamp",
+        "change",
+        "node_id",
+        "directory_id",
+        "previous_directory_id",
     )
 
 
@@ -169,7 +203,7 @@ def feature_levels(records: DataFrame) -> DataFrame:
     return (
         rows.withColumn("previous_level", f.lag("level").over(order))
         .where("previous_level is null or previous_level <> level")
-        .select("cluster", "kind", "offset", "leader_epoch", "timestamp", "feature", "level", "previous_level")
+        .select(*_PLACE, "feature", "level", "previous_level")
     )
 
 
@@ -187,12 +221,13 @@ def registrations(records: DataFrame) -> DataFrame:
     )  # fmt: skip
     gone = f.col("type").startswith("UNREGISTER")
     return broker.unionByName(controller).select(
-        "cluster", "kind", "offset", "leader_epoch", "timestamp", "role", "registered_id",
+        *_PLACE, "role", "registered_id",
         f.when(gone, "unregistered").otherwise("registered").alias("change"), "incarnation_id", "rack", "features",
     )  # fmt: skip
 
 
-_REGISTRATION = ("cluster", "kind", "offset", "leader_epoch", "timestamp", "type")
+_PLACE = ("cluster", "kind", "at_offset", "offset", "leader_epoch", "timestamp")
+_REGISTRATION = (*_PLACE, "type")
 
 TIMELINE_TYPES = (
     "KRaftVoters",
@@ -209,10 +244,10 @@ TIMELINE_TYPES = (
 
 def timelines(records: DataFrame) -> dict[str, DataFrame]:
     """Every table of this module by its name."""
-    rows = settled(records)
+    rows = settled(records, TIMELINE_TYPES).persist()
     sets = voter_sets(rows)
     return {
-        "log_files": log_files(rows),
+        "log_files": log_files(_standing(records)),
         "faults": faults(records),
         "voter_sets": sets,
         "voter_changes": voter_changes(sets),

@@ -1,24 +1,35 @@
-"""Hold a decode against `kafka-dump-log`, for whoever wants to see for themselves.
+"""Hold a decode against `kafka-dump-log`, record by record and column by column.
 
-Needs a Java and the directory of a Kafka installation (`libs/*.jar`); compares every record's parsed JSON.
+Needs a Java and the directory of a Kafka installation (`libs/*.jar`). Both sides are read as streams, so a file of any
+size needs no more memory than a small one.
 """
 
 import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from kraftlog import Fault, NotALogError, RecordBlock, read_blocks
 from kraftlog.lines import lines_of
+from kraftlog.schema import CONTROL_TYPES
 
-_RECORD = re.compile(r"\| offset: (-?\d+) .*?headerKeys: \[.*?\] ?(?:payload: )?(.*)$")
+_BATCH = re.compile(r"baseOffset: (-?\d+) .*partitionLeaderEpoch: (-?\d+) .*isControl: (\w+) .*isvalid: (\w+)")
+_RECORD = re.compile(r"\| offset: (-?\d+) \w+: (-?\d+) .*?headerKeys: \[.*?\] ?(?:payload: )?(.*)$")
 _CONTROL = re.compile(r"(\w+):? (\{.*)$")
-_SILENT = "controlType:"
+_SILENT = re.compile(r"controlType: \w+\((\d+)\)$")
+"""Up to 3.9 the tool prints of a control record only its type."""
 _MAINS = ("org.apache.kafka.tools.DumpLogSegments", "kafka.tools.DumpLogSegments")
+_SHOWN = 300
+
+Line = dict[str, Any]
 
 
 class VerifyError(Exception):
@@ -38,25 +49,35 @@ class Verdict:
 
 def verify(path: Path, kafka_home: Path, done: Callable[[int], None] = lambda _: None) -> Verdict:
     """Compare one file, record by record (VerifyError)."""
-    theirs = _parsed(_run(path, kafka_home))
     equal = silent = count = 0
     first = ""
-    for mine in _ours(path):
-        said = next(theirs, None)
-        count += 1
-        if said is not None and said[1] is None and said[0] == mine["offset"]:
-            silent += 1
-        elif said == (mine["offset"], mine["data"]):
-            equal += 1
-        elif not first:
-            first = f"offset {mine['offset']}: {json.dumps(mine['data'])[:300]} here, {json.dumps(said)[:300]} there"
-        done(count)
-    if (left := sum(1 for _ in theirs)) and not first:
-        first = f"{left} more records there"
+    with _running(path, kafka_home) as lines:
+        for mine, said in zip_longest(_ours(path), _parsed(lines)):
+            count += mine is not None
+            difference = _difference(mine, said)
+            if difference:
+                first = first or difference
+            elif said is not None and said["data"] is None:
+                silent += 1
+            else:
+                equal += 1
+            done(count)
     return Verdict(path=str(path), records=count, equal=equal, silent=silent, first_difference=first)
 
 
-def _ours(path: Path) -> Iterator[dict[str, Any]]:
+def _difference(mine: Line | None, said: Line | None) -> str:
+    """What differs between a record here and there; empty if nothing does."""
+    if mine is None or said is None:
+        there, line = ("here", mine) if said is None else ("there", said)
+        return f"offset {line['offset'] if line else '?'}: a record that is only {there}"
+    for column, value in said.items():
+        if value is not None and mine[column] != value:
+            ours, theirs = (json.dumps(each)[:_SHOWN] for each in (mine[column], value))
+            return f"offset {mine['offset']}: {column}: {ours} here, {theirs} there"
+    return ""
+
+
+def _ours(path: Path) -> Iterator[Line]:
     try:
         for item in read_blocks(path):
             if isinstance(item, RecordBlock):
@@ -67,31 +88,63 @@ def _ours(path: Path) -> Iterator[dict[str, Any]]:
         raise VerifyError(str(error)) from error
 
 
-def _parsed(output: str) -> Iterator[tuple[int, Any]]:
-    """Offset and data as the tool prints them; None for the data of a record of which it prints only the type."""
-    for line in output.split("\n"):
-        if found := _RECORD.match(line):
-            offset, rest = int(found[1]), found[2]
-            if rest.startswith("{"):
-                yield offset, json.loads(rest)["data"]
-            elif control := _CONTROL.match(rest):
-                yield offset, json.loads(control[2])
-            else:
-                yield offset, None if rest.startswith(_SILENT) else rest
+def _parsed(lines: Iterable[str]) -> Iterator[Line]:
+    """The tool's output in the shape of our dump; None for what it does not print."""
+    batch: Line = {}
+    for line in lines:
+        if found := _BATCH.match(line):
+            base, epoch, control, valid = found.groups()
+            batch = {"leader_epoch": int(epoch), "base_offset": int(base)}
+            batch |= {"control": control == "true", "crc_valid": valid == "true"}
+        elif found := _RECORD.match(line):
+            offset, timestamp, rest = found.groups()
+            place = {"offset": int(offset), "timestamp": int(timestamp)}
+            yield place | batch | _content(rest, control=bool(batch.get("control")))
 
 
-def _run(path: Path, kafka_home: Path) -> str:
+def _content(rest: str, *, control: bool) -> Line:
+    if control and (silent := _SILENT.match(rest)):
+        return {"type": CONTROL_TYPES.get(int(silent[1])), "version": None, "data": None}
+    if control and (found := _CONTROL.match(rest)):
+        data = json.loads(found[2])
+        return {"type": found[1], "version": data["version"], "data": data}
+    if rest.startswith("{"):
+        payload: Line = json.loads(rest)
+        return payload
+    return {"type": None, "version": None, "data": rest}
+
+
+@contextmanager
+def _running(path: Path, kafka_home: Path) -> Iterator[Iterator[str]]:
+    """The lines that the tool prints, as it prints them (VerifyError if it fails)."""
     java = shutil.which("java")
     if java is None:
         raise VerifyError("verify runs kafka-dump-log: install a Java 17 runtime, or put java on PATH")
-    jars = [str(kafka_home / folder / "*") for folder in ("tools-libs", "libs") if (kafka_home / folder).is_dir()]
-    if not jars:
+    folders = [kafka_home / folder for folder in ("tools-libs", "libs") if (kafka_home / folder).is_dir()]
+    if not folders:
         raise VerifyError(f"{kafka_home} is no Kafka installation: it has no libs/")
-    complaint = ""
-    for main in _MAINS:
-        command = [java, "-cp", ":".join(jars), main, "--cluster-metadata-decoder", "--files", str(path)]
-        done = subprocess.run(command, capture_output=True, check=False)
-        if done.returncode == 0:
-            return done.stdout.decode()
-        complaint = done.stderr.decode().strip()[-500:]
-    raise VerifyError(f"kafka-dump-log failed on {path}: {complaint}")
+    jars = ":".join(str(folder / "*") for folder in folders)
+    command = [java, "-cp", jars, _main(folders), "--cluster-metadata-decoder", "--files", str(path)]
+    with (
+        tempfile.TemporaryFile() as complaints,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints, text=True) as tool,
+    ):
+        try:
+            yield iter(tool.stdout or ())
+        finally:
+            if tool.stdout:
+                tool.stdout.close()
+        if tool.wait():
+            complaints.seek(0)
+            said = complaints.read().decode(errors="replace").strip()[-500:]
+            raise VerifyError(f"kafka-dump-log failed on {path}: {said}")
+
+
+def _main(folders: Iterable[Path]) -> str:
+    """The tool's class, which moved to another package in 4.3."""
+    wanted = _MAINS[0].replace(".", "/") + ".class"
+    for jar in (jar for folder in folders for jar in folder.glob("kafka-tools-*.jar")):
+        with zipfile.ZipFile(jar) as opened:
+            if wanted in opened.namelist():
+                return _MAINS[0]
+    return _MAINS[1]

@@ -80,7 +80,7 @@ def parse_dump(lines: Sequence[str]) -> Iterator[Line]:
 
 def _content(rest: str, batch: Line) -> Line:
     if batch["control"] and (silent := _SILENT.match(rest)):
-        return {"type": CONTROL_TYPES[int(silent[1])][0], "version": None, "data": None}
+        return {"type": CONTROL_TYPES[int(silent[1])], "version": None, "data": None}
     if batch["control"]:
         found = _CONTROL.match(rest)
         if not found:

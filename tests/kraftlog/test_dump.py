@@ -9,7 +9,9 @@ import pytest
 from tests.kraftlog import logs
 
 from kraftlog.__main__ import main
+from kraftlog.writer import NewBatch, batch_of
 
+_OPERATOR = Path(__file__).resolve().parents[2] / "operator"
 _KEYS = ["offset", "timestamp", "leader_epoch", "base_offset", "control", "crc_valid", "type", "version", "data"]
 
 
@@ -64,3 +66,43 @@ def test_a_reader_that_goes_away(tmp_path: Path) -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, cwd=operator, timeout=60, check=True)
     assert len(done.stdout.splitlines()) == 1
     assert not done.stderr
+
+
+_UNSEEN = "\x7f\x80\x85\x9f\u061c\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069"
+
+
+@pytest.mark.parametrize("more", ["", "\ud800"], ids=["compiled", "reference"])
+def test_characters_that_steer_a_terminal_are_escaped(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], more: str
+) -> None:
+    """DEL, C1, line separators and bidirectional controls are escaped; the text around them stays text."""
+    name = f"a{_UNSEEN}ä漢\xa0z"
+    value = b"\1\2\0" + bytes([len((name + more).encode("utf-8", "surrogatepass")) + 1])
+    value += (name + more).encode("utf-8", "surrogatepass") + bytes(16) + b"\0"
+    path = logs.write(tmp_path, batch_of(NewBatch(base_offset=0), [logs.NewRecord(value)]))
+    assert main(["dump", str(path)]) == 0
+    out = capfdbinary.readouterr().out.decode()
+    assert not set(out) & set(_UNSEEN)
+    assert json.loads(out)["data"]["name"].startswith(name)
+    assert "ä漢\xa0z" in out
+
+
+def test_a_file_name_cannot_steer_a_terminal(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """What is said of a file quotes the control characters in its name."""
+    path = logs.write(tmp_path, b"no log", "\x1b[2J\x9b\u202e.log")
+    assert main(["dump", str(path)]) == 1
+    said = capfdbinary.readouterr().err.decode()
+    assert not {"\x1b", "\x9b", "\u202e"} & set(said)
+    assert "\\x1b[2J\\x9b\\u202e.log" in said
+
+
+@pytest.mark.parametrize("package", ["numba", "numpy", "pyarrow"])
+def test_a_missing_package_is_named(package: str) -> None:
+    """Without the extra `history`, the command says what to install; nobody has to read a traceback."""
+    hidden = f"import sys, runpy; sys.modules[{package!r}] = None; sys.argv = ['kraftlog', 'dump', 'x.log']"
+    code = f"{hidden}; runpy.run_module('kraftlog', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=_OPERATOR)
+    assert done.returncode == 1
+    assert "pip install 'kafka-quorum-operator[history]'" in done.stderr
+    assert f"the Python package {package} is missing" in done.stderr
+    assert "Traceback" not in done.stderr

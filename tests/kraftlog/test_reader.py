@@ -8,7 +8,7 @@ import pytest
 from tests.kraftlog import logs
 
 from kraftlog import FaultKind, NotALogError, Options, SchemaError
-from kraftlog.codecs import Codec
+from kraftlog.codecs import Codec, pack
 from kraftlog.writer import NewBatch, NewRecord, batch_of
 
 
@@ -117,6 +117,37 @@ def test_a_compressed_batch_of_noise(tmp_path: Path) -> None:
     records, faults = logs.read(logs.write(tmp_path, logs.batch(0, "a") + bytes(bad) + logs.batch(2, "c")))
     assert logs.offsets(records) == [0, 2]
     assert [fault.kind for fault in faults] == [FaultKind.CORRUPT_BATCH]
+
+
+@pytest.mark.parametrize("codec", list(Codec)[1:])
+def test_a_bomb_is_refused(tmp_path: Path, codec: Codec) -> None:
+    """A small batch that would unpack into many times what Kafka writes at most is damage, and the next is read."""
+    bomb = bytearray(logs.batch(1, "b", codec=codec))
+    packed = pack(codec, bytes(64 << 20))
+    bomb[61:] = packed
+    bomb[8:12] = struct.pack(">i", len(bomb) - 12)
+    bomb[17:21] = struct.pack(">I", logs.crc(bytes(bomb[21:])))
+    path = logs.write(tmp_path, logs.batch(0, "a") + bytes(bomb) + logs.batch(2, "c"))
+    records, faults = logs.read(path)
+    assert logs.offsets(records) == [0, 2]
+    assert [fault.kind for fault in faults] == [FaultKind.CORRUPT_BATCH]
+    assert "when unpacked" in faults[0].reason
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_many_small_records_come_in_several_blocks(tmp_path: Path, codec: Codec) -> None:
+    """A batch of a million records is cut into blocks, so that a few bytes do not become gigabytes of columns."""
+    count = 1_000_000
+    record = bytes([12, 0, 0, 0, 1, 0, 0])
+    content = record * count
+    batch = bytearray(logs.batch(0, "a", codec=codec))
+    batch[61:] = content if codec is Codec.NONE else pack(codec, content)
+    batch[8:12], batch[57:61] = struct.pack(">i", len(batch) - 12), struct.pack(">i", count)
+    batch[17:21] = struct.pack(">I", logs.crc(bytes(batch[21:])))
+    found = logs.blocks(logs.write(tmp_path, bytes(batch) + logs.batch(1, "b")))
+    assert sum(map(len, found)) == count + 1
+    assert max(map(len, found)) <= 1 << 17
+    assert found[0].next_position == len(batch)
 
 
 def test_append_time(tmp_path: Path) -> None:

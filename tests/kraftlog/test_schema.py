@@ -1,6 +1,9 @@
-"""The schemas are Kafka's own, and nothing about a record type is written by hand."""
+"""The schemas are the facts of Kafka's own descriptions, and nothing about a record type is written by hand."""
+
+import hashlib
 
 import pytest
+from tests.kraftlog import export_schemas, kafka_schemas
 
 from kraftlog.errors import SchemaError
 from kraftlog.program import program
@@ -9,6 +12,22 @@ from kraftlog.schema import Kind, catalog, parse, releases
 _STRUCT_TAGGED = """{"apiKey": 1, "type": "metadata", "name": "OddRecord", "validVersions": "0",
 "flexibleVersions": "0+", "fields": [{"name": "Inner", "type": "Inner", "versions": "0+", "taggedVersions": "0+",
 "tag": 0, "fields": []}]}"""
+_DIGESTS = {
+    "3.3.2": "6ab048b7d0b5d471c3fc86d0ee8e47ec9591ab7060734910ee753e31a710b1f0",
+    "3.4.1": "a6523046bcdae70bf2bee2192cad0807865e25e49cd5c00efaaf16abac0586c9",
+    "3.5.2": "243df7035060e49c79731ec109a8b1c639aa9b4f5f65297ee3c4658256e0ae37",
+    "3.6.2": "4784dfccfa36f17cc2c55acad47eccc4d1247c6ccfee40e12c8d55eb3705ac63",
+    "3.7.2": "0131581abbddca89d31c4bde9a25a12f85fb03d88db3ca29e5a39302af99f8db",
+    "3.8.1": "4afd6259d7126a2eddd8f67afe1a4356e4d298524096a8977e3a0c6bee41d52b",
+    "3.9.2": "49fd0a3e7a14b53596df98c36198da09bdeab8b78a8bea5ba617b9e9d3eeea93",
+    "4.0.2": "23c6561683ced45fab1fd3b4509ba5a71dfc6c9f74e51076a9a3e4c46789df23",
+    "4.1.2": "23c6561683ced45fab1fd3b4509ba5a71dfc6c9f74e51076a9a3e4c46789df23",
+    "4.2.1": "23c6561683ced45fab1fd3b4509ba5a71dfc6c9f74e51076a9a3e4c46789df23",
+    "4.3.1": "e400da5b4aa825978950c6295cdffa659951cfa60866bcef4da0a7c8444384b7",
+    "4.4.0": "8cb64944cb4bbb1bb62584d5f068b3d6819e8e48169ec194f0334d80717921dc",
+    None: "bab603a71bc64608333fac1618ec4cd9790cdbf6e6065b141196fbe0cf80b9fc",
+}
+"""Of all schemas of a release, taken when they were still read from Kafka's own files."""
 _RIGID = (
     '{"apiKey": 1, "type": "metadata", "name": "Odd", "validVersions": "0", "flexibleVersions": "1+", "fields": []}'
 )
@@ -68,7 +87,46 @@ def test_an_unknown_release_is_refused() -> None:
 def test_what_the_decoder_cannot_do_is_refused(text: str) -> None:
     """A description beyond what the compiled decoder knows is an error when it is read, not a wrong record later."""
     with pytest.raises(SchemaError):
-        list(parse(text))
+        list(kafka_schemas.parse(text))
+
+
+@pytest.mark.parametrize("release", _DIGESTS)
+def test_schemas_are_what_they_were_in_kafkas_own_files(release: str | None) -> None:
+    """Every name, type, tag, default and nullability of every record and version is unchanged by the format."""
+    schemas = catalog(release).schemas
+    text = "\n".join(repr(schemas[key]) for key in sorted(schemas))
+    assert hashlib.sha256(text.encode()).hexdigest() == _DIGESTS[release]
+
+
+def test_the_file_holds_facts_alone() -> None:
+    """The file is exactly what the schemas read from it are written as: there is no other text in it."""
+    text = export_schemas.TARGET.read_text()
+    assert export_schemas.export(releases(), lambda release: catalog(release).schemas) == text
+    assert releases() == export_schemas.RELEASES
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_the_file_is_what_the_jars_say() -> None:
+    """Generating the file from Kafka's jars again changes nothing."""
+    assert export_schemas.export() == export_schemas.TARGET.read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("record 1 ODD 0 1.0", "begins with 'record'"),
+        ("metadata 1 ODD 0 2.0", "2.0"),
+        ("metadata 1 ODD 0 1.0 a:int3", "unknown type int3"),
+        ("metadata 1 ODD 0 1.0 a:{b:int32", "no end"),
+        ("metadata 1 ODD 0 1.0 a:int32 !", "no field"),
+        ("metadata 1 ODD 0 1.0 a:{b:int32}@0", "tagged struct"),
+    ],
+)
+def test_a_broken_line_is_refused(line: str, said: str) -> None:
+    """The error quotes what is wrong."""
+    with pytest.raises(SchemaError, match=said):
+        parse(f"releases 1.0\n{line}\n")
 
 
 def test_a_program_describes_every_schema() -> None:

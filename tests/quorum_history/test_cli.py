@@ -22,9 +22,10 @@ from quorum_history.__main__ import main
 pytestmark = pytest.mark.timeout(1500)
 _OPERATOR = Path(__file__).resolve().parents[2] / "operator"
 _TABLES = {
-    "records", "observations", "checkpoints", "log_files", "faults", "voter_sets", "voter_changes", "leaders",
-    "feature_levels", "registrations", "spans", "availability", "leader_changes", "lag_percentiles", "recoveries",
-    "stale_voters", "upgrade_readiness", "downgrade_losses",
+    ".lock", "ingest", "records", "observations", "log_files", "faults", "rejected_lines", "voter_sets",
+    "voter_changes", "leaders", "feature_levels", "registrations", "spans", "availability", "leader_changes",
+    "lag_percentiles", "recoveries", "stale_voters", "upgrade_readiness", "downgrade_losses", "downgrade_analysed",
+    "last_looks", "quality", "service_levels",
 }  # fmt: skip
 
 
@@ -37,6 +38,7 @@ def test_from_logs_to_a_report(spark: SparkSession, tmp_path: Path) -> None:
     ingest = ["ingest", "--target", target, "--logs", source, "--observations", str(seen)]
     assert main(ingest) == 0
     before = spark.read.parquet(f"{target}/records").count()
+    assert before > 0
     looks.write(seen / "b.jsonl", [look(60, live=(1,)), look(120, epoch=3)])
     assert main(ingest) == 0
     assert spark.read.parquet(f"{target}/records").count() == before
@@ -61,6 +63,11 @@ def test_from_logs_to_a_report(spark: SparkSession, tmp_path: Path) -> None:
         (["downgrade", "--target", "{t}", "--logs", "{t}"], 1, "no metadata log"),
         (["timeline", "--target", "{t}", "--format", "delta"], 1, "delta-spark"),
         (["verify", "{t}/x.log", "--kafka-home", "{t}"], 1, "no Kafka installation"),
+        (["ingest", "--target", "{t}", "--logs", "{t}", "--continuous", "-1"], 2, "--continuous: -1.0"),
+        (["ingest", "--target", "{t}", "--logs", "{t}", "--continuous", "nan"], 2, "--continuous: nan"),
+        (["observe", "--target", "{t}", "--max-gap-s", "-5"], 2, "--max-gap-s: -5"),
+        (["observe", "--target", "{t}", "--max-gap-s", "0"], 2, "--max-gap-s: 0"),
+        (["report", "--target", "{t}/nothing", "--output", "{t}"], 1, "holds no tables"),
     ],
 )
 def test_wrong_requests(
@@ -69,6 +76,18 @@ def test_wrong_requests(
     """Each is refused with a sentence that names what is wrong, before Spark is started."""
     assert main([argument.format(t=tmp_path) for argument in arguments]) == code
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("package", ["pyspark", "numba", "pyarrow"])
+def test_a_missing_package_is_named(package: str) -> None:
+    """Without the extra `history`, the command says what to install; nobody has to read a traceback."""
+    hidden = f"import sys, runpy; sys.modules[{package!r}] = None; sys.argv = ['quorum-history', 'timeline']"
+    code = f"{hidden}; runpy.run_module('quorum_history', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=_OPERATOR)
+    assert done.returncode == 1
+    assert f"the Python package {package} is missing" in done.stderr
+    assert "pip install 'kafka-quorum-operator[history]'" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_verify_without_java(
@@ -151,7 +170,7 @@ def test_under_spark_submit_on_a_cluster(spark_master: str, tmp_path: Path) -> N
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
     target = tmp_path / "tables"
-    for count, (name, table) in enumerate([("ingest", "records/batch=0"), ("downgrade", "downgrade_losses")], start=1):
+    for count, (name, table) in enumerate([("ingest", "records/batch=1"), ("downgrade", "downgrade_losses")], start=1):
         command = [
             str(submit), "--master", spark_master, "--conf", "spark.executor.memory=512m",
             "--conf", f"spark.executorEnv.PYTHONPATH={_OPERATOR}", "--conf", "spark.driver.host=127.0.0.1",

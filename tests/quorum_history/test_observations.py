@@ -81,8 +81,8 @@ def test_all_answers(spark: SparkSession, tmp_path: Path) -> None:
     assertDataFrameEqual(
         tables["recoveries"],
         spark.createDataFrame(
-            [(*of, START + timedelta(seconds=120), START + timedelta(seconds=240), 120.0, 60.0)],
-            key + "since timestamp, until timestamp, recovery_s double, unknown_s double",
+            [(*of, START + timedelta(seconds=120), START + timedelta(seconds=240), 120.0, 60.0, "majority lost")],
+            key + "since timestamp, until timestamp, recovery_s double, unknown_s double, cause string",
         ),
     )
     (stale,) = tables["stale_voters"].collect()
@@ -171,6 +171,47 @@ def test_lines_of_an_earlier_version(spark: SparkSession) -> None:
     frame = spark.read.schema(observations.SCHEMA).option("columnNameOfCorruptRecord", "_corrupt").json(str(path))
     assert observations.rejected(frame).count() == 0
     assert sorted(str(row["unknownReason"]) for row in frame.collect()) == ["None", "no controller answers"]
+
+
+def test_service_levels_say_what_the_budget_was_spent_on(spark: SparkSession, tmp_path: Path) -> None:
+    """A minute without a leader, one without a majority, one unknown; months are apart, unknown time is no outage."""
+    seen = [look(0), look(60, leader=-1), look(120), look(180, live=(1,)), look(240), look(300, known=False), look(360)]
+    later = [look(40 * 86_400), look(40 * 86_400 + 60)]
+    frame = _frame(spark, tmp_path, [*seen, *later])
+    rows = observations.service_levels(frame).orderBy("month").collect()
+    assert [str(row["month"]) for row in rows] == ["2026-01-01", "2026-02-01"]
+    first = rows[0]
+    assert (first["leader_lost_s"], first["majority_lost_s"]) == (60.0, 60.0)
+    assert first["available_s"] == 180.0 + 150.0, "the last look of the month speaks for 150 s"
+    assert first["availability"] == pytest.approx(330 / 450)
+    assert first["budget_spent"] == pytest.approx(120 / (450 * 0.001))
+    assert rows[1]["budget_spent"] == 0.0
+    causes = [row["cause"] for row in observations.recoveries(frame).orderBy("since").collect()]
+    assert causes == ["leader lost", "majority lost"]
+
+
+def test_looks_of_impossible_times_are_left_out(spark: SparkSession, tmp_path: Path) -> None:
+    """A line of the year 9999 or of the year 1 does not make millions of days; it is rejected."""
+    wrong = [{**look(0), "observedAt": time} for time in ("9999-01-01T00:00:00Z", "1900-01-01T00:00:00Z")]
+    frame = _frame(spark, tmp_path, [look(0), look(60), *wrong])
+    assert observations.availability(frame).count() == 1
+    assert observations.rejected(frame).count() == 2
+
+
+def test_the_last_look_of_each_quorum(spark: SparkSession, tmp_path: Path) -> None:
+    """Until when it was looked at, when it answered last, and why not since."""
+    frame = _frame(spark, tmp_path, [look(0), look(60), look(120, known=False), look(0, name="other", live=(1,))])
+    one, other = observations.last_looks(frame).orderBy("name").collect()[::-1]
+    assert (one["looks"], one["state"], one["unknown_reason"]) == (3, "unknown", "no answer")
+    assert (one["last_look"] - one["last_known"]).total_seconds() == 60.0
+    assert (other["state"], other["last_known"] == other["last_look"]) == ("unavailable", True)
+
+
+@pytest.mark.parametrize("max_gap_s", [0, -5])
+def test_a_look_speaks_for_some_time(spark: SparkSession, tmp_path: Path, max_gap_s: int) -> None:
+    """No time, or less, is refused."""
+    with pytest.raises(ValueError, match="cannot speak"):
+        observations.spans(_frame(spark, tmp_path, [look(0)]), max_gap_s)
 
 
 def test_what_is_no_observation_is_kept_apart(spark: SparkSession, tmp_path: Path) -> None:

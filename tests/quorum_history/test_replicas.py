@@ -61,6 +61,8 @@ def test_others_fill_in_what_was_deleted_or_damaged(tmp_path: Path) -> None:
     clusters.segment(clusters.replica(tmp_path, "c", 2), 0, clusters.run(0, 10, 1))
     log = _log(tmp_path)
     assert _offsets(log, end=log.end) == list(range(20))
+    damaged = next(stretch for stretch in log.stretches(0, 20) if stretch.first <= 7 < stretch.end)
+    assert "node-2" in damaged.file.path, "the batch that the first replica has damaged"
     assert _offsets(log, 6, 15) == list(range(6, 15))
     assert not list(log.disagreements())
 

@@ -1,20 +1,17 @@
 """The Spark data source on real and made-up logs, batch and streaming."""
 
 import shutil
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 from tests.kraftlog.record_samples import SAMPLES, recorded
 from tests.quorum_history import clusters
 
 from kraftlog import SchemaError
-from quorum_history.jobs import ingest_records
-from quorum_history.source import FORMAT, SCHEMA, OptionError, checked_options
+from quorum_history.source import FORMAT, OptionError, checked_options
 
 pytestmark = pytest.mark.timeout(600)
 Read = Callable[[], Counter[tuple[int, int]]]
@@ -126,46 +123,6 @@ def test_a_stream_over_growing_torn_and_rewritten_logs(spark: SparkSession, tmp_
     other = clusters.replica(tmp_path / "logs", "c", 2)
     clusters.segment(other, 9, clusters.run(9, 15, 3))
     assert stream.read() == _once((0, 10, 1), (6, 15, 3))
-
-
-def test_a_running_stream_while_its_logs_change(spark: SparkSession, tmp_path: Path) -> None:
-    """A query that goes on for good, over a file that grows byte by byte and loses its tail, and over its own end."""
-    folder = clusters.replica(tmp_path / "logs", "c", 1)
-    path = clusters.segment(folder, 0, clusters.run(0, 3, 1))
-    later, target = clusters.run(3, 40, 1), tmp_path / "tables"
-
-    def running() -> StreamingQuery:
-        options = {"path": str(tmp_path / "logs")}
-        return ingest_records(spark, options, target, every_s=0.2, done=lambda _: None)
-
-    def ingested() -> Counter[tuple[int, int]]:
-        if not (target / "records").is_dir():
-            return Counter()
-        rows = spark.read.schema(SCHEMA).parquet(str(target / "records")).where("fault is null")
-        return Counter((row["offset"], row["leader_epoch"]) for row in rows.select("offset", "leader_epoch").collect())
-
-    query = running()
-    with path.open("ab", buffering=0) as file:
-        for at in range(0, len(later), 97):  # never where a batch ends
-            file.write(later[at : at + 97])
-            time.sleep(0.02)
-    _until(query, lambda: ingested() == _once((0, 40, 1)))
-    path.write_bytes(clusters.run(0, 30, 1) + clusters.run(30, 35, 4))
-    _until(query, lambda: ingested() == _once((0, 40, 1), (30, 35, 4)))
-    query.stop()
-    path.write_bytes(path.read_bytes() + clusters.run(35, 50, 4))
-    query = running()
-    _until(query, lambda: ingested() == _once((0, 40, 1), (30, 50, 4)))
-    query.stop()
-
-
-def _until(query: StreamingQuery, condition: Callable[[], bool]) -> None:
-    """Until it holds, while the query runs."""
-    deadline = time.monotonic() + 240.0
-    while not condition():
-        assert query.isActive, query.exception()
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
 
 
 def test_a_stream_in_small_steps(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,16 +1,19 @@
 """Timelines from records: voter sets with the lineage of directories, leaders, features, registrations."""
 
 import json
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 from pyspark.testing import assertDataFrameEqual
 from tests.kraftlog.record_samples import SAMPLES
 
 from quorum_history import tables
-from quorum_history.source import FORMAT, SCHEMA
+from quorum_history.rows import SCHEMA
+from quorum_history.source import FORMAT
 
 pytestmark = pytest.mark.timeout(600)
 _START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -46,6 +49,35 @@ def test_a_replaced_tail_is_settled(spark: SparkSession) -> None:
     ]  # fmt: skip
 
 
+def test_settling_grows_with_the_rows_and_not_with_their_square(spark: SparkSession) -> None:
+    """Four times the rows of one cluster cost about four times as much, and epochs replace tails all the way."""
+    took_s = []
+    for rows in (20_000, 80_000):
+        frame = _many(spark, rows)
+        begun = time.monotonic()
+        kept = tables.settled(frame).agg(f.count("*"), f.max("offset")).collect()[0]
+        took_s.append(time.monotonic() - begun)
+        assert tuple(kept) == (rows, rows - 1)
+    assert took_s[1] < 4 * max(took_s[0], 4.0), took_s
+
+
+def _many(spark: SparkSession, rows: int) -> DataFrame:
+    """One cluster with an epoch per 1000 offsets; each epoch but the last also wrote ten records that were cut off."""
+    number = spark.range(rows).withColumn("epoch", (f.col("id") / 1000).cast("int") + 1)
+    lost = spark.range(rows // 1000 - 1).select(f.explode(f.sequence(f.lit(0), f.lit(9))).alias("n"), "id")
+    tails = lost.select(
+        ((f.col("id") + 1) * 1000 + f.col("n")).alias("id"), (f.col("id") + 1).cast("int").alias("epoch")
+    )
+    return number.unionByName(tails).select(
+        f.lit("c").alias("cluster"), f.lit(1).alias("node_id"), f.lit("segment").alias("kind"),
+        f.lit("f").alias("file"), f.lit(0).cast("bigint").alias("position"), f.col("id").alias("offset"),
+        f.lit(_START).alias("timestamp"), f.col("epoch").alias("leader_epoch"), f.col("id").alias("base_offset"),
+        f.lit(False).alias("control"), f.lit(True).alias("crc_valid"),  # noqa: FBT003 -- a column's value
+        f.lit("NO_OP_RECORD").alias("type"), f.lit(0).alias("version"), f.lit("{}").alias("data"),
+        f.lit(None).cast("string").alias("fault"),
+    )  # fmt: skip
+
+
 def test_voter_changes_with_lineage(spark: SparkSession) -> None:
     """From the checkpoint that the log goes on from to the disk that was replaced."""
     frame = _frame(
@@ -70,6 +102,23 @@ def test_voter_changes_with_lineage(spark: SparkSession) -> None:
             " previous_directory_id string",
         ),
     )
+
+
+def test_a_checkpoint_behind_a_gap_takes_its_place_in_the_log(spark: SparkSession) -> None:
+    """What changed while nothing of the log was there is known from the checkpoint, by the offset that it ends at."""
+    frame = _frame(
+        spark,
+        ("segment", 3, 1, "KRaftVoters", _voters(n1="A")),
+        ("segment", 25, 2, "KRaftVoters", _voters(n1="A", n2="B")),
+    ).unionByName(
+        _frame(spark, ("checkpoint", 2, 2, "KRaftVoters", _voters(n1="A", n2="B", n3="C"))).withColumn(
+            "file", f.lit("/x/00000000000000000020-0000000002.checkpoint")
+        )
+    )
+    changes = tables.voter_changes(tables.voter_sets(frame)).orderBy("offset", "node_id").collect()
+    assert [(row["offset"], row["change"], row["node_id"]) for row in changes] == [
+        (20, "added", 2), (20, "added", 3), (25, "removed", 3),
+    ]  # fmt: skip
 
 
 def test_leaders_and_features(spark: SparkSession) -> None:

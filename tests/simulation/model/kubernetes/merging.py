@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kafka_quorum.kube.protocol import Json
+from kit.kube.protocol import Json
 
 
 def merged(old: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON of any shape

@@ -1,0 +1,109 @@
+"""Files wherever they lie: a local path, or the URL of a store that Arrow knows (`s3://`, `gs://`, `abfs://`, `hdfs://`).
+
+`s3a://`, as Hadoop calls it, is `s3://`. Credentials come from where the store's own tools take them: environment,
+configuration files, the instance.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+from pyarrow import fs
+
+from kraftlog.compiled import Bytes, readable
+from kraftlog.errors import KraftLogError
+
+_URL = re.compile(r"^([a-z][a-z0-9+.-]*)://([^/]*)(/.*)?$")
+_SAME = {"s3a": "s3", "s3n": "s3", "wasb": "abfs", "wasbs": "abfss"}
+
+
+class PlaceError(KraftLogError):
+    """A URL whose store is not known, or cannot be reached."""
+
+
+class OpenFile(Protocol):
+    """A file that is read at any position."""
+
+    size: int
+
+    def read(self, position: int, size: int) -> bytes:
+        """So many bytes, or fewer at the end."""
+
+
+class _Local:
+    def __init__(self, path: str) -> None:
+        self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115 -- `opened` closes it
+        self.size = os.fstat(self._file.fileno()).st_size
+
+    def read(self, position: int, size: int) -> bytes:
+        return os.pread(self._file.fileno(), size, position)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Remote:
+    def __init__(self, url: str) -> None:
+        filesystem, path = filesystem_of(url)
+        self._file = filesystem.open_input_file(path)
+        self.size = int(self._file.size())
+
+    def read(self, position: int, size: int) -> bytes:
+        return bytes(self._file.read_at(size, position))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[OpenFile]:
+    """A file for reading (OSError, PlaceError)."""
+    file = _Remote(str(path)) if is_url(str(path)) else _Local(str(path))
+    try:
+        yield file
+    finally:
+        file.close()
+
+
+def read_fully(file: OpenFile, position: int, size: int) -> Bytes:
+    """So many bytes of a file, or what is left of it."""
+    pieces, have = [], 0
+    while have < size and (piece := file.read(position + have, size - have)):
+        pieces.append(piece)
+        have += len(piece)
+    return readable(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+
+
+def is_url(place: str) -> bool:
+    """Whether a place is named by a URL, not by a local path."""
+    return _URL.match(place) is not None
+
+
+def join(place: str, *names: str) -> str:
+    """A place below a path or URL."""
+    return "/".join([place.rstrip("/") or "/", *names])
+
+
+def filesystem_of(place: str) -> tuple[Any, str]:
+    """Arrow's file system for a path or URL, and the path there (PlaceError)."""
+    found = _URL.match(place)
+    if not found:
+        return fs.LocalFileSystem(), str(Path(place).absolute())
+    scheme, authority, path = found.groups()
+    filesystem, base = _store(_SAME.get(scheme, scheme), authority)
+    return filesystem, (base.rstrip("/") + (path or "")) or "/"
+
+
+@lru_cache(maxsize=64)
+def _store(scheme: str, authority: str) -> tuple[Any, str]:
+    url = f"{scheme}://{authority}"
+    try:
+        filesystem, base = fs.FileSystem.from_uri(f"{url}/" if scheme == "file" else url)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise PlaceError(f"{url}: this store cannot be read: {error}") from error
+    return filesystem, str(base)

@@ -1,0 +1,271 @@
+"""The commands of `quorum-history`: from metadata logs and observations to tables, answers and a report.
+
+`ingest` runs in this process, or as Spark tasks where a master is named; what computes tables runs on Spark, embedded
+(`local[*]`) or unchanged under `spark-submit`.
+"""
+
+import argparse
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from kraftlog import KraftLogError, SchemaError
+from kraftlog.errors import quoted
+from quorum_history import jobs, report
+from quorum_history.executor import Executor, OnSpark, Threads
+from quorum_history.files import NoLogsError, find_files
+from quorum_history.ingest import Request, ingest
+from quorum_history.observations import MAX_GAP_S
+from quorum_history.progress import Progress
+from quorum_history.retention import prune
+from quorum_history.session import NoJavaError, session, submitted
+from quorum_history.source import OptionError, checked_options
+from quorum_history.state import StateError
+from quorum_history.store import BusyError, Store
+from quorum_history.summary import Summary
+from quorum_history.tables import TIMELINE_TYPES
+from quorum_history.verify import VerifyError, verify
+
+DONE, FAILED, MISUSED, DAMAGED = 0, 1, 2, 3
+_CODES = """exit codes: 0, done; 1, could not be done, or `verify` found a difference; 2, a wrong request; 3, done,
+but something that ingest read for the first time is damaged, missing or no observation, or a table fails a check of
+its quality"""
+_SHOWN = 20
+_DERIVED = (
+    "faults", "voter_sets", "voter_changes", "leaders", "feature_levels", "downgrade_losses", "spans", "availability",
+    "leader_changes", "lag_percentiles", "recoveries", "stale_voters", "upgrade_readiness", "rejected_lines",
+    "last_looks", "downgrade_analysed", "service_levels",
+)  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; answers the exit code."""
+    try:
+        chosen = _parser().parse_args(arguments)
+        run: Callable[[argparse.Namespace], int] = chosen.run
+        return run(chosen)
+    except (OptionError, SchemaError) as error:
+        return _complain(error, MISUSED)
+    except (
+        NoLogsError, NoJavaError, BusyError, StateError, jobs.JobError, VerifyError, KraftLogError, OSError,
+    ) as error:  # fmt: skip
+        return _complain(error, FAILED)
+    except PySparkException as error:
+        return _complain(str(error).split("\n", 1)[0], FAILED)
+
+
+def _complain(about: object, code: int) -> int:
+    print(f"quorum-history: {quoted(str(about))}", file=sys.stderr)  # noqa: T201 -- a command speaks by printing
+    return code
+
+
+def _say(text: str) -> None:
+    print(quoted(text), flush=True)  # noqa: T201 -- a command speaks by printing
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="quorum-history", description="What happened to Kafka's KRaft quorums.", epilog=_CODES
+    )
+    parser.add_argument("--master", help="Spark's master; default: what spark-submit chose, else none or local[*]")
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    reading = commands.add_parser("ingest", help="append what is new in metadata logs and observations")
+    reading.add_argument("--logs", metavar="PATHS", help="directories, globs, files or URLs, comma-separated")
+    reading.add_argument("--observations", metavar="PATHS", help="the same, of files of JSON lines")
+    reading.add_argument("--all-types", action="store_true", help="every record, not only what the timelines need")
+    reading.add_argument("--high-watermarks", default="{}", metavar="JSON", help="cluster to the offset not to pass")
+    reading.add_argument(
+        "--continuous", type=float, metavar="SECONDS", help="go on until interrupted, at this interval"
+    )
+    _target(reading, _ingest)
+
+    fewer = commands.add_parser("prune", help="remove old observations from the tables")
+    fewer.add_argument("--before", type=date.fromisoformat, required=True, metavar="DAY", help="what is older (UTC)")
+    _target(fewer, _prune)
+
+    timeline = commands.add_parser("timeline", help="voter sets, leaders, features, registrations as tables")
+    _format(_target(timeline, _timeline))
+
+    observe = commands.add_parser("observe", help="availability, lag, recovery and the rest as tables")
+    observe.add_argument(
+        "--max-gap-s", type=int, default=MAX_GAP_S, help="what one look speaks for; default %(default)s"
+    )
+    _format(_target(observe, _observe))
+
+    downgrade = commands.add_parser("downgrade", help="what a lossy downgrade of metadata.version would lose")
+    downgrade.add_argument("--logs", metavar="PATHS", required=True)
+    _format(_target(downgrade, _downgrade))
+
+    page = commands.add_parser("report", help="one page about all of it, with pictures")
+    page.add_argument("--output", type=Path, required=True, help="a directory for index.html")
+    page.add_argument("--pages", action="store_true", help="a page for each cluster besides, linked from the first")
+    page.add_argument(
+        "--quorum", action="append", default=[], metavar="NAME", help="namespace/name or cluster id to show"
+    )
+    page.add_argument("--since", type=date.fromisoformat, metavar="DAY", help="leave out what ended before (UTC)")
+    page.add_argument("--until", type=date.fromisoformat, metavar="DAY", help="leave out what began after (UTC)")
+    _target(page, _report)
+
+    check = commands.add_parser("verify", help="compare a decode with kafka-dump-log")
+    check.add_argument("files", nargs="+")
+    check.add_argument("--kafka-home", type=Path, required=True, help="a Kafka installation, with libs/")
+    check.set_defaults(run=_verify)
+    return parser
+
+
+def _target(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+    parser.add_argument("--target", type=Store, required=True, help="the directory or URL of the tables")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _format(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=("parquet", "delta"), default="parquet", help="default: parquet")
+
+
+# --- ingest -----------------------------------------------------------------------------------------------------------
+
+
+def _ingest(chosen: argparse.Namespace) -> int:
+    if not chosen.logs and not chosen.observations:
+        raise OptionError("ingest: name --logs, --observations or both")
+    if chosen.continuous is not None and not 0 < chosen.continuous < threading.TIMEOUT_MAX:
+        raise OptionError(f"--continuous: {chosen.continuous} is no number of seconds to wait between two looks")
+    options = {"path": chosen.logs or chosen.observations, "highWatermarks": chosen.high_watermarks}
+    if not chosen.all_types:
+        options["types"] = ",".join(TIMELINE_TYPES)
+    request = Request(logs=chosen.logs, observations=chosen.observations, options=checked_options(options))
+    if chosen.logs and chosen.continuous is None:
+        find_files(chosen.logs)
+    with chosen.target.locked():
+        executor = OnSpark(session(chosen.master)) if chosen.master or submitted() else Threads()
+        if chosen.continuous is None:
+            return _told(ingest(chosen.target, request, executor))
+        return _continuously(chosen.target, request, executor, chosen.continuous)
+
+
+def _continuously(store: Store, request: Request, executor: Executor, every_s: float) -> int:
+    """Again and again until a signal; whatever goes wrong ends it. A log may yet have to come."""
+    code = DONE
+    with _ending_on_signals():
+        try:
+            while True:
+                try:
+                    summary = ingest(store, request, executor)
+                    if summary.worth_telling:
+                        code = max(code, _told(summary))
+                except NoLogsError as error:
+                    _complain(f"{error}; waiting for one", DONE)
+                time.sleep(every_s)
+        except KeyboardInterrupt:
+            return code
+
+
+@contextmanager
+def _ending_on_signals() -> Iterator[None]:
+    """SIGTERM ends the loop as an interrupt does; between commits, nothing is lost."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _told(summary: Summary) -> int:
+    """Print what was done and what is wrong; answers the exit code."""
+    for line in summary.lines(_SHOWN):
+        _say(line)
+    return DAMAGED if summary.newly_damaged else DONE
+
+
+def _prune(chosen: argparse.Namespace) -> int:
+    with chosen.target.locked():
+        removed = prune(chosen.target, report.at_midnight(chosen.before))
+    _say(f"removed observations: {removed:,}")
+    return DONE
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _write(chosen: argparse.Namespace, tables: dict[str, DataFrame]) -> int:
+    with Progress("tables", len(tables)) as progress:
+        jobs.write_tables(tables, chosen.target, jobs.table_format(chosen.format), progress.step)
+    _say(f"{len(tables)} tables in {chosen.target.place}: {', '.join(sorted(tables))}")
+    if chosen.format != "parquet":
+        return DONE
+    wrong = [each for each in jobs.checked(chosen.target) if not each.passed]
+    for each in wrong:
+        _complain(f"{each.table}: {each.check}: {each.wrong} wrong, first: {each.example}", DAMAGED)
+    return DAMAGED if wrong else DONE
+
+
+def _timeline(chosen: argparse.Namespace) -> int:
+    jobs.table_format(chosen.format)
+    return _write(chosen, jobs.timeline_tables(session(chosen.master), chosen.target))
+
+
+def _observe(chosen: argparse.Namespace) -> int:
+    jobs.table_format(chosen.format)
+    if chosen.max_gap_s <= 0:
+        raise OptionError(f"--max-gap-s: {chosen.max_gap_s} is no positive number of seconds")
+    return _write(chosen, jobs.observation_tables(session(chosen.master), chosen.target, chosen.max_gap_s))
+
+
+def _downgrade(chosen: argparse.Namespace) -> int:
+    jobs.table_format(chosen.format)
+    find_files(chosen.logs)
+    return _write(chosen, jobs.downgrade_tables(session(chosen.master), chosen.logs))
+
+
+def _report(chosen: argparse.Namespace) -> int:
+    tables: dict[str, list[dict[str, Any]]] = {}
+    with Progress("tables", len(_DERIVED)) as progress:
+        for name in _DERIVED:
+            rows = jobs.derived(chosen.target, name)
+            if rows is not None:
+                tables[name] = sorted(rows, key=_order)
+            progress.step(name)
+    if not tables:
+        raise jobs.JobError(f"{chosen.target.place} holds no tables: run timeline, observe or downgrade first")
+    since = report.at_midnight(chosen.since) if chosen.since else None
+    until = report.at_midnight(chosen.until) + timedelta(days=1) if chosen.until else None
+    shown = report.between(tables, since, until)
+    _say(str(report.write(shown, chosen.output, quorums=chosen.quorum, pages=chosen.pages)))
+    return DONE
+
+
+def _order(row: dict[str, Any]) -> tuple[str, ...]:
+    """Rows in a fixed order: clusters and quorums first, then by offset or time."""
+    names = ("cluster", "namespace", "name", "kind", "offset", "leader_epoch", "target", "since", "day", "node_id")
+    return tuple(f"{row[name]:>20}" if isinstance(row[name], int) else str(row[name]) for name in names if name in row)
+
+
+def _verify(chosen: argparse.Namespace) -> int:
+    different = False
+    for file in chosen.files:
+        verdict = verify(Path(file), chosen.kafka_home)
+        silent = f", {verdict.silent} of which the tool prints no content" if verdict.silent else ""
+        same = verdict.equal + verdict.silent == verdict.records and not verdict.first_difference
+        different |= not same
+        _say(f"{file}: {verdict.equal} of {verdict.records} records equal{silent}")
+        if verdict.first_difference:
+            _say(f"  first difference: {verdict.first_difference}")
+    return FAILED if different else DONE

@@ -1,0 +1,283 @@
+"""`ingest`: append what is new in metadata logs and observations to the tables; remember how far each file was read.
+
+A run looks at every file's size and time, plans each cluster that has changed (`index`), reads the parts that are new,
+writes them as a few Parquet files into a folder of their own (`sink`), and commits (`state`). Until then nothing
+counts, so a run that is killed leaves nothing behind that the next one does not replace. Small batches are put together
+as they gather.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from kraftlog import Fault, FaultKind, Options
+from quorum_history import index, lines
+from quorum_history.executor import Executor
+from quorum_history.files import FileKind, LogFile, Stored, find_files
+from quorum_history.index import Part, Plan
+from quorum_history.progress import Progress
+from quorum_history.rows import Wrong, read_rows
+from quorum_history.sink import OBSERVATIONS, RECORDS, ROW_GROUP_ROWS, SCHEMAS, Sink, Written, write_bins, write_small
+from quorum_history.source import SourceOptions
+from quorum_history.state import Batch, ClusterState, Found, State, StateError, commit, load
+from quorum_history.store import Store
+from quorum_history.summary import Summary
+
+_TASK_BYTES = 64 << 20
+_BATCHES = 12
+_FILES = 48
+"""So many batches, and files, of a table are left as they are; then the small batches become one."""
+_BINS_PER_CORE = 4
+_SMALL_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to ingest. `logs` and `observations` are paths or URLs, None for none."""
+
+    logs: str | None
+    observations: str | None
+    options: SourceOptions
+
+
+def ingest(store: Store, request: Request, executor: Executor, now: datetime | None = None) -> Summary:
+    """Append what is new; the tables' folder must be `locked` (NoLogsError, StateError, OSError)."""
+    before = load(store)
+    state = before or State(types=_types(request.options))
+    _check_types(store, state, request.options)
+    clean(store, state)
+    summary = Summary()
+    number = state.number + 1
+    changed = state
+    if request.logs:
+        changed = _records(store, changed, request, executor, number, summary)
+    if request.observations:
+        changed = _observations(store, changed, request, executor, number, summary, now or datetime.now(UTC))
+    if changed != state or before is None:
+        state = commit(store, changed)
+    state = _compact(store, state)
+    _publish(store, state)
+    summary.account(before, state)
+    return summary
+
+
+def _types(options: SourceOptions) -> tuple[str, ...] | None:
+    return None if options.types is None else tuple(sorted(options.types))
+
+
+def _check_types(store: Store, state: State, options: SourceOptions) -> None:
+    """Refuse types that earlier runs have read past (StateError)."""
+    if state.types is None or not state.clusters:
+        return
+    wanted = _types(options)
+    if wanted is None or not set(wanted) <= set(state.types):
+        kinds = "all record types" if wanted is None else ", ".join(sorted(set(wanted) - set(state.types)))
+        raise StateError(
+            f"{store.place}: did not add {kinds}: earlier runs kept {', '.join(state.types)} alone and have read past"
+            f" the rest; name a new --target for more"
+        )
+
+
+def clean(store: Store, state: State) -> None:
+    """Remove what a run wrote that was killed before its commit."""
+    for table in (RECORDS, OBSERVATIONS):
+        live = {batch.folder for batch in state.live(table)}
+        for name in store.names(table):
+            if name.startswith("batch=") and name not in live:
+                store.delete(table, name)
+
+
+# --- records ----------------------------------------------------------------------------------------------------------
+
+
+def _records(store: Store, state: State, request: Request, executor: Executor, number: int, summary: Summary) -> State:
+    by_cluster: dict[str, list[LogFile]] = {}
+    for file in find_files(request.logs or ""):
+        by_cluster.setdefault(file.cluster, []).append(file)
+    summary.clusters, summary.files = len(by_cluster), sum(map(len, by_cluster.values()))
+    work = [
+        (name, files, state.clusters.get(name))
+        for name, files in by_cluster.items()
+        if not index.unchanged(files, state.clusters.get(name))
+    ]
+    summary.changed_clusters = len(work)
+    plans: list[Plan] = []
+    with Progress("clusters looked at", len(work)) as progress:
+        for group in executor.run(partial(_plan, options=request.options), _groups(work, executor.parallelism)):
+            plans += group
+            progress.step(number=len(group))
+    parts = [part for plan in sorted(plans, key=lambda plan: plan.cluster) for part in plan.parts]
+    options = replace(request.options, types=None if state.types is None else frozenset(state.types))
+    written = write_bins(
+        store, RECORDS, number, _bins(parts, executor.parallelism), partial(_part_rows, options), executor
+    )
+    summary.new_records, summary.read_bytes = written.rows, sum(map(_size, parts))
+    clusters = dict(state.clusters)
+    for plan in plans:
+        faults = {path: found for path, found in written.found.items() if path in plan.state.files}
+        clusters[plan.cluster] = index.with_record_faults(plan.state, faults)
+    return _with_batch(replace(state, clusters=clusters), RECORDS, number, written)
+
+
+_Work = tuple[str, list[LogFile], ClusterState | None]
+
+
+def _plan(work: Sequence[_Work], options: SourceOptions) -> list[Plan]:
+    return [
+        index.plan(
+            name,
+            files,
+            before,
+            checkpoints=options.checkpoints,
+            watermark=options.high_watermarks.get(name),
+        )
+        for name, files, before in work
+    ]
+
+
+def _groups(work: Sequence[_Work], parallelism: int) -> list[list[_Work]]:
+    """Clusters in groups of about the same size, several for each core."""
+    count = max(1, min(len(work), 4 * parallelism))
+    ordered = sorted(work, key=lambda each: -sum(file.size_bytes for file in each[1]))
+    return [list(ordered[place::count]) for place in range(count)] if work else []
+
+
+def _size(part: Part) -> int:
+    return (part.file.size_bytes if part.stop < 0 else part.stop) - part.start
+
+
+def _bins(parts: Sequence[Part], parallelism: int) -> list[list[Part]]:
+    """Parts in order, in bins of one output file each: one a core, or more where there is much to read."""
+    total = sum(map(_size, parts))
+    most = min(max(parallelism, total // _TASK_BYTES), _BINS_PER_CORE * parallelism)
+    count = max(1, min(len(parts), most if total > _TASK_BYTES // 8 else 1))
+    bins: list[list[Part]] = [[]]
+    filled = 0
+    for part in parts:
+        if bins[-1] and filled >= total * len(bins) / count:
+            bins.append([])
+        bins[-1].append(part)
+        filled += _size(part)
+    return [each for each in bins if each]
+
+
+def _part_rows(options: SourceOptions, part: Part) -> Iterator[pa.RecordBatch | Found]:
+    wanted = Options(
+        release=options.release,
+        types=options.types,
+        start_position=part.start,
+        end_position=None if part.stop < 0 else part.stop,
+    )
+    for item in read_rows(part.file, wanted):
+        if not isinstance(item, Wrong):
+            yield item
+        elif part.file.kind is FileKind.CHECKPOINT or _within_a_batch(item):
+            yield Found(file=item.path, position=item.position, offset=None, text=str(item), lasting=True)
+
+
+def _within_a_batch(wrong: Wrong) -> bool:
+    """Whether the batch has a right checksum. All else that is wrong with a segment was found as it was listed."""
+    if not isinstance(wrong, Fault):
+        return False
+    return wrong.kind is FaultKind.CORRUPT_RECORD or (wrong.kind is FaultKind.CORRUPT_BATCH and not wrong.skipped_bytes)
+
+
+# --- observations -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lines:
+    """New lines of a file."""
+
+    file: Stored
+    start: int
+
+
+def _observations(
+    store: Store, state: State, request: Request, executor: Executor, number: int, summary: Summary, now: datetime
+) -> State:
+    files = lines.find_lines(request.observations or "")
+    new = [
+        _Lines(file=file, start=before.position if before and before.position <= file.size_bytes else 0)
+        for file in files
+        if (before := state.lines.get(file.path)) is None
+        or (before.size_bytes, before.modified_ns) != (file.size_bytes, file.modified_ns)
+    ]
+    count = max(1, min(len(new), executor.parallelism))
+    bins = [new[place::count] for place in range(count)] if new else []
+    written = write_bins(store, OBSERVATIONS, number, bins, partial(_line_rows, now), executor)
+    summary.files += len(files)
+    summary.new_looks = written.rows
+    summary.read_bytes += sum(each.file.size_bytes - each.start for each in new)
+    known = {path: each for path, each in state.lines.items() if path in {file.path for file in files}}
+    for each in new:
+        pieces = written.pieces.get(each.file.path, [])
+        known[each.file.path] = lines.joined(each.file, state.lines.get(each.file.path), each.start, pieces)
+    return _with_batch(replace(state, lines=known), OBSERVATIONS, number, written)
+
+
+def _line_rows(now: datetime, new: _Lines) -> Iterator[pa.RecordBatch | lines.Piece]:
+    for piece in lines.read_lines(new.file, new.start, now):
+        yield from piece.table.to_batches()
+        yield replace(piece, table=lines.ARROW.empty_table())
+
+
+def _with_batch(state: State, table: str, number: int, written: Written) -> State:
+    if not written.rows:
+        return state
+    batch = Batch(number=number, rows=written.rows, size_bytes=written.size_bytes)
+    return replace(state, batches={**state.batches, table: (*state.live(table), batch)})
+
+
+# --- afterwards -------------------------------------------------------------------------------------------------------
+
+
+def _compact(store: Store, state: State) -> State:
+    """Put the small batches of a table together once there are many."""
+    for table in (RECORDS, OBSERVATIONS):
+        files = {batch: len(store.names(table, batch.folder)) for batch in state.live(table)}
+        small = [batch for batch in files if batch.size_bytes < _SMALL_BYTES]
+        many = len(files) > _BATCHES or sum(files.values()) > _FILES
+        if not many or sum(files[batch] for batch in small) <= 1:
+            continue
+        number = state.number + 1
+        with Sink(store, SCHEMAS[table], table, f"batch={number}", "part-00000.parquet") as sink:
+            for batch in small:
+                for name in store.names(table, batch.folder):
+                    path = store.path(table, batch.folder, name)
+                    with parquet.ParquetFile(path, filesystem=store.filesystem) as file:
+                        for rows in file.iter_batches(ROW_GROUP_ROWS):
+                            sink.add(rows)
+        kept = tuple(batch for batch in state.live(table) if batch not in small)
+        merged = Batch(number=number, rows=sink.rows, size_bytes=sink.size_bytes)
+        state = commit(store, replace(state, batches={**state.batches, table: (merged, *kept)}))
+        clean(store, state)
+    return state
+
+
+_FAULTS = pa.schema(
+    [("cluster", pa.string()), ("file", pa.string()), ("position", pa.int64()), ("offset", pa.int64()),
+     ("fault", pa.string())]
+)  # fmt: skip
+_REJECTED = pa.schema([("file", pa.string()), ("position", pa.int64()), ("reason", pa.string())])
+
+
+def _publish(store: Store, state: State) -> None:
+    """What is wrong as tables, as of the last commit."""
+    faults = [
+        {"cluster": cluster, "file": each.file, "position": each.position, "offset": each.offset, "fault": each.text}
+        for cluster, each in state.found()
+    ]
+    rejected = [
+        {"file": each.file, "position": each.position, "reason": each.text}
+        for file in state.lines.values()
+        for each in file.rejected
+    ]
+    for table, rows, schema in (("faults", faults, _FAULTS), ("rejected_lines", rejected, _REJECTED)):
+        name = f"part-{state.number:010d}.parquet"
+        if store.names(table) != (name,):
+            write_small(store, table, rows, schema, name)

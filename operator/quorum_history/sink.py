@@ -1,0 +1,122 @@
+"""Rows of `records` and `observations` into Parquet files, one file a task, wherever the tables lie."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Self
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from quorum_history import lines, rows
+from quorum_history.executor import Executor
+from quorum_history.lines import Piece
+from quorum_history.progress import Progress
+from quorum_history.state import Found
+from quorum_history.store import Store
+
+RECORDS, OBSERVATIONS = "records", "observations"
+SCHEMAS: Mapping[str, pa.Schema] = {RECORDS: rows.ARROW, OBSERVATIONS: lines.ARROW}
+ROW_GROUP_ROWS = 200_000
+
+Rows = Callable[[Any], Iterator[pa.RecordBatch | Found | Piece]]
+"""Reads an item of a bin: rows, and what there is to say about its file."""
+
+
+@dataclass(slots=True)
+class Written:
+    """What a task wrote, and what it had to say about the files that it read, by file."""
+
+    rows: int = 0
+    size_bytes: int = 0
+    found: dict[str, list[Found]] = field(default_factory=dict)
+    pieces: dict[str, list[Piece]] = field(default_factory=dict)
+
+
+class Sink:
+    """A Parquet file that is begun with its first rows, in row groups of useful size."""
+
+    def __init__(self, store: Store, schema: pa.Schema, *names: str) -> None:
+        """Nothing is there until there are rows."""
+        self._store, self._schema, self._names = store, schema, names
+        self._waiting: list[pa.RecordBatch] = []
+        self._held = 0
+        self._writer: parquet.ParquetWriter | None = None
+        self.rows = self.size_bytes = 0
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Rows to write, now or with the next ones."""
+        self._waiting.append(batch)
+        self._held += batch.num_rows
+        self.rows += batch.num_rows
+        if self._held >= ROW_GROUP_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._held:
+            return
+        if self._writer is None:
+            self._store.folder(*self._names[:-1])
+            self._writer = parquet.ParquetWriter(
+                self._store.path(*self._names), self._schema, filesystem=self._store.filesystem, compression="zstd"
+            )
+        self._writer.write_table(pa.Table.from_batches(self._waiting, self._schema))
+        self._waiting, self._held = [], 0
+
+    def __exit__(self, *error: object) -> None:
+        """Have the file whole on its disk."""
+        if error[0] is None:
+            self._flush()
+        if self._writer is not None:
+            self._writer.close()
+            path = self._store.path(*self._names)
+            self._store.sync(path)
+            self.size_bytes = int(self._store.filesystem.get_file_info(path).size)
+
+
+def write_small(
+    store: Store, table: str, rows_: Sequence[Mapping[str, object]], schema: pa.Schema, name: str = "part-00000.parquet"
+) -> None:
+    """Write a small table anew, whole: its one file, and no other beside it."""
+    sink = pa.BufferOutputStream()
+    parquet.write_table(pa.Table.from_pylist(list(rows_), schema), sink)
+    store.write(sink.getvalue().to_pybytes(), table, name)
+    for other in store.names(table):
+        if other != name:
+            store.delete(table, other)
+
+
+def write_bins(
+    store: Store, table: str, number: int, bins: Sequence[Sequence[object]], read: Rows, executor: Executor
+) -> Written:
+    """Write every bin to a file of its own in a batch's folder; the results of all of them together."""
+    total = Written()
+    work = [(place, list(each)) for place, each in enumerate(bins)]
+    with Progress(f"{table}: files written", len(work)) as progress:
+        for written in executor.run(partial(_write_bin, store.place, table, number, read), work):
+            total.rows += written.rows
+            total.size_bytes += written.size_bytes
+            total.found |= {path: [*total.found.get(path, []), *found] for path, found in written.found.items()}
+            total.pieces |= written.pieces
+            progress.step()
+    return total
+
+
+def _write_bin(place: str, table: str, number: int, read: Rows, work: tuple[int, list[object]]) -> Written:
+    """Write one file of a batch; none if there are no rows."""
+    store, written = Store(place), Written()
+    with Sink(store, SCHEMAS[table], table, f"batch={number}", f"part-{work[0]:05d}.parquet") as sink:
+        for item in work[1]:
+            for found in read(item):
+                if isinstance(found, pa.RecordBatch):
+                    sink.add(found)
+                elif isinstance(found, Found):
+                    written.found.setdefault(found.file, []).append(found)
+                else:
+                    written.pieces.setdefault(found.path, []).append(found)
+    written.rows, written.size_bytes = sink.rows, sink.size_bytes
+    return written

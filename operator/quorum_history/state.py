@@ -1,0 +1,195 @@
+"""What `ingest` knows of its sources: per file how far it was read, per cluster where its log ended, what was wrong.
+
+One JSON file a commit, `ingest/state-N.json` in the folder of the tables. It also names the batches of rows that count:
+what a run wrote before it was killed counts from the commit on, or never.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from quorum_history.replicas import Epochs
+from quorum_history.store import Store
+
+VERSION = 1
+"""Of the layout of the tables that `ingest` writes, and of this state."""
+_FOLDER = "ingest"
+_KEPT = 2
+
+
+class StateError(Exception):
+    """Tables that this version cannot go on with; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Something wrong in a file: `position` in bytes and `offset` in the log, as far as either is known.
+
+    `lasting`: it was wrong with what was read, and stays so whatever becomes of the file.
+    """
+
+    file: str
+    position: int | None
+    offset: int | None
+    text: str
+    lasting: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """A batch near the end of what was read, by which it is known again."""
+
+    position: int
+    base_offset: int
+    leader_epoch: int
+    crc: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileState:
+    """A segment or checkpoint as it was read last. `first` and `end` are offsets, `position` ends the last batch."""
+
+    size_bytes: int
+    modified_ns: int
+    first: int = 0
+    end: int = 0
+    position: int = 0
+    anchor: Anchor | None = None
+    epochs: Epochs = ()
+
+    def same(self, size_bytes: int, modified_ns: int) -> bool:
+        """Whether the file has not changed since."""
+        return (self.size_bytes, self.modified_ns) == (size_bytes, modified_ns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterState:
+    """`end`: behind the last offset that was read; `waiting`: more is there, past the high watermark that was given.
+
+    `read`: the ranges of offsets that were read, ends excluded.
+    """
+
+    end: int = 0
+    epochs: Epochs = ()
+    waiting: bool = False
+    read: tuple[tuple[int, int], ...] = ()
+    files: Mapping[str, FileState] = field(default_factory=dict)
+    found: tuple[Found, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinesState:
+    """A file of observations: read up to `position`; `rejected` names some of the lines that are none."""
+
+    size_bytes: int
+    modified_ns: int
+    position: int
+    lines: int
+    rejected_lines: int
+    rejected: tuple[Found, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Rows that one commit added, or that a compaction put together."""
+
+    number: int
+    rows: int
+    size_bytes: int
+
+    @property
+    def folder(self) -> str:
+        """Where they lie, below their table's folder."""
+        return f"batch={self.number}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """All of it. `types`: the record types that are kept, None for all; `batches` by table."""
+
+    number: int = 0
+    types: tuple[str, ...] | None = None
+    clusters: Mapping[str, ClusterState] = field(default_factory=dict)
+    lines: Mapping[str, LinesState] = field(default_factory=dict)
+    batches: Mapping[str, tuple[Batch, ...]] = field(default_factory=dict)
+
+    def live(self, table: str) -> tuple[Batch, ...]:
+        """The batches of a table that count."""
+        return self.batches.get(table, ())
+
+    def found(self) -> list[tuple[str, Found]]:
+        """Every fault with its cluster."""
+        return [(name, each) for name, cluster in sorted(self.clusters.items()) for each in cluster.found]
+
+
+def load(store: Store) -> State | None:
+    """The last commit, None before the first (StateError)."""
+    for name in sorted(_states(store), reverse=True):
+        written = json.loads(store.read(_FOLDER, name))
+        if written.get("version") != VERSION:
+            raise StateError(
+                f"{store.place}: the tables have layout {written.get('version')}, this program writes {VERSION}:"
+                f" name a new --target"
+            )
+        return _read(written)
+    if store.exists("checkpoints"):
+        raise StateError(
+            f"{store.place}: the tables were written by an earlier release, which kept no account of files: name a new"
+            f" --target and ingest again"
+        )
+    return None
+
+
+def commit(store: Store, state: State) -> State:
+    """Make a state the one that counts; answers it with its number."""
+    numbered = replace(state, number=state.number + 1)
+    store.write(json.dumps({"version": VERSION, **asdict(numbered)}).encode(), _FOLDER, _name(numbered.number))
+    for name in sorted(_states(store))[:-_KEPT]:
+        store.delete(_FOLDER, name)
+    return numbered
+
+
+def _name(number: int) -> str:
+    return f"state-{number:010d}.json"
+
+
+def _states(store: Store) -> list[str]:
+    return [name for name in store.names(_FOLDER) if name.startswith("state-") and name.endswith(".json")]
+
+
+def _read(written: Mapping[str, Any]) -> State:
+    return State(
+        number=written["number"],
+        types=None if written["types"] is None else tuple(written["types"]),
+        clusters={name: _cluster(each) for name, each in written["clusters"].items()},
+        lines={
+            name: LinesState(**{**each, "rejected": _found(each["rejected"])})
+            for name, each in written["lines"].items()
+        },
+        batches={name: tuple(Batch(**each) for each in batches) for name, batches in written["batches"].items()},
+    )
+
+
+def _cluster(written: Mapping[str, Any]) -> ClusterState:
+    return ClusterState(
+        end=written["end"],
+        epochs=_pairs(written["epochs"]),
+        waiting=written["waiting"],
+        read=_pairs(written["read"]),
+        files={name: _file(each) for name, each in written["files"].items()},
+        found=_found(written["found"]),
+    )
+
+
+def _file(written: Mapping[str, Any]) -> FileState:
+    anchor = Anchor(**written["anchor"]) if written["anchor"] else None
+    return FileState(**{**written, "anchor": anchor, "epochs": _pairs(written["epochs"])})
+
+
+def _pairs(written: list[list[int]]) -> tuple[tuple[int, int], ...]:
+    return tuple((int(first), int(second)) for first, second in written)
+
+
+def _found(written: list[Mapping[str, Any]]) -> tuple[Found, ...]:
+    return tuple(Found(**each) for each in written)

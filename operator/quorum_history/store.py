@@ -1,0 +1,108 @@
+"""The folder of the tables, on a local disk or in an object store: small files, whole or not at all.
+
+Spark reads and writes tables by itself. What is kept here besides is what `ingest` knows of its sources, and the files
+that it writes without Spark.
+"""
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from pyarrow import fs
+
+from kraftlog.places import filesystem_of, join
+
+_LOCK = ".lock"
+
+
+class BusyError(Exception):
+    """Another process writes to the same tables; the text says which folder."""
+
+
+class Store:
+    """A folder that is named by a path or a URL."""
+
+    def __init__(self, place: str) -> None:
+        """The folder need not be there yet."""
+        self.place = place.rstrip("/") or "/"
+        self.filesystem, self._base = filesystem_of(self.place)
+        self._local = isinstance(self.filesystem, fs.LocalFileSystem)
+
+    def url(self, *names: str) -> str:
+        """As Spark takes it."""
+        return join(self.place, *names)
+
+    def path(self, *names: str) -> str:
+        """As `filesystem` takes it."""
+        return join(self._base, *names)
+
+    def exists(self, *names: str) -> bool:
+        """Whether a file or folder is there."""
+        return bool(self.filesystem.get_file_info(self.path(*names)).type != fs.FileType.NotFound)
+
+    def names(self, *folder: str) -> tuple[str, ...]:
+        """What lies in a folder; nothing where there is none."""
+        selector = fs.FileSelector(self.path(*folder), allow_not_found=True)
+        return tuple(sorted(info.base_name for info in self.filesystem.get_file_info(selector)))
+
+    def read(self, *names: str) -> bytes:
+        """The content of a file (OSError)."""
+        with self.filesystem.open_input_stream(self.path(*names)) as stream:
+            return bytes(stream.read())
+
+    def write(self, content: bytes, *names: str) -> None:
+        """Store a file whole: whoever reads meanwhile finds the old one or the new one."""
+        path = self.path(*names)
+        self.folder(*names[:-1])
+        there = f"{path}.tmp" if self._local else path
+        with self.filesystem.open_output_stream(there) as stream:
+            stream.write(content)
+        if self._local:
+            self.sync(there)
+            Path(there).replace(path)
+
+    def folder(self, *names: str) -> None:
+        """Make a folder, where folders are things."""
+        self.filesystem.create_dir(self.path(*names), recursive=True)
+
+    def sync(self, path: str) -> None:
+        """Have a local file, by the path of `filesystem`, survive a loss of power."""
+        if self._local:
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def delete(self, *names: str) -> None:
+        """Remove a file or a folder with all that is in it."""
+        path = self.path(*names)
+        kind: Any = self.filesystem.get_file_info(path).type
+        with suppress(FileNotFoundError):
+            if kind == fs.FileType.Directory:
+                self.filesystem.delete_dir(path)
+            elif kind == fs.FileType.File:
+                self.filesystem.delete_file(path)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep every other writer of this machine out for as long (BusyError). The lock ends with the process."""
+        if self._local:
+            self.folder()
+            place = Path(self.path(_LOCK))
+        else:
+            digest = hashlib.sha256(self.place.encode()).hexdigest()[:32]
+            place = Path(tempfile.gettempdir(), f"quorum-history-{os.getuid()}-{digest}.lock")
+        with place.open("a", encoding="utf-8") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise BusyError(
+                    f"{self.place}: another ingest writes here; wait for it to end, or name another --target"
+                ) from error
+            yield

@@ -1,0 +1,120 @@
+"""Figures of whole runs, in CPU seconds of all processes: a fleet of small clusters, and one log of growing size.
+
+`BENCH_CLUSTERS` (300) and `BENCH_SIZES_MB` (100,500,1000,2000) choose other sizes. The growth is drawn into
+`history-growth.svg` in the folder that `BENCH_OUTPUT` names, if it does.
+"""
+
+import ctypes
+import os
+import resource
+import subprocess
+import sys
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from tests.kraftlog import large
+from tests.quorum_history import clusters, looks
+from tests.quorum_history.looks import look
+
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(14_400)]
+
+_OPERATOR = Path(__file__).resolve().parents[2] / "operator"
+_CLUSTERS = int(os.environ.get("BENCH_CLUSTERS", "300"))
+_SIZES_MB = [int(size) for size in os.environ.get("BENCH_SIZES_MB", "100,500,1000,2000").split(",")]
+_SEGMENT_BYTES = 1 << 20
+_PR_SET_CHILD_SUBREAPER = 36
+_HOURS = 24
+
+
+def _cpu_s(*arguments: str) -> float:
+    """CPU seconds of a command and of every process that it leaves behind, such as Spark's Java."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    environment = {**os.environ, "PYTHONPATH": str(_OPERATOR), "PYSPARK_PYTHON": sys.executable}
+    command = [sys.executable, "-m", "quorum_history", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=_OPERATOR, check=False)
+    assert done.returncode in {0, 3}, done.stderr[-2000:]
+    with suppress(ChildProcessError):
+        while True:
+            os.wait()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _load() -> str:
+    return ", ".join(f"{each:.1f}" for each in os.getloadavg())
+
+
+def test_a_fleet(tmp_path: Path) -> None:
+    """Ingest of a fleet, again with nothing new, its tables and its page."""
+    logs, target = tmp_path / "logs", tmp_path / "tables"
+    template = tmp_path / "template.log"
+    records = large.write_log(template, _SEGMENT_BYTES)
+    content = template.read_bytes()
+    for number in range(_CLUSTERS):
+        for node in (1, 2, 3):
+            clusters.segment(clusters.replica(logs, f"c{number}", node), 0, content)
+        minutes = range(_HOURS * 60)
+        looks.write(tmp_path / "looks" / f"{number}.jsonl", (look(60 * at, name=f"q{number}") for at in minutes))
+    ingest = ("ingest", "--logs", str(logs), "--observations", str(tmp_path / "looks"), "--target", str(target))
+    first_s = _cpu_s(*ingest)
+    files = len([*target.rglob("*.parquet")])
+    again_s = _cpu_s(*ingest)
+    print(f"\n{_CLUSTERS} clusters of 3 replicas, {records:,} records each; load of the machine: {_load()}")
+    print(f"ingest: {first_s:.1f} CPU s, {files} files (goals: 60, 50); again: {again_s:.1f} CPU s (goal: 10)")
+    for command in ("timeline", "observe"):
+        print(f"{command}: {_cpu_s(command, '--target', str(target)):.1f} CPU s")
+    report_s = _cpu_s("report", "--target", str(target), "--output", str(tmp_path / "page"))
+    size = (tmp_path / "page" / "index.html").stat().st_size
+    print(f"report: {report_s:.1f} CPU s, {size / 1e6:.2f} MB (goals: 30 s, 2 MB)")
+
+
+def test_one_log_of_growing_size(tmp_path: Path) -> None:
+    """Ingest with every timeline, and the analysis of a downgrade; linear, or it would show."""
+    both: list[tuple[int, float, float]] = []
+    print()
+    for size_mb in _SIZES_MB:
+        home = tmp_path / str(size_mb)
+        folder = clusters.replica(home / "logs", "c", 1)
+        records = large.write_log(folder / f"{0:020d}.log", size_mb * 1_000_000)
+        target = ("--target", str(home / "tables"))
+        ingest_s = _cpu_s("ingest", "--logs", str(home / "logs"), *target)
+        timeline_s = _cpu_s("timeline", *target)
+        downgrade_s = _cpu_s("downgrade", "--logs", str(home / "logs"), *target)
+        both.append((size_mb, ingest_s + timeline_s, downgrade_s))
+        print(
+            f"{size_mb} MB, {records:,} records: ingest {ingest_s:.1f}, timeline {timeline_s:.1f}, downgrade"
+            f" {downgrade_s:.1f} CPU s (goals for 1000 MB: 60 for the first two, 60); load {_load()}"
+        )
+        (folder / f"{0:020d}.log").unlink()
+    for before, after in pairwise(both):
+        added_mb = after[0] - before[0]
+        per_gb = [1000 * (after[n] - before[n]) / added_mb for n in (1, 2)]
+        print(f"from {before[0]} to {after[0]} MB: {per_gb[0]:.1f} and {per_gb[1]:.1f} CPU s a GB")
+    if output := os.environ.get("BENCH_OUTPUT"):
+        (Path(output) / "history-growth.svg").write_text(_plot(both))
+
+
+def _plot(points: list[tuple[int, float, float]]) -> str:
+    """CPU seconds over megabytes; a straight line is what is wanted."""
+    width, height, margin = 640, 360, 50
+    most_mb, most_s = points[-1][0], max(max(point[1:]) for point in points)
+
+    def place(size_mb: float, seconds: float) -> str:
+        x = margin + size_mb / most_mb * (width - 2 * margin)
+        return f"{x:.1f} {height - margin - seconds / most_s * (height - 2 * margin):.1f}"
+
+    lines = "".join(
+        f'<path d="M{" L".join(place(point[0], point[n]) for point in points)}" fill="none" stroke="{colour}"/>'
+        f'<text x="{width - margin}" y="{margin + 18 * n}" fill="{colour}" text-anchor="end">{name}</text>'
+        for n, name, colour in ((1, "ingest and timelines", "#0072B2"), (2, "downgrade", "#D55E00"))
+    )
+    axes = f'<path d="M{margin} {margin}V{height - margin}H{width - margin}" fill="none" stroke="#222"/>'
+    ends = (
+        f'<text x="{width - margin}" y="{height - margin + 18}" text-anchor="end">{most_mb} MB</text>'
+        f'<text x="{margin}" y="{margin - 8}">{most_s:.0f} CPU s</text>'
+    )
+    box = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {box} font-family="sans-serif">{axes}{lines}{ends}</svg>\n'

@@ -1,0 +1,15 @@
+"""The Spark session that runs embedded."""
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def test_large_results_of_tasks_arrive(spark: SparkSession) -> None:
+    """A result of several MiB is fetched from the address that Spark advertises, which has to be the one it binds."""
+    conf = spark.sparkContext.getConf()
+    assert conf.get("spark.driver.host") == conf.get("spark.driver.bindAddress") == "127.0.0.1"
+    rows = spark.range(0, 40, 1, 2).select(f.repeat(f.lit("x"), 200_000).alias("text")).collect()
+    assert sum(len(row["text"]) for row in rows) == 40 * 200_000
