@@ -6,6 +6,7 @@ its disk is, on a worker, and may be made anew from another release on the same 
 
 import json
 from dataclasses import dataclass
+from typing import Final
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -36,6 +37,7 @@ _ON_THE_CONTROL_PLANE: Json = {
     "tolerations": [{"key": _ROLE, "operator": "Exists"}],
     "terminationGracePeriodSeconds": 5,
 }
+_REFRESH: Final = "topic.metadata.refresh.interval.ms"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +85,11 @@ class Broker:
     def client(self) -> AdminClient:
         """A client of this broker."""
         address = get(self.quorum.namespace, "pod", self.pod)["status"]["podIP"]
-        # Its own words about connections would go to standard error, in the middle of a report.
-        return AdminClient({"bootstrap.servers": f"{address}:{PORT}", "log_level": 0})
+        # Its own words about connections would go to standard error, in the middle of a report. Any broker may be asked
+        # to forward a request, so one that has a new address has to be found soon.
+        settings: dict[str, str | int | float | bool] = {"log_level": 0, _REFRESH: 2_000}
+        settings["bootstrap.servers"] = f"{address}:{PORT}"
+        return AdminClient(settings)
 
     def _answers(self) -> bool:
         status = get(self.quorum.namespace, "pod", self.pod)["status"]
