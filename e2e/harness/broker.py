@@ -87,7 +87,8 @@ class Broker:
         address = get(self.quorum.namespace, "pod", self.pod)["status"]["podIP"]
         # Its own words about connections would go to standard error, in the middle of a report. Any broker may be asked
         # to forward a request, so one that has a new address has to be found soon.
-        settings = {"bootstrap.servers": f"{address}:{PORT}", "log_level": 0, _REFRESH: 2_000}
+        settings: dict[str, str | int | float | bool] = {"log_level": 0, _REFRESH: 2_000}
+        settings["bootstrap.servers"] = f"{address}:{PORT}"
         return AdminClient(settings)
 
     def _answers(self) -> bool:
