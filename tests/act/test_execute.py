@@ -120,7 +120,7 @@ def seed(kube: RecordingKube, action: Action) -> None:
             place, name, uid, version = CLAIMS, held.name, held.uid, held.resource_version
         case act.WriteRecord(record=record) if record.resource_version:
             place, name, uid, version = CONFIG_MAPS, names.record_name(NAME), "u-record", record.resource_version
-        case act.SetRecordOwner(resource_version=version):
+        case act.SetRecordOwner(resource_version=version) | act.KeepSpec(resource_version=version):
             place, name, uid = CONFIG_MAPS, names.record_name(NAME), "u-record"
         case act.AdoptConfig(name=name, resource_version=version):
             place, uid = CONFIG_MAPS, "u-config"

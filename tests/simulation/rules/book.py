@@ -13,6 +13,7 @@ RULES: Final = {
     "2, kept": "stops a pod with which a needed disk goes",
     "2, removed by another": "makes a pod for a replica that is retired",
     "3": "takes an action after which the projected voter set has no live, caught-up majority",
+    "3, fewer": "removes a voter before its successor is ready, so that fewer than wanted stay",
     "4": "has two voter changes in flight",
     "4, committed": "takes a voter set for committed that is not",
     "5": "restarts a second controller before the first is a caught-up voter again, or the active one too early",
@@ -37,6 +38,7 @@ RULES: Final = {
     "names": "pods and claims carry the node id that their name says",
     "no fault of the operator": "no pass ends in an exception that nobody expected",
     "one user of a claim": "no two pods use a claim at the same time",
+    "stored": "what a later version stored is changed by nobody, and the accepted spec is kept",
     "static": "a static quorum keeps its voters, and formats no disk once it has run",
 }
 
