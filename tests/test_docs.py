@@ -92,3 +92,15 @@ def test_pages_name_files_that_exist() -> None:
     }
     assert len(shown) > 20
     assert [f"{page.name}: {path}" for page, path in sorted(shown) if not (ROOT / path).exists()] == []
+
+
+def test_glossary_names_what_the_code_has() -> None:
+    """Every name that the glossary gives for a word is found in the operator's source."""
+    source = "\n".join(path.read_text() for path in (ROOT / "operator").rglob("*.py"))
+    rows = re.findall(
+        r"^\|(?: [^|\n]+ \|){2}( [^|\n]+ )\|$", (ROOT / "docs" / "glossary.md").read_text(), flags=re.MULTILINE
+    )
+    names = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    assert len(names) > 50
+    last = {name: re.split(r"[./…]", name)[-1] for name in names}
+    assert sorted(name for name, word in last.items() if not re.search(rf"\b{re.escape(word)}\b", source)) == []
