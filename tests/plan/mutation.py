@@ -33,7 +33,7 @@ _REFUSED_BY_MYPY: Final = 37
 _SETTINGS: Final = f"""
 [tool.mutmut]
 source_paths = ["src"]
-only_mutate = ["src/kafka_quorum/plan/*.py"]
+only_mutate = ["src/kafka_quorum/plan/**/*.py"]
 also_copy = ["tests"]
 pytest_add_cli_args_test_selection = {json.dumps(list(_TESTS))}
 type_check_command = {json.dumps(list(_MYPY))}
