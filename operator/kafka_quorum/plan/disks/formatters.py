@@ -84,16 +84,16 @@ def _returned(observed: Observed, node: NodeIdentity, pod: Pod, report: DiskRepo
     return Part(actions=(mark,), waits=(wait,))
 
 
-def given_up_formatter(situation: Situation, pod: Pod) -> Part | None:
+def given_up_formatter(situation: Situation, pod: Pod) -> Part:
     """A formatter on a lost node, of a claim that no controller uses: it is deleted without waiting for its end.
 
-    None for any other.
+    Without an action for any other.
     """
     if not is_down(situation.observed, pod.node_name):
-        return None
+        return Part()
     verdict = may_give_up_formatter(situation, pod)
     if isinstance(verdict, Refusal):
-        return None
+        return Part(verdicts=(verdict,))
     message = f"formatter {pod.name} is given up with node {pod.node_name}, and its claim with it"
     delete = DeletePod(pod=pod, reason="PodGivenUp", message=message, force=True, permit=verdict)
     return Part(actions=(delete,), verdicts=(verdict,))
@@ -101,7 +101,7 @@ def given_up_formatter(situation: Situation, pod: Pod) -> Part | None:
 
 def leftover_formatter(situation: Situation, pod: Pod) -> Part:
     """The formatter of a controller that was removed meanwhile: its claim is released once it is gone."""
-    if (given_up := given_up_formatter(situation, pod)) is not None:
+    if (given_up := given_up_formatter(situation, pod)).actions:
         return given_up
     removed = _remove_formatter(pod, "FormatterDone", f"formatter {pod.name} is removed with its controller")
     if not pod.deleting and removed.actions:

@@ -45,10 +45,7 @@ def formatting(situation: Situation) -> Part:
     if barrier.exclusive is not None:
         return barrier
     tended = (
-        given_up_formatter(situation, pod)
-        or tend_formatter(
-            situation, node, pod, outdated=not create or is_outdated(observed, record, node, pod.revision)
-        )
+        _tended(situation, node, pod, outdated=not create or is_outdated(observed, record, node, pod.revision))
         for node in record.nodes
         for pod in observed.pods_of(node.node_id, PodRole.FORMATTER)
     )
@@ -56,6 +53,11 @@ def formatting(situation: Situation) -> Part:
     left = (pod for pod in observed.pods if pod.role is PodRole.FORMATTER and record.node(pod.node_id) is None)
     leftovers = (leftover_formatter(situation, pod) for pod in left if record.phase is BootstrapPhase.STARTED)
     return merged((barrier, *tended, *created, *leftovers))
+
+
+def _tended(situation: Situation, node: NodeIdentity, pod: Pod, *, outdated: bool) -> Part:
+    given_up = given_up_formatter(situation, pod)
+    return given_up if given_up.actions else merged((given_up, tend_formatter(situation, node, pod, outdated=outdated)))
 
 
 def _reported(record: IdentityRecord, node: NodeIdentity, pod: Pod) -> DirectoryID | None:
