@@ -10,6 +10,7 @@ STATUS_MUTANTS: Final = (
         "conditions",
         ("scale-5-to-3-at-rest",),
         ("Reconciler._announcing", "not begins or key in self._announced or not says_ready(resource)", "True"),
+        ("accepted_spec", "situation.observed.spec_kept", "True"),
     ),
     mutant(
         "ready-before-available",
