@@ -5,7 +5,7 @@ runs it there. What mypy refuses is killed without a test, by the strict setting
 Left out are the scenarios that are interrupted anywhere: they take most of the time, and a mutant is to fall to a test
 that says what it breaks. The survivors are held against `survivors.toml`: each entry names functions, what stands in
 the lines before and after, and why no test tells them apart. It ends with 1 if one survivor has no entry, or an entry
-has no survivor. Arguments go to mutmut: `--max-children 1 'kafka_quorum.plan.safety.*'` tries one file, and then no
+has no survivor. Arguments go to mutmut: `--max-children 1 'kafka_quorum.plan.guards.*'` tries the guards, and then no
 entry needs its survivor.
 """
 

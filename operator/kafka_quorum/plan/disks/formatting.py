@@ -14,7 +14,7 @@ from kafka_quorum.model.identity import (
 from kafka_quorum.model.ids import DirectoryID
 from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import config_name, format_config_name
-from kafka_quorum.model.nodes import initial_nodes, is_outdated, revision_of
+from kafka_quorum.model.nodes import initial_nodes, is_outdated
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Refusal, Verdict
 from kafka_quorum.model.plan import Severity, Wait
@@ -88,7 +88,7 @@ def _barrier(situation: Situation) -> Part:
 
 def _format(situation: Situation, node: NodeIdentity) -> Part:
     observed, record = situation.observed, situation.record
-    revision = revision_of(observed, record, node)
+    revision = situation.revision_of(node)
     if node.formatted or revision is None or observed.pods_of(node.node_id, PodRole.FORMATTER):
         return Part()
     initial = node.mode is not FormatMode.NO_INITIAL_CONTROLLERS

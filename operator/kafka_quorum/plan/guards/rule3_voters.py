@@ -134,7 +134,7 @@ def may_hand_over(situation: Situation, view: QuorumView, target: ReplicaKey) ->
 def may_replace_pod(pod: Pod, *, kept: str = "") -> Answer:
     """Rules 3 and 5: a pod whose Kafka does not run may be replaced on its own disk: that takes nothing away.
 
-    Unless the disk goes with the pod, and is needed: `kept` says why (`kept_disks`).
+    Unless the disk goes with the pod, and is needed: `kept` says why (`facts.kept`).
     """
     if pod.running and not pod.finished:
         return no(f"Kafka runs in pod {pod.name}: restarting it takes a voter away")

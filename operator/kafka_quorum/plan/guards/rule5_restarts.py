@@ -6,7 +6,7 @@ from typing import Final
 from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.nodes import is_down, node_of, revision_of
+from kafka_quorum.model.nodes import is_down, node_of
 from kafka_quorum.model.observed import Observed, QuorumView
 from kafka_quorum.model.permit import Restart
 from kafka_quorum.model.pods import Pod, PodRole
@@ -123,7 +123,7 @@ def _is_steady(situation: Situation, view: QuorumView, key: ReplicaKey) -> bool:
 
 def _is_made_from(situation: Situation, node: NodeIdentity) -> bool:
     """Whether a controller is to be made, and its pod, if there is one, is made from this revision."""
-    revision = revision_of(situation.observed, situation.record, node)
+    revision = situation.revision_of(node)
     pods = situation.observed.pods_of(node.node_id, PodRole.KAFKA)
     return (
         revision is not None
@@ -138,7 +138,7 @@ def _tries(situation: Situation, node: NodeIdentity) -> bool:
     It does not while it runs from another one, nor where its node or its disk is what keeps it from running.
     """
     observed = situation.observed
-    revision = revision_of(observed, situation.record, node)
+    revision = situation.revision_of(node)
     if (
         revision is None
         or revision.name != situation.target

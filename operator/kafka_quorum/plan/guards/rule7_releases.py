@@ -13,7 +13,6 @@ from kafka_quorum.model.desired import Downgrade
 from kafka_quorum.model.identity import FormatMode
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.nodes import revision_of
 from kafka_quorum.model.observed import Observed, QuorumView
 from kafka_quorum.model.permit import CureGhost, DropStatic, LowerLevel, RaiseLevel, RunImage
 from kafka_quorum.model.pods import PodRole
@@ -46,9 +45,7 @@ def may_run_image(situation: Situation, wanted_release: str) -> Answer:
                 has = f"the quorum has {level_text(level.name, level.level)} finalized"
                 return no(f"Kafka {wanted_release} {why}, and {has}: {way_out}")
         return yes(f"Kafka {wanted_release} supports every finalized level")
-    used = (
-        revision for node in record.nodes if (revision := revision_of(situation.observed, record, node)) is not None
-    )
+    used = (revision for node in record.nodes if (revision := situation.revision_of(node)) is not None)
     present = [record.format.release, *(revision.runtime.release for revision in used)]
     newest = max(present, key=release_numbers)
     if release_numbers(wanted_release) < release_numbers(newest):

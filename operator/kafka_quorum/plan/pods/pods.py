@@ -7,7 +7,7 @@ from kafka_quorum.model.disk import found_empty
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import config_name
-from kafka_quorum.model.nodes import has_disk_of, is_down, revision_of
+from kafka_quorum.model.nodes import has_disk_of, is_down
 from kafka_quorum.model.observed import Observed, Revision
 from kafka_quorum.model.permit import Permit, Refusal
 from kafka_quorum.model.plan import Severity, Wait
@@ -62,7 +62,7 @@ def _ends(pod: Pod) -> Wait:
 def _node(situation: Situation, node: NodeIdentity) -> Part:
     observed, record = situation.observed, situation.record
     present = observed.pods_of(node.node_id, PodRole.KAFKA)
-    revision = revision_of(observed, record, node)
+    revision = situation.revision_of(node)
     if present:
         tended = merged(_present(situation, node, pod, revision) for pod in present)
         again = (_looks_again(situation, node, pod) for pod in present if node.node_id in situation.wanted)
@@ -122,7 +122,7 @@ def _present(situation: Situation, node: NodeIdentity, pod: Pod, revision: Revis
 
 def _looks_again(situation: Situation, node: NodeIdentity, pod: Pod) -> Part:
     """A pod whose next look at its empty disk is minutes away: the kubelet's pauses grow. A new one looks at once."""
-    revision = revision_of(situation.observed, situation.record, node)
+    revision = situation.revision_of(node)
     if revision is None or before_create(situation.observed, node, revision.name) is not None:
         return Part()  # it could not be made again
     if not is_look_due(situation, node, pod):
@@ -171,7 +171,7 @@ def _waits(observed: Observed, node: NodeIdentity, pod: Pod) -> tuple[Wait, ...]
     report = pod.report
     if report is not None and not report.accepted and not pod.running:
         if found_empty(observed, pod, node):
-            return ()  # lost_disks judges it
+            return ()  # `disks.lost` judges it
         if report.found is DiskFound.UNREADABLE:
             return (unreadable_disk(node, pod, report.message),)
         what = "files without meta.properties" if report.found is DiskFound.PARTIAL else report.message

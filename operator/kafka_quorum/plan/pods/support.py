@@ -11,7 +11,7 @@ from kafka_quorum.model.names import (
     service_facts,
     service_name,
 )
-from kafka_quorum.model.nodes import all_initial_formatted, revision_of
+from kafka_quorum.model.nodes import all_initial_formatted
 from kafka_quorum.model.observed import Observed, Revision
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.voters import PAIR, majority_of
@@ -69,7 +69,7 @@ def _configs(situation: Situation) -> Part:
     if fleet is not None and not all_initial_formatted(record):
         wanted[format_config_name(situation.desired.name, fleet.inputs_hash, record.node_ids)] = fleet
     for node in record.nodes:
-        for revision in (revision_of(observed, record, node), fleet):
+        for revision in (situation.revision_of(node), fleet):
             if revision is not None:
                 wanted[config_name(situation.desired.name, revision.inputs_hash, record.node_ids)] = revision
     present = {item.name for item in observed.support if item.kind == "ConfigMap"}

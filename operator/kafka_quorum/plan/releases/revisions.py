@@ -8,7 +8,6 @@ from dataclasses import replace
 from kafka_quorum.model.actions import CreateRevision, RecordChange, WriteRecord
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode, NodeIdentity, with_revision
 from kafka_quorum.model.names import inputs_hash
-from kafka_quorum.model.nodes import revision_of
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.plan import Severity, Wait
@@ -51,7 +50,7 @@ def unsupported(situation: Situation) -> Part:
 
 def _follows(situation: Situation) -> bool:
     """Whether every node is on the fleet's revision, which exists."""
-    return situation.observed.revision(situation.target) is not None and all(
+    return situation.target_revision is not None and all(
         node.revision in (None, situation.target) for node in situation.record.nodes
     )
 
@@ -59,7 +58,7 @@ def _follows(situation: Situation) -> bool:
 def _existing_or_new(situation: Situation, verdicts: tuple[Verdict, ...]) -> Part | None:
     """The part that creates the revision, or None if it is there."""
     observed = situation.observed
-    if observed.revision(situation.target) is not None:
+    if situation.target_revision is not None:
         return None
     number = max((revision.number for revision in observed.revisions), default=0) + 1
     runtime = situation.runtime
@@ -184,7 +183,7 @@ def _has_run(observed: Observed, name: str) -> bool:
 
 def _cannot_start(situation: Situation, node: NodeIdentity) -> bool:
     """A new disk, without a pod, and a revision with static voters: it would take itself for one of them."""
-    revision = revision_of(situation.observed, situation.record, node)
+    revision = situation.revision_of(node)
     static = revision is not None and bool(revision.runtime.static_voters)
     new = node.formatted and node.mode is FormatMode.NO_INITIAL_CONTROLLERS
     return static and new and not situation.record.static and not _pods(situation.observed, node)

@@ -33,8 +33,8 @@ ROLL_HELD = "RollHeld"
 
 def roll(situation: Situation) -> Part:
     """The next restart of a roll, or what it waits for. The revision itself is `revisions`' to make."""
-    observed, record = situation.observed, situation.record
-    revision = observed.revision(situation.target)
+    record = situation.record
+    revision = situation.target_revision
     if record.phase is not BootstrapPhase.STARTED or revision is None:
         return Part()
     if not situation.older or not may_run_image(situation, revision.runtime.release).allowed:

@@ -14,7 +14,7 @@ from kafka_quorum.model.identity import BootstrapPhase, NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.names import advertised
-from kafka_quorum.model.nodes import is_foreign, revision_of
+from kafka_quorum.model.nodes import is_foreign
 from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.operation import VoterAddition, VoterChange, VoterOperation, VoterRemoval, VoterReplacement
 from kafka_quorum.model.permit import Permit, Refusal, Verdict
@@ -115,7 +115,7 @@ def _hand_over(situation: Situation, view: QuorumView, change: Change) -> Part:
     pods = situation.observed.pods_of(change.target.node_id, PodRole.KAFKA)
     pod = next(pod for pod in pods if pod.running and not pod.deleting)
     node = situation.record.node(change.target.node_id)
-    revision = revision_of(situation.observed, situation.record, node) if node else None
+    revision = situation.revision_of(node) if node else None
     if node is not None and revision is not None:
         reason = _reason(change.change)
         held = before_stop(situation.observed, node, revision.name, reason=reason, held="RestartHeld")
@@ -187,7 +187,7 @@ def _add_request(
 ) -> AddRaftVoter:
     desired, record = situation.desired, situation.record
     node = record.node(target.node_id)
-    revision = revision_of(situation.observed, record, node) if node else None
+    revision = situation.revision_of(node) if node else None
     runtime = revision.runtime if revision else desired.runtime
     request = AddVoter(
         cluster_id=record.cluster_id,
