@@ -2,9 +2,9 @@
 
 import re
 import struct
-import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pyarrow import dataset
@@ -15,6 +15,7 @@ from tests.quorum_history import clusters
 from kraftlog.__main__ import main as kraftlog
 from kraftlog.codecs import Codec, pack
 from kraftlog.writer import NewBatch, NewRecord, batch_of
+from quorum_history import commands
 from quorum_history.__main__ import main as quorum_history
 from quorum_history.source import FORMAT
 
@@ -136,7 +137,8 @@ def test_a_running_ingest_tells_each(home: Path, monkeypatch: pytest.MonkeyPatch
         for path, content in contents.items():
             path.write_bytes(content)
 
-    monkeypatch.setattr(time, "sleep", slept([damage]))
+    # This module's `time` alone: other threads, such as those of Spark, sleep on their own account.
+    monkeypatch.setattr(commands, "time", SimpleNamespace(sleep=slept([damage])))
     arguments = ["ingest", "--logs", str(logs_), "--target", str(home / "tables"), "--all-types"]
     assert quorum_history([*arguments, "--continuous", "5"]) == 3
     assert _faults(home / "tables") == _expected()
