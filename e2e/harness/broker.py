@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from harness.quorum import Quorum
 from harness.shell import Json, get, kubectl, run, wait_until
-from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.ids import Member, NodeID
 from kafka_quorum.model.names import host_name
 from kafka_quorum.resources.properties import JAVA_SECURITY
 
@@ -102,7 +102,7 @@ class Broker:
 
     def _properties(self) -> str:
         hosts = {
-            number: f"{host_name(self.quorum.namespace, self.quorum.name, NodeID(number))}:9093"
+            number: f"{host_name(self.quorum.namespace, Member(self.quorum.name, NodeID(number)))}:9093"
             for number in self.controllers
         }
         voters = {"controller.quorum.voters": ",".join(f"{number}@{host}" for number, host in hosts.items())}

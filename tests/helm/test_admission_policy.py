@@ -13,12 +13,14 @@ from tests.model.values import NAME, bound, desired, node, revision, started
 
 from helm import render
 from kafka_quorum.model import names
+from kafka_quorum.model.ids import Member
 from kafka_quorum.resources import objects, pods, stored
 
 Json = dict[str, Any]
 
 ACCOUNT = f"system:serviceaccount:{render.NAMESPACE}:kafka-quorum-operator"
 NODE = node(bound(), 3001)
+MEMBER = Member(NAME, NODE.node_id)
 REVISION = revision()
 HASH = names.inputs_hash(REVISION.runtime)
 CONFIG = names.config_name(NAME, HASH, (NODE.node_id,))
@@ -169,8 +171,8 @@ def test_the_status_of_a_pod_is_judged_as_the_pod_is() -> None:
 
 def test_only_pods_with_a_controllers_name_are_evicted() -> None:
     """An eviction carries no label: it is judged by the name of its pod."""
-    assert said("CREATE", "pods", None, named(names.pod_name(NAME, NODE)), sub="eviction") == []
-    for name in ("postgres-0", "web-7d9f8-x2x4z", "coredns-3001", f"{names.pod_name(NAME, NODE)}-format"):
+    assert said("CREATE", "pods", None, named(names.pod_name(MEMBER, NODE.generation)), sub="eviction") == []
+    for name in ("postgres-0", "web-7d9f8-x2x4z", "coredns-3001", f"{names.pod_name(MEMBER, NODE.generation)}-format"):
         (message,) = said("CREATE", "pods", None, named(name), sub="eviction")
         assert "evict" in message
 

@@ -11,7 +11,7 @@ from kafka_quorum.api.validation import validate
 from kafka_quorum.model import names
 from kafka_quorum.model.desired import ControllerListener, Desired, Runtime
 from kafka_quorum.model.identity import without_claim
-from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.ids import Member, NodeID
 
 CHANGES: dict[str, Any] = {
     "release": "4.3.0",
@@ -139,17 +139,18 @@ def test_order_of_config_matters_not_by_key() -> None:
 
 def test_generation_in_names() -> None:
     """Claims and pods carry the generation, host names do not."""
+    member = Member(NAME, IDS[1])
     first = node(minted(), 3001)
     second = node(without_claim(minted(), IDS[1]), 3001)
-    assert (names.claim_name(NAME, first), names.claim_name(NAME, second)) == ("alpha-3001-g1", "alpha-3001-g2")
-    assert names.pod_name(NAME, second) == names.claim_name(NAME, second)
-    assert names.formatter_name(NAME, second) == "alpha-3001-g2-format"
-    assert names.host_label(NAME, IDS[1]) == "alpha-3001"
+    assert [names.claim_name(member, each.generation) for each in (first, second)] == ["alpha-3001-g1", "alpha-3001-g2"]
+    assert names.pod_name(member, second.generation) == "alpha-3001-g2"
+    assert names.formatter_name(member, second.generation) == "alpha-3001-g2-format"
+    assert names.host_label(member) == "alpha-3001"
 
 
 def test_advertised() -> None:
     """Endpoints are whole host names without the cluster's own domain."""
-    listener = names.advertised(NAMESPACE, NAME, IDS[0], runtime())
+    listener = names.advertised(NAMESPACE, Member(NAME, IDS[0]), runtime())
     assert (listener.name, listener.host, listener.port) == (
         "CONTROLLER",
         "alpha-3000.alpha-controllers.kafka.svc",
@@ -171,7 +172,7 @@ def test_config_names_tell_contents() -> None:
 def test_longest_names_fit() -> None:
     """With the longest name that validation lets through and the highest node id, host labels fit."""
     longest = "a" * 51
-    assert len(names.host_label(longest, NodeID(2**31 - 1))) <= 63
+    assert len(names.host_label(Member(longest, NodeID(2**31 - 1)))) <= 63
     assert len(names.service_name(longest)) <= 63
 
 
@@ -179,3 +180,12 @@ def test_facts_are_canonical() -> None:
     """Facts compare as text, whatever the order of keys."""
     assert names.facts({"b": 1, "a": [True, None]}) == '{"a":[true,null],"b":1}'
     assert CLUSTER not in names.service_facts(NAME, 9093)
+
+
+def test_names_of_two_members_differ() -> None:
+    """No two servers share an object's name, whatever their pools are called, and each name says whose it is."""
+    pools = ("alpha", "alpha-1", "alpha-1-g1", "1", "g1")
+    members = [Member(pool, NodeID(node_id)) for pool in pools for node_id in (0, 1, 11, 3000)]
+    made = {(member, generation): names.claim_name(member, generation) for member in members for generation in (1, 11)}
+    assert {names.claim_parts(name): name for name in made.values()} == made
+    assert len({names.host_name(NAMESPACE, member) for member in members}) == len(members)

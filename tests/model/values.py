@@ -35,7 +35,7 @@ from kafka_quorum.model.identity import (
     with_report,
     with_started,
 )
-from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, uuid_from_bytes
+from kafka_quorum.model.ids import ClusterID, DirectoryID, Member, NodeID, ReplicaKey, uuid_from_bytes
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import BlankDisk, LostClaim, Memory
 from kafka_quorum.model.nodes import all_initial_formatted
@@ -206,7 +206,7 @@ def node(record: IdentityRecord, node_id: int) -> NodeIdentity:
 def claim(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Claim:  # noqa: ANN401 - whatever the field holds
     """The claim of a node, with an exact copy of the identity."""
     plain = Claim(
-        name=names.claim_name(NAME, of),
+        name=names.claim_name(Member(NAME, of.node_id), of.generation),
         uid=of.claim_uid or claim_uid(of.node_id, of.generation),
         resource_version="10",
         node_id=of.node_id,
@@ -280,7 +280,7 @@ def pod(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Pod:  # noq
     """A Kafka pod that runs on the node's disk, as a caught-up voter."""
     revision_name = of.revision or record.applied_revision or ""
     plain = Pod(
-        name=names.pod_name(NAME, of),
+        name=names.pod_name(Member(NAME, of.node_id), of.generation),
         uid=f"pod-{of.node_id}-{of.generation}",
         resource_version="20",
         role=PodRole.KAFKA,
@@ -288,7 +288,7 @@ def pod(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Pod:  # noq
         owner_uid=UID,
         deleting=False,
         finished=False,
-        claim_name=names.claim_name(NAME, of),
+        claim_name=names.claim_name(Member(NAME, of.node_id), of.generation),
         claim_uid=of.claim_uid or "",
         directory_id=of.directory_id,
         mode=of.mode,
@@ -312,7 +312,7 @@ def formatter(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Pod: 
     plain = pod(
         record,
         of,
-        name=names.formatter_name(NAME, of),
+        name=names.formatter_name(Member(NAME, of.node_id), of.generation),
         uid=f"formatter-{of.node_id}-{of.generation}",
         role=PodRole.FORMATTER,
         report=None,

@@ -19,7 +19,6 @@ from tests.model.values import (
     desired,
     directory,
     key,
-    node,
     revision,
     running,
 )
@@ -30,7 +29,7 @@ from kafka_quorum.errors import KafkaProtocolError, KafkaRefused
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import names
 from kafka_quorum.model.identity import IdentityRecord
-from kafka_quorum.model.ids import NodeID, ReplicaKey
+from kafka_quorum.model.ids import Member, NodeID, ReplicaKey
 from kafka_quorum.model.known import Knowable, Known, Unknown
 from kafka_quorum.model.memory import Memory, StepCheck
 from kafka_quorum.model.observed import KubeNode
@@ -374,7 +373,7 @@ async def test_observed() -> None:
         taken.revisions,
     )
     assert (seen.quorum, seen.versions, seen.memory) == (looked.quorum, looked.versions, looked.memory)
-    assert seen.claim(names.claim_name(NAME, node(running(), 3001))) is not None
+    assert seen.claim(names.claim_name(Member(NAME, NodeID(3001)), 1)) is not None
 
 
 class SteppingClock(StillClock):

@@ -7,7 +7,7 @@ from tests.model.values import IDS, NAME, NAMESPACE, revision, runtime
 
 from kafka_quorum.api import properties as rules
 from kafka_quorum.model.desired import ControllerListener
-from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.ids import Member, NodeID
 from kafka_quorum.model.observed import Revision
 from kafka_quorum.resources.properties import LOG_DIR, server_properties
 
@@ -52,7 +52,7 @@ def _unescaped(text: str) -> str:
 
 def written(of: Revision | None = None, node_id: NodeID = IDS[0], ids: tuple[NodeID, ...] = IDS) -> dict[str, str]:
     """The properties of a controller, as Kafka sees them."""
-    return load(server_properties(NAMESPACE, NAME, node_id, ids, of or revision()))
+    return load(server_properties(NAMESPACE, Member(NAME, node_id), ids, of or revision()))
 
 
 def test_whole_file() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from kafka_quorum.model.ids import ClusterID, NodeID
+from kafka_quorum.model.ids import ClusterID, Member, NodeID
 
 
 class BootstrapMode(Enum):
@@ -133,6 +133,10 @@ class Desired:
     downgrade: Downgrade
     soak_s: int
     runtime: Runtime
+
+    def member(self, node_id: NodeID) -> Member:
+        """The controller of this node id, in the pool that this resource is."""
+        return Member(self.name, node_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -54,6 +54,18 @@ def parse_directory_id(text: str) -> DirectoryID:
     return DirectoryID(text)
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Member:
+    """A Kafka server of a cluster: the pool that it belongs to, and its node id.
+
+    `pool` is the name of the resource that requests the server; the controllers of a KafkaQuorum are one pool. A node
+    id is unique in the whole cluster. The Kubernetes objects of a server are named after both.
+    """
+
+    pool: str
+    node_id: NodeID
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class ReplicaKey:
     """A replica: node id and directory id. `directory_id` is empty where the server reported none (kraft.version 0)."""

@@ -11,8 +11,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_quorum.model.desired import Runtime
-from kafka_quorum.model.identity import NodeIdentity
-from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.ids import Member, NodeID
 from kafka_quorum.model.quorum import Listener
 
 if TYPE_CHECKING:
@@ -121,44 +120,44 @@ def record_name(quorum: str) -> str:
     return f"{quorum}-identity"
 
 
-def host_label(quorum: str, node_id: NodeID) -> str:
+def host_label(member: Member) -> str:
     """A controller's host name within the service."""
-    return f"{quorum}-{node_id}"
+    return f"{member.pool}-{member.node_id}"
 
 
-def host_name(namespace: str, quorum: str, node_id: NodeID) -> str:
+def host_name(namespace: str, member: Member) -> str:
     """A controller's host name from anywhere in the cluster, without the cluster's own domain."""
-    return f"{host_label(quorum, node_id)}.{service_name(quorum)}.{namespace}.svc"
+    return f"{host_label(member)}.{service_name(member.pool)}.{namespace}.svc"
 
 
-def advertised(namespace: str, quorum: str, node_id: NodeID, runtime: Runtime) -> Listener:
+def advertised(namespace: str, member: Member, runtime: Runtime) -> Listener:
     """The listener that a controller advertises, and that AddRaftVoter names."""
     listener = runtime.listener
-    return Listener(name=listener.name, host=host_name(namespace, quorum, node_id), port=listener.port)
+    return Listener(name=listener.name, host=host_name(namespace, member), port=listener.port)
 
 
-def claim_name(quorum: str, node: NodeIdentity) -> str:
-    """The claim of a node's present generation."""
-    return f"{quorum}-{node.node_id}-g{node.generation}"
+def claim_name(member: Member, generation: int) -> str:
+    """The claim of this generation. `claim_parts` reads it."""
+    return f"{member.pool}-{member.node_id}-g{generation}"
 
 
-def pod_name(quorum: str, node: NodeIdentity) -> str:
+def pod_name(member: Member, generation: int) -> str:
     """The pod that runs Kafka on the claim of the same name."""
-    return claim_name(quorum, node)
+    return claim_name(member, generation)
 
 
 FORMATTER_SUFFIX: Final = "-format"
 
 
-def formatter_name(quorum: str, node: NodeIdentity) -> str:
+def formatter_name(member: Member, generation: int) -> str:
     """The pod that formats that claim."""
-    return f"{claim_name(quorum, node)}{FORMATTER_SUFFIX}"
+    return f"{claim_name(member, generation)}{FORMATTER_SUFFIX}"
 
 
-def claim_parts(name: str) -> tuple[str, NodeID, int] | None:
-    """The quorum, node id and generation in the name of a claim or a Kafka pod; None for any other name."""
+def claim_parts(name: str) -> tuple[Member, int] | None:
+    """The server and the generation in the name of a claim or a Kafka pod; None for any other name."""
     found = re.fullmatch(r"(.+)-(0|[1-9][0-9]{0,9})-g([1-9][0-9]{0,9})", name)
-    return None if found is None else (found[1], NodeID(int(found[2])), int(found[3]))
+    return None if found is None else (Member(found[1], NodeID(int(found[2]))), int(found[3]))
 
 
 def is_config_name(quorum: str, name: str) -> bool:

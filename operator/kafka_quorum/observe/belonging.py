@@ -40,7 +40,7 @@ def _stranger(item: Json) -> Stranger:
 def is_claim(item: Json, quorum: str) -> bool:
     """Whether a claim has a name that this quorum's claims have."""
     parts = names.claim_parts(item["metadata"]["name"])
-    return parts is not None and parts[0] == quorum and foreign_controller(item) is None
+    return parts is not None and parts[0].pool == quorum and foreign_controller(item) is None
 
 
 def is_pod(item: Json, quorum: str) -> bool:
@@ -52,7 +52,7 @@ def is_pod(item: Json, quorum: str) -> bool:
     if formats != name.endswith(names.FORMATTER_SUFFIX) or foreign_controller(item) is not None:
         return False
     parts = names.claim_parts(name.removesuffix(names.FORMATTER_SUFFIX))
-    return parts is not None and (parts[0], str(parts[1])) == (quorum, labels.get(names.LABEL_NODE))
+    return parts is not None and (parts[0].pool, str(parts[0].node_id)) == (quorum, labels.get(names.LABEL_NODE))
 
 
 def is_config(item: Json, quorum: str) -> bool:

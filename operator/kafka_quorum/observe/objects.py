@@ -7,7 +7,7 @@ from typing import Any, Final
 from kafka_quorum.model import formats, names
 from kafka_quorum.model.disk import SCRIPT
 from kafka_quorum.model.identity import BootstrapPhase, FormatMode
-from kafka_quorum.model.ids import DirectoryID, NodeID
+from kafka_quorum.model.ids import DirectoryID, Member, NodeID
 from kafka_quorum.model.memory import Soak
 from kafka_quorum.model.observed import Claim, KubeNode, RecordedController, RecordedStatus, SupportObject
 from kafka_quorum.model.pods import ContainerState, DiskFound, DiskReport, Pod, PodRole, Running, Terminated, Waiting
@@ -76,14 +76,14 @@ def claim_from(item: Json) -> Claim:
     metadata, spec = item["metadata"], item.get("spec", {})
     annotations = metadata.get("annotations") or {}
     formats.check(annotations.get(names.SCHEMA), formats.CLAIM, f"PersistentVolumeClaim {metadata['name']}")
-    quorum, node_id, generation = names.claim_parts(metadata["name"]) or ("", NodeID(-1), -1)
-    labels = {names.LABEL_QUORUM: quorum, names.LABEL_NODE: str(node_id)}
+    member, generation = names.claim_parts(metadata["name"]) or (Member("", NodeID(-1)), -1)
+    labels = {names.LABEL_QUORUM: member.pool, names.LABEL_NODE: str(member.node_id)}
     size = spec.get("resources", {}).get("requests", {}).get("storage", "0")
     return Claim(
         name=metadata["name"],
         uid=metadata["uid"],
         resource_version=metadata["resourceVersion"],
-        node_id=node_id,
+        node_id=member.node_id,
         generation=generation,
         labelled=labels.items() <= (metadata.get("labels") or {}).items(),
         owner_uid=owner_uid(item),

@@ -52,6 +52,6 @@ def _node_of(metadata: Json) -> NodeID | None:
     """The controller of an object: by the name that we gave it, which nobody can change; else by its label."""
     by_name = names.claim_parts(str(metadata.get("name", "")).removesuffix(names.FORMATTER_SUFFIX))
     if by_name is not None:
-        return by_name[1]
+        return by_name[0].node_id
     text = str((metadata.get("labels") or {}).get(names.LABEL_NODE, ""))
     return NodeID(int(text)) if re.fullmatch(r"[0-9]{1,10}", text) else None

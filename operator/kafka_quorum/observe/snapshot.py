@@ -8,6 +8,7 @@ from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import formats, names
 from kafka_quorum.model.formats import LaterFormat, Unreadable
 from kafka_quorum.model.identity import IdentityRecord
+from kafka_quorum.model.ids import Member
 from kafka_quorum.model.observed import Claim, Revision, Stranger, SupportObject
 from kafka_quorum.model.observed import Unreadable as UnreadableObject
 from kafka_quorum.model.pods import Pod
@@ -144,7 +145,9 @@ def _later_status(resource: Json) -> tuple[str, ...]:
 def _taken(name: str, record: IdentityRecord | None, claims: list[Json]) -> list[Json]:
     """Claims of the record that something else controls by now: their disks are there, and must not count as lost."""
     nodes = () if record is None else record.nodes
-    ours = {names.claim_name(name, node) for node in nodes if node.claim_uid is not None}
+    ours = {
+        names.claim_name(Member(name, node.node_id), node.generation) for node in nodes if node.claim_uid is not None
+    }
     return [item for item in claims if item["metadata"]["name"] in ours and not is_claim(item, name)]
 
 
@@ -155,7 +158,11 @@ async def _confirmed(
     if record is None:
         return claims
     listed = {item["metadata"]["name"] for item in claims}
-    wanted = (names.claim_name(name, node) for node in record.nodes if node.claim_uid is not None)
+    wanted = (
+        names.claim_name(Member(name, node.node_id), node.generation)
+        for node in record.nodes
+        if node.claim_uid is not None
+    )
     missing = [claim for claim in wanted if claim not in listed]
     found = await asyncio.gather(*(kube.get(CLAIMS, namespace, claim) for claim in missing))
     return [*claims, *(item for item in found if item is not None)]

@@ -26,7 +26,7 @@ def claim(desired: Desired, record: IdentityRecord, node: NodeIdentity) -> Json:
     if desired.storage.storage_class:
         spec["storageClassName"] = desired.storage.storage_class
     metadata = {
-        "name": names.claim_name(desired.name, node),
+        "name": names.claim_name(desired.member(node.node_id), node.generation),
         "namespace": desired.namespace,
         "labels": claim_labels(desired.name, node.node_id),
         "annotations": claim_annotations(record, node.directory_id) | {names.GENERATION: str(node.generation)},
@@ -81,7 +81,7 @@ def budget(desired: Desired, min_available: int) -> Json:
 def config(desired: Desired, name: str, revision: Revision, node_ids: tuple[NodeID, ...]) -> Json:
     """The server properties of every node of one revision. Immutable: a restarted container reads the same."""
     files = {
-        f"{node_id}.properties": server_properties(desired.namespace, desired.name, node_id, node_ids, revision)
+        f"{node_id}.properties": server_properties(desired.namespace, desired.member(node_id), node_ids, revision)
         for node_id in node_ids
     }
     data = files | {"log4j2.properties": LOG4J2, "log4j.properties": LOG4J, "java.security": JAVA_SECURITY}

@@ -59,7 +59,7 @@ def formatter(
     if avoid_nodes:
         _avoid(spec, avoid_nodes)
     metadata = _metadata(desired, record, node, revision, config, role=PodRole.FORMATTER)
-    return _pod(metadata | {"name": names.formatter_name(desired.name, node)}, spec)
+    return _pod(metadata | {"name": names.formatter_name(desired.member(node.node_id), node.generation)}, spec)
 
 
 def kafka(
@@ -89,14 +89,14 @@ def kafka(
     spec = _spec(desired, node, revision, config)
     spec |= {
         "restartPolicy": "Always",
-        "hostname": names.host_label(desired.name, node.node_id),
+        "hostname": names.host_label(desired.member(node.node_id)),
         "subdomain": names.service_name(desired.name),
         "readinessGates": [{"conditionType": names.GATE}],
         "initContainers": [verify],
         "containers": [container],
     }
     metadata = _metadata(desired, record, node, revision, config, role=PodRole.KAFKA)
-    return _pod(metadata | {"name": names.pod_name(desired.name, node)}, spec)
+    return _pod(metadata | {"name": names.pod_name(desired.member(node.node_id), node.generation)}, spec)
 
 
 def format_arguments(
@@ -120,7 +120,7 @@ def initial_controllers(desired: Desired, record: IdentityRecord, revision: Revi
     """The first voters as `kafka-storage.sh` takes them: `3000@host:9093:directory id,…`."""
     entries = []
     for key in record.initial:
-        listener = advertised(desired.namespace, desired.name, key.node_id, revision.runtime)
+        listener = advertised(desired.namespace, desired.member(key.node_id), revision.runtime)
         entries.append(f"{key.node_id}@{listener.host}:{listener.port}:{key.directory_id}")
     return ",".join(entries)
 
@@ -193,11 +193,12 @@ def _container(record: IdentityRecord, node: NodeIdentity, revision: Revision, p
 def _spec(desired: Desired, node: NodeIdentity, revision: Revision, config: str) -> Json:
     template = _template(revision)
     template.pop("containers", None)
+    claim = names.claim_name(desired.member(node.node_id), node.generation)
     fixed: Json = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "volumes": [
-            {"name": "data", "persistentVolumeClaim": {"claimName": names.claim_name(desired.name, node)}},
+            {"name": "data", "persistentVolumeClaim": {"claimName": claim}},
             {"name": "config", "configMap": {"name": config}},
             {"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}},
         ],

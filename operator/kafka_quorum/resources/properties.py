@@ -1,8 +1,9 @@
 """`server.properties` of a controller. What is set here is owned by the operator, and refused in the spec."""
 
+from dataclasses import replace
 from typing import Final
 
-from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.ids import Member, NodeID
 from kafka_quorum.model.names import host_name
 from kafka_quorum.model.observed import Revision
 
@@ -35,26 +36,27 @@ log4j.appender.console.layout.ConversionPattern=[%d] %p %m (%c)%n
 """
 
 
-def server_properties(
-    namespace: str, quorum: str, node_id: NodeID, node_ids: tuple[NodeID, ...], revision: Revision
-) -> str:
+def server_properties(namespace: str, member: Member, node_ids: tuple[NodeID, ...], revision: Revision) -> str:
     """The whole file, with the spec's own settings behind ours.
 
     The bootstrap servers are those of the node ids at the time: they are only a way in, so scaling restarts nobody.
     A quorum at kraft.version 0 has its voters here, and nothing else: with bootstrap servers alone nobody would vote.
     """
     listener, runtime = revision.runtime.listener, revision.runtime
+
+    def address(node_id: NodeID) -> str:
+        return f"{host_name(namespace, replace(member, node_id=node_id))}:{listener.port}"
+
     if runtime.static_voters:
-        voters = (f"{other}@{host_name(namespace, quorum, other)}:{listener.port}" for other in runtime.static_voters)
+        voters = (f"{other}@{address(other)}" for other in runtime.static_voters)
         found_by = ("controller.quorum.voters", ",".join(voters))
     else:
-        hosts = (f"{host_name(namespace, quorum, other)}:{listener.port}" for other in node_ids)
-        found_by = ("controller.quorum.bootstrap.servers", ",".join(hosts))
+        found_by = ("controller.quorum.bootstrap.servers", ",".join(map(address, node_ids)))
     owned = (
         ("process.roles", "controller"),
-        ("node.id", str(node_id)),
+        ("node.id", str(member.node_id)),
         ("listeners", f"{listener.name}://:{listener.port}"),
-        ("advertised.listeners", f"{listener.name}://{host_name(namespace, quorum, node_id)}:{listener.port}"),
+        ("advertised.listeners", f"{listener.name}://{address(member.node_id)}"),
         ("controller.listener.names", listener.name),
         ("listener.security.protocol.map", f"{listener.name}:PLAINTEXT"),
         found_by,

@@ -169,7 +169,8 @@ def _controller(done: Pass, record: IdentityRecord, node: NodeIdentity) -> Json:
     observed = done.observed
     revision = revision_of(observed, record, node)
     runtime = revision.runtime if revision else done.desired.runtime
-    listener = advertised(done.desired.namespace, done.desired.name, node.node_id, runtime)
+    member = done.desired.member(node.node_id)
+    listener = advertised(done.desired.namespace, member, runtime)
     pod = next(iter(observed.pods_of(node.node_id, PodRole.KAFKA)), None)
     role, caught_up = _role(observed, node.key)
     waits = [wait.message for wait in done.plan.waits if wait.node_id == node.node_id]
@@ -180,7 +181,7 @@ def _controller(done: Pass, record: IdentityRecord, node: NodeIdentity) -> Json:
         "caughtUp": caught_up,
         "endpoint": f"{listener.host}:{listener.port}",
         "version": _version(observed, pod.revision) if pod else None,
-        "claimName": claim_name(done.desired.name, node),
+        "claimName": claim_name(member, node.generation),
         "claimUID": node.claim_uid,
         "podName": pod.name if pod else None,
         "nodeName": pod.node_name or None if pod else None,

@@ -76,7 +76,7 @@ MUTANTS: Final = (
         "labels-make-things-ours",
         "6",
         ("strangers",),
-        ("is_claim", "parts is not None and parts[0] == quorum and foreign_controller(item) is None", "True"),
+        ("is_claim", "parts is not None and parts[0].pool == quorum and foreign_controller(item) is None", "True"),
         (
             "is_config",
             "names.is_config_name(quorum, ...) and foreign_controller(item) is None",

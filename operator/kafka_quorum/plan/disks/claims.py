@@ -81,7 +81,7 @@ def _claim_part(situation: Situation, node: NodeIdentity) -> Part:
         return Part(waits=(_claim_deleting(situation, node, claim),))
     if claim is not None and not (claim.lost and _never_ran(situation.record, node)):
         return Part(actions=_annotations(situation, node, claim))
-    name = claim_name(situation.desired.name, node)
+    name = claim_name(situation.desired.member(node.node_id), node.generation)
     match situation.disk(node):
         case Unclaimed() if node.mode is FormatMode.ADOPTED:
             text = f"claim {name}, whose disk is to be taken over, is not there: bring it back under this name"

@@ -20,7 +20,7 @@ def released(situation: Situation) -> Part:
     """
     if situation.record.phase is not BootstrapPhase.STARTED:
         return Part()
-    present = {claim_name(situation.desired.name, node) for node in situation.record.nodes}
+    present = {claim_name(situation.desired.member(node.node_id), node.generation) for node in situation.record.nodes}
     left = (claim for claim in situation.observed.claims if claim.name not in present and not claim.deleting)
     return merged(_release(situation, claim) for claim in left)
 

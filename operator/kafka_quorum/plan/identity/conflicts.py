@@ -35,7 +35,7 @@ def _claim_conflicts(desired: Desired, record: IdentityRecord, claim: Claim) -> 
     if claim.cluster_id not in (None, record.cluster_id):
         found.append(f"claim {claim.name} is of cluster {claim.cluster_id}, the record is of {record.cluster_id}")
     node = record.node(claim.node_id)
-    if node is None or claim.name != claim_name(desired.name, node):
+    if node is None or claim.name != claim_name(desired.member(node.node_id), node.generation):
         return found
     if node.claim_uid is not None and claim.uid != node.claim_uid:
         way_out = (

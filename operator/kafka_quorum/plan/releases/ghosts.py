@@ -55,7 +55,7 @@ def _ghosts(situation: Situation, *, in_the_way: bool) -> Part:
         cure = CureGhost(
             leader=leader,
             node_id=node_id,
-            listeners=(advertised(desired.namespace, desired.name, node_id, situation.runtime),),
+            listeners=(advertised(desired.namespace, desired.member(node_id), situation.runtime),),
             supported=() if forgets else _ranges(observed, leader.node_id),
             message=f"controller {node_id} {how}: {verdict.reason}",
             permit=verdict,

@@ -192,7 +192,7 @@ def _add_request(
     request = AddVoter(
         cluster_id=record.cluster_id,
         voter=target,
-        listeners=(advertised(desired.namespace, desired.name, target.node_id, runtime),),
+        listeners=(advertised(desired.namespace, desired.member(target.node_id), runtime),),
         timeout_ms=_CHANGE_TIMEOUT_MS,
     )
     return AddRaftVoter(leader=leader, request=request, judged_at_s=view.taken_at_s, permit=permit)
