@@ -9,7 +9,8 @@ from kafka_quorum.api.restarts import FIELD, faults, restarted_at
 from kafka_quorum.api.validation import validate
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.names import RESTARTED_AT, inputs_hash
-from kafka_quorum.model.nodes import target_revision, target_runtime
+from kafka_quorum.model.nodes import target_runtime
+from kafka_quorum.model.situation import Situation
 
 AT = "2026-01-31T12:00:00Z"
 BEFORE = "c2e3f48cd0"
@@ -56,4 +57,4 @@ def test_removed_annotation_restarts_nothing() -> None:
     look = at_rest(record, revisions=(applied,))
     assert target_runtime(desired(), look, record) == applied.runtime
     later = desired(runtime=runtime(restarted_at="2026-02-01T12:00:00Z"))
-    assert target_revision(later, look, record) != applied.name
+    assert Situation(desired=later, observed=look, record=record).target != applied.name

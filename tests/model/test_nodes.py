@@ -44,10 +44,10 @@ from kafka_quorum.model.nodes import (
     requested_node_ids,
     revision_of,
     stale_voters,
-    target_revision,
     target_runtime,
 )
 from kafka_quorum.model.observed import KubeNode
+from kafka_quorum.model.situation import Situation
 
 
 def ids(*numbers: int) -> tuple[NodeID, ...]:
@@ -172,7 +172,8 @@ def test_target_is_the_spec() -> None:
     """Pods are to be made from the spec, whatever they are made from."""
     wanted = desired(runtime=runtime(heap="1Gi"))
     assert target_runtime(wanted, at_rest(), running()) == wanted.runtime
-    assert target_revision(wanted, at_rest(), running()) == revision(wanted.runtime).name
+    target = Situation(desired=wanted, observed=at_rest(), record=running()).target
+    assert target == revision(wanted.runtime).name
 
 
 def test_target_of_a_static_quorum() -> None:

@@ -10,7 +10,6 @@ from kafka_quorum.model.desired import BootstrapMode, Desired, Runtime
 from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord, NodeIdentity
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.names import inputs_hash, revision_name
 from kafka_quorum.model.observed import Claim, Observed, QuorumView, Revision
 from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, PodRole
 
@@ -45,11 +44,6 @@ def target_runtime(desired: Desired, observed: Observed, record: IdentityRecord)
     if record.phase is BootstrapPhase.STARTED and applied is not None:
         runtime = replace(runtime, listener=applied.runtime.listener)
     return runtime
-
-
-def target_revision(desired: Desired, observed: Observed, record: IdentityRecord) -> str:
-    """The name of the revision that every controller shall be made from."""
-    return revision_name(desired.name, inputs_hash(target_runtime(desired, observed, record)))
 
 
 def older_than(observed: Observed, record: IdentityRecord, target: str) -> tuple[NodeIdentity, ...]:

@@ -247,6 +247,10 @@ class Observed:
         """The pods of one node and role, whatever their state."""
         return tuple(pod for pod in self.pods if pod.node_id == node_id and pod.role is role)
 
+    def serving(self, node_id: NodeID) -> tuple[Pod, ...]:
+        """The pods of this controller in which Kafka runs, and which are not being deleted."""
+        return tuple(pod for pod in self.pods if pod.node_id == node_id and pod.serves)
+
     def revision(self, name: str | None) -> Revision | None:
         """The revision of this name."""
         return next((revision for revision in self.revisions if revision.name == name), None)

@@ -115,6 +115,11 @@ class Pod:
         return isinstance(self.container, Running)
 
     @property
+    def serves(self) -> bool:
+        """Whether its Kafka runs, and the pod is not being deleted."""
+        return self.role is PodRole.KAFKA and self.running and not self.deleting
+
+    @property
     def restarted(self) -> bool:
         """Whether its Kafka runs, and has ended in this pod before."""
         return isinstance(self.container, Running) and self.container.restarted

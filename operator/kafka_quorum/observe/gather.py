@@ -119,7 +119,7 @@ async def look(
 def _stopped(taken: Snapshot) -> set[NodeID]:
     """The controllers of ours of which no pod runs, or only one that is on its way out."""
     nodes = taken.record.node_ids if taken.record else ()
-    running = {pod.node_id for pod in taken.pods if pod.role is PodRole.KAFKA and pod.running and not pod.deleting}
+    running = {pod.node_id for pod in taken.pods if pod.serves}
     return set(nodes) - running
 
 

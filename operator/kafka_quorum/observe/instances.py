@@ -71,9 +71,7 @@ def instances_of(pods: Iterable[Pod], record: IdentityRecord | None) -> Instance
     return Instances(
         own=frozenset((*ids, *(pod.node_id for pod in kafka))),
         running={
-            ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id): pod.instance
-            for pod in kafka
-            if pod.running and not pod.deleting
+            ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id): pod.instance for pod in kafka if pod.serves
         },
     )
 

@@ -11,7 +11,6 @@ from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.memory import Soak
 from kafka_quorum.model.observed import Observed
-from kafka_quorum.model.pods import PodRole
 from kafka_quorum.observe.nodes import GAP_COUNTS_S
 
 
@@ -54,7 +53,7 @@ def _well(observed: Observed) -> bool:
     if record is None or isinstance(observed.quorum, Unknown):
         return False
     view = observed.quorum.value
-    running = {pod.node_id for pod in observed.pods if pod.role is PodRole.KAFKA and pod.running and not pod.deleting}
+    running = {pod.node_id for pod in observed.pods if pod.serves}
     return (
         view.voters <= view.caught_up
         and view.committed

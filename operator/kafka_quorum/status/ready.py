@@ -12,7 +12,6 @@ from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.nodes import stale_voters
 from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.plan import Severity
-from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.status.finding import IDENTITY_MISSING, Pass, sentence
 from kit.conditions.finding import Finding, Truth
@@ -60,7 +59,7 @@ def _lacking(situation: Situation, view: QuorumView) -> tuple[str, str] | None:
     observed, record, wanted = situation.observed, situation.record, situation.requested
     keys = {node.node_id: node.key for node in record.nodes}
     # Kafka goes on calling a voter caught up for a fetch timeout after it was killed: its pod tells at once.
-    up = {pod.node_id for pod in observed.pods if pod.role is PodRole.KAFKA and pod.running and not pod.deleting}
+    up = {pod.node_id for pod in observed.pods if pod.serves}
     voting = {node for node in wanted if keys.get(node) in view.voters & view.shown}
     older = [str(node.node_id) for node in situation.older]
     missing = [str(node) for node in wanted if node not in voting & up]

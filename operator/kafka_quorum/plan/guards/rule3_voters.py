@@ -8,7 +8,7 @@ from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.nodes import is_foreign
 from kafka_quorum.model.observed import Observed, QuorumView
 from kafka_quorum.model.permit import AddVoter, HandOver, RemoveLeader, RemoveVoter, ReplacePod, StopRetired
-from kafka_quorum.model.pods import Pod, PodRole
+from kafka_quorum.model.pods import Pod
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.voters import PAIR
 from kafka_quorum.plan.facts.kept import why_kept
@@ -32,7 +32,7 @@ def may_add_voter(
     looks = observed.memory.looks(target)
     if target not in view.caught_up or looks < CAUGHT_UP_LOOKS:
         return no(f"{target} catches up: caught up in {looks} of {CAUGHT_UP_LOOKS} looks")
-    if not any(pod.running and not pod.deleting for pod in observed.pods_of(target.node_id, PodRole.KAFKA)):
+    if not observed.serving(target.node_id):
         return no(f"{target} is not added now: its pod does not run, or is on its way out")
     projected = view.votes.added(target)
     healthy, majority = len(projected.healthy), projected.majority
@@ -107,13 +107,9 @@ def may_hand_over(situation: Situation, view: QuorumView, target: ReplicaKey) ->
     pod that would not be back, because its disk goes with it, takes the quorum with it.
     """
     (other,) = view.voters - {target}
-    record = situation.observed.record
-    node = record.node(target.node_id) if record is not None else None
-    kept = why_kept(situation, node) if record is not None and node is not None else ""
-    running = all(
-        any(pod.running and not pod.deleting for pod in situation.observed.pods_of(key.node_id, PodRole.KAFKA))
-        for key in (target, other)
-    )
+    node = situation.record.node(target.node_id)
+    kept = why_kept(situation, node) if node is not None else ""
+    running = all(situation.observed.serving(key.node_id) for key in (target, other))
     first = f"{target} hands over to {other} once"
     return unless(
         (

@@ -101,7 +101,7 @@ def _where_nothing_runs(situation: Situation, node: NodeIdentity) -> Answer:
 def _is_back(situation: Situation, node: NodeIdentity) -> bool:
     """Whether a controller runs and, as far as that can be asked, is a caught-up voter; an observer needs no more."""
     observed = situation.observed
-    running = [pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.running and not pod.deleting]
+    running = observed.serving(node.node_id)
     if not running:
         return False
     if isinstance(observed.quorum, Unknown):
@@ -118,7 +118,7 @@ def _is_steady(situation: Situation, view: QuorumView, key: ReplicaKey) -> bool:
         return False
     if situation.record.node(key.node_id) is None:
         return True
-    return any(pod.running and not pod.deleting for pod in situation.observed.pods_of(key.node_id, PodRole.KAFKA))
+    return bool(situation.observed.serving(key.node_id))
 
 
 def _is_made_from(situation: Situation, node: NodeIdentity) -> bool:

@@ -78,9 +78,16 @@ def _removals(situation: Situation, view: QuorumView) -> tuple[tuple[Change, ...
 
 def addition(situation: Situation, view: QuorumView, target: ReplicaKey) -> Change:
     """The addition of this observer to the voters."""
-    others = tuple(node.key for node in _newcomers(situation, view) if node.key != target)
-    adds = may_add_voter(view, situation.observed, target, len(situation.wanted), others)
+    adds = _may_join(situation, view, target, _newcomers(situation, view))
     return Change(change=VoterAddition(target=target), one=_one_change(situation, view, target), adds=adds)
+
+
+def _may_join(
+    situation: Situation, view: QuorumView, target: ReplicaKey, newcomers: tuple[NodeIdentity, ...]
+) -> Permit[AddVoter] | Refusal:
+    """Whether this observer may be added, with the other newcomers beside it."""
+    others = tuple(node.key for node in newcomers if node.key != target)
+    return may_add_voter(view, situation.observed, target, len(situation.wanted), others)
 
 
 def removal(situation: Situation, view: QuorumView, target: ReplicaKey) -> Change:
@@ -117,11 +124,9 @@ def fewer(situation: Situation, view: QuorumView, target: ReplicaKey) -> str:
     without = _without(view, target)
     if len(without.voters) >= len(situation.wanted):
         return ""
-    keys = {node.node_id: node.key for node in _newcomers(situation, view)}
-    for key in keys.values():
-        others = tuple(other for other in keys.values() if other != key)
-        if may_add_voter(without, situation.observed, key, len(situation.wanted), others).allowed:
-            return ""
+    newcomers = _newcomers(situation, view)
+    if any(_may_join(situation, without, node.key, newcomers).allowed for node in newcomers):
+        return ""
     joining = (node_id for node_id in situation.wanted if view.voter_of(node_id) is None)
     return ", ".join(map(str, joining))
 

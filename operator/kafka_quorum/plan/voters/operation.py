@@ -19,7 +19,6 @@ from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.operation import VoterAddition, VoterChange, VoterOperation, VoterRemoval, VoterReplacement
 from kafka_quorum.model.permit import Permit, Refusal, Verdict
 from kafka_quorum.model.plan import Severity, Wait
-from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.quorum import AddVoter, Endpoint, RemoveVoter
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import before_stop
@@ -112,8 +111,7 @@ def _hand_over(situation: Situation, view: QuorumView, change: Change) -> Part:
         wait = _change_wait(change, verdict.reason)
         shown = wait if situation.desired.allow_interruption else replace(wait, severity=Severity.HELD)
         return Part(waits=(shown,), verdicts=(verdict,))
-    pods = situation.observed.pods_of(change.target.node_id, PodRole.KAFKA)
-    pod = next(pod for pod in pods if pod.running and not pod.deleting)
+    pod = situation.observed.serving(change.target.node_id)[0]
     node = situation.record.node(change.target.node_id)
     revision = situation.revision_of(node) if node else None
     if node is not None and revision is not None:
