@@ -2,7 +2,7 @@
 
 A mutant is a copy of the source tree with some functions changed, which are found by name and syntax tree. It is killed
 by a broken rule or by a quorum that does not get where it should; an exception in the operator kills nothing. The
-unchanged source passes the very same runs.
+unchanged source passes every run that killed a mutant, or nothing was shown.
 `python -m tests.simulation.mutants` tries all of them and ends with `killed N of N`; names of mutants try only those.
 """
 
@@ -37,7 +37,7 @@ ALL: Final = (*MUTANTS, *TIME_MUTANTS, *LOOK_MUTANTS, *LEASE_MUTANTS, *STATUS_MU
 ROOT: Final = Path(__file__).resolve().parents[2]
 _LIMIT_S: Final = 1800
 _AT_ONCE: Final = 4
-"""So many shares are tried in one process with the unchanged source."""
+"""So many runs are tried in one process with the unchanged source."""
 _CRASHED: Final = "no fault of the operator"
 
 
@@ -48,6 +48,8 @@ class Fate:
     name: str
     killed: bool
     how: str
+    run: str = ""
+    """The run that killed it, as `any_replay` takes it; empty if none did."""
 
 
 def main() -> int:
@@ -60,14 +62,14 @@ def main() -> int:
         return _judge(arguments.judge)
     chosen = [one for one in ALL if not arguments.mutant or one.name in arguments.mutant]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        if faults := _unsound(chosen, pool):
-            sys.stdout.write("".join(f"the unchanged source fails: {fault}\n" for fault in faults))
-            return 1
-        fates = []
+        fates: list[Fate] = []
         for fate in pool.map(_try, chosen):
             fates.append(fate)
             sys.stdout.write(f"{'killed' if fate.killed else 'LIVES'} {fate.name}: {fate.how}\n")
             sys.stdout.flush()
+        if faults := _unsound(fates, pool):
+            sys.stdout.write("".join(f"the unchanged source fails: {fault}\n" for fault in faults))
+            return 1
     killed = sum(fate.killed for fate in fates)
     sys.stdout.write(f"killed {killed} of {len(fates)}\n")
     return 0 if killed == len(fates) else 1
@@ -116,10 +118,10 @@ def _how(run: Run | Weathered) -> str:
     return "" if run.ending.honest else f"liveness: {run.ending.why}"
 
 
-def _unsound(chosen: list[Mutant], pool: Executor) -> list[str]:
-    """What fails with the unchanged source, if anything does; how far that is goes to standard error."""
-    shares = list(dict.fromkeys(share for one in chosen for share in one.shares))
-    parts = [shares[start : start + _AT_ONCE] for start in range(0, len(shares), _AT_ONCE)]
+def _unsound(fates: list[Fate], pool: Executor) -> list[str]:
+    """Which of the runs that killed fail with the unchanged source, too; how far that is goes to standard error."""
+    runs = list(dict.fromkeys(fate.run for fate in fates if fate.run))
+    parts = [runs[start : start + _AT_ONCE] for start in range(0, len(runs), _AT_ONCE)]
     with tempfile.TemporaryDirectory() as directory:
         tree, answers = _tree(Path(directory)), []
         for said in pool.map(partial(_said, tree), parts):
@@ -139,7 +141,9 @@ def _try(mutant: Mutant) -> Fate:
             (tree / "operator" / path).write_text(text)
         said = _said(tree, list(mutant.shares))
     killed = said.startswith("KILLED ")
-    return Fate(name=f"{mutant.name} (rule {mutant.rule})", killed=killed, how=said.removeprefix("KILLED ")[:300])
+    how = said.removeprefix("KILLED ")
+    run = how.partition(": ")[0] if killed else ""
+    return Fate(name=f"{mutant.name} (rule {mutant.rule})", killed=killed, how=how[:300], run=run)
 
 
 def _tree(directory: Path) -> Path:

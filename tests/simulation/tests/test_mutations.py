@@ -1,9 +1,11 @@
 """Mutants are anchored on functions and syntax trees: every one of them fits the source, and changes it."""
 
 import ast
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.simulation.mutants import ALL, sources
+from tests.simulation import mutants
+from tests.simulation.mutants import ALL, Fate, sources
 from tests.simulation.mutations.edits import Edit, MisfitError, edited
 from tests.simulation.mutations.mutant import Mutant
 
@@ -78,3 +80,14 @@ def test_several_edits_of_one_module() -> None:
         Edit(function="Gate.may", old="self.count = 2", new="self.count = 3"),
     )
     assert "self.count = 3" in edited(_SOURCES, edits)["a.py"]
+
+
+def test_a_run_that_fails_anyway_kills_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What killed a mutant is held against the unchanged source: a run that it fails, too, is named."""
+    monkeypatch.setattr(mutants, "_tree", lambda directory: directory)
+    monkeypatch.setattr(mutants, "_said", lambda _, runs: f"KILLED {runs}: rule 3" if "storm/7" in runs else "LIVES")
+    fates = [Fate(name=run, killed=True, how="rule 3", run=run) for run in ("storm/6", "storm/7")]
+    fates.append(Fate(name="alive", killed=False, how="LIVES"))
+    with ThreadPoolExecutor(1) as pool:
+        (fault,) = mutants._unsound(fates, pool)
+    assert "storm/7" in fault
