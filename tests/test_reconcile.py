@@ -250,13 +250,14 @@ async def test_status_ceases_to_say_ready_before_a_voter_change_begins() -> None
     """The intent of a voter change is written to a status that does not say Ready, and is held for one pass at most."""
     bench = await at_rest()
     assert bench.condition("Ready")[0] == "True"
-    status = bench.kube.objects[QUORUMS.plural, NAME]["status"]
+    ready = bench.kube.objects[QUORUMS.plural, NAME]["status"]
     bench.resource({**SPEC, "controllers": {"replicas": 2}})
-    bench.kube.objects[QUORUMS.plural, NAME]["status"] = status
-    bench.reconciler.changed(KEY)
-    await bench.run()
-    assert bench.condition("Ready")[0] == "False"
-    assert bench.kube.objects[QUORUMS.plural, NAME]["status"].get("operation") is None
+    for _ in ("the pass that keeps the accepted spec", "the pass that would begin the change"):
+        bench.kube.objects[QUORUMS.plural, NAME]["status"] = copy.deepcopy(ready)
+        bench.reconciler.changed(KEY)
+        await bench.run()
+        assert bench.condition("Ready")[0] == "False"
+        assert bench.kube.objects[QUORUMS.plural, NAME]["status"].get("operation") is None
     await bench.run()
     assert bench.kube.objects[QUORUMS.plural, NAME]["status"]["operation"]["type"] == "RemoveVoter"
 
