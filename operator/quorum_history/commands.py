@@ -5,6 +5,7 @@
 """
 
 import argparse
+import json
 import signal
 import sys
 import threading
@@ -21,11 +22,13 @@ from pyspark.sql import DataFrame
 from kraftlog import KraftLogError, SchemaError
 from kraftlog.errors import quoted
 from quorum_history import jobs, report
+from quorum_history.at import at, differences, text_of, text_of_differences
 from quorum_history.executor import Executor, OnSpark, Threads
 from quorum_history.files import NoLogsError, find_files
 from quorum_history.ingest import Request, ingest
 from quorum_history.observations import MAX_GAP_S
 from quorum_history.progress import Progress
+from quorum_history.replicas import cluster_log
 from quorum_history.retention import prune
 from quorum_history.session import NoJavaError, session, submitted
 from quorum_history.source import OptionError, checked_options
@@ -105,6 +108,14 @@ def _parser() -> argparse.ArgumentParser:
     downgrade = commands.add_parser("downgrade", help="what a lossy downgrade of metadata.version would lose")
     downgrade.add_argument("--logs", metavar="PATHS", required=True)
     _format(_target(downgrade, _downgrade))
+
+    state = commands.add_parser("at", help="a cluster's metadata at an offset, or what changed between two offsets")
+    state.add_argument("--logs", metavar="PATHS", required=True)
+    state.add_argument("--cluster", metavar="ID", help="which cluster, where there are logs of several")
+    state.add_argument("--offset", type=int, metavar="N", help="the last record that counts; default: the log's last")
+    state.add_argument("--against", type=int, metavar="M", help="show only what differs from the state at this offset")
+    state.add_argument("-o", "--output", choices=("text", "json"), default="text", help="default: text")
+    state.set_defaults(run=_at)
 
     page = commands.add_parser("report", help="one page about all of it, with pictures")
     page.add_argument("--output", type=Path, required=True, help="a directory for index.html")
@@ -233,6 +244,33 @@ def _downgrade(chosen: argparse.Namespace) -> int:
     jobs.table_format(chosen.format)
     find_files(chosen.logs)
     return _write(chosen, jobs.downgrade_tables(session(chosen.master), chosen.logs))
+
+
+def _at(chosen: argparse.Namespace) -> int:
+    files = find_files(chosen.logs)
+    clusters = sorted({file.cluster for file in files})
+    if chosen.cluster is None and len(clusters) > 1:
+        raise OptionError(f"--cluster: there are logs of {len(clusters)} clusters: {', '.join(clusters[:_SHOWN])}")
+    if chosen.cluster not in (None, *clusters):
+        raise OptionError(f"--cluster: no log of {chosen.cluster} is there, but of {', '.join(clusters[:_SHOWN])}")
+    wanted = chosen.cluster or clusters[0]
+    log = cluster_log(wanted, [file for file in files if file.cluster == wanted])
+    found = at(log, log.last_offset if chosen.offset is None else chosen.offset)
+    before = None if chosen.against is None else at(log, chosen.against)
+    if chosen.output == "json":
+        shown = found.as_json()
+        if before is not None:
+            differing = [each.as_json() for each in differences(before.image, found.image)]
+            shown = {**shown, "against": before.offset, "differences": differing}
+            del shown["state"]
+        print(json.dumps(shown, indent=2))  # noqa: T201 -- a command speaks by printing
+    else:
+        for line in text_of(found) if before is None else text_of_differences(before, found):
+            _say(line)
+    faults = dict.fromkeys((*found.faults, *(before.faults if before else ())))
+    for fault in faults:
+        _complain(fault, DAMAGED)
+    return DAMAGED if faults else DONE
 
 
 def _report(chosen: argparse.Namespace) -> int:

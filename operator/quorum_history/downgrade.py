@@ -4,15 +4,13 @@ The rules are those by which Kafka writes an image at a level (`MetadataImage.wr
 handed to a loss handler. A test runs Kafka's own writer with such a handler beside this.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
-from kraftlog import Fault, FaultKind, Options, RecordBlock, Rendered, read_blocks
-from kraftlog.lines import lines_of
-from quorum_history.image import MIGRATING, TYPES, Image
+from kraftlog import Fault, Options
+from quorum_history.image import LOSSY_TYPES, MIGRATING, Image
+from quorum_history.records import records_of
 from quorum_history.replicas import ClusterLog
 
 LEVELS: Mapping[int, str] = {
@@ -57,8 +55,8 @@ class _Rule:
 
 
 def _partitions(image: Image) -> Iterator[str]:
-    for (topic_id, partition), directories in image.directories.items():
-        if any(directory != MIGRATING for directory in directories):
+    for (topic_id, partition), each in image.partitions.items():
+        if any(directory != MIGRATING for directory in each["directories"]):
             yield f"{image.topics.get(topic_id, topic_id)}-{partition}"
 
 
@@ -68,7 +66,7 @@ _RULES = (
         record_type="REGISTER_BROKER_RECORD",
         effect=Effect.TRUNCATE,
         what="the isMigratingZkBroker state of one or more brokers",
-        found=lambda image: (f"broker {key}" for key, each in image.brokers.items() if each.migrating),
+        found=lambda image: (f"broker {key}" for key, each in image.brokers.items() if each.get("isMigratingZkBroker")),
     ),
     _Rule(
         since=11,
@@ -96,7 +94,7 @@ _RULES = (
         record_type="REGISTER_BROKER_RECORD",
         effect=Effect.TRUNCATE,
         what="the online log directories of one or more brokers",
-        found=lambda image: (f"broker {key}" for key, each in image.brokers.items() if each.directories),
+        found=lambda image: (f"broker {key}" for key, each in image.brokers.items() if each.get("logDirs")),
     ),
     _Rule(
         since=17,
@@ -110,7 +108,9 @@ _RULES = (
         record_type="REGISTER_BROKER_RECORD",
         effect=Effect.TRUNCATE,
         what="the cordoned log directories of one or more brokers",
-        found=lambda image: (f"broker {key}" for key, each in image.brokers.items() if each.cordoned is not None),
+        found=lambda image: (
+            f"broker {key}" for key, each in image.brokers.items() if each.get("cordonedLogDirs") is not None
+        ),
     ),
 )
 
@@ -143,29 +143,14 @@ def image_of(log: ClusterLog, faults: list[Fault]) -> Image:
     image = Image()
     checkpoint = log.first_checkpoint()
     if checkpoint is not None:
-        _replay(image, checkpoint.path, Options(types=TYPES), faults)
+        _replay(image, checkpoint.path, Options(types=LOSSY_TYPES), faults)
     end = max((replica.end for replica in log.replicas), default=0)
     for stretch in log.stretches(0, end):
-        options = Options(types=TYPES, start_position=stretch.start, end_position=stretch.stop)
+        options = Options(types=LOSSY_TYPES, start_position=stretch.start, end_position=stretch.stop)
         _replay(image, stretch.file.path, options, faults)
     return image
 
 
 def _replay(image: Image, path: str, options: Options, faults: list[Fault]) -> None:
-    for item in read_blocks(path, options):
-        if isinstance(item, Fault):
-            if item.kind is not FaultKind.EMPTY:
-                faults.append(item)
-            continue
-        rendered = item.render()
-        faults += rendered.faults
-        for record in _decoded(item, rendered):
-            if not isinstance(record["data"], str):
-                image.replay(record["type"], record["data"])
-
-
-def _decoded(block: RecordBlock, rendered: Rendered) -> list[dict[str, Any]]:
-    """The records of a block, all at once: one a time would cost several times as much."""
-    lines = bytes(lines_of(block, rendered)).rstrip(b"\n").replace(b"\n", b",")
-    decoded: list[dict[str, Any]] = json.loads(b"[" + lines + b"]")
-    return decoded
+    for record in records_of(path, options, faults):
+        image.replay(record["type"], record["data"])

@@ -1,94 +1,151 @@
-"""The state that a metadata log amounts to, as far as a downgrade can lose it.
+"""The state that a metadata log amounts to at one offset.
 
 Replays records in the order of their offsets, as Kafka's own `MetadataDelta` does, transactions included: what lies
-between the beginning of a transaction and its abort never happened. A value is kept in the shape of its JSON.
+between the beginning of a transaction and its abort never happened. A value is kept in the shape of its JSON. A replay
+may leave out types of records (`Options.types`): then the state has nothing of them.
 """
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 MIGRATING = "AAAAAAAAAAAAAAAAAAAAAA"
-"""The directory id of a replica that no broker has told the directory of."""
+"""The directory id of a replica of which no broker has reported the directory."""
+_SAME_LEADER = -2
+_SAME_RECOVERY = -1
 
 Data = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Broker:
-    """A registration, and what was changed since."""
-
-    migrating: bool
-    directories: tuple[str, ...]
-    cordoned: tuple[str, ...] | None
+Entity = dict[str, Any]
+"""What is known of one broker, partition and so on, by Kafka's names of fields. Never changed, only replaced."""
 
 
 @dataclass(slots=True)
 class Image:
-    """Start from nothing, or from a checkpoint's records, which are replayed like any others."""
+    """Start from nothing, or from a checkpoint's records, which are replayed like any others.
 
-    brokers: dict[int, Broker] = field(default_factory=dict)
-    controllers: set[int] = field(default_factory=set)
-    topics: dict[str, str] = field(default_factory=dict)
-    directories: dict[tuple[str, int], tuple[str, ...]] = field(default_factory=dict)
-    scram: set[tuple[int, str]] = field(default_factory=set)
-    tokens: set[str] = field(default_factory=set)
+    `partitions` are by topic id and partition, `configs` by resource type, resource and name, `quotas` by entity and
+    key, `scram` by mechanism and user. `leader` is None in a checkpoint, which names none.
+    """
+
+    leader: int | None = None
+    kraft_version: int = 0
+    voters: dict[int, Entity] = field(default_factory=dict)
     features: dict[str, int] = field(default_factory=dict)
+    controllers: dict[int, Entity] = field(default_factory=dict)
+    brokers: dict[int, Entity] = field(default_factory=dict)
+    topics: dict[str, str] = field(default_factory=dict)
+    partitions: dict[tuple[str, int], Entity] = field(default_factory=dict)
+    configs: dict[tuple[int, str, str], str] = field(default_factory=dict)
+    quotas: dict[tuple[tuple[tuple[str, str | None], ...], str], float] = field(default_factory=dict)
+    acls: dict[str, Entity] = field(default_factory=dict)
+    scram: dict[tuple[int, str], Entity] = field(default_factory=dict)
+    tokens: dict[str, Entity] = field(default_factory=dict)
+    next_producer_id: int | None = None
+    migration_state: int | None = None
     _before: "Image | None" = None
 
     def replay(self, record_type: str, data: Data) -> None:
-        """Apply one record; those that a downgrade cannot lose are ignored."""
+        """Apply one record; those that change no state are ignored."""
         match record_type:
             case "BEGIN_TRANSACTION_RECORD":
-                self._before = copy.deepcopy(self)
+                self._before = copy.copy(self)
+                for each in fields(self):
+                    value = getattr(self, each.name)
+                    if isinstance(value, dict):
+                        setattr(self._before, each.name, dict(value))
             case "END_TRANSACTION_RECORD":
                 self._before = None
             case "ABORT_TRANSACTION_RECORD" if self._before is not None:
+                # The leader and the voters are the quorum's own: no transaction of the controller covers them.
                 before, self._before = self._before, None
-                for name in ("brokers", "controllers", "topics", "directories", "scram", "tokens", "features"):
-                    setattr(self, name, getattr(before, name))
+                for each in fields(self):
+                    if each.name not in {"leader", "kraft_version", "voters", "_before"}:
+                        setattr(self, each.name, getattr(before, each.name))
             case _ if apply := _APPLY.get(record_type):
                 apply(self, data)
             case _:
                 pass
 
-    def _register_broker(self, data: Data) -> None:
-        self.brokers[data["brokerId"]] = Broker(
-            migrating=data.get("isMigratingZkBroker", False),
-            directories=tuple(data.get("logDirs", ())),
-            cordoned=_tuple(data.get("cordonedLogDirs")),
-        )
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction has begun that has not ended yet."""
+        return self._before is not None
 
-    def _unregister_broker(self, data: Data) -> None:
-        self.brokers.pop(data["brokerId"], None)
+    # the quorum's own records
+
+    def _lead(self, data: Data) -> None:
+        self.leader = data["leaderId"]
+
+    def _set_kraft_version(self, data: Data) -> None:
+        self.kraft_version = data["kRaftVersion"]
+
+    def _set_voters(self, data: Data) -> None:
+        self.voters = {each["voterId"]: _plain(each, "voterId") for each in data["voters"]}
+
+    # brokers and controllers
+
+    def _register_broker(self, data: Data) -> None:
+        self.brokers[data["brokerId"]] = {"fenced": True} | _registration(data, "brokerId")
 
     def _change_broker(self, data: Data) -> None:
         old = self.brokers.get(data["brokerId"])
-        if old is not None:
-            cordoned = _tuple(data.get("cordonedLogDirs"))
-            self.brokers[data["brokerId"]] = Broker(
-                migrating=old.migrating,
-                directories=tuple(data.get("logDirs") or old.directories),
-                cordoned=old.cordoned if cordoned is None else cordoned,
-            )
+        if old is None:
+            return
+        new = {name: value for name, value in data.items() if name in {"logDirs", "cordonedLogDirs"}}
+        new = {name: value for name, value in new.items() if value is not None and (value or name != "logDirs")}
+        if data.get("fenced"):
+            new["fenced"] = data["fenced"] > 0
+        if data.get("inControlledShutdown"):
+            new["inControlledShutdown"] = True
+        self.brokers[data["brokerId"]] = old | new
+
+    def _fence(self, data: Data, *, fenced: bool) -> None:
+        if (old := self.brokers.get(data["id"])) is not None:
+            self.brokers[data["id"]] = old | {"fenced": fenced}
+
+    def _register_controller(self, data: Data) -> None:
+        self.controllers[data["controllerId"]] = _registration(data, "controllerId")
+
+    # topics
 
     def _partition(self, data: Data) -> None:
-        key = (data["topicId"], data["partitionId"])
-        self.directories[key] = tuple(data.get("directories") or ()) or (MIGRATING,) * len(data["replicas"])
+        entity: Entity = {"leaderRecoveryState": 0} | _plain(data, "topicId", "partitionId")
+        entity["directories"] = list(data.get("directories") or ()) or [MIGRATING] * len(data["replicas"])
+        self.partitions[data["topicId"], data["partitionId"]] = entity
 
     def _change_partition(self, data: Data) -> None:
         key = (data["topicId"], data["partitionId"])
-        if key not in self.directories:
+        old = self.partitions.get(key)
+        if old is None:
             return
+        new = old | {name: value for name, value in _plain(data, "topicId", "partitionId").items() if value is not None}
         replicas, told = data.get("replicas"), data.get("directories")
-        known = self.directories[key] if told is None else tuple(told)
-        self.directories[key] = known or (MIGRATING,) * len(replicas if replicas is not None else self.directories[key])
+        known = old["directories"] if told is None else list(told)
+        new["directories"] = known or [MIGRATING] * len(replicas if replicas is not None else old["directories"])
+        if data.get("leader", _SAME_LEADER) == _SAME_LEADER:
+            new["leader"] = old.get("leader", -1)
+        else:
+            new["leaderEpoch"] = old.get("leaderEpoch", 0) + 1
+        if data.get("leaderRecoveryState", _SAME_RECOVERY) == _SAME_RECOVERY:
+            new["leaderRecoveryState"] = old["leaderRecoveryState"]
+        new["partitionEpoch"] = old.get("partitionEpoch", 0) + 1
+        self.partitions[key] = new
 
     def _remove_topic(self, data: Data) -> None:
-        self.topics.pop(data["topicId"], None)
-        for key in [key for key in self.directories if key[0] == data["topicId"]]:
-            del self.directories[key]
+        name = self.topics.pop(data["topicId"], None)
+        for key in [key for key in self.partitions if key[0] == data["topicId"]]:
+            del self.partitions[key]
+        for setting in [key for key in self.configs if key[:2] == (TOPIC, name)]:
+            del self.configs[setting]
+
+    def _clear_elr(self, data: Data) -> None:
+        """Of one topic, or of all where none is named."""
+        for key, old in self.partitions.items():
+            if data["topicName"] in ("", self.topics.get(key[0])):
+                self.partitions[key] = old | {"eligibleLeaderReplicas": [], "lastKnownElr": []}
+
+    # all else
 
     def _feature(self, data: Data) -> None:
         if data["featureLevel"]:
@@ -96,26 +153,80 @@ class Image:
         else:
             self.features.pop(data["name"], None)
 
+    def _config(self, data: Data) -> None:
+        key = (data["resourceType"], data["resourceName"], data["name"])
+        if data["value"] is None:
+            self.configs.pop(key, None)
+        else:
+            self.configs[key] = data["value"]
 
-def _tuple(values: Any) -> tuple[str, ...] | None:  # noqa: ANN401 -- a JSON value
-    return None if values is None else tuple(values)
+    def _quota(self, data: Data) -> None:
+        entity = tuple(sorted((each["entityType"], each["entityName"]) for each in data["entity"]))
+        if data["remove"]:
+            self.quotas.pop((entity, data["key"]), None)
+        else:
+            self.quotas[entity, data["key"]] = data["value"]
+
+    def _next_producer_id(self, data: Data) -> None:
+        self.next_producer_id = data["nextProducerId"]
+
+    def _migrate(self, data: Data) -> None:
+        self.migration_state = data["zkMigrationState"]
 
 
-_APPLY: Mapping[str, Callable[[Image, Data], None]] = {
-    "REGISTER_BROKER_RECORD": Image._register_broker,  # noqa: SLF001 -- the table belongs to the class
+TOPIC = 2
+"""The resource type of a topic's configuration."""
+
+
+def _plain(data: Data, *keys: str) -> Entity:
+    """A record without the fields that say whose it is."""
+    return {name: value for name, value in data.items() if name not in keys}
+
+
+def _registration(data: Data, key: str) -> Entity:
+    """The same, with features and endpoints by their names: a checkpoint has them in another order than the log."""
+    return {
+        name: sorted(value, key=lambda each: str(each["name"])) if name in {"features", "endPoints"} else value
+        for name, value in _plain(data, key).items()
+    }
+
+
+_APPLY: Mapping[str, Callable[[Image, Data], object]] = {
+    "LeaderChange": Image._lead,  # noqa: SLF001 -- the table belongs to the class
+    "KRaftVersion": Image._set_kraft_version,  # noqa: SLF001
+    "KRaftVoters": Image._set_voters,  # noqa: SLF001
+    "REGISTER_BROKER_RECORD": Image._register_broker,  # noqa: SLF001
     "BROKER_REGISTRATION_CHANGE_RECORD": Image._change_broker,  # noqa: SLF001
-    "UNREGISTER_BROKER_RECORD": Image._unregister_broker,  # noqa: SLF001
-    "REGISTER_CONTROLLER_RECORD": lambda image, data: image.controllers.add(data["controllerId"]),
-    "UNREGISTER_CONTROLLER_RECORD": lambda image, data: image.controllers.discard(data["controllerId"]),
+    "FENCE_BROKER_RECORD": lambda image, data: image._fence(data, fenced=True),  # noqa: SLF001
+    "UNFENCE_BROKER_RECORD": lambda image, data: image._fence(data, fenced=False),  # noqa: SLF001
+    "UNREGISTER_BROKER_RECORD": lambda image, data: image.brokers.pop(data["brokerId"], None),
+    "REGISTER_CONTROLLER_RECORD": Image._register_controller,  # noqa: SLF001
+    "UNREGISTER_CONTROLLER_RECORD": lambda image, data: image.controllers.pop(data["controllerId"], None),
     "TOPIC_RECORD": lambda image, data: image.topics.update({data["topicId"]: data["name"]}),
     "REMOVE_TOPIC_RECORD": Image._remove_topic,  # noqa: SLF001
     "PARTITION_RECORD": Image._partition,  # noqa: SLF001
     "PARTITION_CHANGE_RECORD": Image._change_partition,  # noqa: SLF001
-    "USER_SCRAM_CREDENTIAL_RECORD": lambda image, data: image.scram.add((data["mechanism"], data["name"])),
-    "REMOVE_USER_SCRAM_CREDENTIAL_RECORD": lambda image, data: image.scram.discard((data["mechanism"], data["name"])),
-    "DELEGATION_TOKEN_RECORD": lambda image, data: image.tokens.add(data["tokenId"]),
-    "REMOVE_DELEGATION_TOKEN_RECORD": lambda image, data: image.tokens.discard(data["tokenId"]),
+    "CLEAR_ELR_RECORD": Image._clear_elr,  # noqa: SLF001
+    "CONFIG_RECORD": Image._config,  # noqa: SLF001
+    "CLIENT_QUOTA_RECORD": Image._quota,  # noqa: SLF001
+    "PRODUCER_IDS_RECORD": Image._next_producer_id,  # noqa: SLF001
+    "ACCESS_CONTROL_ENTRY_RECORD": lambda image, data: image.acls.update({data["id"]: _plain(data, "id")}),
+    "REMOVE_ACCESS_CONTROL_ENTRY_RECORD": lambda image, data: image.acls.pop(data["id"], None),
+    "USER_SCRAM_CREDENTIAL_RECORD": lambda image, data: image.scram.update(
+        {(data["mechanism"], data["name"]): _plain(data, "mechanism", "name")}
+    ),
+    "REMOVE_USER_SCRAM_CREDENTIAL_RECORD": lambda image, data: image.scram.pop((data["mechanism"], data["name"]), None),
+    "DELEGATION_TOKEN_RECORD": lambda image, data: image.tokens.update({data["tokenId"]: _plain(data, "tokenId")}),
+    "REMOVE_DELEGATION_TOKEN_RECORD": lambda image, data: image.tokens.pop(data["tokenId"], None),
     "FEATURE_LEVEL_RECORD": Image._feature,  # noqa: SLF001
+    "ZK_MIGRATION_STATE_RECORD": Image._migrate,  # noqa: SLF001
 }
-TYPES = frozenset({*_APPLY, "BEGIN_TRANSACTION_RECORD", "END_TRANSACTION_RECORD", "ABORT_TRANSACTION_RECORD"})
-"""What an image wants to see of a log."""
+_TRANSACTIONS = frozenset({"BEGIN_TRANSACTION_RECORD", "END_TRANSACTION_RECORD", "ABORT_TRANSACTION_RECORD"})
+ALL_TYPES = frozenset({*_APPLY, *_TRANSACTIONS})
+"""What a whole image wants to see of a log."""
+LOSSY_TYPES = ALL_TYPES - {
+    "LeaderChange", "KRaftVersion", "KRaftVoters", "FENCE_BROKER_RECORD", "UNFENCE_BROKER_RECORD", "CONFIG_RECORD",
+    "CLEAR_ELR_RECORD", "CLIENT_QUOTA_RECORD", "PRODUCER_IDS_RECORD", "ACCESS_CONTROL_ENTRY_RECORD",
+    "REMOVE_ACCESS_CONTROL_ENTRY_RECORD", "ZK_MIGRATION_STATE_RECORD",
+}  # fmt: skip
+"""What of it a downgrade can lose."""

@@ -186,6 +186,11 @@ class ClusterLog:
         return self.replicas[0].end if self.replicas else 0
 
     @property
+    def last_offset(self) -> int:
+        """The last offset of which a state is known, by the log or by a checkpoint; -1 if there is none."""
+        return max([self.end, *(file.base_offset for file in self.checkpoints)]) - 1
+
+    @property
     def epochs(self) -> Epochs:
         """The trusted replica's history."""
         return self.replicas[0].epochs if self.replicas else ()
