@@ -230,6 +230,8 @@ def test_the_command_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert quorum_history([*arguments, "--against", "0"]) == 0
     found = json.loads(capsys.readouterr().out)["differences"]
     assert [(each["section"], each["key"]) for each in found] == [("topics", "t-0-1"), ("topics", "t-1-1")]
-    path.write_bytes(path.read_bytes() + b"torn")
+    path.write_bytes(clusters.single(0, 1) + b"garbage" + clusters.single(1, 1))
     assert quorum_history(arguments) == 3
-    assert "torn-tail" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "corrupt-batch" in said.err
+    assert json.loads(said.out)["faults"]
