@@ -175,7 +175,7 @@ MUTANTS: Final = (
         (
             "_may_do_without",
             "if isinstance(observed.quorum, Unknown):\n    ...",
-            "if isinstance(observed.quorum, Unknown):\n    return unless(rule, (), disk)",
+            "if isinstance(observed.quorum, Unknown):\n    return unless((), disk)",
         ),
     ),
     mutant(
@@ -275,12 +275,14 @@ MUTANTS: Final = (
         "6",
         ("lost-node", "lost-node-of-leader"),
         ("may_delete_claim", "claim.directory_id is not None and claim.directory_id in voting", "False"),
+        ("may_delete_claim", "bool(stale)", "False"),
     ),
     mutant(
         "only-the-live-vote",
         "6",
         ("lost-node", "lost-node-of-leader"),
         ("may_delete_claim", "view.voters | (view.committed_voters or view.voters)", "view.live"),
+        ("may_delete_claim", "bool(stale)", "False"),
     ),
     # 7: no older image
     # 8: unknown is not empty
