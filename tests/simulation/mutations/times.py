@@ -22,6 +22,7 @@ TIME_MUTANTS: Final = (
         "5",
         ("stopped-on-an-old-look",),
         ("Executor._dispatch", "self._check_age(action)", ""),
+        ("Reconciler._pass", "self._clock.monotonic() - observed.looked_at_s > _ANSWERED_WITHIN_S", "False"),
     ),
     mutant(
         "any-controller-reports-a-step-done",
