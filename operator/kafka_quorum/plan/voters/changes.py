@@ -47,9 +47,14 @@ def changes(situation: Situation, view: QuorumView) -> tuple[Change, ...]:
     replacements, removals = _removals(situation, view)
     dead = tuple(change for change in removals if removes_dead(view, change))
     adds = tuple(addition(situation, view, node.key) for node in _newcomers(situation, view))
-    joining = any(view.voter_of(node_id) is None for node_id in situation.wanted)
-    alive = () if joining else tuple(change for change in removals if change.target in view.shown)
+    alive = () if _joins(situation, view) else tuple(change for change in removals if change.target in view.shown)
     return (*replacements, *dead, *adds, *alive)
+
+
+def _joins(situation: Situation, view: QuorumView) -> bool:
+    """Whether a wanted controller is no voter yet. The stale vote of the disk that it lost is not its own."""
+    keys = {node.node_id: node.key for node in situation.record.nodes}
+    return any(keys.get(node_id) not in view.voters for node_id in situation.wanted)
 
 
 def _newcomers(situation: Situation, view: QuorumView) -> tuple[NodeIdentity, ...]:
