@@ -7,6 +7,7 @@ import pytest
 from tests.model.values import (
     CLUSTER,
     IDS,
+    NOW_S,
     SILENT,
     at_rest,
     desired,
@@ -37,6 +38,7 @@ from kafka_quorum.model.actions import (
     RemoveRaftVoter,
     WriteRecord,
 )
+from kafka_quorum.model.admission import Admission
 from kafka_quorum.model.desired import ControllerListener, Desired
 from kafka_quorum.model.identity import (
     IdentityRecord,
@@ -54,6 +56,7 @@ from kafka_quorum.model.operation import VoterAddition, VoterChange, VoterRemova
 from kafka_quorum.model.plan import Plan, Severity
 from kafka_quorum.model.pods import Waiting
 from kafka_quorum.plan.guards.rule3_voters import may_hand_over
+from kafka_quorum.plan.planner import plan
 
 FIVE = tuple(key(3000 + index) for index in range(5))
 REMOVE, REPLACE = VoterRemoval, VoterReplacement
@@ -352,6 +355,19 @@ def test_leader_of_a_pair_without_its_revision_stays() -> None:
     assert "the ControllerRevision is missing" in judged.reason
 
 
+def test_leader_of_a_pair_stops_when_its_new_pod_is_accepted() -> None:
+    """The API server is asked about the pod that comes back before the present one is stopped; a refusal keeps it."""
+    look = scene(running(2), (key(3001), key(3000)), kept=1)
+    asked = plan(ONE, look, now_s=NOW_S)
+    assert [question.node_id for question in asked.questions] == [3001]
+    assert asked.actions == ()
+    no = Known(value=Admission(allowed=False, words="no such class", current=True))
+    refused = ((question, no) for question in asked.questions)
+    kept = plan(ONE, replace(look, admissions=tuple(refused)), now_s=NOW_S)
+    assert kept.actions == ()
+    assert "no such class" in wait(kept, "RestartHeld").message
+
+
 def test_hand_over_is_judged_on_its_own() -> None:
     """Its guard holds for an uncommitted set and a follower that lags, whatever other guards have said before."""
     pair = (key(3001), key(3000))
@@ -455,6 +471,13 @@ def test_invalid_spec_removes_nobody() -> None:
     assert planned(scene(running(), FIVE[:3]), of(2), repair_only=True).actions == ()
     open_ = scene(running(), FIVE[:3], doing=(REMOVE, key(3002)))
     assert only(planned(open_, of(2), repair_only=True), FinishOperation).reason == "GivenUp"
+
+
+def test_invalid_spec_brings_nobody_back() -> None:
+    """A controller that is a voter no more, and still in the record, does not join again under an invalid spec."""
+    look = scene(running(4), FIVE[:3], FIVE[3:4])
+    assert planned(look, of(3), repair_only=True).actions == ()
+    assert begun(planned(look, of(4), repair_only=True)) == (VoterAddition, key(3003))
 
 
 def test_without_a_leader_nothing_is_removed() -> None:

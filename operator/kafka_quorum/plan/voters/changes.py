@@ -58,11 +58,16 @@ def _joins(situation: Situation, view: QuorumView) -> bool:
 
 
 def _newcomers(situation: Situation, view: QuorumView) -> tuple[NodeIdentity, ...]:
-    """Wanted controllers that could join: formatted, no voter, and no stale voter in their place."""
+    """Wanted controllers that could join: formatted, no voter, and no stale voter in their place.
+
+    While the spec has faults every controller of the record is kept; one that the last accepted spec does not ask for
+    was on its way out, and does not become a voter again.
+    """
+    asked = set(situation.requested) if situation.repair_only else set(situation.wanted)
     return tuple(
         node
         for node in situation.record.nodes
-        if node.node_id in situation.wanted and node.formatted and view.voter_of(node.node_id) is None
+        if node.node_id in asked and node.formatted and view.voter_of(node.node_id) is None
     )
 
 
