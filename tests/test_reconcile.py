@@ -144,12 +144,16 @@ async def test_resource_on_its_way_out() -> None:
 
 
 async def test_never_valid() -> None:
-    """A resource that never was valid says so, by field, and touches nothing."""
+    """A resource that never was valid says so, by field and with one warning, and touches nothing."""
     bench = Bench()
     bench.resource({"kafka": {"version": "four"}, "controllers": {"replicas": 3}})
-    await bench.run()
+    for _ in range(2):
+        await bench.run()
     assert bench.acts() == []
-    assert bench.condition("SpecAccepted") == ("False", "InvalidSpec")
+    assert bench.condition("SpecAccepted") == bench.condition("Ready") == ("False", "InvalidSpec")
+    (event,) = [call.body for call in bench.kube.writes() if call.plural == "events" and call.body]
+    assert (event["type"], event["reason"]) == ("Warning", "InvalidSpec")
+    assert "spec.kafka.version" in event["message"]
 
 
 async def test_invalid_now() -> None:

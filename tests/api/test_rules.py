@@ -105,6 +105,27 @@ def test_both_sides_of_a_change_agree(rule: Rule, value: str, before: str) -> No
     assert rule.holds_after(value, before) == cel.holds(rule, value, before)
 
 
+@pytest.mark.parametrize(
+    ("status", "allowed"),
+    [
+        ({}, True),
+        ({"status": {}}, True),
+        ({"status": {"bootstrap": {}}}, True),
+        ({"status": {"bootstrap": {"phase": "Formatting"}}}, True),
+        ({"status": {"bootstrap": {"phase": "Started"}}}, False),
+    ],
+    ids=["no status", "an empty one", "no phase", "formatting", "started"],
+)
+def test_a_storage_class_can_be_corrected_until_the_start(status: dict[str, Any], *, allowed: bool) -> None:
+    """A class that does not exist is corrected in the spec: no volume has it yet. The same class is always allowed."""
+
+    def of(name: str) -> dict[str, Any]:
+        return {"spec": {"controllers": {"storage": {"storageClassName": name}}}, **status}
+
+    assert cel.holds(rules.STORAGE_CLASS_CHANGED, of("fast"), of("fsat")) == allowed
+    assert cel.holds(rules.STORAGE_CLASS_CHANGED, of("fast"), of("fast"))
+
+
 @pytest.mark.parametrize("name", ["a", "events", "e" * 51, "e" * 52, "1a", "a.b", "a-", "A", "a-b1"])
 def test_both_sides_of_the_rules_of_names_agree(name: str) -> None:
     """On creation, where the expression is asked about the name."""

@@ -149,6 +149,18 @@ def test_waiting_words() -> None:
     assert found.container.last_exit.message == "ConfigException: no such key"
 
 
+def test_words_of_a_container_are_cleaned() -> None:
+    """A kubelet passes on what the image said: it is one visible line, of bounded length, from here on."""
+    said = "a\r\nb\x1b[2J\u202ec\x00" + "d" * 9000
+    found = read(pod(main=container("kafka", waiting("CrashLoopBackOff", said), terminated(1, said)), init=VERIFIED))
+    assert isinstance(found.container, Waiting)
+    assert found.container.last_exit is not None
+    for text in (found.container.message, found.container.last_exit.message):
+        assert text.startswith("a bcd")
+        assert len(text) == 4096
+        assert text.isprintable()
+
+
 def test_when_it_ended() -> None:
     """The kubelet's stamp of a container's end, in seconds since 1970."""
     found = read(pod("formatter", main=container("format", terminated(1))))

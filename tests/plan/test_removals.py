@@ -7,6 +7,7 @@ import pytest
 from tests.model.values import (
     CLUSTER,
     IDS,
+    NOW_S,
     SILENT,
     at_rest,
     desired,
@@ -37,6 +38,7 @@ from kafka_quorum.model.actions import (
     RemoveRaftVoter,
     WriteRecord,
 )
+from kafka_quorum.model.admission import Admission
 from kafka_quorum.model.desired import ControllerListener, Desired
 from kafka_quorum.model.identity import (
     IdentityRecord,
@@ -54,6 +56,7 @@ from kafka_quorum.model.operation import VoterAddition, VoterChange, VoterRemova
 from kafka_quorum.model.plan import Plan, Severity
 from kafka_quorum.model.pods import Waiting
 from kafka_quorum.plan.guards.rule3_voters import may_hand_over
+from kafka_quorum.plan.planner import plan
 
 FIVE = tuple(key(3000 + index) for index in range(5))
 REMOVE, REPLACE = VoterRemoval, VoterReplacement
@@ -204,12 +207,21 @@ def test_replacement_before_the_dead() -> None:
     assert begun(planned(look, of(4))) == (REPLACE, key(3001, 2))
 
 
-def test_replacement_that_lags_holds_nobody_up() -> None:
-    """A lost disk whose successor still catches up lets a removal that is safe go first."""
+def test_replacement_that_lags_holds_no_dead_voter_up() -> None:
+    """A lost disk whose successor still catches up lets the removal of a dead voter go first."""
+    record = lost_disk(running(5), 3001)
+    look = scene(record, FIVE, (key(3001, 2),), behind=(key(3001), key(3001, 2), key(3004)))
+    said = planned(look, of(4))
+    assert begun(said) == (REMOVE, key(3004))
+    assert "catches up" in wait(said, "ReplacingVoter").message
+
+
+def test_live_removals_wait_for_a_replacement() -> None:
+    """A controller on a new disk is no voter yet: the vote of its lost disk carries nothing, and the live ones stay."""
     record = lost_disk(running(5), 3001)
     look = scene(record, FIVE, (key(3001, 2),), behind=(key(3001), key(3001, 2)))
     said = planned(look, of(3))
-    assert begun(said) == (REMOVE, key(3004))
+    assert said.actions == ()
     assert "catches up" in wait(said, "ReplacingVoter").message
 
 
@@ -278,14 +290,13 @@ def test_leader_of_a_pair_that_may_not_go_yet(doing: tuple[type[VoterChange], Re
     assert wait(said, "RemovingVoter").message == text
 
 
-def test_leader_of_a_pair_hands_over_while_others_wait() -> None:
-    """What else was refused is told beside a hand-over: here a lost disk whose replica fetches again."""
+def test_leader_of_a_pair_does_not_hand_over_to_a_lost_disk() -> None:
+    """The other voter is a lost disk that fetches again: were this one removed, nothing but a retired replica voted."""
     record = lost_disk(running(2), 3000)
     look = scene(record, (key(3001), key(3000)), (key(3000, 2),), kept=1)
     said = planned(look, ONE)
-    assert only(said, DeletePod).reason == "LeaderHandsOver"
+    assert said.actions == ()
     assert "still fetches" in wait(said, "ReplacingVoter").message
-    assert not verdict(said, "3-remove-leader").allowed
 
 
 def test_leader_of_a_pair_needs_leave_to_hand_over() -> None:
@@ -323,6 +334,38 @@ def test_leader_of_a_pair_does_not_remove_itself() -> None:
         f"{key(3001)} leads, and {key(3000)} is the only other voter: a crash now could leave neither able to lead, "
         f"so {key(3001)} hands over first"
     )
+
+
+def test_leader_of_a_pair_whose_pod_would_not_come_back_stays() -> None:
+    """A removed controller that leads again is not stopped: nobody makes its pod anew."""
+    pair = (key(3001), key(3000))
+    record = without_node(running(2), NodeID(3001))
+    look = scene(record, pair, kept=1)
+    again = pod(running(2), node(running(2), 3001), gate="False", marked_voter=False)
+    said = planned(replace(look, pods=(*look.pods, again)), ONE)
+    assert said.actions == ()
+    assert "never runs again. Ask for one controller more first" in wait(said, "RemovingVoter").message
+
+
+def test_leader_of_a_pair_without_its_revision_stays() -> None:
+    """The pod of a controller whose ControllerRevision is gone could not be made again, so it is not stopped."""
+    look = replace(scene(running(2), (key(3001), key(3000)), kept=1), revisions=())
+    judged = may_hand_over(situation(desired=ONE, observed=look), view((key(3001), key(3000))), key(3001))
+    assert not judged.allowed
+    assert "the ControllerRevision is missing" in judged.reason
+
+
+def test_leader_of_a_pair_stops_when_its_new_pod_is_accepted() -> None:
+    """The API server is asked about the pod that comes back before the present one is stopped; a refusal keeps it."""
+    look = scene(running(2), (key(3001), key(3000)), kept=1)
+    asked = plan(ONE, look, now_s=NOW_S)
+    assert [question.node_id for question in asked.questions] == [3001]
+    assert asked.actions == ()
+    no = Known(value=Admission(allowed=False, words="no such class", current=True))
+    refused = ((question, no) for question in asked.questions)
+    kept = plan(ONE, replace(look, admissions=tuple(refused)), now_s=NOW_S)
+    assert kept.actions == ()
+    assert "no such class" in wait(kept, "RestartHeld").message
 
 
 def test_hand_over_is_judged_on_its_own() -> None:
@@ -428,6 +471,13 @@ def test_invalid_spec_removes_nobody() -> None:
     assert planned(scene(running(), FIVE[:3]), of(2), repair_only=True).actions == ()
     open_ = scene(running(), FIVE[:3], doing=(REMOVE, key(3002)))
     assert only(planned(open_, of(2), repair_only=True), FinishOperation).reason == "GivenUp"
+
+
+def test_invalid_spec_brings_nobody_back() -> None:
+    """A controller that is a voter no more, and still in the record, does not join again under an invalid spec."""
+    look = scene(running(4), FIVE[:3], FIVE[3:4])
+    assert planned(look, of(3), repair_only=True).actions == ()
+    assert begun(planned(look, of(4), repair_only=True)) == (VoterAddition, key(3003))
 
 
 def test_without_a_leader_nothing_is_removed() -> None:

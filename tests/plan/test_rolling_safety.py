@@ -26,7 +26,7 @@ from tests.model.values import (
 
 from kafka_quorum.api.features import KRAFT, METADATA
 from kafka_quorum.model.desired import Downgrade
-from kafka_quorum.model.identity import FormerNode, IdentityRecord, with_levels, with_revision
+from kafka_quorum.model.identity import FormerNode, IdentityRecord, with_disk_lost, with_levels, with_revision
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.memory import Memory, Soak, StepCheck
@@ -113,6 +113,14 @@ def test_restart_of_an_observer() -> None:
     seen = view((THREE[0], THREE[2]), (THREE[1],), behind=(THREE[2],))
     look = replace(look, quorum=Known(value=seen), memory=looks(seen))
     passed(restart(look), "5-restart", f"{THREE[1]} is no voter")
+
+
+def test_restart_of_another_replica() -> None:
+    """A pod that runs a retired replica is no roll's to stop: that replica may be the voter that carries the quorum."""
+    record = with_disk_lost(running(), NodeID(3002), new_claim=True)
+    look = scene(behind=(THREE[1],))
+    judged = restart(replace(look, record=record), 3002)
+    held(judged, "5-restart", "pod alpha-3002-g1 runs on another disk than controller 3002 has now: no roll stops it")
 
 
 def test_restart_without_a_leader() -> None:

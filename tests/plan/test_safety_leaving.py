@@ -233,6 +233,14 @@ LOST = quorum(behind=VOTERS[2:])
             retire(quorum(FIVE, behind=FIVE[2:]), record=running(5)),
             f"{HERE}, and it is not replaced now: 2 other voters are caught up, and 3 must be",
         ),
+        (
+            retire(quorum(behind=VOTERS[2:], committed=False)),
+            f"{HERE}, and it is replaced once the present voter set is committed",
+        ),
+        (
+            retire(quorum(VOTERS[:2], committed=False, was=VOTERS)),
+            f"{HERE}, and it is replaced once the present voter set is committed",
+        ),
     ],
     ids=[
         "no leader",
@@ -243,6 +251,8 @@ LOST = quorum(behind=VOTERS[2:])
         "no majority",
         "two stale voters",
         "no majority of five",
+        "uncommitted",
+        "its removal is uncommitted",
     ],
 )
 def test_retire_node_no(asked: Asked, reason: str) -> None:
@@ -404,6 +414,10 @@ def gone(*pods: Pod, **how: Any) -> Observed:  # noqa: ANN401 - as `quorum` take
             delete(gone(), of=replace(CLAIM, cluster_id=None, directory_id=None)),
             f"{NAMED} holds no replica that this quorum retired: it is left alone",
         ),
+        (
+            delete(gone(), of=replace(CLAIM, name="alpha-3002-g2", generation=2, directory_id=None)),
+            "claim alpha-3002-g2 is none that this quorum ever had: it stays",
+        ),
         (delete(gone(pod(RECORD, OF))), f"{NAMED} is kept until pods alpha-3002-g1 are gone"),
         (
             delete(gone(pod(RECORD, OF), formatter(RECORD, OF))),
@@ -440,6 +454,7 @@ def gone(*pods: Pod, **how: Any) -> Observed:  # noqa: ANN401 - as `quorum` take
         "never retired",
         "another cluster",
         "bare",
+        "never had",
         "pod there",
         "two pods there",
         "voter",

@@ -83,6 +83,15 @@ def test_restricted(kind: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [0, 1], ids=["formatter", "kafka"])
+def test_nothing_is_without_a_limit(kind: int) -> None:
+    """No container takes memory without end, nor fills its node's disk, where the spec says nothing of it."""
+    pod = both()[kind]
+    assert all("memory" in container["resources"]["limits"] for container in containers(pod))
+    empty = [volume["emptyDir"] for volume in pod["spec"]["volumes"] if "emptyDir" in volume]
+    assert empty == [{"sizeLimit": "1Gi"}]
+
+
+@pytest.mark.parametrize("kind", [0, 1], ids=["formatter", "kafka"])
 def test_identity_in_annotations(kind: int) -> None:
     """A pod names the disk that it is made for, what it is made from, and its owner."""
     metadata = both()[kind]["metadata"]

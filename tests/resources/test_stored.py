@@ -1,6 +1,7 @@
 """Record and revisions: what is stored reads back exactly, and what cannot be understood says so."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -106,6 +107,34 @@ def test_unreadable_record(text: str | None, said: str) -> None:
     with pytest.raises(Unreadable, match=said) as error:
         record_from(damaged(text))
     assert "alpha-identity" in str(error.value)
+
+
+def with_node(**changes: Any) -> str:  # noqa: ANN401 - any JSON
+    """A record's text with other fields of its first controller."""
+    first, *others = json.loads(changed())["nodes"]
+    return changed(nodes=[{**first, **changes}, *others])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (lambda: changed(cluster_id="no UUID"), "UUID"),
+        (lambda: changed(cluster_id="A" * 5000), "UUID"),
+        (lambda: with_node(directory_id="../x"), "UUID"),
+        (lambda: with_node(lost=["x"]), "UUID"),
+        (lambda: with_node(node_id=-1), "node id"),
+        (lambda: with_node(node_id=2**31), "node id"),
+        (lambda: with_node(node_id=3001), "a controller twice"),
+        (lambda: changed(nodes=json.loads(changed())["nodes"] * 100), "at most 256"),
+        (lambda: with_node(lost=["x"] * 5000), "more than 4096"),
+    ],
+    ids=["cluster", "long", "directory", "retired", "negative", "large", "twice", "many", "many retired"],
+)
+def test_impossible_record(text: Callable[[], str], said: str) -> None:
+    """Ids that Kafka cannot have, and more of them than can be, are no identity: whoever edits it chooses the text."""
+    with pytest.raises(Unreadable, match=said) as error:
+        record_from(damaged(text()))
+    assert len(str(error.value)) < 400
 
 
 def test_config_map_without_data() -> None:

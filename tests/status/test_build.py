@@ -216,6 +216,14 @@ def test_what_is_waited_for_says_since_when() -> None:
     ]
 
 
+def test_long_lists_are_cut() -> None:
+    """A list whose length others decide has a hundred rows at most, and the status says how many were left out."""
+    status = build(held(*(wait_of(f"Reason{index}", "It waits") for index in range(103))), {}, generation=1, now=NOW)
+    assert (len(status["waits"]), status["leftOut"]) == (100, {"waits": 3})
+    KafkaQuorumStatus.model_validate(status, by_alias=True, by_name=False, extra="forbid")
+    assert "leftOut" not in build(held(wait_of("Reason", "It waits")), status, generation=1, now=NOW)
+
+
 def test_a_wait_that_is_over_leaves_the_status() -> None:
     """What is not waited for any more is not listed, and begins anew when it comes back."""
     first = build(held(wait_of("LostNode", "60 s", 3001)), {}, generation=1, now=NOW)

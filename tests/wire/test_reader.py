@@ -160,6 +160,12 @@ def test_a_refusal_reads_no_rows() -> None:
         tracemalloc.stop()
 
 
+def test_bounds_are_those_that_are_documented() -> None:
+    """What one tenant's answer may cost all others is decided here, and not by who raises a number."""
+    assert (bounds.MAX_ANSWER_BYTES, bounds.MAX_VOTERS, bounds.MAX_OBSERVERS) == (256 * 1024, 64, 5_000)
+    assert (bounds.MAX_ROWS, bounds.MAX_TAGGED_FIELDS, bounds.MAX_NAME_BYTES) == (64, 64, 253)
+
+
 def test_the_largest_answer_that_is_allowed_fits_a_frame() -> None:
     """Every bound of a DescribeQuorum at once stays within a frame, so that the count is named and not the length."""
     answer = written(quorum(bounds.MAX_VOTERS, bounds.MAX_OBSERVERS))

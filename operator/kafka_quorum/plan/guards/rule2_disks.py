@@ -64,8 +64,9 @@ def may_run(situation: Situation, node: NodeIdentity, *, mirrored: bool) -> Answ
 def may_retire_node(situation: Situation, node: NodeIdentity) -> Answer:
     """Rule 2: the disk on a lost node is given up where Kubernetes and the quorum have agreed on it long enough.
 
-    One voter at a time, and only while the others carry the quorum: a node that is given up needs nobody's return. A
-    disk whose replica is no voter takes nothing away, and a stale vote of its own waits for its successor.
+    One voter at a time, and only while the others carry the quorum, which is committed: a node that is given up needs
+    nobody's return. A disk whose replica is no voter, nor was one when the voter set was last committed, takes nothing
+    away, and a stale vote of its own waits for its successor.
     """
     observed = situation.observed
     down = f"node {node_of(observed, node)} of controller {node.node_id} is down"
@@ -75,7 +76,7 @@ def may_retire_node(situation: Situation, node: NodeIdentity) -> Answer:
     stale = ", ".join(sorted(str(key) for key in view.voters - {other.key for other in situation.record.nodes}))
     others = view.votes.without(node.key)
     healthy, majority = len(others.healthy), others.majority
-    votes = node.key in view.voters
+    votes = node.key in view.voters | (view.committed_voters or view.voters)
     way_out = "set spec.controllers.replacement.lostNode to Automatic, or bring the node back"
     return unless(
         (
@@ -90,6 +91,7 @@ def may_retire_node(situation: Situation, node: NodeIdentity) -> Answer:
                 f"{down} and its replica does not fetch: after {after_s} s of both it is replaced on another node",
             ),
             (votes and bool(stale), f"{down}, and it is replaced once the stale voters {stale} are removed"),
+            (votes and not view.committed, f"{down}, and it is replaced once the present voter set is committed"),
             (
                 votes and not others.carries,
                 f"{down}, and it is not replaced now: {healthy} other voters are caught up, and {majority} must be",

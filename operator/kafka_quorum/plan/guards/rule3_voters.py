@@ -104,19 +104,28 @@ def may_hand_over(situation: Situation, view: QuorumView, target: ReplicaKey) ->
     """Rules 3 to 5: the leader of a pair that is to be removed is restarted, so that the other one leads.
 
     Nothing covers a restart in a pair: it interrupts the quorum until the pod is back, which takes leave to do so. A
-    pod that would not be back, because its disk goes with it, takes the quorum with it.
+    pod that would not be back, because its disk goes with it or is retired, takes the quorum with it.
     """
     (other,) = view.voters - {target}
     node = situation.record.node(target.node_id)
     kept = why_kept(situation, node) if node is not None else ""
     running = all(situation.observed.serving(key.node_id) for key in (target, other))
     first = f"{target} hands over to {other} once"
+    stays = f"controller {target.node_id} does not restart to hand over"
     return unless(
         (
+            (
+                node is None or node.key != target,
+                f"{stays}: replica {target} is retired, and never runs again. Ask for one controller more first",
+            ),
+            (
+                node is not None and situation.revision_of(node) is None,
+                f"{stays}: the ControllerRevision is missing from which its pod would be made again",
+            ),
             (not view.committed, f"{first} the present voter set is committed"),
             (other not in view.caught_up, f"{first} that is caught up"),
             (not running, f"{first} the pods of both run, and none is on its way out"),
-            (bool(kept), f"controller {target.node_id} does not restart to hand over: {kept}"),
+            (bool(kept), f"{stays}: {kept}"),
             (
                 not situation.desired.allow_interruption,
                 f"{first} spec.controllers.allowInterruption is true: its restart interrupts a quorum of two",

@@ -6,7 +6,7 @@ from typing import Final
 from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.nodes import is_down, node_of
+from kafka_quorum.model.nodes import has_disk_of, is_down, node_of
 from kafka_quorum.model.observed import Observed, QuorumView
 from kafka_quorum.model.permit import Restart
 from kafka_quorum.model.pods import Pod, PodRole
@@ -32,7 +32,8 @@ def may_restart(situation: Situation, node: NodeIdentity, pod: Pod | None) -> An
     and never while the voters or a feature change. A voter that keeps up is restarted only if all others keep up. One
     that lags takes nothing away: it is restarted if the others form a caught-up majority of the whole voter set without
     it, and every controller that was restarted before is a caught-up voter again, so that it may lag together with
-    others that the roll has not reached yet. No pod is stopped that holds the last of a disk that is needed.
+    others that the roll has not reached yet. No pod is stopped that holds the last of a disk that is needed, nor one
+    that runs another replica than its controller is now: that may be a voter, and `3-stop-retired` judges it.
     """
     observed = situation.observed
     first = f"controller {node.node_id} restarts once"
@@ -56,6 +57,10 @@ def may_restart(situation: Situation, node: NodeIdentity, pod: Pod | None) -> An
             (status.operation is not None or not view.committed or view.changing, f"{first} no voter change is open"),
             (status.feature_operation is not None, f"{first} the step to {_step_of(observed)} is done"),
             (pod.deleting or not pod.running, f"pod {pod.name} does not run, or is on its way out"),
+            (
+                not has_disk_of(pod, node),
+                f"pod {pod.name} runs on another disk than controller {node.node_id} has now: no roll stops it",
+            ),
             (interrupts and not situation.desired.allow_interruption, f"{first} {allow}"),
             (key in view.voters and bool(waits_for), f"{first} {waits_for} is a caught-up voter again"),
             (

@@ -47,17 +47,27 @@ def changes(situation: Situation, view: QuorumView) -> tuple[Change, ...]:
     replacements, removals = _removals(situation, view)
     dead = tuple(change for change in removals if removes_dead(view, change))
     adds = tuple(addition(situation, view, node.key) for node in _newcomers(situation, view))
-    joining = any(view.voter_of(node_id) is None for node_id in situation.wanted)
-    alive = () if joining else tuple(change for change in removals if change.target in view.shown)
+    alive = () if _joins(situation, view) else tuple(change for change in removals if change.target in view.shown)
     return (*replacements, *dead, *adds, *alive)
 
 
+def _joins(situation: Situation, view: QuorumView) -> bool:
+    """Whether a wanted controller is no voter yet. The stale vote of the disk that it lost is not its own."""
+    keys = {node.node_id: node.key for node in situation.record.nodes}
+    return any(keys.get(node_id) not in view.voters for node_id in situation.wanted)
+
+
 def _newcomers(situation: Situation, view: QuorumView) -> tuple[NodeIdentity, ...]:
-    """Wanted controllers that could join: formatted, no voter, and no stale voter in their place."""
+    """Wanted controllers that could join: formatted, no voter, and no stale voter in their place.
+
+    While the spec has faults every controller of the record is kept; one that the last accepted spec does not ask for
+    was on its way out, and does not become a voter again.
+    """
+    asked = set(situation.requested) if situation.repair_only else set(situation.wanted)
     return tuple(
         node
         for node in situation.record.nodes
-        if node.node_id in situation.wanted and node.formatted and view.voter_of(node.node_id) is None
+        if node.node_id in asked and node.formatted and view.voter_of(node.node_id) is None
     )
 
 
