@@ -9,18 +9,26 @@ from tests.model.values import (
     desired,
     directory,
     key,
+    looks,
+    mirrored,
     nothing,
+    operation,
     permit,
     running,
+    speaking,
+    view,
     without_claim,
     without_pod,
 )
 
 from kafka_quorum.model import actions
 from kafka_quorum.model import permit as permits
+from kafka_quorum.model.desired import Desired
+from kafka_quorum.model.identity import with_disk_lost, with_report
 from kafka_quorum.model.ids import NodeID
+from kafka_quorum.model.known import Known
 from kafka_quorum.model.observed import Observed, Unreadable
-from kafka_quorum.model.operation import VoterAddition
+from kafka_quorum.model.operation import VoterAddition, VoterReplacement
 from kafka_quorum.model.plan import Plan, Severity
 from kafka_quorum.plan.planner import plan
 from kafka_quorum.plan.unreadable import REASON, without
@@ -62,6 +70,41 @@ def test_other_controllers_are_kept() -> None:
     observed = replace(without_pod(at_rest(), 3000), unreadable=(CLAIM,))
     made = [action for action in planned(observed).actions if isinstance(action, actions.CreatePod)]
     assert [action.node_id for action in made] == [3000]
+
+
+def waiting(*, levels: bool = True) -> Observed:
+    """The pod of 3000 is gone, and a claim of 3001 cannot be read; whether the record has the levels."""
+    look = speaking()
+    record = look.record if levels or look.record is None else replace(look.record, levels=())
+    return replace(without_pod(look, 3000), record=record, unreadable=(CLAIM,))
+
+
+def half_replaced() -> Observed:
+    """The same, between the two halves of a replacement: the stale voter is removed, and the new one is ready."""
+    record = with_disk_lost(running(), NodeID(3002), new_claim=False)
+    record = with_report(record, NodeID(3002), directory(3002, 2))
+    seen = view((key(3001), key(3000)), (key(3002, 2),))
+    open_ = operation(key(3002, 2), VoterReplacement)
+    look = at_rest(record, quorum=Known(value=seen), memory=looks(seen), status=mirrored(record, open=open_))
+    return replace(without_pod(look, 3000), unreadable=(CLAIM,))
+
+
+@pytest.mark.parametrize(
+    ("observed", "wanted"),
+    [
+        (waiting(), desired(replicas=5)),
+        (waiting(levels=False), desired()),
+        (half_replaced(), desired()),
+    ],
+    ids=["a larger quorum", "levels to be noted", "half a replacement"],
+)
+def test_a_decision_that_waits_keeps_no_pod_from_coming_back(observed: Observed, wanted: Desired) -> None:
+    """What stands alone where all can be read is left out, and with it goes nothing that other controllers need."""
+    alone = plan(wanted, replace(observed, unreadable=()), now_s=0.0).actions
+    assert not any(isinstance(action, actions.CreatePod) for action in alone)
+    found = without(plan(wanted, observed, now_s=0.0), observed).actions
+    assert [action.node_id for action in found if isinstance(action, actions.CreatePod)] == [3000]
+    assert not any(isinstance(action, actions.EXCLUSIVE) for action in found)
 
 
 def test_an_object_of_nobody_holds_everything() -> None:

@@ -121,7 +121,7 @@ def ordered(situation: Situation) -> Part:
     """What this pass does, and what everything else waits for."""
     upkeep = merged(_parts(situation, Stage.UPKEEP))
     voters = merged(_parts(situation, Stage.VOTERS))
-    if voters.urgent:
+    if voters.urgent and not situation.observed.unreadable:
         return merged((reported(upkeep), voters))
     releases = _one_by_one(_parts(situation, Stage.RELEASES))
     if _acts(upkeep):

@@ -53,7 +53,9 @@ def _paused(desired: Desired) -> tuple[Wait, ...]:
 
 def _finished(part: Part, observed: Observed, soaks_s: float = 0.0) -> Plan:
     """The plan, in which each guarded action carries the time of the look that it was judged by."""
-    chosen = together(part.actions) if part.exclusive is None else (part.exclusive,)
+    # What stands alone decides on the whole quorum: beside what cannot be read it waits, and nothing waits for it.
+    exclusive = None if observed.unreadable else part.exclusive
+    chosen = together(part.actions) if exclusive is None else (exclusive,)
     return Plan(
         actions=tuple(stamped(action, observed.looked_at_s) for action in chosen),
         waits=part.waits,

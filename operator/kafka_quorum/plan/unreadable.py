@@ -2,7 +2,8 @@
 
 An object that is there and cannot be understood is Unknown: it is neither absent nor healthy. The controller that it
 belongs to is left alone, and so is every decision about the quorum as a whole (the record, voters, restarts, levels,
-deletions of volumes). Other controllers' pods and disks are kept as ever.
+deletions of volumes). Other controllers' pods and disks are kept as ever: a decision that waits here does not stand
+alone in the plan (`planner`), or nothing else would be done for as long.
 """
 
 from dataclasses import replace

@@ -42,4 +42,10 @@ LATER_MUTANTS: Final = (
         ("spec-invalid-after-it-grew",),
         ("Reconciler._pass", "taken.accepted if judged.faults else ...", "'' if judged.faults else ..."),
     ),
+    mutant(
+        "what-must-wait-keeps-all-waiting",
+        "live",
+        ("claim-taken-while-it-grows",),
+        ("_finished", "None if observed.unreadable else part.exclusive", "part.exclusive"),
+    ),
 )

@@ -326,7 +326,7 @@ MUTANTS: Final = (
         "a-planner-that-does-nothing",
         "live",
         ("initial-1",),
-        ("_finished", "together(part.actions) if part.exclusive is None else (part.exclusive,)", "()"),
+        ("_finished", "together(part.actions) if exclusive is None else (exclusive,)", "()"),
     ),
     mutant(
         "operations-stay-open",

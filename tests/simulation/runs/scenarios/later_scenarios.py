@@ -10,9 +10,11 @@ from tests.simulation.runs.faults import Loss
 from tests.simulation.runs.scenarios.scenes import (
     Act,
     Scenario,
+    after,
     applies,
     is_ready,
     loses,
+    one_of,
     resource,
     rests,
     says,
@@ -21,7 +23,7 @@ from tests.simulation.runs.scenarios.scenes import (
 )
 
 from kafka_quorum.kind import QUORUMS
-from kit.kube.protocol import CLAIMS, CONFIG_MAPS, Json
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, Json
 
 _THREE: Final = spec_of("InitialControllers", 3)
 _FIVE: Final = {"controllers": {"replicas": 5}}
@@ -80,6 +82,19 @@ def _recorded(world: World) -> Json:
     return {"schemaVersion": record["schemaVersion"], "nodes": len(record["nodes"])}
 
 
+def takes_a_claim(world: World, _: Checker) -> None:
+    """Something else says that it controls the claim of a follower: it is there, and cannot be taken for ours."""
+    other = {"apiVersion": "batch/v1", "kind": "Job", "name": "copy", "uid": "uid-of-copy", "controller": True}
+    name = f"{NAME}-{one_of(world, 'follower')}-g1"
+    world.kube.patch(CLAIMS, NAMESPACE, name, {"metadata": {"ownerReferences": [other]}})
+
+
+def ends_with_all_pods(world: World) -> str:
+    """Every controller has a pod, and none was added to the record."""
+    pods, nodes = len(list(world.kube.all(PODS))), _recorded(world)["nodes"]
+    return "" if (pods, nodes) == (3, 3) else f"there are {pods} pods, and {nodes} controllers in the record"
+
+
 _ASKS: Final[Act] = applies(_FIVE)
 
 LATER_SCENARIOS: Final = (
@@ -111,6 +126,17 @@ LATER_SCENARIOS: Final = (
         ),
         ends="IdentityUnreadable",
         holds=ends_with_the_record,
+    ),
+    Scenario(
+        name="claim-taken-while-it-grows",
+        spec=_THREE,
+        turns=(
+            turn("something takes a claim", is_ready, takes_a_claim),
+            turn("asks for five", says("Degraded", "Unreadable"), _ASKS),
+            turn("deletes the pod of the leader", after(5.0), loses(Loss.POD_DELETED, "leader")),
+        ),
+        ends="Unreadable",
+        holds=ends_with_all_pods,
     ),
     Scenario(
         name="spec-invalid-after-it-grew",
