@@ -1,9 +1,10 @@
 """Files wherever they lie: a local path, or the URL of a store that Arrow knows (`s3://`, `gs://`, `abfs://`, `hdfs://`).
 
-`s3a://`, as Hadoop calls it, is `s3://`. Credentials come from where the store's own tools take them: environment,
-configuration files, the instance.
+A place within a tar archive is `ARCHIVE!/MEMBER` (`archives.py`). `s3a://`, as Hadoop calls it, is `s3://`. Credentials
+come from where the store's own tools take them: environment, configuration files, the instance.
 """
 
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyarrow import fs
 
+from kraftlog.archives import MARK, Archive, ArchiveError, archive, split
 from kraftlog.compiled import Bytes, readable
 from kraftlog.errors import KraftLogError
 
@@ -60,10 +62,50 @@ class _Remote:
         self._file.close()
 
 
+class _Member:
+    """A file in a tar archive."""
+
+    def __init__(self, place: str, name: str) -> None:
+        whole = archive_at(place)
+        member = whole.members.get(name)
+        if member is None:
+            raise FileNotFoundError(errno.ENOENT, "the archive has no such file", f"{place}{MARK}{name}")
+        self.size, self._start = member.size_bytes, member.start
+        self._unpacked = whole.unpacked
+        self._archive = _file(place) if self._unpacked is None else None
+
+    def read(self, position: int, size: int) -> bytes:
+        count = max(0, min(size, self.size - position))
+        if self._archive is not None:
+            return self._archive.read(self._start + position, count)
+        assert self._unpacked is not None  # noqa: S101 -- one of the two is there
+        return self._unpacked.read(self._start + position, count)
+
+    def close(self) -> None:
+        if self._archive is not None:
+            self._archive.close()
+
+
+def archive_at(place: str) -> Archive:
+    """What is in a tar archive (OSError, PlaceError)."""
+    filesystem, path = filesystem_of(place)
+    info = filesystem.get_file_info(path)
+    try:
+        return archive(place, (int(info.size or 0), int(info.mtime_ns or 0)), opened)
+    except ArchiveError as error:
+        raise PlaceError(str(error)) from error
+
+
+def _file(place: str) -> "_Local | _Remote | _Member":
+    if within := split(place):
+        return _Member(*within)
+    return _Remote(place) if is_url(place) else _Local(place)
+
+
 @contextmanager
 def opened(path: str | Path) -> Iterator[OpenFile]:
     """A file for reading (OSError, PlaceError)."""
-    file = _Remote(str(path)) if is_url(str(path)) else _Local(str(path))
+    file = _file(str(path))
     try:
         yield file
     finally:

@@ -16,9 +16,11 @@ from pathlib import Path, PurePosixPath
 
 from pyarrow import fs
 
-from kraftlog.places import filesystem_of, is_url
+from kraftlog.archives import MARK, is_archive
+from kraftlog.places import archive_at, filesystem_of, is_url, opened
 
 PARTITION = "__cluster_metadata-0"
+_PROPERTIES_BYTES = 1 << 16
 _SEGMENT = re.compile(r"^(\d{20})\.log$")
 _CHECKPOINT = re.compile(r"^(\d{20})-(\d{10})\.checkpoint$")
 
@@ -80,7 +82,7 @@ def find_files(paths: str) -> tuple[LogFile, ...]:
             raise NoLogsError(f"{pattern}: no metadata log is there ({PARTITION}/*.log or *.checkpoint)")
         for file, kind, offset, epoch in below:
             if file.folder not in properties:
-                properties[file.folder] = _properties(file.folder.rpartition("/")[0] + "/meta.properties")
+                properties[file.folder] = _properties_beside(file.folder)
             found[file.path] = _described(file, kind, offset, epoch, properties[file.folder])
     if not found:
         raise NoLogsError("no path was given")
@@ -96,12 +98,24 @@ def _stored_locally(pattern: str) -> Iterator[Stored]:
     for match in sorted(glob.glob(os.path.expanduser(pattern), recursive=True)):  # noqa: PTH111, PTH207 -- patterns may be absolute
         path = Path(match)
         if path.is_file():
-            yield _on_disk(str(path.resolve().parent / path.name), 0)
+            yield from _opened(_on_disk(str(path.resolve().parent / path.name), 0))
         for folder, _, names in os.walk(path):
             resolved = Path(folder).resolve()
             depth = len(Path(folder).relative_to(path).parts) + 1
             files = (resolved / name for name in sorted(names))
-            yield from (_on_disk(str(file), depth) for file in files if file.is_file())
+            for file in files:
+                if file.is_file():
+                    yield from _opened(_on_disk(str(file), depth))
+
+
+def _opened(file: Stored) -> Iterator[Stored]:
+    """A file, or what is in it where it is a tar archive."""
+    if not is_archive(file.name):
+        yield file
+        return
+    for member in archive_at(file.path).members.values():
+        depth = file.depth + member.name.count("/") + 1
+        yield Stored(f"{file.path}{MARK}{member.name}", member.size_bytes, member.modified_ns, depth)
 
 
 def _on_disk(path: str, depth: int) -> Stored:
@@ -117,13 +131,14 @@ def _stored_remotely(pattern: str) -> Iterator[Stored]:
     url = "/".join(parts[:plain])
     info = filesystem.get_file_info(base)
     if info.type == fs.FileType.File:
-        yield Stored(url, info.size, info.mtime_ns or 0, 0)
+        yield from _opened(Stored(url, info.size, info.mtime_ns or 0, 0))
         return
     for each in filesystem.get_file_info(fs.FileSelector(base, recursive=True, allow_not_found=True)):
         below = PurePosixPath(each.path).relative_to(base).parts
         wanted = parts[plain:]
         if each.type == fs.FileType.File and len(below) >= len(wanted) and all(map(fnmatchcase, below, wanted)):
-            yield Stored("/".join([url, *below]), each.size, each.mtime_ns or 0, len(below) - len(wanted))
+            file = Stored("/".join([url, *below]), each.size, each.mtime_ns or 0, len(below) - len(wanted))
+            yield from _opened(file)
 
 
 def _named(file: Stored) -> tuple[Stored, FileKind, int, int] | None:
@@ -156,11 +171,15 @@ def _number(written: str) -> int:
     return int(written) if written.isdecimal() and written.isascii() else -1
 
 
+def _properties_beside(folder: str) -> dict[str, str]:
+    """What lies beside the folder of a log; above the top of an archive there is nothing."""
+    return {} if folder.endswith(MARK[:-1]) else _properties(folder.rpartition("/")[0] + "/meta.properties")
+
+
 def _properties(place: str) -> dict[str, str]:
-    filesystem, path = filesystem_of(place)
     try:
-        with filesystem.open_input_stream(path) as stream:
-            lines = stream.read().decode(errors="replace").splitlines()
+        with opened(place) as file:
+            lines = file.read(0, _PROPERTIES_BYTES).decode(errors="replace").splitlines()
     except OSError:
         return {}
     pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith("#"))

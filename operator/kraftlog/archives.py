@@ -1,0 +1,173 @@
+"""Files within tar archives, plain or compressed, without unpacking them into a folder.
+
+A place within an archive is written `ARCHIVE!/MEMBER`. A plain archive is read where it lies, at the member's position.
+A compressed one is read once from front to back, and what a reader of logs may ask for is kept in an unnamed temporary
+file. Names in an archive are only compared: nothing is ever written under one of them, and links are not followed.
+"""
+
+import io
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import IO, Protocol
+
+MARK = "!/"
+_NAME = r"\.(?:tar|tgz|tbz2|txz|tar\.gz|tar\.bz2|tar\.xz)"
+_ARCHIVE = re.compile(rf".+{_NAME}$", re.IGNORECASE)
+_PLACE = re.compile(rf"^(.+?{_NAME}){re.escape(MARK)}(.+)$", re.IGNORECASE | re.DOTALL)
+_WANTED = re.compile(r"(?:^|/)(?:\d{20}\.log|\d{20}-\d{10}\.checkpoint|meta\.properties|[^/]+\.(?:json|jsonl|ndjson))$")
+"""Segments, checkpoints, what says whose they are, and observations. A volume holds large indexes besides."""
+_ALWAYS_BYTES = 1 << 30
+_TIMES = 100
+"""A compressed archive may unpack to a gibibyte, and to so many times its own size."""
+_PIECE_BYTES = 1 << 20
+
+
+class _Source(Protocol):
+    """A file that is read at any position."""
+
+    size: int
+
+    def read(self, position: int, size: int) -> bytes: ...
+
+
+Opener = Callable[[str], AbstractContextManager[_Source]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A regular file in an archive, at `start` in the archive or in the temporary file."""
+
+    name: str
+    size_bytes: int
+    modified_ns: int
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """What is in an archive. `unpacked` holds the contents of a compressed one, None for a plain one."""
+
+    place: str
+    members: Mapping[str, Member]
+    unpacked: "Spool | None"
+
+
+class Spool:
+    """An unnamed temporary file: it is gone when nothing refers to it any more, or with the process."""
+
+    def __init__(self) -> None:
+        """Open it."""
+        self._file = tempfile.TemporaryFile(prefix="kraftlog-")  # noqa: SIM115 -- for as long as this object
+
+    def __del__(self) -> None:
+        """Let go of it."""
+        self._file.close()
+
+    def append(self, content: IO[bytes]) -> int:
+        """Add what can be read; answers how many bytes that was."""
+        before = self._file.tell()
+        shutil.copyfileobj(content, self._file, _PIECE_BYTES)
+        return self._file.tell() - before
+
+    def flush(self) -> None:
+        """From now on all of it can be read."""
+        self._file.flush()
+
+    def read(self, position: int, size: int) -> bytes:
+        """So many bytes, or fewer at the end."""
+        return os.pread(self._file.fileno(), size, position)
+
+
+class ArchiveError(Exception):
+    """An archive that cannot be read; the text says which, and why."""
+
+
+def is_archive(name: str) -> bool:
+    """Whether a file's name is that of a tar archive."""
+    return _ARCHIVE.match(name) is not None
+
+
+def split(place: str) -> tuple[str, str] | None:
+    """The archive and the member of a place within an archive; None for any other place."""
+    found = _PLACE.match(place)
+    return (found[1], found[2]) if found else None
+
+
+@lru_cache(maxsize=16)
+def archive(place: str, version: tuple[int, int], opener: Opener) -> Archive:  # noqa: ARG001 -- see below
+    """The regular files of an archive (ArchiveError, OSError). `version`, its size and time, is for the cache."""
+    with opener(place) as source:
+        raw = _Raw(source)
+        try:
+            if source.read(0, 512)[257:262] == b"ustar" or not place.lower().endswith(("z", "z2")):
+                with tarfile.open(fileobj=raw, mode="r:") as plain:
+                    return Archive(place, dict(_plain(plain, source.size)), None)
+            unpacked = Spool()
+            with tarfile.open(fileobj=raw, mode="r|*") as packed:
+                return Archive(place, dict(_unpacked(packed, unpacked, source.size)), unpacked)
+        except (tarfile.TarError, EOFError, ValueError, ArithmeticError) as error:
+            raise ArchiveError(f"{place}: no tar archive that can be read to its end: {error}") from error
+
+
+def _plain(tar: tarfile.TarFile, size: int) -> Iterator[tuple[str, Member]]:
+    for name, info in _files(tar):
+        if info.offset_data + info.size > size:
+            raise tarfile.ReadError(f"it ends within {name}")
+        yield name, Member(name=name, size_bytes=info.size, modified_ns=int(info.mtime * 10**9), start=info.offset_data)
+
+
+def _unpacked(tar: tarfile.TarFile, into: Spool, packed_bytes: int) -> Iterator[tuple[str, Member]]:
+    limit, at = _ALWAYS_BYTES + _TIMES * packed_bytes, 0
+    for name, info in _files(tar):
+        if not _WANTED.search(name):
+            continue
+        if at + info.size > limit:
+            raise tarfile.ReadError(f"it unpacks to more than {limit:,} bytes")
+        content = tar.extractfile(info)
+        assert content is not None  # noqa: S101 -- a regular file has content
+        if into.append(content) != info.size:
+            raise tarfile.ReadError(f"it ends within {name}")
+        yield name, Member(name=name, size_bytes=info.size, modified_ns=int(info.mtime * 10**9), start=at)
+        at += info.size
+    into.flush()
+
+
+def _files(tar: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:
+    """Regular files, by names without `./` before them."""
+    for info in tar:
+        if info.isreg() and not info.issparse():
+            yield "/".join(part for part in info.name.split("/") if part not in ("", ".")), info
+
+
+class _Raw(io.RawIOBase):
+    """A source as the file object that `tarfile` reads."""
+
+    def __init__(self, source: _Source) -> None:
+        self._source, self._at = source, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._source.size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(0, self._source.size - self._at)
+        found = self._source.read(self._at, left if size < 0 else min(size, left))
+        self._at += len(found)
+        return found
