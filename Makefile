@@ -61,7 +61,7 @@ lock: setup ## resolve the dependencies anew into the requirement locks, uv of U
 	mv requirements-uv.lock.new requirements-uv.lock
 	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --extra observations --generate-hashes --no-emit-index-url \
 	  --python-version 3.11 --universal -o requirements.lock
-	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --extra observations --extra history --group dev \
+	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --extra observations --extra history --extra delta --group dev \
 	  --generate-hashes --no-emit-index-url --python-version 3.11 --universal -o requirements-dev.lock
 
 .PHONY: crds

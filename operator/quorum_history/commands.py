@@ -220,8 +220,6 @@ def _write(chosen: argparse.Namespace, tables: dict[str, DataFrame]) -> int:
     with Progress("tables", len(tables)) as progress:
         jobs.write_tables(tables, chosen.target, jobs.table_format(chosen.format), progress.step)
     _say(f"{len(tables)} tables in {chosen.target.place}: {', '.join(sorted(tables))}")
-    if chosen.format != "parquet":
-        return DONE
     wrong = [each for each in jobs.checked(chosen.target) if not each.passed]
     for each in wrong:
         _complain(f"{each.table}: {each.check}: {each.wrong} wrong, first: {each.example}", DAMAGED)

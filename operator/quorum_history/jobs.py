@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyarrow import compute, dataset
 from pyspark.sql import DataFrame, SparkSession
 
+from quorum_history import delta, quality, rows
 from quorum_history import observations as looks
-from quorum_history import quality, rows
 from quorum_history.catalogue import BY_NAME
 from quorum_history.downgrade import LEVELS, all_losses, image_of
 from quorum_history.files import find_files
@@ -39,8 +39,11 @@ class JobError(Exception):
 
 def table_format(wanted: str) -> str:
     """`parquet`, or `delta` where its package is installed (JobError)."""
-    if wanted == "delta" and find_spec("delta") is None:
-        raise JobError("delta: the package delta-spark is not installed here; parquet needs nothing more")
+    if wanted == "delta" and find_spec("deltalake") is None:
+        raise JobError(
+            "delta: the package deltalake is not installed here (pip install 'kafka-quorum-operator[delta]'); "
+            "parquet needs nothing more"
+        )
     return wanted
 
 
@@ -55,11 +58,12 @@ def read_ingested(spark: SparkSession, store: Store, table: str) -> DataFrame:
 
 
 def derived(store: Store, name: str) -> list[dict[str, object]] | None:
-    """The rows of a table that a command computed, None where it did not (JobError for a Delta table)."""
+    """The rows of a table that a command computed, None where it did not (JobError for one that cannot be read)."""
     if not store.exists(name):
         return None
-    if stored_format(store, name) == "delta":
-        raise JobError(f"{store.url(name)} is a Delta table, which the report does not read: compute it as parquet")
+    if delta.is_delta(store, name):
+        table_format("delta")
+        return list(_in_utc(delta.read(store, name)).to_pylist())
     files = [store.path(name, file) for file in store.names(name) if file.endswith(".parquet")]
     if not files:
         return []
@@ -91,15 +95,13 @@ _QUALITY = pa.schema(
 )  # fmt: skip
 
 
-def stored_format(store: Store, name: str) -> str:
-    """How a table was written. A Delta table read as Parquet would show what was overwritten as well."""
-    return "delta" if store.exists(name, "_delta_log") else "parquet"
-
-
 def write_tables(tables: dict[str, DataFrame], store: Store, form: str, done: Callable[[str], None]) -> None:
-    """Write each table anew, in one file each, which is what tables of this size want to be."""
+    """Write each table anew, in one file each, which is what tables of this size want to be; Delta's are merged."""
     for name, table in tables.items():
-        table.coalesce(1).write.mode("overwrite").format(form).save(store.url(name))
+        if form == "delta":
+            delta.write(store, name, table.toArrow(), BY_NAME[name].key)
+        else:
+            table.coalesce(1).write.mode("overwrite").format(form).save(store.url(name))
         done(name)
 
 

@@ -61,7 +61,6 @@ def test_from_logs_to_a_report(spark: SparkSession, tmp_path: Path) -> None:
         (["ingest", "--target", "{t}", "--logs", "{t}/nothing"], 1, "no metadata log"),
         (["ingest", "--target", "{t}", "--logs", "{t}", "--high-watermarks", "[]"], 2, "highWatermarks"),
         (["downgrade", "--target", "{t}", "--logs", "{t}"], 1, "no metadata log"),
-        (["timeline", "--target", "{t}", "--format", "delta"], 1, "delta-spark"),
         (["verify", "{t}/x.log", "--kafka-home", "{t}"], 1, "no Kafka installation"),
         (["ingest", "--target", "{t}", "--logs", "{t}", "--continuous", "-1"], 2, "--continuous: -1.0"),
         (["ingest", "--target", "{t}", "--logs", "{t}", "--continuous", "nan"], 2, "--continuous: nan"),
