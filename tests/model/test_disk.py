@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.golden.facts import facts
 from tests.model.values import at_rest, node, running
 
 from kafka_quorum.model.disk import Another, Deleting, Disk, Gone, Present, Unclaimed, VolumeLost, disk_of, why_going
@@ -43,5 +44,5 @@ def test_unclaimed() -> None:
     unclaimed = replace(OF, claim_uid=None)
     there, absent = disk_of(look(), unclaimed), disk_of(replace(at_rest(), claims=()), unclaimed)
     assert (there, absent) == (Unclaimed(claim=CLAIM), Unclaimed(claim=None))
-    assert why_going(there, unclaimed) == f"claim {CLAIM.name} is another than the record's"
-    assert why_going(absent, unclaimed) == "the claim of controller 3001 is gone"
+    assert facts(why_going(there, unclaimed)) == facts(CLAIM.name)
+    assert facts(why_going(absent, unclaimed)) == facts(3001)

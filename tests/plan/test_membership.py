@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.golden.facts import facts
 from tests.model.values import (
     CLUSTER,
     IDS,
@@ -224,9 +225,8 @@ def test_request_is_judged_again() -> None:
     """An open operation is judged on the present look: a guard that says no by now holds the request."""
     said = planned(scene(target=FOURTH, behind=(VOTERS[2],)), FOUR)
     assert said.actions == ()
-    text = f"{FOURTH} is not added now: 3 of 4 voters must be caught up, and 2 are"
-    assert wait(said, "AddingVoter").message == text
-    assert verdict(said, "3-add-voter").reason == text
+    assert facts(wait(said, "AddingVoter").message) == facts(FOURTH, 3, 4, 2)
+    assert facts(verdict(said, "3-add-voter").reason) == facts(FOURTH, 3, 4, 2)
 
 
 def test_added_and_not_committed() -> None:
@@ -235,7 +235,7 @@ def test_added_and_not_committed() -> None:
     said = planned(look, FOUR)
     assert every(said, FinishOperation) == []
     assert every(said, AddRaftVoter) == []
-    assert wait(said, "AddingVoter").message == f"voter {FOURTH} is added, and waits to be committed"
+    assert facts(wait(said, "AddingVoter").message) == facts(FOURTH)
 
 
 def test_completed() -> None:
@@ -244,7 +244,7 @@ def test_completed() -> None:
     look = replace(look, support=support(joining(), 4))
     finish = only(planned(look, FOUR), FinishOperation)
     assert (finish.id, finish.reason) == ("op-1", "Completed")
-    assert finish.message == f"voter {FOURTH} is added and committed"
+    assert facts(finish.message) == facts(FOURTH)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_request_goes_where_the_leader_listens() -> None:
 
 def test_yes_of_an_addition() -> None:
     """The guard says how many of the voters that will be are caught up, the newcomer not counted."""
-    assert verdict(planned(scene(), FOUR), "3-add-voter").reason == (f"{FOURTH} is caught up, and so are 3 of 4 voters")
+    assert facts(verdict(planned(scene(), FOUR), "3-add-voter").reason) == (facts(FOURTH, 3, 4))
 
 
 def test_leader_without_a_pod() -> None:

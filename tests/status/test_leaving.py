@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.golden.facts import facts
 from tests.model.values import (
     LEADER_NOW_MS,
     at_rest,
@@ -95,7 +96,7 @@ def test_a_removal_that_is_held() -> None:
     assert short(progressing(of)) == [(Truth.TRUE, "RemovingVoter")]
     assert progressing(of).message.startswith(reason)
     status = build(of, {"operation": {"id": "op-1"}}, generation=1, now=NOW)
-    assert status["operation"]["waitingFor"] == reason
+    assert facts(status["operation"]["waitingFor"]) == facts(key(3002), 2, 2, 1)
     row = next(row for row in status["controllers"] if row["nodeID"] == 3002)
     assert row["reason"].startswith(reason)
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.golden.facts import facts
 from tests.model.values import (
     SILENT,
     at_rest,
@@ -49,7 +50,7 @@ def test_a_quorum_at_rest_is_ready() -> None:
     """Every desired controller is a committed, caught-up voter, and nothing is open."""
     finding = ready(done())
     assert (finding.truth, finding.reason) == (Truth.TRUE, "AllVotersCaughtUp")
-    assert finding.message == "3 of 3 controllers are voters, and caught up"
+    assert facts(finding.message) == facts(3, 3)
 
 
 @pytest.mark.parametrize(
