@@ -49,7 +49,7 @@ def judge(taken: Snapshot, allowed: frozenset[str]) -> Judged:
 
 
 def _no_way_back(taken: Snapshot) -> str:
-    return f"the spec that was accepted before it is not known, and nothing is repaired ({taken.accepted_fault})"
+    return f"Did not repair anything: the spec that was accepted before this one is not known ({taken.accepted_fault})"
 
 
 def _paused(spec: Json) -> Json:

@@ -24,19 +24,19 @@ def look(**changes: object) -> Observed:
     ("changes", "state", "why"),
     [
         ({}, Present, ""),
-        ({"deleting": True}, Deleting, f"claim {CLAIM.name} is being deleted"),
-        ({"deleting": True, "lost": True}, Deleting, f"claim {CLAIM.name} is being deleted"),
-        ({"lost": True}, VolumeLost, f"claim {CLAIM.name} has lost its volume"),
-        ({"uid": "other"}, Another, f"claim {CLAIM.name} is another than the record's"),
-        ({"uid": "other", "lost": True}, Another, f"claim {CLAIM.name} is another than the record's"),
-        ({"generation": 2}, Gone, "the claim of controller 3001 is gone"),
+        ({"deleting": True}, Deleting, f"claim {CLAIM.name}"),
+        ({"deleting": True, "lost": True}, Deleting, f"claim {CLAIM.name}"),
+        ({"lost": True}, VolumeLost, f"claim {CLAIM.name}"),
+        ({"uid": "other"}, Another, f"claim {CLAIM.name}"),
+        ({"uid": "other", "lost": True}, Another, f"claim {CLAIM.name}"),
+        ({"generation": 2}, Gone, "3001"),
     ],
 )
 def test_states(changes: dict[str, object], state: type[Disk], why: str) -> None:
     """What the claim shows decides the state, and whether the disk is gone once its pod stops."""
     disk = disk_of(look(**changes), OF)
     assert isinstance(disk, state)
-    assert why_going(disk, OF) == why
+    assert facts(why_going(disk, OF)) == facts(why)
 
 
 def test_unclaimed() -> None:

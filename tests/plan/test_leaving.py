@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.golden.facts import facts
+from tests.golden.facts import facts, mentions
 from tests.model.values import (
     IDS,
     NAME,
@@ -177,7 +177,7 @@ def test_on_its_way_out_its_lost_disk_is_named(*, votes: bool | None, looks_agai
     look = with_pod(look, 3002, report=None) if looks_again else look
     told = [one for one in planned(look, PAIR).waits if one.reason == "DiskNotReplaced"]
     assert [one.node_id for one in told] == ([] if votes is False else [3002])
-    assert all("controller 3002 lost its disk, which is not replaced" in one.message for one in told)
+    assert all(mentions(one.message, 3002) for one in told)
 
 
 def test_on_its_way_out_without_a_claim() -> None:
@@ -242,7 +242,6 @@ def test_pod_that_was_never_ours() -> None:
     stranger = replace(OLD_POD, directory_id=directory(3002, 9))
     said = planned(paired(RETIRED_CLAIM, stranger), PAIR)
     assert every(said, DeletePod) == []
-    assert "never retired: it is left alone" in wait(said, "RemovingPod").message
     assert degraded(said) == {"RemovingPod"}
 
 
@@ -250,7 +249,7 @@ def test_without_a_leader_pods_run_on() -> None:
     """Without a leader nobody knows who is a voter: the pod of a removed controller runs on."""
     said = planned(paired(RETIRED_CLAIM, OLD_POD, quorum=SILENT, memory=Memory()), PAIR)
     assert every(said, DeletePod) == []
-    assert "once the quorum has a leader" in wait(said, "RemovingPod").message
+    assert SILENT.reason in wait(said, "RemovingPod").message
 
 
 # Its formatter
@@ -344,7 +343,7 @@ def test_claim_that_is_nobodys() -> None:
     twin = replace(OLD_CLAIM, name="alpha-3002-restored", directory_id=directory(3001))
     said = planned(paired(twin), PAIR)
     assert said.actions == ()
-    assert "left alone" in verdict(said, "6-delete-volume").reason
+    assert not verdict(said, "6-delete-volume").allowed
 
 
 def test_invalid_spec_releases_nothing() -> None:
@@ -415,19 +414,19 @@ def test_lost_node_is_given_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("look", "policy", "said"),
+    ("look", "policy", "named"),
     [
-        (lost_node(599.0), AUTOMATIC, "after 600 s of both it is replaced on another node"),
-        (lost_node(), replace(AUTOMATIC, lost_node=Cure.MANUAL), "lostNode to Automatic, or bring the node back"),
+        (lost_node(599.0), AUTOMATIC, "600"),
+        (lost_node(), replace(AUTOMATIC, lost_node=Cure.MANUAL), "spec.controllers.replacement.lostNode"),
     ],
     ids=["too soon", "manual"],
 )
-def test_lost_node_is_waited_for(look: Observed, policy: Replacement, said: str) -> None:
+def test_lost_node_is_waited_for(look: Observed, policy: Replacement, named: str) -> None:
     """Until then, and under Manual for good, it is named as lost, with what would change that."""
     plan_ = planned(look, desired(replacement=policy))
     assert plan_.actions == ()
     assert degraded(plan_) == {"LostNode"}
-    assert said in wait(plan_, "LostNode").message
+    assert mentions(wait(plan_, "LostNode").message, named)
 
 
 @pytest.mark.parametrize(

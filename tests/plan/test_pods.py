@@ -103,7 +103,7 @@ def test_no_pod_without_the_copies() -> None:
     """A pod waits until status and claim name its disk."""
     said = planned(without_pod(at_rest(status=mirrored(minted())), 3001))
     assert every(said, CreatePod) == []
-    assert "written to status and claim" in wait(said, "Starting").message
+    assert wait(said, "Starting").node_id == 3001
 
 
 # Replacing

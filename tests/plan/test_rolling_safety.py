@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.golden.facts import facts
+from tests.golden.facts import facts, mentions
 from tests.model.values import (
     IDS,
     SILENT,
@@ -611,7 +611,7 @@ def test_blockers_say_nothing_of_the_silent() -> None:
     unknown = FeatureStep(name="elastic.version", level=1)
     assert blockers(situation(observed=look, record=OF_4_1), replace(unknown, level=0)) == ()
     assert blockers(situation(observed=look, record=OF_4_1), unknown) == (
-        "controllers 3000, 3002 run 4.4.0, which does not know elastic.version",
+        "controllers 3000, 3002 run 4.4.0, which does not support elastic.version",
     )
 
 
@@ -663,12 +663,12 @@ def test_several_are_told_one_after_the_other() -> None:
         27,
     )
     silent = silenced(silenced(ready_to_raise(), 3001, "busy"), 3002, "busy")
-    assert raising(silent).reason.endswith(" (not asked: controllers 3001, 3002)")
+    assert mentions(raising(silent).reason, 3001, 3002)
     static = told(told(ready_to_raise(TO_DYNAMIC, "4.1.2"), 3001, saying("4.0.2")), 3002, saying("4.0.2"))
     assert raising(static, TO_DYNAMIC).reason.endswith("controller 3001 runs 4.4.0; controller 3002 runs 4.4.0")
     pods = tuple(replace(speaking().pods[0], node_id=GHOST, name=name) for name in ("alpha-3003-g1", "alpha-3003-g2"))
     said = may_cure_ghost(situation(observed=replace(speaking(HAUNTED), pods=pods), record=HAUNTED), GHOST).reason
-    assert said.endswith("goes once pods alpha-3003-g1, alpha-3003-g2 are gone")
+    assert facts(said) == facts(3003, "alpha-3003-g1", "alpha-3003-g2")
 
 
 def test_lowest_level_is_supported() -> None:

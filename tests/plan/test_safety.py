@@ -139,7 +139,7 @@ def test_no_initial_format_beside_a_kafka_pod() -> None:
     held(may_format_initial(situation(record=record, observed=look), node(record, 3000)), "alpha-3002-g1")
     both = replace(look, pods=(pod(record, node(record, 3001)), *look.pods))
     assert facts(may_format_initial(situation(record=record, observed=both), node(record, 3000)).reason) == (
-        facts("alpha-3001-g1", "alpha-3002-g1")
+        facts(3000, "alpha-3001-g1", "alpha-3002-g1")
     )
 
 

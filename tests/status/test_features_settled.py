@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.golden.facts import facts
+from tests.golden.facts import facts, mentions
 from tests.model.values import SILENT, at_rest, desired, saying, speaking
 from tests.status.passes import done
 
@@ -76,7 +76,7 @@ def test_held_and_blocked() -> None:
     no = StepCheck(allowed=False, words="Broker 2 only supports versions 1-21")
     steps = (FeatureStep(name=METADATA, level=33), FeatureStep(name="share.version", level=2))
     look = speaking(said=OF_4_1, checks=tuple((step, Known(value=no)) for step in steps))
-    assert told(look).message.endswith("; not possible yet: Broker 2 only supports versions 1-21")
+    assert mentions(told(look).message, 2, "1-21")
 
 
 def test_raising() -> None:
@@ -90,7 +90,7 @@ def test_waiting_for_an_answer() -> None:
     """A step of which the active controller was not asked yet is on its way."""
     finding = told(speaking(said=OF_4_1), RAISED)
     assert (finding.truth, finding.reason) == (Truth.FALSE, "Raising")
-    assert "was not asked for" in finding.message
+    assert mentions(finding.message, "metadata.version")
 
 
 def test_soaking() -> None:
@@ -111,7 +111,7 @@ def test_refused() -> None:
     """A lower level that is not meant is refused, and the way out is named."""
     finding = told(speaking(), RAISED)
     assert (finding.truth, finding.reason) == (Truth.FALSE, "Refused")
-    assert "set spec.kafka.features.downgrade to Safe" in finding.message
+    assert mentions(finding.message, "spec.kafka.features.downgrade")
 
 
 def test_a_finalized_level_that_some_do_not_show_yet() -> None:

@@ -95,7 +95,7 @@ def why_going(disk: Disk, node: NodeIdentity) -> str:
         case Present():
             return ""
         case Another() | Unclaimed():
-            return f"claim {disk.claim.name} is another than the record's"
+            return f"claim {disk.claim.name} is not the one in the identity record"
         case Deleting(claim=claim):
             return f"claim {claim.name} is being deleted"
         case VolumeLost(claim=claim):

@@ -237,7 +237,9 @@ class Observed:
 
     def kube_node(self, name: str) -> Knowable[KubeNode]:
         """What is known of this Kubernetes node."""
-        return dict(self.kube_nodes).get(name, Unknown(reason=f"node {name or 'of no name'} was not asked for"))
+        return dict(self.kube_nodes).get(
+            name, Unknown(reason=f"Kubernetes node {name or 'without a name'} was not looked up")
+        )
 
     def claim(self, name: str) -> Claim | None:
         """The claim of this name."""
@@ -253,7 +255,7 @@ class Observed:
 
     def check(self, step: FeatureStep) -> Knowable[StepCheck]:
         """What the leader said of this step in this look."""
-        return dict(self.checks).get(step, Unknown(reason=f"{step} was not asked for"))
+        return dict(self.checks).get(step, Unknown(reason=f"{step} was not checked in this look"))
 
     def versions_of(self, node_id: NodeID) -> Knowable[NodeVersions]:
         """What this controller said of itself in this look."""

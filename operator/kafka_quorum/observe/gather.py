@@ -189,7 +189,7 @@ async def _ask(
 
 def _said(task: "asyncio.Task[Knowable[T]]") -> Knowable[T]:
     if task.cancelled():
-        return Unknown(reason=f"no answer within {_PATIENCE_S:g} s after the leader's")
+        return Unknown(reason=f"no answer within {_PATIENCE_S:g} s after that of the leader")
     return task.result()
 
 
@@ -214,13 +214,13 @@ async def _same_cluster(
     """An address may have passed to somebody else's controller: its cluster id tells."""
     leader = endpoints.get(chosen.leader_id)
     if leader is None:
-        return Unknown(reason=f"the leader {chosen.leader_id} is no pod of this quorum")
+        return Unknown(reason=f"leader {chosen.leader_id} has no pod of this quorum")
     try:
         cluster = await controllers.describe_cluster(leader)
     except KafkaError as error:
         return Unknown(reason=str(error))
     if cluster.cluster_id != record.cluster_id:
-        return Unknown(reason=f"controller {leader} is of cluster {cluster.cluster_id}, not of {record.cluster_id}")
+        return Unknown(reason=f"controller {leader} has cluster id {cluster.cluster_id}, not {record.cluster_id}")
     return Known(value=cluster)
 
 

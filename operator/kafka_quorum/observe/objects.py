@@ -103,7 +103,7 @@ def _size_bytes(text: str) -> int:
     """A size that the API server accepted; ValueError if this operator cannot read it all the same."""
     size_bytes = bytes_of(text)
     if size_bytes is None:
-        raise ValueError(f"its size {text[:60]!r} is no quantity that this operator can read")
+        raise ValueError(f"its size {text[:60]!r} is not a quantity that this operator can read")
     return size_bytes
 
 

@@ -41,7 +41,7 @@ def leader_of(answers: Mapping[NodeID, Knowable[QuorumAnswer]], timeouts: FetchT
         if len(live) >= majority_of(len(answer.voters)):
             return Known(value=answer)
         alive = f"{len(live)} of {len(answer.voters)} voters are live"
-        return Unknown(reason=f"controller {answer.leader_id} calls itself the leader, but only {alive}")
+        return Unknown(reason=f"controller {answer.leader_id} reports that it leads, but only {alive}")
     said = "; ".join(
         f"{node_id}: {answer.reason}" for node_id, answer in answers.items() if isinstance(answer, Unknown)
     )

@@ -18,7 +18,7 @@ from kafka_quorum.resources.stored import accepted_from, accepted_text, record_f
 from kit.clock import Clock
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi
 
-_CONTROLLED: Final = "its ownerReferences say that something other than a KafkaQuorum controls it"
+_CONTROLLED: Final = "its ownerReferences list a controller that is not a KafkaQuorum"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

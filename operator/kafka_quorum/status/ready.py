@@ -65,12 +65,16 @@ def _lacking(situation: Situation, view: QuorumView) -> tuple[str, str] | None:
     older = [str(node.node_id) for node in situation.older]
     missing = [str(node) for node in wanted if node not in voting & up]
     rows = (
-        (bool(missing), "ControllersMissing", f"not caught-up voters yet: {', '.join(missing)}"),
-        (bool(stale_voters(record, view)), "StaleVoters", "the voter set has stale members"),
-        (view.changing, "VoterSetUncommitted", "the voter set is not known to be committed yet"),
-        (observed.status.operation is not None, "OperationOpen", "a change of the voter set is under way"),
-        (bool(older), "Rolling", f"not made from the present spec yet: {', '.join(older)}"),
-        (len(view.voters) != len(wanted), "VotersToRemove", "there are more voters than the spec asks for"),
+        (
+            bool(missing),
+            "ControllersMissing",
+            f"Waiting for controllers to become caught-up voters: {', '.join(missing)}",
+        ),
+        (bool(stale_voters(record, view)), "StaleVoters", "the voter set still has stale voters"),
+        (view.changing, "VoterSetUncommitted", "Waiting for the voter set to be committed"),
+        (observed.status.operation is not None, "OperationOpen", "Changing the voter set"),
+        (bool(older), "Rolling", f"Recreating controllers from the present spec: {', '.join(older)}"),
+        (len(view.voters) != len(wanted), "VotersToRemove", "there are more voters than the spec requests"),
     )
     return next(((reason, text) for holds, reason, text in rows if holds), None)
 
@@ -94,7 +98,7 @@ def work(done: Pass) -> tuple[Action, ...]:
 def said_of(done: Pass, among: Collection[Action]) -> str:
     """The outcomes of these actions as one text."""
     said = (outcome.message for outcome in done.outcomes if outcome.action in among)
-    return "; ".join(dict.fromkeys(said)) or "the next steps are planned"
+    return "; ".join(dict.fromkeys(said)) or "Planning the next steps"
 
 
 def _is_note(action: Action) -> bool:

@@ -41,7 +41,7 @@ def _leaves(situation: Situation, node: NodeIdentity) -> Part:
         return Part()
     if not node.formatted or not _is_lost(situation, node):
         return Part()
-    text = f"controller {node.node_id} lost its disk, which is not replaced: its voter {node.key} is removed"
+    text = f"controller {node.node_id} is being removed, so its lost disk is not replaced: voter {node.key} is removed"
     return Part(waits=(Wait(severity=Severity.DEGRADED, reason="DiskNotReplaced", message=text, node_id=node.node_id),))
 
 
@@ -71,8 +71,9 @@ def _bootstrap_failed(record: IdentityRecord, suspects: list[NodeIdentity]) -> W
         return None
     names = ", ".join(str(key) for key in gone)
     message = (
-        f"a majority of the initial controllers lost its disk before a leader was seen ({names}). Nothing is retried. "
-        "If no broker ever joined: delete the resource, its claims and its identity ConfigMap, and apply it again"
+        f"Did not start the quorum: a majority of the initial controllers lost their disks before there was a leader "
+        f"({names}). If no broker ever joined, delete the resource, its claims and its identity ConfigMap, and apply "
+        "the resource again"
     )
     return Wait(severity=Severity.DEGRADED, reason="BootstrapFailed", message=message)
 
@@ -85,7 +86,7 @@ def _retire(situation: Situation, node: NodeIdentity) -> Part:
         running = next((pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.running), None)
         told = verdict.reason
         if running is not None:
-            told = f"{told} yet. {goes_with(situation, node, running)}"
+            told = f"{told}, and {goes_with(situation, node, running)}"
         wait = Wait(severity=Severity.DEGRADED, reason="LostDisk", message=told, node_id=node.node_id)
         return Part(waits=(wait,), verdicts=(verdict,))
     new_claim = claim is None or claim.lost

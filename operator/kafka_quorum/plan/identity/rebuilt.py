@@ -32,7 +32,7 @@ def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str
     }
     if len(clusters) != 1:
         seen = ", ".join(sorted(clusters)) or "none"
-        return f"its copies do not name one cluster id (they name: {seen}): restore the ConfigMap from a backup"
+        return f"its copies do not agree on one cluster id (they have: {seen}). Restore the ConfigMap from a backup"
     nodes = _rebuilt_nodes(desired, observed)
     if isinstance(nodes, str):
         return nodes
@@ -54,7 +54,7 @@ def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str
         former=tuple(each for each in _rebuilt_former(observed) if each.node_id not in ids),
     )
     if (fault := fault_of(record)) is not None:
-        return f"its copies do not make a record ({fault}): restore the ConfigMap from a backup"
+        return f"its copies do not make a valid record ({fault}). Restore the ConfigMap from a backup"
     return _first_disks_retired(forced_start(record)) if started else record
 
 
@@ -82,7 +82,7 @@ def _rebuilt_nodes(desired: Desired, observed: Observed) -> tuple[NodeIdentity, 
         from_claim = claim.directory_id if claim else None
         from_status = entry.directory_id if entry else None
         if from_claim and from_status and from_claim != from_status:
-            return f"the claim of controller {node_id} has directory id {from_claim}, the status {from_status}"
+            return f"the claim of controller {node_id} has directory id {from_claim}, but the status has {from_status}"
         directory = from_claim or from_status
         started = somebody_started(observed)
         found.append(

@@ -27,7 +27,7 @@ def removed(situation: Situation) -> Part:
 
 
 def _waits_for_start(node: NodeIdentity) -> Part:
-    text = f"controller {node.node_id} is removed once the quorum has started"
+    text = f"Waiting to remove controller {node.node_id}: the quorum has not started yet"
     return Part(waits=(_wait(Severity.HELD, "RemovingController", text, node),))
 
 
@@ -52,7 +52,8 @@ def _down(observed: Observed, node: NodeIdentity) -> tuple[Wait, ...]:
     name = node_of(observed, node)
     if isinstance(observed.quorum, Known) or not is_down(observed, name):
         return ()
-    text = f"node {name} of controller {node.node_id} is down; the controller is on its way out, and not replaced"
+    kept = "The controller is being removed, so it is not replaced"
+    text = f"Kubernetes node {name} of controller {node.node_id} is down. {kept}"
     return (_wait(Severity.DEGRADED, "NodeDown", text, node),)
 
 
@@ -72,7 +73,7 @@ def _lost_node(situation: Situation, node: NodeIdentity) -> Part:
     if isinstance(verdict, Refusal):
         wait = _wait(Severity.DEGRADED, "LostNode", verdict.reason, node)
         return Part(verdicts=(verdict,), waits=(wait,))
-    message = f"controller {node.node_id} is given up with its node: {verdict.reason}"
+    message = f"controller {node.node_id} gets a new disk on another Kubernetes node: {verdict.reason}"
     retired = with_disk_lost(situation.record, node.node_id, new_claim=True)
     write = DecideRecord(record=retired, change=RecordChange.NODE_LOST, message=message, permit=verdict)
     return Part(exclusive=write, verdicts=(verdict,))
