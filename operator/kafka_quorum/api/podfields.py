@@ -189,7 +189,7 @@ _KINDS: Final = {
     "list_type": "it must be a list",
     "dict_type": "it must be an object with fields",
     "model_type": "it must be an object with fields",
-    "extra_forbidden": "a pod has no such field here, or it is not passed on: remove it",
+    "extra_forbidden": "a pod has no such field here, or the operator does not pass it on: remove it",
 }
 
 
