@@ -29,7 +29,7 @@ class Judged:
 
 def judge(taken: Snapshot, allowed: frozenset[str]) -> Judged:
     """Validate a resource against what is recorded and claimed; `allowed` are exceptions for pods."""
-    ours = (None, taken.resource["metadata"]["uid"])  # what an earlier resource of this name owns binds nobody
+    ours = (None, taken.resource["metadata"]["uid"])  # what an earlier resource of this name owns has no effect here
     record = taken.record if taken.record_owner_uid in ours else None
     claimed = max((claim.requested_bytes for claim in taken.claims if claim.owner_uid in ours), default=None)
     valid = validate(taken.resource, record=record, claimed_bytes=claimed, allowed=allowed)

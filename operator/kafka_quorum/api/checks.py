@@ -33,7 +33,7 @@ def spec_faults(spec: KafkaQuorumSpec, allowed: frozenset[str] = frozenset()) ->
 
 
 def _adopt_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
-    """What is taken over has to be named: nothing is guessed from disks."""
+    """What is adopted has to be named in the spec: nothing is guessed from disks."""
     if not spec.cluster_id:
         yield _sentence("spec.clusterID", "bootstrap mode Adopt needs the cluster id that the disks have: set it")
     if not spec.controllers.node_ids:

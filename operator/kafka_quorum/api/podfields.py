@@ -129,7 +129,7 @@ class _Sysctl(_Part):
 
 
 class _Security(_Part):
-    """Closed: a field that nobody thought about must not change as whom Kafka runs, nor what it may do."""
+    """Closed: a field that was not considered must not change which user Kafka runs as, nor what it may do."""
 
     model_config = ConfigDict(extra="forbid")
 

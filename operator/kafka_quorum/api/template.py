@@ -2,7 +2,7 @@
 
 The operator owns everything that binds a pod to its disk, its host name and its role; scheduling, resources and a few
 settings of the node are the user's. Pod fields that are in neither list are refused by `validation`, by name: a field
-that nobody thought about must not slip into a pod that runs a voter.
+that was not considered must not get into a pod that runs a voter.
 """
 
 import re

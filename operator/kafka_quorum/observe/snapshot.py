@@ -95,7 +95,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         revisions=tuple(revision for revision, _ in readable),
         specs=tuple((revision.name, spec) for revision, spec in readable),
         taken_at_s=taken_at_s,
-        # A revision that nothing is made from may be of a later operator: it is in nobody's way.
+        # A revision that nothing is made from may be of a later operator: it blocks nothing.
         unreadable=(
             *bad_claims,
             *(unreadable_from("PersistentVolumeClaim", item, ValueError(_CONTROLLED)) for item in taken),

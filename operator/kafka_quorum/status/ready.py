@@ -59,7 +59,7 @@ def _lacking(situation: Situation, view: QuorumView) -> tuple[str, str] | None:
     """What still stands between this quorum and its voters: reason and sentence; None if nothing does."""
     observed, record, wanted = situation.observed, situation.record, situation.requested
     keys = {node.node_id: node.key for node in record.nodes}
-    # Kafka goes on calling a voter caught up for a fetch timeout after it was killed: its pod tells at once.
+    # Kafka goes on calling a voter caught up for a fetch timeout after it was killed: its pod shows it at once.
     up = {pod.node_id for pod in observed.pods if pod.role is PodRole.KAFKA and pod.running and not pod.deleting}
     voting = {node for node in wanted if keys.get(node) in view.voters & view.shown}
     older = [str(node.node_id) for node in situation.older]

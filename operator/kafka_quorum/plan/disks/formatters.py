@@ -38,7 +38,7 @@ def tend_formatter(situation: Situation, node: NodeIdentity, pod: Pod, *, outdat
 
 
 def _waiting_formatter(pod: Pod, reason: str, message: str, *, outdated: bool) -> Part:
-    """One that never started. Evicted, or refused by its node, it has ended, and no container tells of it."""
+    """One that never started. Evicted, or refused by its node, it has ended, and no container reports it."""
     if pod.finished:
         text = f"formatter {pod.name} ended without a report, and is recreated"
         return _remove_formatter(pod, "FormatterFailed", text)

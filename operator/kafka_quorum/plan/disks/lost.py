@@ -1,4 +1,4 @@
-"""Disks that are lost behind the barrier: retired for ever on evidence, waited for without, and always told of."""
+"""Disks that are lost behind the barrier: retired for ever on evidence, waited for without, and always reported."""
 
 from kafka_quorum.model.actions import DecideRecord, RecordChange
 from kafka_quorum.model.disk import found_empty, has_earlier, is_blank, is_gone, looks_again
@@ -17,7 +17,7 @@ from kafka_quorum.plan.part import Part, merged
 def lost(situation: Situation) -> Part:
     """Behind the barrier: a claim that is gone, a volume without data. The directory id is retired, with evidence.
 
-    The disk of a controller that is on its way out is not replaced, only told of: its voter is removed in any case.
+    The disk of a controller that is being removed is not replaced, only reported: its voter is removed in any case.
     """
     record = situation.record
     if record.phase is not BootstrapPhase.STARTED:
@@ -36,7 +36,7 @@ def lost(situation: Situation) -> Part:
 
 
 def _leaves(situation: Situation, node: NodeIdentity) -> Part:
-    """The lost disk of a controller that nobody wants: without it there may never be a leader to remove its voter."""
+    """The lost disk of a controller that is not requested: without it there may be no leader to remove its voter."""
     if isinstance(situation.observed.quorum, Known) and node.key not in situation.observed.quorum.value.voters:
         return Part()
     if not node.formatted or not _is_lost(situation, node):
@@ -52,7 +52,7 @@ def _is_lost(situation: Situation, node: NodeIdentity) -> bool:
 
 
 def _looks_lost(situation: Situation, node: NodeIdentity) -> bool:
-    """Whether a single look says so: it is told, and looked at again."""
+    """Whether a single look shows it: it is reported, and looked at again."""
     observed = situation.observed
     claim = situation.disk(node).claim
     if claim is None or claim.lost or looks_again(observed, node):

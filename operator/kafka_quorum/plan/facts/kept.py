@@ -1,6 +1,6 @@
 """Disks that go with their pods: the claim is being deleted, is lost or gone, and only the pod still holds the volume.
 
-Kubernetes keeps a deleted claim as long as a pod has it, and never takes the deletion back. Who stops that pod gives
+Kubernetes keeps a deleted claim as long as a pod has it, and never takes the deletion back. To stop that pod is to give
 the disk up, whatever the stop is for. So such a stop is judged like a disk that is lost: it needs the policy, a leader,
 a committed voter set, and a caught-up majority of the other voters on disks that stay.
 """
@@ -35,7 +35,7 @@ def goes_with(situation: Situation, node: NodeIdentity, pod: Pod) -> str:
 
 
 def _why_needed(situation: Situation, node: NodeIdentity) -> str:
-    """Why the quorum cannot do without a controller's disk now, or nobody may say so; empty if it can."""
+    """Why the quorum needs a controller's disk now, or may need it; empty if it does not."""
     observed = situation.observed
     if takes_empty_disks(situation):
         return f"The disk is needed: {STATIC}"

@@ -68,7 +68,7 @@ def may_run(situation: Situation, node: NodeIdentity, *, mirrored: bool) -> Answ
 def may_retire_node(situation: Situation, node: NodeIdentity) -> Answer:
     """Rule 2: the disk on a lost node is given up where Kubernetes and the quorum have agreed on it long enough.
 
-    One voter at a time, and only while the others carry the quorum: a node that is given up needs nobody's return. A
+    One voter at a time, and only while the others carry the quorum: a node that is given up does not have to return. A
     disk whose replica is no voter takes nothing away, and a stale vote of its own waits for its successor.
     """
     observed = situation.observed

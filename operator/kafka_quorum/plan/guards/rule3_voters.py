@@ -147,7 +147,7 @@ def may_replace_pod(pod: Pod, *, kept: str = "") -> Answer:
 def may_stop_retired(situation: Situation, pod: Pod) -> Answer:
     """Rules 3 and 4: a pod on a retired disk is stopped once it is no voter, or where the others carry the quorum.
 
-    Never one that fetches while the voter set is on its way to another: the change may wait for the very cure that
+    Never one that fetches while the voter set is changing: the change may wait for the very repair that
     the pod holds up.
     """
     observed = situation.observed

@@ -21,7 +21,7 @@ def may_delete_claim(situation: Situation, claim: Claim) -> Answer:
     voting = {key.directory_id for key in view.voters | (view.committed_voters or view.voters)}
     unknown = claim.cluster_id != record.cluster_id or (claim.directory_id or None) not in {None, *record.retired}
     healthy, majority = len(view.votes.healthy), view.votes.majority
-    # An emptied disk is used again under its claim: which of its controller's replicas it held, no annotation tells.
+    # An emptied disk is used again under its claim: no annotation shows which of its controller's replicas it held.
     stale = sorted(
         str(key) for key in view.voters if key.node_id == claim.node_id and key.directory_id in record.retired
     )

@@ -1,7 +1,7 @@
 """Rule 7: no image older than the levels that it would read, and no level that a node cannot read.
 
-What a controller supports is what it says itself; what nobody can ask (brokers above all) is vouched for by the active
-controller, which is asked to validate every step in the very look that the step is judged by.
+What a controller supports is what it reports itself. What cannot be asked (brokers above all) the active controller
+vouches for, which is asked to validate every step in the very look that the step is judged by.
 """
 
 from collections.abc import Iterator
@@ -23,14 +23,14 @@ from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.plan.guards.rule5_restarts import _names
 
 LEAST_SOAK_S: Final = 1.0
-"""Of a soak of no time: a controller of 3.9 tells of the lowest levels for a moment before it has read its own."""
+"""Of a soak of no time: a controller of 3.9 reports the lowest levels for a moment before it has read its own."""
 STATIC_TO_DYNAMIC_SINCE: Final = (4, 1, 0)
 """3.9 takes kraft.version 1 on a static quorum, says that it is finalized, and has no directory ids (measured)."""
 
 
 @guard(RunImage)
 def may_run_image(situation: Situation, wanted_release: str) -> Answer:
-    """Rule 7: no image that cannot read what is finalized; one of a release that nobody knows may go up, never down.
+    """Rule 7: no image that cannot read what is finalized; an unknown release may go up, never down.
 
     Without an answer the levels count that were seen last; before there were any, the release of the format.
     """
@@ -66,7 +66,7 @@ def _unreadable(supported: FeatureRange | None, name: str, level: int) -> str | 
 
 
 def blockers(situation: Situation, step: FeatureStep) -> tuple[str, ...]:
-    """The controllers that said that they do not support a level, in sentences that a person can act on.
+    """The controllers that said that they do not support a level, in sentences that name what to upgrade.
 
     `controller 3002 runs 4.1.2, which supports metadata.version up to 4.1-IV1 (27)`; those of one kind in one sentence.
     """
@@ -226,14 +226,14 @@ def may_cure_ghost(situation: Situation, node_id: NodeID) -> Answer:
 def may_drop_static(situation: Situation) -> Answer:
     """Rule 7: `controller.quorum.voters` is given up once every controller ignores it, by the voters' directory ids.
 
-    The finalized level alone does not tell: 3.9 finalizes kraft.version 1 on a static quorum and stays static.
+    The finalized level alone is not enough: 3.9 finalizes kraft.version 1 on a static quorum and stays static.
     """
     observed = situation.observed
     first = "Waiting to drop controller.quorum.voters"
     if isinstance(observed.quorum, Unknown):
         return no(f"{first}: the quorum has no leader ({observed.quorum.reason})")
     view = observed.quorum.value
-    # A disk that was lost meanwhile is made anew, and starts when this is over.
+    # A disk that was lost meanwhile is replaced, and starts when this is over.
     first_disks = [node for node in situation.record.nodes if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS]
     own = frozenset(node.key for node in first_disks)
     behind = ", ".join(str(node.node_id) for node in first_disks if not _ignores_static(observed, node.node_id))

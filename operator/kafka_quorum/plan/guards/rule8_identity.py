@@ -25,7 +25,7 @@ def may_mint(observed: Observed) -> Answer:
 
 @guard(Adopt)
 def may_adopt(desired: Desired, observed: Observed) -> Answer:
-    """Rule 8: a quorum of somebody else's is taken over from all its disks at once, and from nothing less."""
+    """Rule 8: a quorum of another origin is adopted from all its disks at once, and from nothing less."""
     generation = "-g1"
     names = {f"{desired.name}-{node_id}{generation}" for node_id in desired.node_ids}
     there = {claim.name for claim in observed.claims if not claim.deleting}

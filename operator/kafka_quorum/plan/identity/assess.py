@@ -71,7 +71,7 @@ def _is_known(observed: Observed) -> bool:
 
 
 def _adopted(desired: Desired, observed: Observed, *, repair_only: bool) -> Part:
-    """Take over the claims that somebody has prepared; their disks say who they are before anything runs on them."""
+    """Adopt the claims that a person has prepared; their disks are identified before anything runs on them."""
     verdict = may_adopt(desired, observed)
     if repair_only:
         return Part(verdicts=(verdict,))

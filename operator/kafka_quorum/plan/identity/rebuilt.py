@@ -59,7 +59,7 @@ def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str
 
 
 def _first_disks_retired(record: IdentityRecord) -> IdentityRecord:
-    """Disks of first voters that nobody has any more: they were lost, or their controllers removed."""
+    """Disks of first voters that no controller has any more: they were lost, or their controllers removed."""
     present = {node.key for node in record.nodes}
     for key in record.initial:
         if key not in present and key.directory_id is not None and key.directory_id not in record.retired:
@@ -113,9 +113,9 @@ def _rebuilt_former(observed: Observed) -> tuple[FormerNode, ...]:
 
 
 def _rebuilt_format_mode(desired: Desired, observed: Observed, node_id: NodeID, directory: str | None) -> FormatMode:
-    """A first voter on its first disk; without a list of them, whoever has a pre-made id before the barrier is one.
+    """A first voter on its first disk; without a list of them, each one with a pre-made id before the barrier is one.
 
-    A first disk that tells its own id has none before it is known: until the barrier falls it needs none.
+    A first disk that reports its own id has none before it is known: until the barrier falls it needs none.
     """
     told, started = TOLD_BY_DISKS.get(desired.bootstrap), somebody_started(observed)
     forming = told is not None and not started
@@ -146,7 +146,7 @@ def _rebuilt_initial(observed: Observed, nodes: tuple[NodeIdentity, ...]) -> tup
 
 
 def _rebuilt_static(desired: Desired, observed: Observed) -> bool:
-    """Whether pods are made with static voters; without any revision the mode of the spec tells."""
+    """Whether pods are made with static voters; without any revision the mode of the spec decides."""
     applied = observed.revision(_rebuilt_revision(observed))
     return bool(applied.runtime.static_voters) if applied else desired.bootstrap in TOLD_BY_DISKS
 

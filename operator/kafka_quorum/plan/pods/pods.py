@@ -25,7 +25,7 @@ from kafka_quorum.plan.part import Part, merged
 def pods(situation: Situation) -> Part:
     """Every formatted node has one pod, of the record's identity and of the node's revision.
 
-    A controller that is on its way out is not started again, unless it is a voter still.
+    A controller that is being removed is not started again, unless it is a voter still.
     """
     record = situation.record
     if record.phase is not BootstrapPhase.STARTED:
@@ -89,7 +89,7 @@ def _node(situation: Situation, node: NodeIdentity) -> Part:
 
 
 def _needed(situation: Situation, node: NodeIdentity) -> bool:
-    """Whether this controller has to run: it is wanted, or a voter still; without an answer nobody knows that."""
+    """Whether this controller has to run: it is wanted, or a voter still; without an answer it is not known."""
     match situation.observed.quorum:
         case Known(value=view):
             return node.node_id in situation.wanted or node.key in view.voters
@@ -124,7 +124,7 @@ def _looks_again(situation: Situation, node: NodeIdentity, pod: Pod) -> Part:
     """A pod whose next look at its empty disk is minutes away: the kubelet's pauses grow. A new one looks at once."""
     revision = situation.revision_of(node)
     if revision is None or before_create(situation.observed, node, revision.name) is not None:
-        return Part()  # it could not be made again
+        return Part()  # it could not be recreated
     if not is_look_due(situation, node, pod):
         return Part()
     verdict = may_replace_pod(pod, kept=_why_kept(situation, node, pod))
@@ -141,7 +141,7 @@ def _why_kept(situation: Situation, node: NodeIdentity, pod: Pod) -> str:
 
 
 def _stranded(situation: Situation, pod: Pod) -> Part:
-    """A pod on a lost node, on a retired disk: nobody there can confirm its end, and nobody waits for it."""
+    """A pod on a lost node, on a retired disk: its end cannot be confirmed there, and is not waited for."""
     verdict = may_stop_retired(situation, pod)
     if isinstance(verdict, Refusal):
         wait = Wait(severity=Severity.DEGRADED, reason="LostNode", message=verdict.reason, node_id=pod.node_id)

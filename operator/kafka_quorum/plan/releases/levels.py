@@ -2,7 +2,7 @@
 
 One step of one feature at a time: kraft.version, metadata.version level by level, then the others as what they depend
 on allows; downwards in the opposite order. Every step is an operation of its own: the intent is written, the request is
-sent in a look in which the active controller said that it would allow it, and the next look tells what became of it.
+sent in a look in which the active controller said that it would allow it, and the next look shows what became of it.
 """
 
 from kafka_quorum.api.features import KRAFT, level_text
@@ -33,7 +33,7 @@ STEPPING, SOAKING, BLOCKED, REFUSED = "SteppingFeature", "Soaking", "FeatureBloc
 
 
 def seen(situation: Situation) -> Part:
-    """Remember the finalized levels: what an image has to support while nobody can be asked."""
+    """Remember the finalized levels: what an image has to support while no controller answers."""
     record = situation.record
     if record.phase is not BootstrapPhase.STARTED or isinstance(situation.observed.quorum, Unknown):
         return Part()
@@ -48,7 +48,7 @@ def seen(situation: Situation) -> Part:
 
 
 def turned_dynamic(situation: Situation) -> Part:
-    """The static voters are given up once nobody heeds them: the roll that follows drops the setting."""
+    """The static voters are given up when no controller uses them: the roll that follows drops the setting."""
     record = situation.record
     if not record.static or record.phase is not BootstrapPhase.STARTED:
         return Part()

@@ -1,4 +1,4 @@
-"""Rolling: running controllers are made anew from the revision that the spec asks for, one by one.
+"""Rolling: running controllers are recreated from the revision that the spec requests, one by one.
 
 Which one is next is decided anew in every pass, so that a roll can be paused, reversed and interrupted anywhere. Those
 that lag or do not run come first: the roll may repair them, and all others wait for them. Then come those that the

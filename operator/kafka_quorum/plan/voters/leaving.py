@@ -2,7 +2,7 @@
 
 The order is always the same: out of the voter set and seen committed, out of the record (which retires the directory id
 for ever), the pod stopped, the volume released by the policy for scaled volumes. A lost node's disk is retired first,
-for nobody can ask it; its old claim waits until its key is removed from the voters.
+because it cannot be asked; its old claim waits until its key is removed from the voters.
 """
 
 from kafka_quorum.model.actions import DecideRecord, RecordChange
@@ -48,7 +48,7 @@ def _drop(situation: Situation, node: NodeIdentity) -> Part:
 
 
 def _down(observed: Observed, node: NodeIdentity) -> tuple[Wait, ...]:
-    """The lost node of a controller that nobody wants: without it there may never be a leader to remove its voter."""
+    """The lost node of a controller that is not requested: without it there may be no leader to remove its voter."""
     name = node_of(observed, node)
     if isinstance(observed.quorum, Known) or not is_down(observed, name):
         return ()

@@ -1,7 +1,7 @@
 """Voters: one change at a time, the intent first, and a look that decides what became of it.
 
 In this order: a lost disk is replaced (the stale key removed and the new one added with nothing in between), a dead
-voter that nobody wants is removed, wanted controllers are added, and live ones that nobody wants are removed, the
+voter that is not wanted is removed, wanted controllers are added, and live ones that are not wanted are removed, the
 active controller last; the leader of a pair hands over before it is removed. The intent is written to the status before
 a request is sent; whatever becomes of the request, the next look decides.
 """
