@@ -296,7 +296,7 @@ def _newcomer(node_id: NodeID, before: FormerNode | None = None) -> NodeIdentity
 def _require(record: IdentityRecord, node_id: NodeID) -> NodeIdentity:
     node = record.node(node_id)
     if node is None:
-        raise ValueError(f"the record knows no controller {node_id}")
+        raise ValueError(f"the record has no controller {node_id}")
     return node
 
 

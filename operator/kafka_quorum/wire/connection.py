@@ -74,7 +74,7 @@ class _Attempt:
     def no_common_version(self, theirs: VersionRange | None) -> KafkaVersionUnsupported:
         known = f"versions {theirs}" if theirs else "no version"
         return KafkaVersionUnsupported(
-            f"{self.api.name} was not sent to controller {self.endpoint}: it knows {known} of it,"
+            f"{self.api.name} was not sent to controller {self.endpoint}: it supports {known} of it,"
             f" this operator {self.api.ours}",
             fault=Fault.THEIRS,
             retry_safe=False,
