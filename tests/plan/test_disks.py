@@ -638,7 +638,7 @@ def test_bootstrap_failed(lost: tuple[int, ...], initial: int, *, hopeless: bool
     assert ("BootstrapFailed" in reasons(said)) is hopeless
     if hopeless:
         assert said.actions == ()
-        assert facts(wait(said, "BootstrapFailed").message) == (facts(", ".join(str(key(node_id)) for node_id in lost)))
+        assert facts(wait(said, "BootstrapFailed").message) == facts(", ".join(str(key(node_id)) for node_id in lost))
 
 
 def test_bootstrap_failed_counts_earlier_losses() -> None:

@@ -80,7 +80,7 @@ def test_registered_anew_when_in_the_way() -> None:
         "alpha-3003.alpha-controllers.kafka.svc",
         9093,
     )
-    assert facts(cure.message) == (facts(3003, 3003))
+    assert facts(cure.message) == facts(3003, 3003)
 
 
 @pytest.mark.parametrize(

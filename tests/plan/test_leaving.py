@@ -323,7 +323,7 @@ def test_claim_is_released() -> None:
     """With whenScaled Delete the claim goes once it is marked, its pod gone, and others have its data."""
     gone = only(planned(paired(RETIRED_CLAIM), PAIR), DeleteClaim)
     assert gone.claim == RETIRED_CLAIM
-    assert facts(gone.message) == (facts(OLD_CLAIM.name, OLD_CLAIM.name, 2))
+    assert facts(gone.message) == facts(OLD_CLAIM.name, OLD_CLAIM.name, 2)
 
 
 def test_claim_is_retained() -> None:
@@ -410,7 +410,7 @@ def test_lost_node_is_given_up() -> None:
     after = node(write.record, 3002)
     assert (after.generation, after.claim_uid, after.directory_id) == (2, None, None)
     assert after.lost == (directory(3002),)
-    assert facts(write.message) == (facts(3002, "worker-3002", 3002, 600))
+    assert facts(write.message) == facts(3002, "worker-3002", 3002, 600)
 
 
 @pytest.mark.parametrize(
@@ -492,4 +492,4 @@ def test_claim_on_a_lost_node_is_kept() -> None:
     marked = tuple(replace(one, phase=RETIRED) if one == OLD_CLAIM else one for one in look.claims)
     said = planned(replace(look, claims=marked), automatic())
     assert every(said, DeleteClaim) == []
-    assert facts(verdict(said, "6-delete-volume").reason) == (facts(f"{NAME}-3002-g1", directory(3002)))
+    assert facts(verdict(said, "6-delete-volume").reason) == facts(f"{NAME}-3002-g1", directory(3002))

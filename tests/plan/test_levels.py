@@ -322,7 +322,7 @@ def test_step_of_unknown_levels_waits() -> None:
     look = during(replace(well(checks={RAISE: FINE}), versions=()), METADATA, 28)
     said = planned(look, asks(metadata_version=33))
     assert said.actions == ()
-    assert facts(wait(said, "SteppingFeature").message) == (facts(3000, "metadata.version"))
+    assert facts(wait(said, "SteppingFeature").message) == facts(3000, "metadata.version")
 
 
 def test_step_needs_a_leader_of_ours() -> None:
@@ -336,10 +336,7 @@ def test_faults_give_the_open_step_up() -> None:
     """With faults in the spec the open step ends where it is, and no other is begun."""
     wanted = asks(metadata_version=33)
     finish = only(planned(during(well(checks={RAISE: FINE}), METADATA, 28), wanted, repair_only=True), FinishOperation)
-    assert (finish.reason, facts(finish.message)) == (
-        "GivenUp",
-        facts("metadata.version", "4.2-IV0", 28),
-    )
+    assert (finish.reason, facts(finish.message)) == ("GivenUp", facts("metadata.version", "4.2-IV0", 28))
     assert planned(well(checks={RAISE: FINE}), wanted, repair_only=True).actions == ()
 
 
@@ -551,7 +548,7 @@ def test_static_voters_are_given_up() -> None:
     look = speaking(replace(static, applied_revision=pinned.name), revisions=(pinned,))
     write = only(rolled(look), WriteRecord)
     assert (write.change, write.record.static) == (RecordChange.DYNAMIC, False)
-    assert facts(write.message) == (facts("controller.quorum.voters", "kraft.version", 1))
+    assert facts(write.message) == facts("controller.quorum.voters", "kraft.version", 1)
 
 
 def test_static_voters_stay_until_then() -> None:
@@ -564,7 +561,7 @@ def test_static_voters_stay_until_then() -> None:
     assert "SteppingFeature" not in reasons(planned(look))
     assert not verdict(planned(look), "7-drop-static").allowed
     raised = speaking(record, revisions=(pinned,), quorum=look.quorum)
-    assert facts(wait(planned(raised), "SteppingFeature").message) == (facts("controller.quorum.voters"))
+    assert facts(wait(planned(raised), "SteppingFeature").message) == facts("controller.quorum.voters")
 
 
 # What a person reads
@@ -587,7 +584,7 @@ def test_preflight_of_the_whole_way() -> None:
     look = well(checks={RAISE: FINE})
     old = tuple((of, Known(value=saying("4.2.1")) if of == 3001 else said) for of, said in look.versions)
     told = plans_of(replace(look, versions=old), asks(metadata_version=33))
-    assert facts(told[METADATA].against) == (facts(3001, "4.4.0", "metadata.version", "4.2-IV1", 29))
+    assert facts(told[METADATA].against) == facts(3001, "4.4.0", "metadata.version", "4.2-IV1", 29)
 
 
 def test_against_in_the_words_of_the_server() -> None:

@@ -279,7 +279,7 @@ def test_request_goes_where_the_leader_listens() -> None:
 
 def test_yes_of_an_addition() -> None:
     """The guard says how many of the voters that will be are caught up, the newcomer not counted."""
-    assert facts(verdict(planned(scene(), FOUR), "3-add-voter").reason) == (facts(FOURTH, 3, 4))
+    assert facts(verdict(planned(scene(), FOUR), "3-add-voter").reason) == facts(FOURTH, 3, 4)
 
 
 def test_leader_without_a_pod() -> None:

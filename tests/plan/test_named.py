@@ -61,13 +61,7 @@ def formatters(**changes: object) -> Observed:
 
 
 WAITS: dict[str, tuple[Observed, Desired, str, Severity, tuple[object, ...]]] = {
-    "paused": (
-        at_rest(),
-        desired(paused=True),
-        "Paused",
-        Severity.HELD,
-        ("spec.paused",),
-    ),
+    "paused": (at_rest(), desired(paused=True), "Paused", Severity.HELD, ("spec.paused",)),
     "uncommitted": (
         at_rest(quorum=Known(value=view(VOTERS, committed=False)), support=support(running(), 3)),
         PLAIN,
@@ -75,13 +69,7 @@ WAITS: dict[str, tuple[Observed, Desired, str, Severity, tuple[object, ...]]] = 
         Severity.PROGRESS,
         (),
     ),
-    "no leader": (
-        at_rest(started(), quorum=SILENT),
-        PLAIN,
-        "NoLeader",
-        Severity.PROGRESS,
-        (),
-    ),
+    "no leader": (at_rest(started(), quorum=SILENT), PLAIN, "NoLeader", Severity.PROGRESS, ()),
     "lower level of a running quorum": (
         speaking(),
         desired(features=(FeatureLevel(name="metadata.version", level=27),)),
@@ -103,13 +91,7 @@ WAITS: dict[str, tuple[Observed, Desired, str, Severity, tuple[object, ...]]] = 
         Severity.HELD,
         ("kraft.version", 1, "spec.kafka.features.levels"),
     ),
-    "foreign files": (
-        refused(DiskFound.FORMATTED),
-        PLAIN,
-        "ForeignDisk",
-        Severity.DEGRADED,
-        ("alpha-3001-g1", 7),
-    ),
+    "foreign files": (refused(DiskFound.FORMATTED), PLAIN, "ForeignDisk", Severity.DEGRADED, ("alpha-3001-g1", 7)),
     "partial files": (
         refused(DiskFound.PARTIAL),
         PLAIN,
@@ -170,9 +152,7 @@ WAITS: dict[str, tuple[Observed, Desired, str, Severity, tuple[object, ...]]] = 
     ),
     "refused formatter": (
         formatters(
-            container=FAILED,
-            finished=True,
-            report=replace(empty_report(), found=DiskFound.PARTIAL, message="files"),
+            container=FAILED, finished=True, report=replace(empty_report(), found=DiskFound.PARTIAL, message="files")
         ),
         PLAIN,
         "ForeignDisk",
@@ -207,13 +187,7 @@ WAITS: dict[str, tuple[Observed, Desired, str, Severity, tuple[object, ...]]] = 
         Severity.DEGRADED,
         (("alpha-3001-g1", "claim-3001-1", "alpha-3002-g1", directory(3002, 5), directory(3002))),
     ),
-    "older record": (
-        at_rest(record_owner_uid="earlier"),
-        PLAIN,
-        "EarlierResourceEnds",
-        Severity.PROGRESS,
-        (),
-    ),
+    "older record": (at_rest(record_owner_uid="earlier"), PLAIN, "EarlierResourceEnds", Severity.PROGRESS, ()),
     "older resource": (
         at_rest(claims=tuple(replace(one, owner_uid="earlier") for one in at_rest().claims[:2])),
         PLAIN,
@@ -237,31 +211,15 @@ BLANK = with_pod(LOST, 3001, container=FAILED, report=empty_report(), gate="Fals
 EMPTIED = still_blank(BLANK)
 
 WRITES: dict[str, tuple[Observed, Desired, tuple[object, ...]]] = {
-    "claim gone": (
-        without_claim(without_pod(LOST, 3001), 3001),
-        PLAIN,
-        (3001, directory(3001)),
-    ),
+    "claim gone": (without_claim(without_pod(LOST, 3001), 3001), PLAIN, (3001, directory(3001))),
     "volume gone": (
         still_blank(with_the_claim(without_pod(LOST, 3001), 3001, lost=True)),
         PLAIN,
         (3001, directory(3001)),
     ),
-    "volume empty": (
-        EMPTIED,
-        PLAIN,
-        (3001, directory(3001)),
-    ),
-    "more replicas": (
-        at_rest(),
-        desired(replicas=5),
-        (3003, 3004),
-    ),
-    "record gone": (
-        replace(at_rest(), record=None),
-        PLAIN,
-        (),
-    ),
+    "volume empty": (EMPTIED, PLAIN, (3001, directory(3001))),
+    "more replicas": (at_rest(), desired(replicas=5), (3003, 3004)),
+    "record gone": (replace(at_rest(), record=None), PLAIN, ()),
     "started": (
         at_rest(replace(started(), phase=BootstrapPhase.FORMATTING), status=replace(at_rest(started()).status)),
         PLAIN,
@@ -323,7 +281,7 @@ def test_barrier() -> None:
     assert facts(missing) == facts(3001, 3002)
     formatted = replace(started(), phase=BootstrapPhase.FORMATTING)
     held = verdict(planned(at_rest(formatted, support=support(bound()))), "1-start").reason
-    assert facts(held) == (facts())
+    assert facts(held) == facts()
 
 
 def test_traces() -> None:
@@ -338,7 +296,7 @@ def test_traces() -> None:
 def test_older_image() -> None:
     """An image that is too old names the way out."""
     said = planned(at_rest(revisions=()), desired(runtime=runtime(release="4.3.0")))
-    assert facts(wait(said, "OlderImage").message) == (facts("4.3.0", "4.4.0", "spec.kafka.version", "4.4.0"))
+    assert facts(wait(said, "OlderImage").message) == facts("4.3.0", "4.4.0", "spec.kafka.version", "4.4.0")
 
 
 def test_growth_needs_no_wait() -> None:

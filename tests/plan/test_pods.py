@@ -80,7 +80,7 @@ def test_revision_missing() -> None:
     look = without_pod(at_rest(revisions=()), 3001)
     said = planned(look, repair_only=True)
     assert every(said, CreatePod) == []
-    assert facts(wait(said, "RevisionMissing").message) == (facts(running().applied_revision, 3001))
+    assert facts(wait(said, "RevisionMissing").message) == facts(running().applied_revision, 3001)
     assert verdict(said, "2-run").allowed
 
 

@@ -320,7 +320,7 @@ def test_leader_of_a_pair_hands_over_by_the_pod_that_runs() -> None:
 def test_leader_of_a_pair_does_not_remove_itself() -> None:
     """The guard refuses, and names who leads first."""
     said = planned(scene(running(2), (key(3001), key(3000)), kept=1), ONE)
-    assert facts(verdict(said, "3-remove-leader").reason) == (facts(key(3001), key(3000), key(3001)))
+    assert facts(verdict(said, "3-remove-leader").reason) == facts(key(3001), key(3000), key(3001))
 
 
 def test_hand_over_is_judged_on_its_own() -> None:

@@ -229,7 +229,7 @@ def test_listener_of_running_controllers_stays() -> None:
     assert said.actions == ()
     held = wait(said, "NotSupportedYet")
     assert held.severity is Severity.HELD
-    assert facts(held.message) == (facts("spec.controllers.listeners"))
+    assert facts(held.message) == facts("spec.controllers.listeners")
     both = planned(at_rest(), desired(runtime=runtime(listener=listener, heap="1Gi")))
     assert only(both, CreateRevision).runtime == runtime(heap="1Gi")
     assert reasons(both) == {"NotSupportedYet"}

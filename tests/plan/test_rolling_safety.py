@@ -219,11 +219,7 @@ def image(release: str, *levels: FinalizedFeature, record: IdentityRecord | None
 
 def test_image_that_reads_everything() -> None:
     """An image of a release that supports every finalized level may run, an older one than was used included."""
-    passed(
-        image("4.3.1", FinalizedFeature(name=METADATA, level=30)),
-        "7-image",
-        "4.3.1",
-    )
+    passed(image("4.3.1", FinalizedFeature(name=METADATA, level=30)), "7-image", "4.3.1")
 
 
 @pytest.mark.parametrize(
@@ -508,11 +504,7 @@ HAUNTED = replace(running(), former=(FormerNode(node_id=GHOST, generation=1, los
 
 def test_cure_ghost() -> None:
     """Who was removed here, and runs nowhere, is a ghost."""
-    passed(
-        may_cure_ghost(situation(observed=speaking(HAUNTED), record=HAUNTED), GHOST),
-        "7-cure-ghost",
-        3003,
-    )
+    passed(may_cure_ghost(situation(observed=speaking(HAUNTED), record=HAUNTED), GHOST), "7-cure-ghost", 3003)
 
 
 def test_no_ghost_without_a_leader() -> None:

@@ -96,7 +96,7 @@ def test_followers_first_by_id() -> None:
     """The first that moves is a follower, by the order of ids; 3000 leads."""
     said = rolled(rolling(), SPEC)
     assert is_moved(said) == 3001
-    assert facts(only(said, WriteRecord).message) == (facts(3001, NEW.name, 1, 3, 2, 2))
+    assert facts(only(said, WriteRecord).message) == facts(3001, NEW.name, 1, 3, 2, 2)
     assert verdict(said, "5-restart").allowed
 
 
@@ -137,7 +137,7 @@ def test_moved_one_is_stopped_first() -> None:
     """The one that the record has moved already is stopped, whoever would be the next by the order."""
     restart = only(rolled(moved_in_record(3002), SPEC), RestartPod)
     assert (restart.pod.node_id, restart.evict) == (3002, True)
-    assert facts(restart.message) == (facts("alpha-3002-g1", NEW.name, 2, 2))
+    assert facts(restart.message) == facts("alpha-3002-g1", NEW.name, 2, 2)
     assert verdict(rolled(moved_in_record(3002), SPEC), "5-restart").allowed
 
 
@@ -229,10 +229,7 @@ def test_reversed_half_way() -> None:
     """With the old spec back, the one that was moved goes back, by the same order, and nobody else is touched."""
     seen = view((key(3001), key(3000), key(3002)))
     back = only(rolled(rolling(3001)), WriteRecord)
-    assert (back.change, facts(back.message.partition(" (")[0])) == (
-        RecordChange.ROLL,
-        facts(3001, revision().name),
-    )
+    assert (back.change, facts(back.message.partition(" (")[0])) == (RecordChange.ROLL, facts(3001, revision().name))
     pod_there = replace(rolling(3001), record=back.record)
     assert only(rolled(pod_there), RestartPod).pod.node_id == 3001
     leads = rolling(3001, quorum=Known(value=seen), memory=looks(seen))
@@ -243,7 +240,7 @@ def test_reversed_before_it_was_stopped() -> None:
     """A controller that was moved and not stopped yet is moved back, and its pod goes on running."""
     write = only(rolled(moved_in_record(3001)), WriteRecord)
     assert write.change is RecordChange.ROLL
-    assert facts(write.message) == (facts(3001, revision().name, revision().name))
+    assert facts(write.message) == facts(3001, revision().name, revision().name)
     assert rolled(replace(moved_in_record(3001), record=write.record)).actions == ()
 
 
@@ -292,7 +289,7 @@ def test_no_roll_without_a_leader() -> None:
     """Without a leader nobody restarts, in the words of the look."""
     said = rolled(rolling(quorum=SILENT, memory=Memory()), SPEC)
     assert (every(said, RestartPod), every(said, WriteRecord)) == ([], [])
-    assert facts(wait(said, "Rolling").message) == (facts(3000))
+    assert facts(wait(said, "Rolling").message) == facts(3000)
 
 
 def test_voters_first() -> None:
@@ -321,7 +318,7 @@ def test_pod_that_cannot_start_holds_the_roll() -> None:
     assert said.actions == ()
     held = wait(said, "RollHeld")
     assert (held.severity, held.node_id) == (Severity.HELD, 3001)
-    assert facts(held.message) == (facts(3001, NEW.name))
+    assert facts(held.message) == facts(3001, NEW.name)
 
 
 def test_going_back_heals() -> None:
@@ -388,7 +385,7 @@ def test_unheard_of_controller_is_waited_for() -> None:
     assert said.actions == ()
     heard = wait(said, "Rolling")
     assert (heard.severity, heard.node_id) == (Severity.PROGRESS, 3001)
-    assert facts(heard.message) == (facts(3001, 3001))
+    assert facts(heard.message) == facts(3001, 3001)
 
 
 def test_older_image_rolls_nobody() -> None:
@@ -397,7 +394,7 @@ def test_older_image_rolls_nobody() -> None:
     look = speaking(revisions=(revision(), revision(older, number=2)))
     said = rolled(look, desired(runtime=older))
     assert said.actions == ()
-    assert facts(wait(said, "OlderImage").message) == (facts("4.3.0", "metadata.version", "4.3-IV0", 30, "4.4-IV2", 33))
+    assert facts(wait(said, "OlderImage").message) == facts("4.3.0", "metadata.version", "4.3-IV0", 30, "4.4-IV2", 33)
 
 
 # One and two voters

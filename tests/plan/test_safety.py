@@ -148,13 +148,7 @@ def test_no_initial_format_beside_a_kafka_pod() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"uid": "another"},
-        {"deleting": True},
-        {"lost": True},
-        {"generation": 2},
-        {"node_id": NodeID(3009)},
-    ],
+    [{"uid": "another"}, {"deleting": True}, {"lost": True}, {"generation": 2}, {"node_id": NodeID(3009)}],
     ids=["other uid", "deleting", "lost", "other generation", "other node"],
 )
 def test_claim_must_be_the_records(changes: dict[str, object]) -> None:

@@ -101,28 +101,16 @@ def remove(
     ("asked", "named"),
     [
         (remove(key(3009)), (key(3009),)),
-        (
-            remove(key(7), (*VOTERS, key(7)), behind=(key(7),)),
-            (key(7),),
-        ),
-        (
-            remove(key(3002), record=AGAIN),
-            (key(3002),),
-        ),
+        (remove(key(7), (*VOTERS, key(7)), behind=(key(7),)), (key(7),)),
+        (remove(key(3002), record=AGAIN), (key(3002),)),
         (
             remove(
                 key(3002, 9), (*VOTERS[:2], key(3002, 9)), behind=(key(3002, 9),), wanted=desired(replacement=manual())
             ),
             ((key(3002, 9), "spec.controllers.replacement.lostDisk")),
         ),
-        (
-            remove(key(3002), behind=(key(3001),)),
-            (key(3002), 2, 2, 1),
-        ),
-        (
-            remove(key(3000), VOTERS[:1], record=running(1)),
-            (key(3000),),
-        ),
+        (remove(key(3002), behind=(key(3001),)), (key(3002), 2, 2, 1)),
+        (remove(key(3000), VOTERS[:1], record=running(1)), (key(3000),)),
     ],
     ids=["no voter", "foreign", "stale and live", "unknown disk, manual", "no majority", "the last one"],
 )
@@ -199,35 +187,14 @@ LOST = quorum(behind=VOTERS[2:])
 @pytest.mark.parametrize(
     ("asked", "named"),
     [
-        (
-            retire(replace(LOST, quorum=SILENT)),
-            ("worker-3002", 3002),
-        ),
+        (retire(replace(LOST, quorum=SILENT)), ("worker-3002", 3002)),
         (retire(quorum()), (key(3002),)),
-        (
-            retire(LOST, wanted=MANUAL),
-            (("worker-3002", 3002, "spec.controllers.replacement.lostNode")),
-        ),
-        (
-            retire(LOST, 599.9),
-            ("worker-3002", 3002, 600),
-        ),
-        (
-            retire(quorum((*VOTERS, key(7)), behind=VOTERS[2:])),
-            ("worker-3002", 3002, key(7)),
-        ),
-        (
-            retire(quorum(behind=VOTERS[1:])),
-            ("worker-3002", 3002, 1, 2),
-        ),
-        (
-            retire(quorum((*VOTERS, key(8), key(7)), behind=VOTERS[2:])),
-            ("worker-3002", 3002, key(7), key(8)),
-        ),
-        (
-            retire(quorum(FIVE, behind=FIVE[2:]), record=running(5)),
-            ("worker-3002", 3002, 2, 3),
-        ),
+        (retire(LOST, wanted=MANUAL), (("worker-3002", 3002, "spec.controllers.replacement.lostNode"))),
+        (retire(LOST, 599.9), ("worker-3002", 3002, 600)),
+        (retire(quorum((*VOTERS, key(7)), behind=VOTERS[2:])), ("worker-3002", 3002, key(7))),
+        (retire(quorum(behind=VOTERS[1:])), ("worker-3002", 3002, 1, 2)),
+        (retire(quorum((*VOTERS, key(8), key(7)), behind=VOTERS[2:])), ("worker-3002", 3002, key(7), key(8))),
+        (retire(quorum(FIVE, behind=FIVE[2:]), record=running(5)), ("worker-3002", 3002, 2, 3)),
     ],
     ids=[
         "no leader",
@@ -266,26 +233,11 @@ def stop(look: Observed, record: IdentityRecord = WITHOUT, **changes: Any) -> As
 @pytest.mark.parametrize(
     ("asked", "named"),
     [
-        (
-            stop(quorum(), RECORD),
-            ("alpha-3002-g1", key(3002)),
-        ),
-        (
-            stop(quorum(quorum=SILENT)),
-            ("alpha-3002-g1",),
-        ),
-        (
-            stop(quorum(VOTERS[:2], committed=False)),
-            ("alpha-3002-g1",),
-        ),
-        (
-            stop(quorum(status=doing(key(3003)))),
-            ("alpha-3002-g1",),
-        ),
-        (
-            stop(quorum(behind=(key(3001),))),
-            ("alpha-3002-g1", 1, 3, 2),
-        ),
+        (stop(quorum(), RECORD), ("alpha-3002-g1", key(3002))),
+        (stop(quorum(quorum=SILENT)), ("alpha-3002-g1",)),
+        (stop(quorum(VOTERS[:2], committed=False)), ("alpha-3002-g1",)),
+        (stop(quorum(status=doing(key(3003)))), ("alpha-3002-g1",)),
+        (stop(quorum(behind=(key(3001),))), ("alpha-3002-g1", 1, 3, 2)),
     ],
     ids=["not retired", "no leader", "uncommitted", "another change", "needed"],
 )
@@ -301,14 +253,8 @@ def test_stop_retired_no(asked: Asked, named: tuple[object, ...]) -> None:
         (stop(quorum(VOTERS[:2], behind=(key(3001),))), (key(3002),)),
         (stop(quorum()), (key(3002), 2, 3)),
         (stop(quorum(), AGAIN), (key(3002), 2, 3)),
-        (
-            stop(quorum(behind=VOTERS[2:], status=doing(key(3002, 2))), AGAIN),
-            (key(3002), 2, 3),
-        ),
-        (
-            stop(quorum(behind=VOTERS[2:], status=doing(key(3003)))),
-            (key(3002), 2, 3),
-        ),
+        (stop(quorum(behind=VOTERS[2:], status=doing(key(3002, 2))), AGAIN), (key(3002), 2, 3)),
+        (stop(quorum(behind=VOTERS[2:], status=doing(key(3003)))), (key(3002), 2, 3)),
     ],
     ids=[
         "no voter",
@@ -335,19 +281,10 @@ def drop(look: Observed, record: IdentityRecord = RECORD) -> Asked:
 @pytest.mark.parametrize(
     ("asked", "named"),
     [
-        (
-            drop(quorum(quorum=SILENT)),
-            (3002,),
-        ),
+        (drop(quorum(quorum=SILENT)), (3002,)),
         (drop(quorum()), (3002, key(3002))),
-        (
-            drop(quorum((*VOTERS[:2], key(3002, 9)))),
-            (3002, key(3002, 9)),
-        ),
-        (
-            drop(quorum(VOTERS[:2], VOTERS[2:], committed=False)),
-            (3002,),
-        ),
+        (drop(quorum((*VOTERS[:2], key(3002, 9)))), (3002, key(3002, 9))),
+        (drop(quorum(VOTERS[:2], VOTERS[2:], committed=False)), (3002,)),
         (drop(quorum(VOTERS[:2], status=doing(key(3002)))), (3002,)),
         (drop(quorum(VOTERS[:2]), replace(RECORD, nodes=(OF,))), (3002,)),
     ],
@@ -387,47 +324,20 @@ def gone(*pods: Pod, **how: Any) -> Observed:  # noqa: ANN401 - as `quorum` take
     [
         (delete(gone(quorum=SILENT)), ("alpha-3002-g1",)),
         (delete(gone(), RECORD), ("alpha-3002-g1",)),
-        (
-            delete(gone(), of=replace(CLAIM, directory_id=directory(3002, 9))),
-            ("alpha-3002-g1",),
-        ),
-        (
-            delete(gone(), of=replace(CLAIM, cluster_id=OTHER_CLUSTER)),
-            ("alpha-3002-g1",),
-        ),
-        (
-            delete(gone(), of=replace(CLAIM, cluster_id=None, directory_id=None)),
-            ("alpha-3002-g1",),
-        ),
+        (delete(gone(), of=replace(CLAIM, directory_id=directory(3002, 9))), ("alpha-3002-g1",)),
+        (delete(gone(), of=replace(CLAIM, cluster_id=OTHER_CLUSTER)), ("alpha-3002-g1",)),
+        (delete(gone(), of=replace(CLAIM, cluster_id=None, directory_id=None)), ("alpha-3002-g1",)),
         (delete(gone(pod(RECORD, OF))), ("alpha-3002-g1", "alpha-3002-g1")),
         (
             delete(gone(pod(RECORD, OF), formatter(RECORD, OF))),
             ("alpha-3002-g1", "alpha-3002-g1", "alpha-3002-g1-format"),
         ),
-        (
-            delete(gone(voters=VOTERS)),
-            ("alpha-3002-g1", directory(3002)),
-        ),
-        (
-            delete(gone(was=VOTERS, committed=False)),
-            ("alpha-3002-g1", directory(3002)),
-        ),
-        (
-            delete(gone(was=VOTERS[:2], committed=False)),
-            ("alpha-3002-g1",),
-        ),
-        (
-            delete(gone(), of=replace(CLAIM, kept=True)),
-            ("alpha-3002-g1",),
-        ),
-        (
-            delete(gone(voters=VOTERS), of=replace(CLAIM, directory_id=None)),
-            ("alpha-3002-g1", key(3002)),
-        ),
-        (
-            delete(gone(behind=(key(3001),))),
-            ("alpha-3002-g1", 1, 2),
-        ),
+        (delete(gone(voters=VOTERS)), ("alpha-3002-g1", directory(3002))),
+        (delete(gone(was=VOTERS, committed=False)), ("alpha-3002-g1", directory(3002))),
+        (delete(gone(was=VOTERS[:2], committed=False)), ("alpha-3002-g1",)),
+        (delete(gone(), of=replace(CLAIM, kept=True)), ("alpha-3002-g1",)),
+        (delete(gone(voters=VOTERS), of=replace(CLAIM, directory_id=None)), ("alpha-3002-g1", key(3002))),
+        (delete(gone(behind=(key(3001),))), ("alpha-3002-g1", 1, 2)),
     ],
     ids=[
         "no leader",
@@ -477,12 +387,7 @@ def newcomer(node_id: int = 3003) -> tuple[IdentityRecord, Observed]:
 
 @pytest.mark.parametrize(
     ("observers", "behind", "allowed"),
-    [
-        ((), (), True),
-        ((key(3003, 9),), (), False),
-        ((key(3003, 9),), (key(3003, 9),), True),
-        ((key(1001),), (), True),
-    ],
+    [((), (), True), ((key(3003, 9),), (), False), ((key(3003, 9),), (key(3003, 9),), True), ((key(1001),), (), True)],
     ids=["free", "in use elsewhere", "stopped since", "another id"],
 )
 def test_node_id_in_use_elsewhere(
@@ -494,7 +399,7 @@ def test_node_id_in_use_elsewhere(
     verdict = may_format_newcomer(situation(record=record, observed=look), node(record, 3003))
     assert verdict.allowed is allowed
     if not allowed:
-        assert facts(verdict.reason) == (facts(3003, key(3003, 9), "spec.controllers.nodeIDs"))
+        assert facts(verdict.reason) == facts(3003, key(3003, 9), "spec.controllers.nodeIDs")
 
 
 def test_node_id_in_use_elsewhere_twice() -> None:

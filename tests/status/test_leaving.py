@@ -112,10 +112,7 @@ def test_a_pod_that_ends() -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "way_out"),
-    [
-        (AUTOMATIC, "600"),
-        (desired(replacement=manual()), "spec.controllers.replacement.lostNode"),
-    ],
+    [(AUTOMATIC, "600"), (desired(replacement=manual()), "spec.controllers.replacement.lostNode")],
 )
 def test_a_lost_node(wanted: Desired, way_out: str) -> None:
     """A lost node degrades the quorum with what would cure it, in every place that a person looks at."""
