@@ -1,4 +1,4 @@
-"""Every guard of releases and levels says yes and no, and each no gives its reason. See `test_safety`."""
+"""Every guard of releases and levels allows and refuses, and a refusal names what it is about. See `test_safety`."""
 
 from dataclasses import replace
 from typing import Any
@@ -109,7 +109,7 @@ def test_restart_of_a_follower() -> None:
 
 
 def test_restart_of_an_observer() -> None:
-    """Who has no vote takes none away."""
+    """A replica without a vote takes none away."""
     look = scene()
     seen = view((THREE[0], THREE[2]), (THREE[1],), behind=(THREE[2],))
     look = replace(look, quorum=Known(value=seen), memory=looks(seen))
@@ -117,14 +117,14 @@ def test_restart_of_an_observer() -> None:
 
 
 def test_restart_without_a_leader() -> None:
-    """Without an answer nobody restarts."""
+    """Without an answer no controller restarts."""
     look = replace(scene(), quorum=SILENT)
     held(restart(look), "5-restart", 3001)
 
 
 @pytest.mark.parametrize("how", ["operation", "uncommitted", "changing"])
 def test_restart_during_a_voter_change(how: str) -> None:
-    """Nobody restarts while the voters change, whoever changes them."""
+    """No controller restarts while the voters change, by this operator or not."""
     look = scene(committed=how != "uncommitted")
     if how == "operation":
         look = replace(look, status=replace(look.status, open=operation(key(3003))))
@@ -135,7 +135,7 @@ def test_restart_during_a_voter_change(how: str) -> None:
 
 
 def test_restart_during_a_feature_step() -> None:
-    """Nobody restarts while a level changes."""
+    """No controller restarts while a level changes."""
     look = scene()
     look = replace(look, status=replace(look.status, open=stepping(METADATA, 28)))
     held(restart(look), "5-restart", 3001, "metadata.version", 28)
@@ -179,7 +179,7 @@ def test_restart_waits_for_every_other(how: str) -> None:
 
 
 def test_restart_of_a_laggard() -> None:
-    """Who lags takes nothing away: it waits for no other that lags, unless that one was restarted before."""
+    """A lagging voter takes nothing away: it waits for no other that lags, unless that one was restarted before."""
     lag = scene(FIVE, behind=FIVE[3:])
     passed(restart(lag, 3004), "5-restart", 3, 4)
     held(restart(moved(lag, 3003), 3004), "5-restart", 3004, 3003)
@@ -200,7 +200,7 @@ def test_restart_of_the_active_controller() -> None:
 
 
 def test_stranger_among_the_voters() -> None:
-    """A voter of nobody's record counts by its looks alone."""
+    """A voter that is not in the record counts by its looks alone."""
     look = scene()
     seen = view((*THREE, key(9)))
     look = replace(look, quorum=Known(value=seen), memory=looks(seen))
@@ -211,7 +211,7 @@ def test_stranger_among_the_voters() -> None:
 
 
 def image(release: str, *levels: FinalizedFeature, record: IdentityRecord | None = None) -> Verdict:
-    """What the guard says of an image while nobody answers, by the levels that were seen last."""
+    """What the guard says of an image while no controller answers, by the levels that were seen last."""
     known = with_levels(record or running(), levels)
     look = replace(speaking(known), versions=())
     return may_run_image(situation(record=known, observed=look), release)
@@ -264,7 +264,7 @@ def test_leader_before_the_others() -> None:
 
 
 def test_unknown_release_goes_up_only() -> None:
-    """A release that nobody knows may go up, never down from what was formatted or is used, by its numbers."""
+    """An unknown release may go up, never down from what was formatted or is used, by its numbers."""
     passed(image("9.9.0"), "7-image", "9.9.0")
     newest = revision(runtime(release="10.0.0"), number=2)
     known = with_revision(running(), newest.name, [IDS[0]])
@@ -310,7 +310,7 @@ def test_raise() -> None:
 
 
 def test_raise_names_who_was_not_asked() -> None:
-    """Who does not answer is vouched for by the active controller, and named."""
+    """The active controller vouches for a controller that does not answer, which is named."""
     look = silenced(ready_to_raise(), 3002, "controller 3002 cannot be reached")
     passed(raising(look), "7-raise", "metadata.version", "4.2-IV0", 28, 3002)
 
@@ -459,7 +459,7 @@ def test_lower_without_a_leader() -> None:
 
 
 def test_lower_below_what_somebody_reads() -> None:
-    """A controller that cannot read the lower level is named; disabling a feature asks nobody."""
+    """A controller that cannot read the lower level is named; disabling a feature needs no support."""
     narrow = replace(saying(), supported=tuple(replace(each, min_level=each.max_level) for each in saying().supported))
     look = told(ready_to_lower(), 3001, narrow)
     held(lowering(look), "7-lower", "metadata.version", "4.4-IV1", 32, 3001, "4.4.0", "metadata.version", "4.4-IV2", 33)
@@ -486,7 +486,7 @@ def test_lower_the_whole_way_or_not_at_all() -> None:
 
 
 def test_lower_when_all_is_well() -> None:
-    """Down as up: no voter change, nobody lags, and soaked."""
+    """Down as up: no voter change, no lagging voter, and soaked."""
     look = ready_to_lower()
     changing = replace(look, status=replace(look.status, open=operation(key(3003))))
     held(lowering(changing), "7-lower", "metadata.version", "4.4-IV1", 32)
@@ -503,12 +503,12 @@ HAUNTED = replace(running(), former=(FormerNode(node_id=GHOST, generation=1, los
 
 
 def test_cure_ghost() -> None:
-    """Who was removed here, and runs nowhere, is a ghost."""
+    """A controller that was removed here, and runs nowhere, is a ghost."""
     passed(may_cure_ghost(situation(observed=speaking(HAUNTED), record=HAUNTED), GHOST), "7-cure-ghost", 3003)
 
 
 def test_no_ghost_without_a_leader() -> None:
-    """Without an answer nobody is a ghost."""
+    """Without an answer no controller is a ghost."""
     look = replace(speaking(HAUNTED), quorum=SILENT)
     held(may_cure_ghost(situation(observed=look, record=HAUNTED), GHOST), "7-cure-ghost", 3003)
 
@@ -520,7 +520,7 @@ def test_controller_is_no_ghost() -> None:
 
 @pytest.mark.parametrize("votes", [True, False])
 def test_who_fetches_or_votes_is_no_ghost(*, votes: bool) -> None:
-    """Who fetches is alive; a vote that is dead counts as well."""
+    """A replica that fetches is alive; a vote that is dead counts as well."""
     late = key(3003)
     seen = view((*THREE, late), behind=(late,)) if votes else view(THREE, (late,))
     look = replace(speaking(HAUNTED), quorum=Known(value=seen))
@@ -596,7 +596,7 @@ def test_drop_static_when_nobody_heeds_it() -> None:
 
 
 def test_blockers_say_nothing_of_the_silent() -> None:
-    """Only what a controller said of itself stands against a level; level 0 stands against nobody."""
+    """Only what a controller said of itself blocks a level; no controller blocks level 0."""
     look = silenced(told(ready_to_raise(), 3001, saying("4.1.2")), 3001, "gone")
     assert blockers(situation(observed=look, record=OF_4_1), UP) == ()
     assert unasked(situation(observed=look, record=OF_4_1)) == (3001,)

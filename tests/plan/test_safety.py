@@ -198,7 +198,7 @@ def test_format_newcomer() -> None:
 
 
 def test_no_newcomer_before_the_barrier() -> None:
-    """Before the barrier nobody joins."""
+    """Before the barrier no controller joins."""
     record = replace(LOST, phase=BootstrapPhase.FORMATTING)
     look = without_pod(at_rest(LOST), 3001)
     held(may_format_newcomer(situation(record=record, observed=look), node(record, 3001)))
@@ -224,7 +224,7 @@ def test_no_format_under_a_kafka_pod() -> None:
 
 
 def test_no_newcomer_without_a_leader() -> None:
-    """Without a leader nobody can catch up, and an unknown quorum is no reason to format."""
+    """Without a leader no controller can catch up, and an unknown quorum is no reason to format."""
     look = replace(without_pod(at_rest(LOST), 3001), quorum=SILENT)
     held(may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)), SILENT.reason)
 

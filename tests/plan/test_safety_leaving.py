@@ -1,4 +1,4 @@
-"""The guards of everything that goes: each of their noes by its sentence, and the yes behind the last of them."""
+"""The guards of everything that goes: each refusal by what it names, and the permit behind the last of them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -266,7 +266,7 @@ def test_stop_retired_no(asked: Asked, named: tuple[object, ...]) -> None:
     ],
 )
 def test_stop_retired_yes(asked: Asked, named: tuple[object, ...]) -> None:
-    """A pod whose replica nobody counts on."""
+    """A pod whose replica the quorum does not need."""
     says(asked, *named, allowed=True)
 
 
@@ -393,7 +393,7 @@ def newcomer(node_id: int = 3003) -> tuple[IdentityRecord, Observed]:
 def test_node_id_in_use_elsewhere(
     observers: tuple[ReplicaKey, ...], behind: tuple[ReplicaKey, ...], *, allowed: bool
 ) -> None:
-    """No disk is formatted for a node id that somebody else fetches under: a broker, or another's controller."""
+    """No disk is formatted for a node id that another process uses: a broker, or another quorum's controller."""
     record, look = newcomer()
     look = replace(look, quorum=Known(value=view(VOTERS, observers, behind=behind)))
     verdict = may_format_newcomer(situation(record=record, observed=look), node(record, 3003))

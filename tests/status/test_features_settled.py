@@ -72,7 +72,7 @@ def test_held() -> None:
 
 
 def test_held_and_blocked() -> None:
-    """Who would stand against it is named in advance, once."""
+    """What would block it is named in advance, once."""
     no = StepCheck(allowed=False, words="Broker 2 only supports versions 1-21")
     steps = (FeatureStep(name=METADATA, level=33), FeatureStep(name="share.version", level=2))
     look = speaking(said=OF_4_1, checks=tuple((step, Known(value=no)) for step in steps))
