@@ -76,16 +76,16 @@ async def refusals(cluster: LiveCluster) -> None:
     assert "spec.kafka.features.policy" in held
 
     mistaken = await told(cluster, spec({METADATA: 28}), "Refused")
-    assert "not lowered to 4.2-IV0 (28)" in mistaken
+    assert "to 4.2-IV0 (28)" in mistaken
     assert "spec.kafka.features.downgrade" in mistaken
 
     needed = await told(cluster, spec({METADATA: 21}, downgrade="Safe"), "Blocked")
-    assert "eligible.leader.replicas.version 1 needs 4.0-IV1 (23): lower" in needed
+    assert "eligible.leader.replicas.version 1 needs 4.0-IV1 (23)" in needed
 
     before = finalized(cluster)
     cluster.apply(spec({RAFT: 0}))
     refused = await wait_for("the spec is refused", _fault(cluster), deadline_s=30)
-    assert "never goes down" in refused
+    assert "cannot be lowered" in refused
     await told(cluster, spec(base), "Held")
     assert finalized(cluster) == before
     assert before[METADATA] == BEGUN_AT
