@@ -146,6 +146,10 @@ tables: setup ## generate docs/tables.md from the catalogue of the tables
 	PYTHONPATH=operator $(VENV)/python -m quorum_history.catalogue > docs/tables.md.new
 	mv docs/tables.md.new docs/tables.md
 
+.PHONY: sentences
+sentences: setup ## write every sentence that users read into tests/golden/sentences.txt, from the source
+	PYTHONPATH=operator:. $(VENV)/python -m tests.golden.sentences
+
 # In this order, so that what is cheap fails first; make stops at the first part that fails, and the last line of a
 # good run is the last part's own.
 .PHONY: test

@@ -1,7 +1,7 @@
 """What can go wrong at a Kafka controller, as types; `kit.errors` has those of the Kubernetes API.
 
-Rule 8 of the safety list stands behind this file: an answer that did not come is `outcome_unknown`, and nobody may read
-it as a "no". The planner never sees an exception; observing turns one into `Unknown`, acting turns one into an outcome.
+Rule 8 of the safety list stands behind this file: an answer that did not come is `outcome_unknown`, and must not be
+read as a "no". The planner never sees an exception: observing turns one into `Unknown`, acting into an outcome.
 """
 
 from kit.errors import Fault, OperatorError

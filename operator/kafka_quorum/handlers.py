@@ -100,7 +100,7 @@ class Edge:
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled():
-            logger.critical("The task %r is over, which it must not be: this process ends", task.get_name())
+            logger.critical("Task %r has ended, although it must not: this process ends", task.get_name())
             self.failed.set()
 
     async def stop(self) -> None:
@@ -109,7 +109,7 @@ class Edge:
             try:
                 await step()
             except Exception:
-                logger.exception("a fault of this operator disturbed its stop")
+                logger.exception("a fault of this operator occurred while it stopped")
         await asyncio.to_thread(self._observations.close, _LAST_LINES_S)
 
     async def _end_loops(self) -> None:

@@ -29,7 +29,7 @@ class Judged:
 
 def judge(taken: Snapshot, allowed: frozenset[str]) -> Judged:
     """Validate a resource against what is recorded and claimed; `allowed` are exceptions for pods."""
-    ours = (None, taken.resource["metadata"]["uid"])  # what an earlier resource of this name owns binds nobody
+    ours = (None, taken.resource["metadata"]["uid"])  # what an earlier resource of this name owns has no effect here
     record = taken.record if taken.record_owner_uid in ours else None
     claimed = max((claim.requested_bytes for claim in taken.claims if claim.owner_uid in ours), default=None)
     valid = validate(taken.resource, record=record, claimed_bytes=claimed, allowed=allowed)
@@ -49,7 +49,7 @@ def judge(taken: Snapshot, allowed: frozenset[str]) -> Judged:
 
 
 def _no_way_back(taken: Snapshot) -> str:
-    return f"the spec that was accepted before it is not known, and nothing is repaired ({taken.accepted_fault})"
+    return f"Did not repair anything: the spec that was accepted before this one is not known ({taken.accepted_fault})"
 
 
 def _paused(spec: Json) -> Json:

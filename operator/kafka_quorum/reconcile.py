@@ -1,7 +1,7 @@
 """One pass over one quorum: observe → validate → plan → act → status. Level-triggered: it starts from what is.
 
 A look at the quorum may use the Kubernetes objects of an earlier pass while no watch has spoken; but a plan that wants
-to act is made again from objects that were listed for it. After an act the caller looks again at once.
+to act is planned again from objects that were listed for it. After an act the caller looks again at once.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ _ANNOUNCED_FOR_S: Final = 60.0
 _SILENT_S: Final = 1.0
 """A look that found no leader, and took so long for it, waited for answers that did not come."""
 _ANSWERED_WITHIN_S: Final = 0.5
-"""Where admission takes longer to answer about a pod, the look is made anew: it would be too old for what follows."""
+"""Where admission takes longer to answer about a pod, the look is taken again: it would be too old for what follows."""
 _NO_EFFECT_AT: Final = 3
 """At this many repetitions of an action that changes nothing an event says so."""
 _READING: Final = 16
@@ -97,7 +97,7 @@ class _Checks:
 class _Stale:
     """There is something to do, and the objects of this pass are not fresh enough for it.
 
-    `answers` were got for it a moment ago: nobody is asked again.
+    `answers` were got for it a moment ago: no controller is asked again.
     """
 
     answers: Admissions | None = None
@@ -222,7 +222,7 @@ class Reconciler:
         `changes` counts what watches had said before the objects were read: they are kept only if that is still all.
         """
         key = draft.key
-        if "deletionTimestamp" in taken.resource["metadata"]:  # its dependents go first: none is made again
+        if "deletionTimestamp" in taken.resource["metadata"]:  # its dependents go first: none is recreated
             return self._idle()
         judged = judge(taken, self._settings.pod_exceptions)
         if judged.desired is None:
@@ -287,7 +287,7 @@ class Reconciler:
     def _announcing(self, key: ObjectKey, planned: Plan, resource: Json) -> Plan:
         """The plan, without the beginning of a voter change while the status still says Ready.
 
-        The intent and the conditions are two writes: nobody is to read one beside the other. It is held for one pass.
+        The intent and the conditions are two writes: no reader may see one beside the other. It is held for one pass.
         """
         begins = any(isinstance(action, BeginOperation) for action in planned.actions)
         if not begins or key in self._announced or not says_ready(resource):

@@ -83,7 +83,7 @@ class Reporter:
         await self._writer.write(key, resource, sheltered(old, new))
         draft: QuorumDraft = Draft(key=key, resource=resource)
         if before.get("Degraded") != CANNOT_LOOK:
-            note = f"The operator cannot look at this quorum, and does nothing for it: {why}"
+            note = f"Did not change anything: the operator cannot observe this quorum ({why})"
             draft.notices = (Notice(reason=CANNOT_LOOK, message=note, warning=True),)
         return draft
 
@@ -102,7 +102,7 @@ class Reporter:
 def standing(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
     """What the guards say, one line each."""
     return tuple(
-        f"guard {verdict.rule} {'allows' if verdict.allowed else 'holds'}: {verdict.reason}" for verdict in verdicts
+        f"guard {verdict.rule} {'allows' if verdict.allowed else 'refuses'}: {verdict.reason}" for verdict in verdicts
     )
 
 
@@ -117,8 +117,8 @@ def narrate(draft: QuorumDraft, outcomes: tuple[Outcome, ...]) -> None:
 def no_effect(draft: QuorumDraft, message: str, times: int) -> None:
     """An action is done again and again, and is still to do."""
     note = (
-        f"An action is repeated, and has no effect: {message}. Another program may undo it, or the API server may "
-        "store another value. The operator repeats it with growing pauses"
+        f"Repeating an action that has no effect, with growing pauses: {message}. Another program may undo it, or the "
+        "API server may store another value"
     )
     draft.lines += (Line(text=f"{note} (done {times} times)", level=logging.WARNING),)
     draft.notices += (Notice(reason=NO_EFFECT, message=note, warning=True),)

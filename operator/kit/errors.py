@@ -1,7 +1,7 @@
 """What can go wrong at the edges, as types: whose fault it is, and whether the act may have happened all the same.
 
-Rule 8 of the safety list stands behind this file: an answer that did not come is `outcome_unknown`, and nobody may read
-it as a "no". The planner never sees an exception; observing turns one into `Unknown`, acting turns one into an outcome.
+Rule 8 of the safety list stands behind this file: an answer that did not come is `outcome_unknown`, and must not be
+read as a "no". The planner never sees an exception: observing turns one into `Unknown`, acting into an outcome.
 """
 
 from enum import Enum
@@ -17,7 +17,7 @@ class Fault(Enum):
     THEIRS = "theirs"
     """The server answered against the protocol, or refused for a reason of its own."""
     PATH = "path"
-    """Nobody answered: the network, a dead process, a deadline."""
+    """No answer came: the network, a dead process, a deadline."""
 
 
 class OperatorError(Exception):

@@ -1,6 +1,6 @@
 """Which operator acts: the one that holds a Lease of Kubernetes, renewed in time by its own clock.
 
-Another holder's lease is taken over once it has not changed for its whole duration, by our own monotonic clock: stamps
+Another holder's lease is acquired after it has not changed for its whole duration, by our own monotonic clock: stamps
 of other machines are never compared. An operator stops acting `MARGIN_S` before others may begin, counted from before
 its last good renewal was sent. The lease only spares two operators each other's work; no absolute safety rule hangs on
 it, for a process can sleep between a look at its clock and an act.
@@ -70,7 +70,7 @@ class Lease:
     async def step(self) -> None:
         """One attempt to acquire or renew. A failed one is logged once; what is held lapses by itself.
 
-        No error ends the attempts: one that nobody expected is a fault of this operator, and the next attempt follows.
+        No error ends the attempts: an unexpected one is a fault of this operator, and the next attempt follows.
         """
         try:
             async with asyncio.timeout(RENEW_EVERY_S):
@@ -79,7 +79,7 @@ class Lease:
             return  # another operator was faster: the next attempt sees it
         except (KubeError, TimeoutError) as error:
             why = str(error) or f"no answer within {RENEW_EVERY_S:g} s"
-            self._say(logging.WARNING, f"the lease cannot be renewed, and nothing is done without it: {why}")
+            self._say(logging.WARNING, f"Did not renew the lease, so nothing is done without it: {why}")
         except Exception:
             logger.exception("a fault of this operator ended an attempt to renew the lease; another follows")
         finally:
@@ -115,7 +115,7 @@ class Lease:
         self._say(logging.INFO, "this operator holds the lease, and acts")
 
     def _lapsed(self, present: Json, now_s: float) -> bool:
-        """Whether nobody holds it, or its holder has not renewed it for its duration, as far as we looked."""
+        """Whether it is free, or its holder has not renewed it for its duration, as far as we looked."""
         if not _holder(present):
             return True
         seen = (_holder(present), str(present["metadata"]["resourceVersion"]))
@@ -160,7 +160,7 @@ class Lease:
 
 
 def _spec(item: Json) -> Json:
-    """A lease's spec; one that anybody emptied is empty."""
+    """A lease's spec; empty where it was removed."""
     spec = item.get("spec")
     return spec if isinstance(spec, dict) else {}
 

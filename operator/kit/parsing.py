@@ -60,7 +60,7 @@ def json_object(text: object, *, max_chars: int = JSON_MAX_CHARS) -> dict[str, A
 
 
 def quoted(value: object) -> str:
-    """A value of somebody else's for a message: visible, short, in quotation marks."""
+    """A value of another origin for a message: visible, short, in quotation marks."""
     text = value if isinstance(value, str) else type(value).__name__ if _is_large(value) else repr(value)
     return f"'{clean(text, max_chars=80)}'"
 

@@ -13,7 +13,7 @@ NAME_MAX_CHARS: Final = 253
 MESSAGE_MAX_CHARS: Final = 1000
 """The longest message. Where bytes count, as in an event, `within_bytes` makes it shorter."""
 WORDS_MAX_CHARS: Final = 300
-"""The longest quotation of somebody else's words within a message."""
+"""The longest quotation of words of another origin within a message."""
 
 _ELLIPSIS: Final = "…"
 _ESCAPES: Final = re.compile(
@@ -81,7 +81,7 @@ def cleaned(value: Any, *, max_chars: int) -> Any:  # noqa: ANN401 - any JSON
 
 
 def name(text: object) -> str:
-    """A name or an id that stands in somebody else's object: as it is, or so that it equals no real one.
+    """A name or an id that stands in an object of another origin: as it is, or so that it equals no real one.
 
     A name is never cleaned into another's: one that cannot be shown begins with `?`, which no name of Kubernetes and no
     id of Kafka's has.

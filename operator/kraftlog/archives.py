@@ -6,6 +6,7 @@ file. Names in an archive are only compared: nothing is ever written under one o
 """
 
 import io
+import lzma
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import IO, Protocol
+from typing import IO, Protocol, Self
 
 MARK = "!/"
 _NAME = r"\.(?:tar|tgz|tbz2|txz|tar\.gz|tar\.bz2|tar\.xz)"
@@ -27,6 +28,16 @@ _ALWAYS_BYTES = 1 << 30
 _TIMES = 100
 """A compressed archive may unpack to a gibibyte, and to so many times its own size."""
 _PIECE_BYTES = 1 << 20
+_EXTRA_BYTES = 1 << 20
+_EXTRAS = frozenset(
+    {tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK}
+)
+_ENDS = (
+    tarfile.EmptyHeaderError,  # type: ignore[attr-defined]
+    tarfile.TruncatedHeaderError,  # type: ignore[attr-defined]
+    tarfile.InvalidHeaderError,  # type: ignore[attr-defined]
+)
+"""What `tarfile` takes for the end of an archive beside the end itself."""
 
 
 class _Source(Protocol):
@@ -85,6 +96,25 @@ class Spool:
         return os.pread(self._file.fileno(), size, position)
 
 
+class _Header(tarfile.TarInfo):
+    """A header that ends the archive only where it says so: by itself `tarfile` takes any broken one for the end."""
+
+    @classmethod
+    def fromtarfile(cls, tarfile_: tarfile.TarFile) -> Self:
+        """The next header (ReadError)."""
+        try:
+            return super().fromtarfile(tarfile_)
+        except _ENDS as error:
+            raise tarfile.ReadError(f"{error}, where the archive does not end") from error
+
+    def _proc_member(self, tarfile_: tarfile.TarFile) -> tarfile.TarInfo:
+        """Refuse long names and attributes that would take all memory."""
+        if self.type in _EXTRAS and self.size > _EXTRA_BYTES:
+            raise tarfile.ReadError(f"a header has {self.size:,} bytes of attributes")
+        proceed: Callable[[tarfile.TarFile], tarfile.TarInfo] = super()._proc_member  # type: ignore[misc]
+        return proceed(tarfile_)
+
+
 class ArchiveError(Exception):
     """An archive that cannot be read; the text says which, and why."""
 
@@ -107,12 +137,12 @@ def archive(place: str, version: tuple[int, int], opener: Opener) -> Archive:  #
         raw = _Raw(source)
         try:
             if source.read(0, 512)[257:262] == b"ustar" or not place.lower().endswith(("z", "z2")):
-                with tarfile.open(fileobj=raw, mode="r:") as plain:
+                with tarfile.open(fileobj=raw, mode="r:", tarinfo=_Header) as plain:
                     return Archive(place, dict(_plain(plain, source.size)), None)
             unpacked = Spool()
-            with tarfile.open(fileobj=raw, mode="r|*") as packed:
+            with tarfile.open(fileobj=raw, mode="r|*", tarinfo=_Header) as packed:
                 return Archive(place, dict(_unpacked(packed, unpacked, source.size)), unpacked)
-        except (tarfile.TarError, EOFError, ValueError, ArithmeticError) as error:
+        except (tarfile.TarError, EOFError, ValueError, ArithmeticError, RecursionError, lzma.LZMAError) as error:
             raise ArchiveError(f"{place}: no tar archive that can be read to its end: {error}") from error
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from tests.golden.facts import facts, mentions
 from tests.kit.kube.recording import Call, RecordingKube
 from tests.model.values import (
     CLUSTER,
@@ -270,7 +271,7 @@ async def test_stale_look_sends_nothing(age_s: float, *, sent: bool) -> None:
     _, (outcome,) = await carried_out(ADD, controllers=controllers, age_s=age_s)
     assert controllers.added == ([(LEADER, REQUEST)] if sent else [])
     assert (outcome.done, outcome.unknown) == (sent, False)
-    assert sent or "look again" in outcome.message
+    assert sent or mentions(outcome.message, age_s, 2)
 
 
 @pytest.mark.parametrize(("age_s", "sent"), [(2.0, True), (2.1, False)])
@@ -522,7 +523,7 @@ async def test_a_taken_name_comes_with_advice_that_can_be_followed(taken: dict[s
     ("error", "unknown", "said"),
     [
         (KubeConflict("at another version"), False, "another version"),
-        (KubeAlreadyExists("taken"), True, "there already"),
+        (KubeAlreadyExists("taken"), True, "taken"),
         (KubeNotFound("no such pod"), False, "no such pod"),
         (KubeRefused("quota exceeded"), False, "quota exceeded"),
         (KubeUnavailable("timed out"), True, "timed out"),
@@ -597,7 +598,7 @@ async def test_budget_holds_a_restart() -> None:
     kube.errors["evict", "pods"] = KubeHeld("The disruption budget alpha needs 2 healthy pods and has 2 currently")
     _, (outcome,) = await carried_out(RESTART, kube=kube)
     assert (outcome.done, outcome.unknown, outcome.held) == (False, False, True)
-    assert outcome.message == "PodRestarted: The disruption budget alpha needs 2 healthy pods and has 2 currently"
+    assert facts(outcome.message) == facts(2, 2)
 
 
 async def test_error_of_an_eviction() -> None:
@@ -693,7 +694,7 @@ async def test_another_cluster_is_sent_nothing(action: Action) -> None:
     _, (outcome,) = await carried_out(action, controllers=controllers)
     assert sent_to(controllers) == 0
     assert (outcome.done, outcome.unknown, outcome.held) == (False, False, True)
-    assert f"is of cluster {uuid(8)}, not of {CLUSTER}" in outcome.message
+    assert mentions(outcome.message, uuid(8), CLUSTER)
 
 
 @pytest.mark.parametrize("action", [RAISE, ANEW, FORGOTTEN], ids=["step", "anew", "forgotten"])
@@ -757,5 +758,5 @@ async def test_another_controllers_service_is_left_alone() -> None:
     kube.put(SERVICES, {**body, "metadata": {**body["metadata"], "ownerReferences": other}})
     calls, (outcome,) = await carried_out(act.ApplyService(port=9093), kube=kube)
     assert not outcome.done
-    assert "controlled by Deployment web" in outcome.message
+    assert "Deployment web" in outcome.message
     assert [call.verb for call in calls if call.verb != "get"] == []

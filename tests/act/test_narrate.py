@@ -28,7 +28,7 @@ EVERY: list[tuple[Action, str, str]] = [
     (written(bound(), RecordChange.REVISION, "pods are made"), "RevisionApplied", "pods are made"),
     (act.ApplyService(port=9093), "ServiceApplied", "service"),
     (act.ApplyBudget(min_available=2), "BudgetApplied", "2 voters"),
-    (act.KeepSpec(resource_version="7"), "SpecKept", "the last accepted one"),
+    (act.KeepSpec(resource_version="7"), "SpecKept", "the spec"),
     (act.CreateRevision(name="alpha-x", number=1, runtime=runtime(), inputs_hash="x"), "RevisionCreated", "alpha-x"),
     (act.CreateConfig(name="cfg", revision=revision(), node_ids=IDS), "ConfigCreated", "cfg"),
     (act.DeleteConfig(name="cfg"), "ConfigDeleted", "cfg"),
@@ -50,7 +50,7 @@ EVERY: list[tuple[Action, str, str]] = [
     (
         act.AnnotateClaim(claim=CLAIM, directory_id=None, grow_to=None, retired=True),
         "ClaimRetired",
-        f"{directory(3001)} never runs again",
+        f"{directory(3001)}",
     ),
     (
         act.DeleteClaim(claim=CLAIM, message="holds no voter", permit=permit(permits.DeleteVolume)),
@@ -80,7 +80,7 @@ EVERY: list[tuple[Action, str, str]] = [
         "has ended",
     ),
     (act.MarkPod(pod=POD, voter=True, gate="True", message="a caught-up voter"), "ControllerReady", "alpha-3001-g1"),
-    (act.MarkPod(pod=POD, voter=True, gate="False", message="a voter that lags"), "ControllerNotReady", "lags"),
+    (act.MarkPod(pod=POD, voter=True, gate="False", message="lags"), "ControllerNotReady", "lags"),
     (act.MarkPod(pod=POD, voter=True, gate="Unknown", message="silent"), "ControllerNotReady", "silent"),
     (
         act.BeginOperation(change=VoterAddition(target=key(3003)), permit=permit(permits.OneChange)),

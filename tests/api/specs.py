@@ -201,14 +201,14 @@ def _identity() -> list[Refused]:
             name="bootstrap.mode Adopt without a cluster id",
             patch={"bootstrap": {"mode": "Adopt"}, "controllers": {"replicas": 3, "nodeIDs": [1, 2, 3]}},
             field="spec.clusterID",
-            words="bootstrap mode Adopt needs the cluster id that the disks have: name it",
+            words="bootstrap mode Adopt needs the cluster id that the disks have",
             by_server=False,
         ),
         Refused(
             name="bootstrap.mode Adopt without node ids",
             patch={"bootstrap": {"mode": "Adopt"}, "clusterID": CLUSTER_ID},
             field="spec.controllers.nodeIDs",
-            words="bootstrap mode Adopt needs the node ids that the disks have: name them",
+            words="bootstrap mode Adopt needs the node ids that the disks have",
             by_server=False,
         ),
     ]
@@ -261,7 +261,7 @@ def _listeners() -> list[Refused]:
                 name=f"protocol {protocol}",
                 patch=_controllers(listeners=[{**one, "protocol": protocol}]),
                 field=f"{field}[0].protocol",
-                words="only PLAINTEXT for now",
+                words="supports PLAINTEXT only",
             )
             for protocol in ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
         ),
@@ -359,14 +359,14 @@ def _template_metadata() -> list[Refused]:
             name="no label",
             patch=_controllers(template={"metadata": {"labels": {"team": "one two"}}}),
             field=f"{field}.labels",
-            words="is no Kubernetes label",
+            words="is not a Kubernetes label",
             by_server=False,
         ),
         Refused(
             name="no annotation",
             patch=_controllers(template={"metadata": {"annotations": {"a/b/c": ""}}}),
             field=f"{field}.annotations",
-            words="is no name of a Kubernetes annotation",
+            words="is not the name of a Kubernetes annotation",
             by_server=False,
         ),
     ]
@@ -402,7 +402,7 @@ def _impossible() -> list[Refused]:
             "spec.controllers.storage.storageClassName",
             "lower-case",
         ),
-        ("a tiny size", _controllers(storage={"size": "1Ki"}), "spec.controllers.storage.size", "no metadata log"),
+        ("a tiny size", _controllers(storage={"size": "1Ki"}), "spec.controllers.storage.size", "too small"),
         (
             "a heap above the limit",
             _kafka_container(resources={"limits": {"memory": "512Mi"}}),
@@ -426,7 +426,7 @@ def _impossible() -> list[Refused]:
             "env options",
             _kafka_container(env=[{"name": "KAFKA_JVM_PERFORMANCE_OPTS", "value": "-server -jar"}]),
             f"{spec}.containers[0].env[0].value",
-            "something else than Kafka",
+            "would not run Kafka",
         ),
         *(
             (
@@ -436,7 +436,7 @@ def _impossible() -> list[Refused]:
                 words,
             )
             for name, text, words in (
-                ("KAFKA_JMX_OPTS", "-version", "and end"),
+                ("KAFKA_JMX_OPTS", "-version", "and exit"),
                 ("KAFKA_JMX_OPTS", "-Da=b -mx9g", "-mx9g: the heap belongs to jvm.heap"),
                 ("KAFKA_JMX_OPTS", "kafka.Other", "begins with '-'"),
                 ("KAFKA_JMX_OPTS", "@/tmp/options", "from a file"),
@@ -459,7 +459,7 @@ def _impossible() -> list[Refused]:
             "options from elsewhere",
             _kafka_container(env=[{"name": "KAFKA_JMX_OPTS", "valueFrom": {"fieldRef": {"fieldPath": "spec.x"}}}]),
             f"{spec}.containers[0].env[0].valueFrom",
-            "cannot be checked",
+            "cannot check others",
         ),
         (
             "a variable that grows",
@@ -478,16 +478,16 @@ def _impossible() -> list[Refused]:
             for text, words in (
                 ("-mx9g", "jvm.heap"),
                 ("-ms9g", "jvm.heap"),
-                ("-Xlog:help", "and end"),
-                ("-Xinternalversion", "and end"),
-                ("-XX:+PrintFlagsInitial", "and end"),
-                ("-Xshare:dump", "and end"),
+                ("-Xlog:help", "and exit"),
+                ("-Xinternalversion", "and exit"),
+                ("-XX:+PrintFlagsInitial", "and exit"),
+                ("-Xshare:dump", "and exit"),
                 ("--add-modules", "with its value"),
                 ("-XX:MaxHeapSize=1g", "jvm.heap"),
                 ("-XX:VMOptionsFile=/tmp/x", "from a file"),
-                ("-version", "and end"),
-                ("-jar", "something else than Kafka"),
-                ("--module=x/y", "something else than Kafka"),
+                ("-version", "and exit"),
+                ("-jar", "would not run Kafka"),
+                ("--module=x/y", "would not run Kafka"),
             )
         ),
     ]
@@ -610,7 +610,7 @@ def _templates() -> list[Refused]:
             name="a quantity of memory",
             patch=_kafka_container(resources={"limits": {"memory": "1 GB"}}),
             field=f"{field}.containers[0].resources.limits.memory",
-            words="is no Kubernetes quantity",
+            words="is not a Kubernetes quantity",
             by_server=False,
         ),
         Refused(

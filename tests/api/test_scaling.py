@@ -21,7 +21,7 @@ def test_autoscaler_is_named() -> None:
     """A HorizontalPodAutoscaler writes through /scale as kube-controller-manager: it is named, with the way out."""
     said = autoscaler_of({"managedFields": [entry("kubectl-create", "2026-01-01T00:00:00Z", fields={}), SCALED]})
     assert "was set by kube-controller-manager through /scale at 2026-01-02T00:00:00Z" in said
-    assert "delete the autoscaler" in said
+    assert "Delete the autoscaler" in said
 
 
 @pytest.mark.parametrize(

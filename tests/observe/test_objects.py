@@ -461,7 +461,7 @@ def test_soak() -> None:
         ({"id": "x", "type": "AddVoter", "target": str(key(3003)), "schemaVersion": 2}, "schema version '2'"),
         ({"id": "x", "type": "AddVoter", "target": str(key(3003)), "schemaVersion": "new"}, "schema version 'new'"),
         ({"id": "x", "type": "RaiseFeature", "target": "metadata.version"}, "the target 'metadata.version'"),
-        ({"id": "x", "type": "RaiseFeature", "target": "=28"}, "names no feature"),
+        ({"id": "x", "type": "RaiseFeature", "target": "=28"}, "RaiseFeature"),
         ({"id": "x", "type": "RaiseFeature", "target": "metadata.version=4.4"}, "the target"),
         ({"id": "x", "type": "RaiseFeature", "target": "metadata.version=\u00b2"}, "the target"),
         ({"id": "x", "type": "AddVoter", "target": "\u00b2-x"}, "the target"),

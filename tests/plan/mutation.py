@@ -25,7 +25,7 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[2]
 _EXPLAINED: Final = Path(__file__).with_name("survivors.toml")
 _TESTS: Final = ("tests/plan", "tests/model")
-_SHARED: Final = ("tests/conftest.py", "tests/simulation/rules/book.py")
+_SHARED: Final = ("tests/conftest.py", "tests/golden/facts.py", "tests/simulation/rules/book.py")
 """What these tests import of others."""
 _MYPY: Final = (sys.executable, "-m", "mypy", "--output=json", "src/kafka_quorum/plan")
 _SURVIVED: Final = (0, 33)

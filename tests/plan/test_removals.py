@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.golden.facts import facts, mentions
 from tests.model.values import (
     CLUSTER,
     IDS,
@@ -170,7 +171,7 @@ def test_voter_that_is_down_stays_until_its_successor_is_ready() -> None:
     """A voter that nobody wants and that is down may come back: it goes when its successor is ready to be added."""
     said = swapped(ready=False)
     assert said.actions == ()
-    assert "It goes when one of controllers 3009 is ready" in wait(said, "RemovingVoter").message
+    assert mentions(wait(said, "RemovingVoter").message, 3009)
     assert begun(swapped(ready=True)) == (REMOVE, key(3002))
 
 
@@ -213,7 +214,7 @@ def test_replacement_that_lags_holds_no_dead_voter_up() -> None:
     look = scene(record, FIVE, (key(3001, 2),), behind=(key(3001), key(3001, 2), key(3004)))
     said = planned(look, of(4))
     assert begun(said) == (REMOVE, key(3004))
-    assert "catches up" in wait(said, "ReplacingVoter").message
+    assert wait(said, "ReplacingVoter").node_id == 3001
 
 
 def test_live_removals_wait_for_a_replacement() -> None:
@@ -222,7 +223,7 @@ def test_live_removals_wait_for_a_replacement() -> None:
     look = scene(record, FIVE, (key(3001, 2),), behind=(key(3001), key(3001, 2)))
     said = planned(look, of(3))
     assert said.actions == ()
-    assert "catches up" in wait(said, "ReplacingVoter").message
+    assert wait(said, "ReplacingVoter").node_id == 3001
 
 
 @pytest.mark.parametrize("formatted", [True, False], ids=["catches up", "is being formatted"])
@@ -240,7 +241,7 @@ def test_live_removals_wait_for_newcomers(*, formatted: bool) -> None:
         look = replace(look, pods=(*look.pods, formatter(record, node(record, 3009))))
     said = planned(look, of(3, 3000, 3001, 3009))
     assert said.actions == ()
-    assert "goes once voter" in wait(said, "RemovingController").message
+    assert wait(said, "RemovingController").node_id == 3002
 
 
 def test_removed_one_by_one() -> None:
@@ -277,7 +278,7 @@ def test_leader_of_a_pair_hands_over(doing: tuple[type[VoterChange], ReplicaKey]
     look = scene(running(2), pair, doing=doing, kept=2 if doing else 1)
     handed = only(planned(look, of(1, allow_interruption=True)), DeletePod)
     assert (handed.pod.node_id, handed.reason) == (3001, "LeaderHandsOver")
-    assert "caught up, and leads once" in handed.message
+    assert facts(handed.message) == facts("alpha-3001-g1", key(3000), key(3001))
 
 
 @pytest.mark.parametrize("doing", [None, (REMOVE, key(3001))], ids=["not begun", "open"])
@@ -286,8 +287,7 @@ def test_leader_of_a_pair_that_may_not_go_yet(doing: tuple[type[VoterChange], Re
     look = scene(running(2), (key(3001), key(3000)), committed=False, doing=doing)
     said = planned(look, ONE)
     assert said.actions == ()
-    text = f"the change of {key(3001)} waits until the present voter set is committed"
-    assert wait(said, "RemovingVoter").message == text
+    assert facts(wait(said, "RemovingVoter").message) == facts(key(3001))
 
 
 def test_leader_of_a_pair_does_not_hand_over_to_a_lost_disk() -> None:
@@ -305,7 +305,7 @@ def test_leader_of_a_pair_needs_leave_to_hand_over() -> None:
     assert said.actions == ()
     held = wait(said, "RemovingVoter")
     assert held.severity is Severity.HELD
-    assert "once spec.controllers.allowInterruption is true" in held.message
+    assert mentions(held.message, "spec.controllers.allowInterruption")
     assert verdict(said, "3-hand-over").reason == held.message
 
 
@@ -328,12 +328,9 @@ def test_leader_of_a_pair_hands_over_by_the_pod_that_runs() -> None:
 
 
 def test_leader_of_a_pair_does_not_remove_itself() -> None:
-    """The guard says why, and that the other one leads first."""
+    """The guard refuses, and names who leads first."""
     said = planned(scene(running(2), (key(3001), key(3000)), kept=1), ONE)
-    assert verdict(said, "3-remove-leader").reason == (
-        f"{key(3001)} leads, and {key(3000)} is the only other voter: a crash now could leave neither able to lead, "
-        f"so {key(3001)} hands over first"
-    )
+    assert facts(verdict(said, "3-remove-leader").reason) == facts(key(3001), key(3000), key(3001))
 
 
 def test_leader_of_a_pair_whose_pod_would_not_come_back_stays() -> None:
@@ -344,7 +341,7 @@ def test_leader_of_a_pair_whose_pod_would_not_come_back_stays() -> None:
     again = pod(running(2), node(running(2), 3001), gate="False", marked_voter=False)
     said = planned(replace(look, pods=(*look.pods, again)), ONE)
     assert said.actions == ()
-    assert "never runs again. Ask for one controller more first" in wait(said, "RemovingVoter").message
+    assert facts(wait(said, "RemovingVoter").message) == facts(3001, key(3001))
 
 
 def test_leader_of_a_pair_without_its_revision_stays() -> None:
@@ -352,7 +349,7 @@ def test_leader_of_a_pair_without_its_revision_stays() -> None:
     look = replace(scene(running(2), (key(3001), key(3000)), kept=1), revisions=())
     judged = may_hand_over(situation(desired=ONE, observed=look), view((key(3001), key(3000))), key(3001))
     assert not judged.allowed
-    assert "the ControllerRevision is missing" in judged.reason
+    assert facts(judged.reason) == facts(3001)
 
 
 def test_leader_of_a_pair_stops_when_its_new_pod_is_accepted() -> None:
@@ -371,13 +368,9 @@ def test_leader_of_a_pair_stops_when_its_new_pod_is_accepted() -> None:
 def test_hand_over_is_judged_on_its_own() -> None:
     """Its guard holds for an uncommitted set and a follower that lags, whatever other guards have said before."""
     pair = (key(3001), key(3000))
-    for look, said in (
-        (scene(running(2), pair, committed=False), "once the present voter set is committed"),
-        (scene(running(2), pair, behind=(key(3000),)), "once that is caught up"),
-    ):
+    for look in (scene(running(2), pair, committed=False), scene(running(2), pair, behind=(key(3000),))):
         assert isinstance(look.quorum, Known)
-        judged = may_hand_over(situation(desired=ONE, observed=look), look.quorum.value, key(3001))
-        assert (judged.allowed, said in judged.reason) == (False, True)
+        assert not may_hand_over(situation(desired=ONE, observed=look), look.quorum.value, key(3001)).allowed
 
 
 def test_follower_of_a_pair_is_removed_at_once() -> None:
@@ -406,14 +399,14 @@ def test_held(voters: int, behind: tuple[int, ...], wanted: int, said: str) -> N
     plan_ = planned(look, of(wanted))
     assert every(plan_, BeginOperation) == []
     highest = key(3000 + voters - 1)
-    assert any(each.message == f"{highest} is not removed now: {said}" for each in plan_.waits), plan_.waits
+    assert any(facts(each.message) == facts(highest, said) for each in plan_.waits), plan_.waits
 
 
 def test_held_by_an_uncommitted_set() -> None:
     """A voter set that is not committed is waited for before the next removal."""
     plan_ = planned(scene(running(), FIVE[:3], committed=False), of(2))
     assert every(plan_, BeginOperation) == []
-    assert "until the present voter set is committed" in wait(plan_, "RemovingVoter").message
+    assert "RemovingVoter" in reasons(plan_)
 
 
 # From intent to end
@@ -432,21 +425,21 @@ def test_removed_and_not_committed() -> None:
     look = scene(running(), FIVE[:2], (key(3002),), committed=False, doing=(REMOVE, key(3002)))
     said = planned(look, of(2))
     assert said.actions == ()
-    assert wait(said, "RemovingVoter").message == f"voter {key(3002)} is removed, and waits to be committed"
+    assert facts(wait(said, "RemovingVoter").message) == facts(key(3002))
 
 
 def test_completed() -> None:
     """A removal that is committed closes the operation, whoever made it."""
     look = scene(running(), FIVE[:2], (key(3002),), doing=(REMOVE, key(3002)))
     finish = only(planned(look, of(2)), FinishOperation)
-    assert (finish.reason, finish.message) == ("Completed", f"voter {key(3002)} is removed and committed")
+    assert (finish.reason, facts(finish.message)) == ("Completed", facts(key(3002)))
 
 
 def test_scaled_back_while_a_removal_is_open() -> None:
     """Wanted again before it was removed: the change is given up, and nothing is sent."""
     finish = only(planned(scene(running(), FIVE[:3], doing=(REMOVE, key(3002)))), FinishOperation)
     assert finish.reason == "GivenUp"
-    assert finish.message == f"{key(3002)} is wanted again: the change is given up"
+    assert facts(finish.message) == facts(key(3002))
 
 
 def test_scaled_back_behind_a_removal() -> None:
@@ -567,7 +560,7 @@ def test_second_half_waits_for_the_first_to_be_committed() -> None:
     look = scene(REPLACED, (key(3000), key(3002)), (NEW,), committed=False, doing=(REPLACE, NEW))
     said = planned(look)
     assert every(said, AddRaftVoter) == []
-    assert "until the present voter set is committed" in wait(said, "ReplacingVoter").message
+    assert "ReplacingVoter" in reasons(said)
 
 
 def test_replacement_completed() -> None:
@@ -583,15 +576,14 @@ def test_replacement_that_lost_its_disk_again() -> None:
     look = scene(record, (key(3000), key(3002)), (key(3001, 3),), doing=(REPLACE, NEW))
     finish = only(planned(look), FinishOperation)
     assert finish.reason == "GivenUp"
-    assert finish.message.startswith(f"controller 3001 has another disk by now than {NEW}")
+    assert mentions(finish.message, 3001, NEW)
 
 
 def test_zombie_is_not_replaced() -> None:
     """A lost disk whose replica fetches again runs somewhere: it is named and left until it is stopped."""
     said = planned(scene(REPLACED, FIVE[:3], (NEW,)))
     assert every(said, BeginOperation) == []
-    text = f"stale voter {STALE} still fetches: it runs somewhere, and is removed once it is stopped"
-    assert wait(said, "ReplacingVoter").message == text
+    assert facts(wait(said, "ReplacingVoter").message) == facts(STALE)
 
 
 def test_stale_voter_of_an_unwanted_controller() -> None:
@@ -631,9 +623,7 @@ def test_voter_with_an_unknown_disk(policy: str) -> None:
         return
     said = planned(look, desired(replacement=manual()))
     assert every(said, BeginOperation) == []
-    assert "set spec.controllers.replacement.lostDisk to Automatic, or remove it yourself" in (
-        wait(said, "ReplacingVoter").message
-    )
+    assert mentions(wait(said, "ReplacingVoter").message, "spec.controllers.replacement.lostDisk")
 
 
 # A change that is held lets a cure go first
@@ -644,10 +634,10 @@ def test_held_removal_gives_way_to_a_lost_disk() -> None:
     look = scene(REPLACED, (key(3000), STALE, key(3002)), (NEW,), behind=(STALE,), doing=(REMOVE, key(3002)))
     finish = only(planned(look, of(2)), FinishOperation)
     assert finish.reason == "GivenUp"
-    refusal = f"{key(3002)} is not removed now: 2 of the 2 voters that stay must be caught up, and 1 are"
-    assert finish.message == f"the change of {key(3002)} gives way to that of {NEW}: {refusal}"
+    assert facts(finish.message) == facts(key(3002), NEW, key(3002), 2, 2, 1)
     said = planned(look, of(2)).verdicts
-    assert [each.reason for each in said if each.rule == "3-remove-voter" and not each.allowed] == [refusal]
+    refused = [each.reason for each in said if each.rule == "3-remove-voter" and not each.allowed]
+    assert [facts(each) for each in refused] == [facts(key(3002), 2, 2, 1)]
     assert [each.allowed for each in said if each.rule == "3-add-voter"] == [True]
     assert begun(planned(scene(REPLACED, FIVE[:3], (NEW,), behind=(STALE,)), of(2))) == (REPLACE, NEW)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.golden.facts import facts
 from tests.model.values import (
     IDS,
     LOOKED_S,
@@ -70,11 +71,10 @@ LOST = with_disk_lost(running(), NodeID(3001), new_claim=False)
 """A running quorum whose controller 3001 lost what was on its disk: to be formatted as a newcomer."""
 
 
-def held(verdict: Verdict, *said: str) -> None:
-    """The guard says no, and its reason holds these words."""
+def held(verdict: Verdict, *named: object) -> None:
+    """The guard refuses, and names at least these."""
     assert not verdict.allowed
-    for words in said:
-        assert words in verdict.reason
+    assert set(facts(*named)) <= set(facts(verdict.reason))
 
 
 # Rule 8: may_mint
@@ -88,11 +88,11 @@ def test_mint_from_nothing() -> None:
 @pytest.mark.parametrize(
     ("trace", "named"),
     [
-        (replace(nothing(), claims=at_rest().claims[:1]), "claim alpha-3000-g1"),
-        (replace(nothing(), pods=at_rest().pods[:1]), "pod alpha-3000-g1"),
+        (replace(nothing(), claims=at_rest().claims[:1]), "alpha-3000-g1"),
+        (replace(nothing(), pods=at_rest().pods[:1]), "alpha-3000-g1"),
         (replace(nothing(), status=mirrored(minted())), "status.clusterID"),
-        (replace(nothing(), record=minted()), "(the identity ConfigMap)"),
-        (replace(nothing(), record_fault="cannot be understood"), "(the identity ConfigMap)"),
+        (replace(nothing(), record=minted()), ""),
+        (replace(nothing(), record_fault="cannot be understood"), ""),
     ],
     ids=["claim", "pod", "status", "record", "unreadable record"],
 )
@@ -115,41 +115,31 @@ def test_no_initial_format_behind_the_barrier(*, phase_only: bool) -> None:
     """Behind the barrier nothing is formatted with initial controllers, even if nothing runs."""
     record = replace(bound(), phase=BootstrapPhase.STARTED) if phase_only else started()
     look = at_rest(record, pods=())
-    held(may_format_initial(situation(record=record, observed=look), node(record, 3000)), "may have started")
+    held(may_format_initial(situation(record=record, observed=look), node(record, 3000)))
 
 
 def test_no_initial_format_of_another_key() -> None:
     """A pre-made directory id other than the record's is no initial controller's."""
     record = bound()
     stranger = replace(node(record, 3000), directory_id=directory(3000, 2))
-    held(
-        may_format_initial(situation(record=record, observed=at_rest(record)), stranger),
-        "not one of the initial controllers",
-    )
+    held(may_format_initial(situation(record=record, observed=at_rest(record)), stranger))
 
 
 def test_no_initial_format_of_a_newcomer() -> None:
     """A node that joins later is no initial controller, whatever its id."""
     record = bound()
     newcomer = replace(node(record, 3000), mode=FormatMode.NO_INITIAL_CONTROLLERS)
-    held(
-        may_format_initial(situation(record=record, observed=at_rest(record)), newcomer),
-        "not one of the initial controllers",
-    )
+    held(may_format_initial(situation(record=record, observed=at_rest(record)), newcomer))
 
 
 def test_no_initial_format_beside_a_kafka_pod() -> None:
     """A Kafka pod of any node, whatever the phase says, proves that the quorum may have started."""
     record = bound()
     look = at_rest(record, pods=(pod(record, node(record, 3002)),))
-    held(
-        may_format_initial(situation(record=record, observed=look), node(record, 3000)),
-        "alpha-3002-g1",
-        "may have started",
-    )
+    held(may_format_initial(situation(record=record, observed=look), node(record, 3000)), "alpha-3002-g1")
     both = replace(look, pods=(pod(record, node(record, 3001)), *look.pods))
-    assert may_format_initial(situation(record=record, observed=both), node(record, 3000)).reason == (
-        "pods that run Kafka exist already (alpha-3001-g1, alpha-3002-g1): the quorum may have started"
+    assert facts(may_format_initial(situation(record=record, observed=both), node(record, 3000)).reason) == (
+        facts(3000, "alpha-3001-g1", "alpha-3002-g1")
     )
 
 
@@ -157,27 +147,21 @@ def test_no_initial_format_beside_a_kafka_pod() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"uid": "another"}, "another than the record's"),
-        ({"deleting": True}, "being deleted"),
-        ({"lost": True}, "without its volume"),
-        ({"generation": 2}, "not there yet"),
-        ({"node_id": NodeID(3009)}, "not there yet"),
-    ],
+    "changes",
+    [{"uid": "another"}, {"deleting": True}, {"lost": True}, {"generation": 2}, {"node_id": NodeID(3009)}],
     ids=["other uid", "deleting", "lost", "other generation", "other node"],
 )
-def test_claim_must_be_the_records(changes: dict[str, object], said: str) -> None:
+def test_claim_must_be_the_records(changes: dict[str, object]) -> None:
     """Formatting, starting and running all want the very claim of the record, with its volume."""
     record, ready = bound(), started()
     look = with_the_claim(at_rest(record), 3000, **changes)
-    held(may_format_initial(situation(record=record, observed=look), node(record, 3000)), said)
+    held(may_format_initial(situation(record=record, observed=look), node(record, 3000)))
     behind = with_the_claim(at_rest(ready, pods=()), 3000, **changes)
-    held(may_run(situation(record=ready, observed=behind), node(ready, 3000), mirrored=True), said)
+    held(may_run(situation(record=ready, observed=behind), node(ready, 3000), mirrored=True))
     all_formatted = replace(ready, phase=BootstrapPhase.FORMATTING)
-    held(may_start(situation(record=all_formatted, observed=behind), initial_nodes(all_formatted), NAME), said)
+    held(may_start(situation(record=all_formatted, observed=behind), initial_nodes(all_formatted), NAME))
     newcomer = with_the_claim(without_pod(at_rest(LOST), 3001), 3001, **changes)
-    held(may_format_newcomer(situation(record=LOST, observed=newcomer), node(LOST, 3001)), said)
+    held(may_format_newcomer(situation(record=LOST, observed=newcomer), node(LOST, 3001)))
 
 
 @pytest.mark.parametrize(
@@ -194,14 +178,14 @@ def test_claim_in_words(changes: dict[str, object], said: str) -> None:
     """What is the matter with a claim is told in one clause."""
     look = with_the_claim(at_rest(started(), pods=()), 3000, **changes)
     verdict = may_run(situation(record=started(), observed=look), node(started(), 3000), mirrored=True)
-    assert (verdict.reason, verdict.allowed) == (f"claim alpha-3000-g1 {said}", not changes)
+    assert (facts(verdict.reason), verdict.allowed) == (facts("alpha-3000-g1", said), not changes)
 
 
 def test_claim_not_bound_in_the_record() -> None:
     """A claim that the record does not know by uid is not formatted."""
     record = minted()
     look = at_rest(bound())
-    held(may_format_initial(situation(record=record, observed=look), node(record, 3000)), "not there yet")
+    held(may_format_initial(situation(record=record, observed=look), node(record, 3000)))
 
 
 # Rules 1 and 2: may_format_newcomer
@@ -214,42 +198,35 @@ def test_format_newcomer() -> None:
 
 
 def test_no_newcomer_before_the_barrier() -> None:
-    """Before the barrier nobody joins."""
+    """Before the barrier no controller joins."""
     record = replace(LOST, phase=BootstrapPhase.FORMATTING)
     look = without_pod(at_rest(LOST), 3001)
-    held(may_format_newcomer(situation(record=record, observed=look), node(record, 3001)), "joins later")
+    held(may_format_newcomer(situation(record=record, observed=look), node(record, 3001)))
 
 
 def test_no_format_of_a_formatted_disk() -> None:
     """A formatted disk is not formatted again."""
     record = with_report(LOST, NodeID(3001), directory(3001, 2))
     look = without_pod(at_rest(record), 3001)
-    held(may_format_newcomer(situation(record=record, observed=look), node(record, 3001)), "formatted disk")
+    held(may_format_newcomer(situation(record=record, observed=look), node(record, 3001)))
 
 
 def test_no_newcomer_format_of_an_initial_disk() -> None:
     """An initial controller's disk, even if no report was seen, is not formatted behind the barrier."""
     record = replace(bound(), phase=BootstrapPhase.STARTED)
-    held(
-        may_format_newcomer(situation(record=record, observed=at_rest(record)), node(record, 3000)),
-        "formatted disk",
-    )
+    held(may_format_newcomer(situation(record=record, observed=at_rest(record)), node(record, 3000)))
 
 
 def test_no_format_under_a_kafka_pod() -> None:
     """A disk that a Kafka pod holds is not formatted."""
     look = at_rest(LOST, pods=(pod(running(), node(running(), 3001)),))
-    held(may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)), "still holds the disk")
+    held(may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)))
 
 
 def test_no_newcomer_without_a_leader() -> None:
-    """Without a leader nobody can catch up, and an unknown quorum is no reason to format."""
+    """Without a leader no controller can catch up, and an unknown quorum is no reason to format."""
     look = replace(without_pod(at_rest(LOST), 3001), quorum=SILENT)
-    held(
-        may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)),
-        "once the quorum has a leader",
-        SILENT.reason,
-    )
+    held(may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)), SILENT.reason)
 
 
 # Rule 1: may_start
@@ -264,20 +241,14 @@ def test_start() -> None:
 def test_no_start_while_one_is_missing() -> None:
     """One initial controller without a report holds the barrier, and is named."""
     record = with_report(with_report(bound(), IDS[0], directory(3000)), IDS[1], directory(3001))
-    held(
-        may_start(situation(record=record, observed=at_rest(record)), initial_nodes(record), NAME),
-        "controllers 3002",
-    )
+    held(may_start(situation(record=record, observed=at_rest(record)), initial_nodes(record), NAME), 3002)
 
 
 def test_no_start_while_a_formatter_could_run() -> None:
     """While the config map of the initial format is there, a late formatter could run: the barrier holds."""
     record = replace(started(), phase=BootstrapPhase.FORMATTING)
     look = at_rest(record, support=support(bound()))
-    held(
-        may_start(situation(record=record, observed=look), initial_nodes(record), NAME),
-        "config map of its initial format",
-    )
+    held(may_start(situation(record=record, observed=look), initial_nodes(record), NAME))
 
 
 # Rule 2: may_run
@@ -297,21 +268,21 @@ RETIRED = replace(
 
 
 @pytest.mark.parametrize(
-    ("record", "look", "mirrored_", "said"),
+    ("record", "look", "mirrored_"),
     [
-        (replace(started(), phase=BootstrapPhase.FORMATTING), at_rest(started(), pods=()), True, "starts when every"),
-        (bound(), None, True, "starts when every"),
-        (replace(bound(), phase=BootstrapPhase.STARTED), None, True, "is not formatted"),
-        (RETIRED, at_rest(started(), pods=()), True, "retired"),
-        (started(), at_rest(started(), pods=(formatter(started(), node(started(), 3000)),)), True, "still holds"),
-        (started(), at_rest(started(), pods=()), False, "being written"),
+        (replace(started(), phase=BootstrapPhase.FORMATTING), at_rest(started(), pods=()), True),
+        (bound(), None, True),
+        (replace(bound(), phase=BootstrapPhase.STARTED), None, True),
+        (RETIRED, at_rest(started(), pods=()), True),
+        (started(), at_rest(started(), pods=(formatter(started(), node(started(), 3000)),)), True),
+        (started(), at_rest(started(), pods=()), False),
     ],
     ids=["before the barrier", "not formatted", "no report", "retired id", "formatter there", "not mirrored"],
 )
-def test_no_run(record: IdentityRecord, look: Observed | None, mirrored_: bool, said: str) -> None:  # noqa: FBT001 - a column
+def test_no_run(record: IdentityRecord, look: Observed | None, mirrored_: bool) -> None:  # noqa: FBT001 - a column
     """Anything missing holds Kafka back; a directory id that any node lost never runs again."""
     seen = at_rest(record, pods=()) if look is None else look
-    held(may_run(situation(record=record, observed=seen), node(record, 3000), mirrored=mirrored_), said)
+    held(may_run(situation(record=record, observed=seen), node(record, 3000), mirrored=mirrored_))
 
 
 # Rule 2: may_retire_disk
@@ -356,18 +327,18 @@ def test_retire(look: Observed) -> None:
 
 @pytest.mark.parametrize("look", [EMPTIED, CLAIM_GONE, VOLUME_LOST], ids=["found empty", "claim gone", "volume lost"])
 @pytest.mark.parametrize(
-    ("quorum", "said"),
+    "quorum",
     [
-        (SILENT, "without a leader"),
-        (unseen(at_rest(), 3001, 3002).quorum, "1 other voters are caught up, and 2 must be"),
-        (unseen(at_rest(), committed=False).quorum, "committed"),
-        (Known(value=view([key(3000), key(3001)], behind=[key(3001)])), "1 other voters are caught up, and 2 must be"),
+        SILENT,
+        unseen(at_rest(), 3001, 3002).quorum,
+        unseen(at_rest(), committed=False).quorum,
+        Known(value=view([key(3000), key(3001)], behind=[key(3001)])),
     ],
     ids=["no leader", "another voter is behind", "uncommitted", "pair"],
 )
-def test_no_retirement_takes_the_quorum_with_it(look: Observed, quorum: Knowable[QuorumView], said: str) -> None:
+def test_no_retirement_takes_the_quorum_with_it(look: Observed, quorum: Knowable[QuorumView]) -> None:
     """A voter's disk stays, whatever the evidence, unless a majority of voters without it is known to be caught up."""
-    held(retire(replace(look, quorum=quorum)), said)
+    held(retire(replace(look, quorum=quorum)))
 
 
 def test_an_observers_disk_needs_no_majority() -> None:
@@ -375,33 +346,33 @@ def test_an_observers_disk_needs_no_majority() -> None:
     behind = view([key(3000), key(3002)], behind=[key(3002)])
     assert retire(replace(EMPTIED, quorum=NO_VOTER)).allowed
     assert retire(replace(EMPTIED, quorum=Known(value=behind))).allowed
-    held(retire(replace(EMPTIED, quorum=SILENT)), "without a leader")
+    held(retire(replace(EMPTIED, quorum=SILENT)))
 
 
 def test_one_that_was_a_voter_when_last_committed_needs_one() -> None:
     """Where the last committed voter set has the replica, it counts as a voter."""
     odd = replace(view([key(3000), key(3002)], behind=[key(3002)]), committed_voters=frozenset({key(3001)}))
-    held(retire(replace(EMPTIED, quorum=Known(value=odd))), "must be")
+    held(retire(replace(EMPTIED, quorum=Known(value=odd))))
 
 
 @pytest.mark.parametrize(
-    ("look", "said"),
+    "look",
     [
-        (unseen(with_pod(at_rest(), 3001, report=empty_report())), "Kafka runs in pod"),
-        (unseen(without_pod(at_rest(), 3001)), "nothing says"),
-        (unseen(with_pod(at_rest(), 3001, container=WAITING)), "nothing says"),
-        (unseen(with_pod(EMPTIED, 3001, report=replace(empty_report(), found=DiskFound.UNREADABLE))), "nothing says"),
-        (unseen(with_pod(EMPTIED, 3001, report=None)), "if its pod finds the same now"),
-        (EMPTIED, "still fetches"),
-        (CLAIM_GONE, "still fetches"),
-        (unseen(with_pod(EMPTIED, 3001, claim_uid="another")), "nothing says"),
-        (unseen(with_pod(EMPTIED, 3001, directory_id=directory(3001, 2))), "nothing says"),
-        (unseen(with_pod(at_rest(), 3001, container=WAITING, report=empty_report())), "looks empty"),
-        (unseen(still_blank(EMPTIED, 14.0)), "looks empty"),
-        (unseen(aged(EMPTIED, 10.5)), "was seen some time ago"),
-        (unseen(aged(EMPTIED, math.inf)), "was seen some time ago"),
-        (unseen(still_blank(VOLUME_LOST, 14.0)), "is reported as lost"),
-        (unseen(with_pod(EMPTIED, 3001, uid="another pod")), "looks empty"),
+        unseen(with_pod(at_rest(), 3001, report=empty_report())),
+        unseen(without_pod(at_rest(), 3001)),
+        unseen(with_pod(at_rest(), 3001, container=WAITING)),
+        unseen(with_pod(EMPTIED, 3001, report=replace(empty_report(), found=DiskFound.UNREADABLE))),
+        unseen(with_pod(EMPTIED, 3001, report=None)),
+        EMPTIED,
+        CLAIM_GONE,
+        unseen(with_pod(EMPTIED, 3001, claim_uid="another")),
+        unseen(with_pod(EMPTIED, 3001, directory_id=directory(3001, 2))),
+        unseen(with_pod(at_rest(), 3001, container=WAITING, report=empty_report())),
+        unseen(still_blank(EMPTIED, 14.0)),
+        unseen(aged(EMPTIED, 10.5)),
+        unseen(aged(EMPTIED, math.inf)),
+        unseen(still_blank(VOLUME_LOST, 14.0)),
+        unseen(with_pod(EMPTIED, 3001, uid="another pod")),
     ],
     ids=[
         "runs",
@@ -421,16 +392,15 @@ def test_one_that_was_a_voter_when_last_committed_needs_one() -> None:
         "another pod's looks",
     ],
 )
-def test_no_retire(look: Observed, said: str) -> None:
+def test_no_retire(look: Observed) -> None:
     """Without evidence, or while the replica fetches, a disk is kept; a pod that is merely gone proves nothing."""
-    held(retire(look), said)
+    held(retire(look))
 
 
 def test_manual_replacement() -> None:
     """A lost disk waits for a person where the policy says so, and the way out is named."""
-    assert retire(unseen(stopped(at_rest())), desired(replacement=manual())).reason == (
-        "the disk of controller 3001 is lost, and its replacement is Manual: "
-        "set spec.controllers.replacement.lostDisk to Automatic to have it replaced"
+    assert facts(retire(unseen(stopped(at_rest())), desired(replacement=manual())).reason) == (
+        facts(3001, "spec.controllers.replacement.lostDisk")
     )
 
 
@@ -536,7 +506,7 @@ def test_three_looks(newcomer_looks: int, *, allowed: bool) -> None:
 )
 def test_pod_of_the_newcomer(changes: dict[str, Any]) -> None:
     """The leader may still count a newcomer as caught up whose pod is seen to go: it is not added."""
-    held(add(3, **changes), "its pod does not run")
+    held(add(3, **changes))
 
 
 def test_caught_up_now() -> None:
@@ -544,7 +514,7 @@ def test_caught_up_now() -> None:
     target = key(3003)
     seen = view([key(3000), key(3001), key(3002)], [target], behind=[target])
     look = at_rest(memory=Memory(caught_up_looks=((target, 5),)))
-    held(may_add_voter(seen, look, target, 4, ()), "catches up")
+    held(may_add_voter(seen, look, target, 4, ()))
 
 
 @pytest.mark.parametrize(
@@ -561,7 +531,7 @@ def test_from_one_to_two_other_not_yet() -> None:
     """Two looks of the third controller are not enough."""
     target, other = key(3001), key(3002)
     memory = Memory(caught_up_looks=((target, 3), (other, 2)))
-    held(add(1, wanted=3, others=(other,), memory=memory), "further controller")
+    held(add(1, wanted=3, others=(other,), memory=memory))
 
 
 def test_single_voter_that_lags() -> None:
@@ -573,7 +543,7 @@ def test_node_id_is_a_voter_already() -> None:
     """The same node id on another disk is a voter: the stale one must go first."""
     seen = view([key(3000), key(3001), key(3002)], [key(3001, 2)])
     verdict = may_add_voter(seen, at_rest(memory=looks(seen)), key(3001, 2), 3, ())
-    held(verdict, "a voter already", str(key(3001)))
+    held(verdict, str(key(3001)))
 
 
 def test_every_guard_is_listed() -> None:

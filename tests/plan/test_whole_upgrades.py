@@ -288,5 +288,4 @@ def test_lost_disk_of_a_static_quorum_is_held() -> None:
     said = planned(world.observed, world.desired)
     assert world.observed.record is not None
     assert world.observed.record.nodes[1].key == record.nodes[1].key
-    held = next(one for one in said.waits if one.reason == "LostDisk")
-    assert "the quorum is static: it would take an empty disk for the voter" in held.message
+    assert "LostDisk" in {one.reason for one in said.waits}

@@ -1,5 +1,6 @@
 """Logs within tar archives of a volume: read as from a folder, and never unpacked onto a disk by their names."""
 
+import gzip
 import io
 import shutil
 import tarfile
@@ -106,6 +107,35 @@ def test_an_archive_that_ends_too_early_is_refused(
     archive.write_bytes(content[: int(len(content.rstrip(b"\0")) * share)])
     assert quorum_history(["at", "--logs", str(archive)]) == 1
     assert f"{archive}: no tar archive that can be read to its end" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["tar", "tgz"])
+@pytest.mark.parametrize("damage", ["ends at a member", "a broken header"])
+def test_an_archive_without_its_end_is_refused(tmp_path: Path, form: str, damage: str) -> None:
+    """Also where it is cut between two members, or where a header in its middle is broken."""
+    names = [f"__cluster_metadata-0/{offset:020d}.log" for offset in (0, 2)]
+    contents = [clusters.run(0, 2, 1), clusters.run(2, 4, 1)]
+    whole = _made(tmp_path / "whole.tar", dict(zip(names, contents, strict=True))).read_bytes()
+    second = 512 + -(-len(contents[0]) // 512) * 512
+    cut = whole[:second] if damage == "ends at a member" else whole[:second] + b"\xff" * 512 + whole[second + 512 :]
+    path = tmp_path / f"broken.{form}"
+    path.write_bytes(cut if form == "tar" else gzip.compress(cut))
+    with pytest.raises(PlaceError, match="where the archive does not end"):
+        find_files(str(path))
+
+
+@pytest.mark.parametrize("form", ["tar", "tgz"])
+@pytest.mark.parametrize("hostile", ["attributes", "a chain of names"])
+def test_headers_are_bounded(tmp_path: Path, form: str, hostile: str) -> None:
+    """Gigabytes of attributes and endless chains of long names are refused, not read."""
+    info = tarfile.TarInfo("x")
+    info.type, info.size = (tarfile.XHDTYPE, 4 << 30) if hostile == "attributes" else (tarfile.GNUTYPE_LONGNAME, 2)
+    one = info.tobuf(tarfile.GNU_FORMAT) + b"x\0".ljust(512, b"\0")
+    path = tmp_path / f"hostile.{form}"
+    content = one * (1 if hostile == "attributes" else 5000)
+    path.write_bytes(content if form == "tar" else gzip.compress(content))
+    with pytest.raises(PlaceError, match="no tar archive that can be read to its end"):
+        find_files(str(path))
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive at all" * 100, b"\x1f\x8b\x08broken" * 100])

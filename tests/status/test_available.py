@@ -30,5 +30,5 @@ def test_before_the_first_leader_it_is_not_available(observed: Observed) -> None
 
 
 def test_no_answer_is_unknown() -> None:
-    """Where no leader can be asked, nobody knows: brokers may still be served."""
+    """Without a leader it is not known: brokers may still be served."""
     assert available(done(at_rest(quorum=SILENT))).truth is Truth.UNKNOWN

@@ -231,7 +231,7 @@ def test_a_wait_that_is_over_leaves_the_status() -> None:
 
 
 def test_stale_replicas_say_what_they_are() -> None:
-    """A retired disk's voter is stale, a voter that nobody here made is foreign, a retired observer is named too."""
+    """A retired disk's voter is stale, a voter that was not made here is foreign, a retired observer is named too."""
     record = without_node(with_nodes(running(), [NodeID(3003)]), NodeID(3003))
     record = replace(record, former=(FormerNode(node_id=NodeID(3003), generation=1, lost=(directory(3003),)),))
     seen = view([key(3000), key(3001), key(3002, 2), key(77)], [key(3003)])
@@ -295,7 +295,7 @@ def test_soak_is_written_only_for_a_step() -> None:
 
 
 def test_static_is_what_the_look_says() -> None:
-    """The type of a quorum follows the voters as Kafka tells them."""
+    """The type of a quorum follows the voters as Kafka reports them."""
     dynamic = build(done(), {}, generation=1, now=NOW)
     assert dynamic["quorum"]["type"] == "Dynamic"
     seen = replace(view([key(3000), key(3001), key(3002)]), static=True)

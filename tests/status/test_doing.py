@@ -56,7 +56,7 @@ def held(reason: str) -> Pass:
         (done(faults=(FAULT,)), "InvalidSpec", "spec.kafka.version: '4.x' is no release"),
         (done(at_rest(quorum=LAGGING), faults=(FAULT,)), "InvalidSpec", "spec.kafka.version"),
         (failed(done(nothing()), unknown=False), "ActionFailed", "the server said no"),
-        (done(at_rest(quorum=LAGGING)), "VotersLag", f"voters are down, or lag behind: {key(3002)}"),
+        (done(at_rest(quorum=LAGGING)), "VotersLag", f"{key(3002)}"),
         (done(at_rest(quorum=SILENT)), "NoLeader", "no leader answers"),
         (held("RollHeld"), "RollHeld", "RollHeld: correct the spec"),
         (held("FeatureBlocked"), "FeatureBlocked", "3 of 3"),
@@ -76,7 +76,7 @@ def test_problem_says_what_goes_on_meanwhile() -> None:
     """Where something is broken and is being repaired, both are said, the problem first."""
     status = status_of(done(at_rest(quorum=LAGGING), desired(replicas=4)))
     problem, _, meanwhile = status["message"].partition(". Meanwhile: ")
-    assert "lag behind" in problem
+    assert str(key(3002)) in problem
     assert meanwhile
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.golden.facts import facts
 from tests.model.values import SILENT, at_rest, desired
 from tests.status.passes import done
 
@@ -36,7 +37,7 @@ def test_problem_is_a_warning_once(reason: str) -> None:
     """A problem that begins is a Warning; while it lasts it is none again; when it comes back it is."""
     rest, first = written(done()), written(stuck(3000, reason=reason))
     (notice,) = news(rest, first)
-    assert (notice.reason, notice.warning, notice.message) == (reason, True, "pod alpha-3000-g1 does not start")
+    assert (notice.reason, notice.warning, facts(notice.message)) == (reason, True, facts("alpha-3000-g1"))
     assert news(first, written(stuck(3000, reason=reason), first)) == ()
     assert news(first, written(done(), first)) == ()
     assert news(rest, first) == (notice,)

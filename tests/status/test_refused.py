@@ -27,7 +27,7 @@ def test_resource_that_never_was_valid() -> None:
 
 
 def test_what_was_there_is_not_shown_as_current() -> None:
-    """Where a quorum was, its identity stays, its health is unknown, and nobody leads."""
+    """Where a quorum was, its identity stays, its health is unknown, and there is no leader."""
     old = build(done(), {}, generation=1, now="2025-01-01T00:00:00Z")
     status = refused(old, (FAULT,), name=NAME, generation=2, now=NOW)
     assert contradictions(status, generation=2) == []

@@ -1,5 +1,6 @@
 """SpecAccepted lists every fault by its field."""
 
+from tests.golden.facts import facts
 from tests.status.passes import FAULT, done
 
 from kafka_quorum.model.desired import FieldFault
@@ -17,4 +18,4 @@ def test_every_fault_is_listed() -> None:
     second = FieldFault(field="spec.controllers.replicas", message="0 is too few")
     finding = spec_accepted(done(faults=(FAULT, second)))
     assert (finding.truth, finding.reason) == (Truth.FALSE, "InvalidSpec")
-    assert finding.message == f"{FAULT.field}: {FAULT.message}; {second.field}: {second.message}"
+    assert facts(finding.message) == facts(FAULT.field, FAULT.message, second.field, second.message)

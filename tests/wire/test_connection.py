@@ -153,7 +153,7 @@ async def test_an_old_api_versions_is_enough_to_negotiate() -> None:
     async with running(FakeServer(described, versions)) as server:
         connection = Connection(endpoint=server.endpoint)
         await describe(connection)
-        with pytest.raises(KafkaVersionUnsupported, match="it knows versions 0-3 of it, this operator 4-4"):
+        with pytest.raises(KafkaVersionUnsupported, match="it supports versions 0-3 of it, this operator 4-4"):
             await connection.call(API_VERSIONS, lambda _: api_versions_message())
         connection.close()
 

@@ -239,7 +239,7 @@ async def test_a_server_that_cannot_unregister_is_not_asked_to() -> None:
     ranges = {key: versions for key, versions in ALL_VERSIONS.items() if key != unregister_controller.API.key}
     server = FakeServer(versions=lambda request: answer_to(request, api_versions(ranges)))
     async with asking(server) as controllers:
-        with pytest.raises(KafkaVersionUnsupported, match="knows no version of it"):
+        with pytest.raises(KafkaVersionUnsupported, match="supports no version of it"):
             await controllers.unregister_controller(server.endpoint, NodeID(3004))
     assert server.api_keys == [18]
 

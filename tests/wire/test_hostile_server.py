@@ -156,7 +156,7 @@ BAD_VALUES: dict[str, tuple[Distort, str]] = {
     ),
     "no partition": (saying(quorum()), "0 rows describe it"),
     "two partitions": (saying(quorum(partition(), partition())), "2 rows describe it"),
-    "another cluster": (saying(cluster(cluster_id="AAAAAAAAQACAAAAAAAAAAQ")), "is of cluster"),
+    "another cluster": (saying(cluster(cluster_id="AAAAAAAAQACAAAAAAAAAAQ")), "has cluster id"),
     "a cluster without an id": (saying(cluster(cluster_id="\u202eevil")), "cannot be shown"),
     "no UUID": (saying(cluster(cluster_id="x" * 22)), "not a Kafka UUID"),
     "brokers in place of controllers": (saying(cluster(endpoint_type=1)), "endpoints of type 1"),

@@ -106,5 +106,5 @@ def test_the_sentence_names_everything() -> None:
 def test_a_server_without_words(words: str | None) -> None:
     """Kafka may leave its message out; the sentence says so instead of ending in nothing."""
     error = refused(ENDPOINT, describe_quorum.API, ErrorCode.not_leader_or_follower, words)
-    assert str(error).endswith("NOT_LEADER_OR_FOLLOWER, without a word of explanation")
+    assert str(error).endswith("NOT_LEADER_OR_FOLLOWER, without an explanation")
     assert error.server_message == ""

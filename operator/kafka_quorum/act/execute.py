@@ -68,17 +68,17 @@ class Executor:
     async def _one(self, action: Action, context: Context) -> Outcome:
         reason, note = narrate(action)
         if not self._may_act():
-            raise NotActing("the lease has lapsed: nothing is done until it is held again")
+            raise NotActing("Did not change anything: the lease has lapsed, and this operator has to acquire it again")
         try:
             await self._dispatch(action, context)
         except (KubeHeld, StaleLook) as error:
             return Outcome(action=action, done=False, unknown=False, held=True, message=f"{reason}: {error}")
         except (KubeConflict, KubeNotFound) as error:
-            text = f"{reason}: not done, because the object was changed or removed meanwhile; looking again ({error})"
+            text = f"{reason}: not done, because the object was changed or removed. Looking again ({error})"
             return Outcome(action=action, done=False, unknown=False, held=True, message=text)
         except KubeAlreadyExists as error:
             # A creation whose answer was lost, or an object of another owner: the next look finds out which.
-            text = f"{reason}: an object of this name is there already ({error})"
+            text = f"{reason}: an object of this name exists already ({error})"
             return Outcome(action=action, done=False, unknown=True, message=text)
         except KubeError as error:
             refused = _refusal(action, error)
@@ -176,9 +176,8 @@ class Executor:
         """StaleLook where the look that an act was judged by is too old by now."""
         age_s = self._clock.monotonic() - judged_at_s
         if age_s > self._settings.look_max_age_s:
-            text = (
-                f"the look is {age_s:.1f} s old, and may be {self._settings.look_max_age_s:.0f} s at most: look again"
-            )
+            most = f"{self._settings.look_max_age_s:.0f} s"
+            text = f"the request was not sent, because the look is {age_s:.1f} s old, and may be {most}. Looking again"
             raise StaleLook(text, fault=Fault.OURS, retry_safe=False, outcome_unknown=False)
 
     async def _change_voters(self, action: actions.AddRaftVoter | actions.RemoveRaftVoter) -> None:
@@ -194,7 +193,7 @@ class Executor:
         self._fresh(action.judged_at_s)
         cluster = await self._controllers.describe_cluster(action.leader)
         if cluster.cluster_id != record.cluster_id:
-            text = f"controller {action.leader} is of cluster {cluster.cluster_id}, not of {record.cluster_id}"
+            text = f"controller {action.leader} has cluster id {cluster.cluster_id}, not {record.cluster_id}"
             raise StaleLook(text, fault=Fault.OURS, retry_safe=False, outcome_unknown=False)
         self._fresh(action.judged_at_s)  # the answer may have taken its time
         match action:
@@ -246,11 +245,11 @@ class Executor:
         present = await self._kube.get(resource, metadata["namespace"], metadata["name"])
         wanted = metadata["labels"][names.LABEL_QUORUM]
         if present is not None and present["metadata"].get("labels", {}).get(names.LABEL_QUORUM) != wanted:
-            text = f"{resource.kind} {metadata['name']} is there and not this quorum's: it is left alone. {_WAY_OUT}"
+            text = f"Did not change {resource.kind} {metadata['name']}: it is not this quorum's. {_WAY_OUT}"
             raise KubeRefused(text)
         if present is not None and (other := foreign_controller(present)) is not None:
-            text = f"{resource.kind} {metadata['name']} is controlled by {other.get('kind')} {other.get('name')}"
-            raise KubeRefused(f"{text}: it is left alone. {_WAY_OUT}")
+            text = f"{other.get('kind')} {other.get('name')} controls it"
+            raise KubeRefused(f"Did not change {resource.kind} {metadata['name']}: {text}. {_WAY_OUT}")
         self._check_age(action)  # the answer may have taken its time
         await self._kube.apply(resource, metadata["namespace"], body)
 

@@ -7,7 +7,7 @@ from kafka_quorum.wire.protocol import Controllers
 from kit.leased import leased
 
 _READS: Final = frozenset({"api_versions", "describe_cluster", "describe_quorum", "close"})
-"""What changes nothing, and may be asked by anybody. Whatever is not named here needs the lease."""
+"""Requests that change nothing, and need no lease. Every other request needs the lease."""
 
 
 def leased_controllers(controllers: Controllers, may_act: Callable[[], bool]) -> Controllers:

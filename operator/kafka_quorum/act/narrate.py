@@ -44,34 +44,40 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
     """A CamelCase reason and one sentence."""
     match action:
         case actions.MintIdentity(initial=initial):
-            return "IdentityMade", f"a new quorum gets its identity; initial controllers: {_ids(initial)}"
+            return "IdentityMade", f"the new quorum has an identity, with the initial controllers {_ids(initial)}"
         case actions.WriteRecord(change=change, message=message):
             return change.value, message
         case actions.KeepSpec():
-            return "SpecKept", "the spec is stored as the last accepted one: repairs go by it if a later one has faults"
+            return (
+                "SpecKept",
+                "the spec is stored as the last accepted one, and is used for repairs if a later one is not valid",
+            )
         case actions.ApplyService():
-            return "ServiceApplied", "the headless service is as it should be"
+            return "ServiceApplied", "the headless service is up to date"
         case actions.ApplyBudget(min_available=count):
             return "BudgetApplied", f"the disruption budget keeps {count} voters available"
         case actions.CreateRevision(name=name):
-            return "RevisionCreated", f"revision {name} keeps what pods are made from"
+            return "RevisionCreated", f"revision {name} stores what pods are made from"
         case actions.CreateConfig(name=name, node_ids=node_ids):
             return "ConfigCreated", f"config map {name} holds the server properties of {_ids(node_ids)}"
         case actions.DeleteConfig(name=name):
-            return "ConfigDeleted", f"config map {name} is used by no pod any more"
+            return "ConfigDeleted", f"config map {name} is deleted, because no pod uses it"
         case actions.AdoptConfig(name=name):
             return "ConfigAdopted", f"config map {name} belongs to this resource again"
         case actions.CreateClaim(node_id=node_id, generation=generation):
-            return "ClaimCreated", f"controller {node_id} gets a claim, generation {generation}"
+            return "ClaimCreated", f"controller {node_id} has a new claim of generation {generation}"
         case actions.AnnotateClaim(claim=claim, directory_id=directory_id, kept=True):
             found = f"claim {claim.name} has data of retired directory id {directory_id}"
-            return "ClaimRetired", f"{found}: it is kept, and no controller uses it again"
+            return "ClaimRetired", f"{found}: it is kept, and no controller will use it"
         case actions.AnnotateClaim(claim=claim, retired=True):
-            return "ClaimRetired", f"claim {claim.name} is marked: its replica {claim.directory_id} never runs again"
+            return (
+                "ClaimRetired",
+                f"claim {claim.name} is marked as retired: its replica {claim.directory_id} will not run again",
+            )
         case actions.AnnotateClaim(claim=claim, grow_to=None):
-            return "ClaimAnnotated", f"claim {claim.name} carries its copy of the identity"
+            return "ClaimAnnotated", f"claim {claim.name} has its copy of the identity"
         case actions.AnnotateClaim(claim=claim, grow_to=size):
-            return "ClaimGrown", f"claim {claim.name} asks for {size}"
+            return "ClaimGrown", f"claim {claim.name} requests {size}"
         case actions.DeleteClaim(message=message):
             return "ClaimReleased", message
         case actions.SetRecordOwner():

@@ -33,11 +33,11 @@ def spec_faults(spec: KafkaQuorumSpec, allowed: frozenset[str] = frozenset()) ->
 
 
 def _adopt_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
-    """What is taken over has to be named: nothing is guessed from disks."""
+    """What is adopted has to be named in the spec: nothing is guessed from disks."""
     if not spec.cluster_id:
-        yield _sentence("spec.clusterID", "bootstrap mode Adopt needs the cluster id that the disks have: name it")
+        yield _sentence("spec.clusterID", "bootstrap mode Adopt needs the cluster id that the disks have: set it")
     if not spec.controllers.node_ids:
-        needs = "bootstrap mode Adopt needs the node ids that the disks have: name them"
+        needs = "bootstrap mode Adopt needs the node ids that the disks have: set them"
         yield _sentence(f"{CONTROLLERS}.nodeIDs", needs)
 
 
@@ -65,7 +65,7 @@ def _feature_faults(features: FeaturesSpec, release: tuple[int, int, int]) -> It
         if isinstance(level, str):
             yield _sentence(field, level)
         elif entry.name in resolved:
-            yield _sentence(field, f"{entry.name} is named twice: keep one of the two levels")
+            yield _sentence(field, f"{entry.name} is listed twice: keep one of the two levels")
         else:
             resolved[entry.name] = level
     missing = missing_dependency(resolved)
@@ -77,7 +77,7 @@ def _config_faults(field: str, config: Mapping[str, str]) -> Iterator[FieldFault
     for key in properties.MILLISECONDS & config.keys():
         value = config[key]
         if not properties.has_line_break(value) and re.fullmatch(r"[1-9][0-9]{0,8}", value) is None:
-            said = f"{value!r} is no number of milliseconds above zero: write for example 2000"
+            said = f"{value!r} is not a number of milliseconds above zero: write for example 2000"
             yield _sentence(f"{field}.{key}", said)
 
 
@@ -91,7 +91,7 @@ def _controllers_faults(controllers: ControllersSpec, allowed: frozenset[str]) -
     if controllers.replacement.lost_node_after_seconds < rules.SHORTEST_NODE_LOSS_S:
         yield _sentence(
             f"{CONTROLLERS}.replacement.lostNodeAfterSeconds",
-            f"must be {rules.SHORTEST_NODE_LOSS_S} or more: a node that restarts is not lost",
+            f"must be {rules.SHORTEST_NODE_LOSS_S} or more, because a Kubernetes node that restarts is not lost",
         )
 
 
@@ -100,12 +100,12 @@ def _storage_faults(storage: StorageSpec) -> Iterator[FieldFault]:
     if size_bytes and size_bytes < (bytes_of(rules.SMALLEST_SIZE) or 0):
         yield _sentence(
             f"{CONTROLLERS}.storage.size",
-            f"{storage.size} holds no metadata log: set {rules.SMALLEST_SIZE} or more, and 10Gi in production",
+            f"{storage.size} is too small for a log: set {rules.SMALLEST_SIZE} or more (10Gi in production)",
         )
     if storage.storage_class_name and not is_object_name(storage.storage_class_name):
         yield _sentence(
             f"{CONTROLLERS}.storage.storageClassName",
-            "a storage class has a name of lower-case letters, digits, '-' and '.': correct it",
+            "the name of a storage class has only lower-case letters, digits, '-' and '.': correct it",
         )
 
 

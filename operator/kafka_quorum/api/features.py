@@ -111,7 +111,7 @@ def missing_dependency(levels: dict[str, int]) -> str | None:
         if metadata is not None and needed > metadata:
             return (
                 f"{name} {level} needs metadata.version {needed} ({metadata_version_name(needed)}) or later, and "
-                f"{metadata} is asked for: raise metadata.version or lower {name}"
+                f"{metadata} is requested: raise metadata.version or lower {name}"
             )
     return None
 
@@ -122,7 +122,7 @@ def _metadata_level(level: int | str, release: Release) -> int | str:
         resolved = names.get(level) or _newest_of(level)
         if resolved is None:
             return (
-                f"{level!r} is not a metadata.version that this operator knows: write a name such as "
+                f"{level!r} is not a metadata.version that this operator supports: write a name such as "
                 f"4.4-IV2, or its number"
             )
         level = resolved
@@ -145,7 +145,7 @@ def _metadata_level(level: int | str, release: Release) -> int | str:
 
 def _feature_level(name: str, level: int, release: Release) -> int | str:
     if name == KRAFT and level != 1:
-        return "kraft.version must be 1, which makes a quorum dynamic for good, and never goes down: remove this level"
+        return "kraft.version must be 1, which makes a quorum dynamic, and cannot be lowered: remove this level"
     if not 0 <= level <= MAX_LEVEL:
         return f"{level} is not a level of {name}: levels go from 0 to {MAX_LEVEL}"
     known = [entry["level"] for entry in _table()["features"].get(name, [])]

@@ -72,11 +72,11 @@ def refused(option: str) -> str | None:
     if option.startswith(_HEAP):
         return "the heap belongs to jvm.heap: remove this option"
     if option.startswith(_FILES):
-        return "options from a file could set the heap: name the options themselves"
+        return "options from a file could set the heap: list the options themselves"
     if option in _ENDING:
-        return "Java would print something and end, and no controller would run: remove this option"
+        return "Java would print something and exit, so no controller would run: remove this option"
     if option in _STARTING or option.startswith(_STARTING_WITH):
-        return "Java would run something else than Kafka: remove this option"
+        return "Java would not run Kafka: remove this option"
     if option in _TAKING_A_VALUE:
         return "Java would take the next word as its value: write it with its value, as in --add-modules=jdk.net"
     return None

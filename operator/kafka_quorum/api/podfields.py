@@ -129,7 +129,7 @@ class _Sysctl(_Part):
 
 
 class _Security(_Part):
-    """Closed: a field that nobody thought about must not change as whom Kafka runs, nor what it may do."""
+    """Closed: a field that was not considered must not change which user Kafka runs as, nor what it may do."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -189,7 +189,7 @@ _KINDS: Final = {
     "list_type": "it must be a list",
     "dict_type": "it must be an object with fields",
     "model_type": "it must be an object with fields",
-    "extra_forbidden": "a pod has no such field here, or it is not passed on: remove it",
+    "extra_forbidden": "a pod has no such field here, or the operator does not pass it on: remove it",
 }
 
 

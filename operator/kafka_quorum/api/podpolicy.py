@@ -37,7 +37,7 @@ def pod_security(template: Mapping[str, Any]) -> dict[str, Any]:
 def policy_faults(field: str, spec: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[FieldFault]:
     """What this pod spec asks for and the policy does not allow. Values of another type are not judged here."""
     if spec.get("serviceAccountName") not in (None, "default") and PodException.SERVICE_ACCOUNTS not in allowed:
-        message = "a service account gives its rights to whoever chooses Kafka's image"
+        message = "a service account gives its rights to the user who chooses Kafka's image"
         yield _fault(f"{field}.serviceAccountName", message, PodException.SERVICE_ACCOUNTS)
     security = pod_security(_object(spec.get("securityContext")))
     yield from _security_faults(f"{field}.securityContext", security, allowed)
@@ -57,7 +57,7 @@ def _security_faults(field: str, built: Mapping[str, Any], allowed: frozenset[st
             yield _fault(f"{field}.{name}.type", f"it must be {' or '.join(PROFILES)}", PodException.UNCONFINED)
     for name in ("sysctls", "windowsOptions"):
         if built.get(name):
-            yield _fault(f"{field}.{name}", "controllers do not change their node's settings", PodException.UNCONFINED)
+            yield _fault(f"{field}.{name}", "controllers do not change settings of their node", PodException.UNCONFINED)
     if built.get("seLinuxOptions"):
         message = "another SELinux label could take the container out of its confinement"
         yield _fault(f"{field}.seLinuxOptions", message, PodException.UNCONFINED)
@@ -76,7 +76,7 @@ def variable_faults(field: str, variable: Mapping[str, Any], allowed: frozenset[
         yield FieldFault(field=f"{field}.valueFrom", message="must have one field, fieldRef or resourceFieldRef")
     elif not set(source) <= OWN_VALUES and PodException.SECRET_VARIABLES not in allowed:
         (name,) = source
-        message = "only fieldRef and resourceFieldRef are allowed: whoever chooses Kafka's image reads the value"
+        message = "only fieldRef and resourceFieldRef are allowed: the user who chooses the image can read the value"
         yield _fault(f"{field}.valueFrom.{name}", message, PodException.SECRET_VARIABLES)
 
 
@@ -96,7 +96,7 @@ def _is_below(prefix: str, domain: str) -> bool:
 
 
 def _fault(field: str, message: str, exception: PodException) -> FieldFault:
-    way_out = f"remove it, or have the operator installed with {exception} in podPolicy.allow"
+    way_out = f"remove it, or ask an administrator to install the operator with {exception} in podPolicy.allow"
     return FieldFault(field=field, message=f"{message}: {way_out}")
 
 

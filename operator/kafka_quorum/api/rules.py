@@ -44,7 +44,7 @@ def _bytes(text: str) -> int:
 
 def _owned(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key in filter(properties.owned, config):
-        said = f"{key} belongs to the operator: remove it; the spec has fields for what can be chosen"
+        said = f"{key} belongs to the operator: remove it. The spec has fields for what can be chosen"
         yield _place_of(key), said
 
 
@@ -99,9 +99,8 @@ CLUSTER_ID_CHANGED = Rule(
         "self.spec.clusterID == self.status.clusterID)"
     ),
     message=(
-        "clusterID cannot change: the disks are formatted with it; put the old value back "
-        "(status.clusterID has the one in "
-        "use), or make another KafkaQuorum for another cluster"
+        "clusterID cannot change, because the disks are formatted with it: restore the old value (status.clusterID "
+        "has it), or create another KafkaQuorum for another cluster"
     ),
     field=".spec.clusterID",
     holds_after=lambda text, used: text in ("", used),
@@ -135,7 +134,7 @@ CONFIG_OWNED = Rule(
         "a property here belongs to the operator: remove process.roles, node.id, controller.quorum.voters, "
         "controller.quorum.bootstrap.servers, controller.quorum.auto.join.enable, every setting of "
         "listeners and of log "
-        "directories, zookeeper.* and unstable.*; the spec has fields for what can be chosen"
+        "directories, zookeeper.* and unstable.*. The spec has fields for what can be chosen"
     ),
     each=_owned,
 )
@@ -152,9 +151,8 @@ CONFIG_KEYS = Rule(
 MODE_CHANGED = Rule(
     expression="self == oldSelf",
     message=(
-        "bootstrap.mode cannot change: it says how the first voters came to be; put the old value back, "
-        "or make another "
-        "KafkaQuorum"
+        "bootstrap.mode cannot change, because the first voters exist already: restore the old value, or create "
+        "another KafkaQuorum"
     ),
     holds_after=lambda mode, used: mode == used,
 )
@@ -178,18 +176,17 @@ NODE_IDS_COUNT = Rule(
 )
 NODE_IDS_UNIQUE = Rule(
     expression="self.all(x, self.exists_one(y, x == y))",
-    message="nodeIDs names one id twice: give every controller an id of its own",
+    message="nodeIDs lists one id twice: give each controller its own id",
     holds=lambda ids: len(set(ids)) == len(ids),
 )
 NODE_IDS_RANGE = Rule(
     expression=f"self.all(x, x >= 0 && x <= {NODE_ID_LIMIT})",
-    message=f"nodeIDs must lie between 0 and {NODE_ID_LIMIT}, and be no broker's id",
+    message=f"nodeIDs must be between 0 and {NODE_ID_LIMIT}, and be no broker's id",
     holds=lambda ids: all(0 <= node_id <= NODE_ID_LIMIT for node_id in ids),
 )
 LISTENERS_ONE = Rule(
     expression="size(self) == 1",
-    message="exactly one listener for the controllers, for now: more than one arrives in a later version "
-    "of the operator",
+    message="there must be exactly one listener for the controllers: this version supports no more",
     holds=lambda listeners: len(listeners) == 1,
 )
 LISTENER_NAME = Rule(
@@ -204,7 +201,7 @@ LISTENER_PORT = Rule(
 )
 PROTOCOL_LATER = Rule(
     expression="self == 'PLAINTEXT'",
-    message="SSL, SASL_PLAINTEXT and SASL_SSL arrive in a later version of the operator: only PLAINTEXT for now",
+    message="this version supports PLAINTEXT only: SSL, SASL_PLAINTEXT and SASL_SSL come in a later one",
     holds=lambda protocol: protocol == "PLAINTEXT",
 )
 SIZE_FORM = Rule(
@@ -223,7 +220,9 @@ SIZE_WHOLE = Rule(
 )
 SIZE_SHRUNK = Rule(
     expression="!isQuantity(self) || !isQuantity(oldSelf) || quantity(self).compareTo(quantity(oldSelf)) >= 0",
-    message=("size cannot shrink: volumes only grow; put the old size back (smaller disks need a new KafkaQuorum)"),
+    message=(
+        "size cannot shrink, since volumes only grow: restore the old size (smaller disks need a new KafkaQuorum)"
+    ),
     holds_after=lambda text, used: bytes_of(text) is None or _bytes(text) >= _bytes(used),
 )
 STORAGE_CLASS_CHANGED = Rule(
@@ -233,7 +232,7 @@ STORAGE_CLASS_CHANGED = Rule(
         "self.status.bootstrap.phase != 'Started'"
     ),
     message=(
-        "storageClassName cannot change once the quorum has started: a volume keeps its class; put the old value back"
+        "storageClassName cannot change once the quorum has started: a volume keeps its class; restore the old value"
     ),
     field=".spec.controllers.storage.storageClassName",
 )

@@ -21,8 +21,8 @@ def autoscaler_of(metadata: Mapping[str, Any]) -> str:
         return ""
     return (
         f"spec.controllers.replicas was set by {last['manager']} through /scale at {last.get('time')}, as a "
-        "HorizontalPodAutoscaler does. More controllers carry no more load, and each change is a change of the voter "
-        "set: delete the autoscaler (kubectl get hpa), and set the number of replicas yourself"
+        "HorizontalPodAutoscaler does. More controllers do not take more load, and each change is a change of the "
+        "voter set. Delete the autoscaler (kubectl get hpa), and set the number of replicas yourself"
     )
 
 

@@ -89,7 +89,7 @@ class BootstrapSpec(Model):
         default="InitialControllers",
         description="InitialControllers formats every first controller with one common voter set; Standalone starts "
         "with a single voter which the others join. Static makes a quorum of kraft.version 0 with "
-        "controller.quorum.voters, to be turned dynamic by naming kraft.version 1. Adopt takes over the disks of a "
+        "controller.quorum.voters, to be turned dynamic by requesting kraft.version 1. Adopt uses the disks of a "
         "quorum that was made by other means. It cannot be changed.",
         json_schema_extra=schema(rules.MODE_CHANGED),
     )
@@ -224,7 +224,7 @@ class ReplacementSpec(Model):
     )
     lost_node: Literal["Automatic", "Manual"] = Field(
         default="Automatic",
-        description="Whether a controller whose Kubernetes node is lost is made anew on another one unattended.",
+        description="Whether a controller whose Kubernetes node is lost is recreated on another one unattended.",
     )
     lost_node_after_seconds: int = Field(
         default=600,

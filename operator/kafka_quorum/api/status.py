@@ -118,7 +118,7 @@ class WaitStatus(Model):
     """Something that a guard holds back, or that time or a person must bring."""
 
     reason: str = Field(description="A CamelCase word, such as ReplacingVoter.")
-    severity: str = Field(description="Progress: time will do. Held: somebody must act. Degraded: something is lost.")
+    severity: str = Field(description="Progress: time is enough. Held: a person must act. Degraded: something is lost.")
     node_id: int | None = Field(default=None, description="The controller that it concerns, if it is one.")
     node_ids: list[int] | None = Field(
         default=None,
@@ -193,7 +193,7 @@ class KafkaQuorumStatus(Model):
     selector: str | None = Field(default=None, description="The label selector of the controllers' pods, for /scale.")
     cluster_id: str | None = Field(default=None, alias="clusterID", description="Kafka's cluster id.")
     applied_revision: str | None = Field(
-        default=None, description="The ControllerRevision that lost pods are made again from."
+        default=None, description="The ControllerRevision that lost pods are recreated from."
     )
     restarted_at: str | None = Field(
         default=None,

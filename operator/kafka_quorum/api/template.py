@@ -2,7 +2,7 @@
 
 The operator owns everything that binds a pod to its disk, its host name and its role; scheduling, resources and a few
 settings of the node are the user's. Pod fields that are in neither list are refused by `validation`, by name: a field
-that nobody thought about must not slip into a pod that runs a voter.
+that was not considered must not get into a pod that runs a voter.
 """
 
 import re
@@ -83,8 +83,8 @@ def metadata_faults(field: str, labels: Mapping[str, str], annotations: Mapping[
         if not metadata.qualified_name(key) or not metadata.label_value(value):
             yield FieldFault(
                 field=f"{field}.labels",
-                message=f"{key}={value} is no Kubernetes label: up to 63 letters, digits, '-', '_' and '.', begun and "
-                "ended by a letter or digit; correct or remove it",
+                message=f"{key}={value} is not a Kubernetes label: up to 63 letters, digits, '-', '_' and '.', "
+                "beginning and ending with a letter or digit. Correct or remove it",
             )
         if podpolicy.foreign_label(key) and not owned_label(key):
             yield FieldFault(
@@ -100,7 +100,7 @@ def metadata_faults(field: str, labels: Mapping[str, str], annotations: Mapping[
         if not metadata.qualified_name(key.lower()):
             yield FieldFault(
                 field=f"{field}.annotations",
-                message=f"{key} is no name of a Kubernetes annotation: write it as name or prefix/name",
+                message=f"{key} is not the name of a Kubernetes annotation: write it as name or prefix/name",
             )
 
 
@@ -110,7 +110,7 @@ def spec_faults(field: str, spec: Mapping[str, Any], allowed: frozenset[str] = f
     A field that is null is judged, and built, as if it were not there.
     """
     if deeper_than(spec, _LEVELS_MAX):
-        yield FieldFault(field=field, message=f"it has more than {_LEVELS_MAX} levels, no pod has so many: correct it")
+        yield FieldFault(field=field, message=f"it has more than {_LEVELS_MAX} levels, which no pod has: correct it")
         return
     spec = without_nulls(spec)
     yield from type_faults(field, spec)
@@ -169,7 +169,7 @@ def _resources_faults(field: str, resources: object) -> Iterator[FieldFault]:
             if isinstance(amount, bool) or parse_quantity(str(amount)) is None:
                 yield FieldFault(
                     field=f"{field}.{part}.{name}",
-                    message=f"{amount!r} is no Kubernetes quantity: write for example 500m for cpu or 1Gi for memory",
+                    message=f"{amount!r} is not a Kubernetes quantity: write for example 500m (cpu) or 1Gi (memory)",
                 )
 
 
@@ -242,7 +242,7 @@ def _variable_faults(field: str, variable: Mapping[str, Any]) -> Iterator[FieldF
 def _java_faults(field: str, variable: Mapping[str, Any], text: str) -> Iterator[FieldFault]:
     """What is wrong with a variable that Java's options are read from; `text` is its value as the kubelet makes it."""
     if "valueFrom" in variable:
-        message = "Java's options are written here as a value: what comes from elsewhere cannot be checked"
+        message = "Java's options must be written here as a value, because the operator cannot check others"
         yield FieldFault(field=f"{field}.valueFrom", message=message)
     for message in jvm.variable_faults(variable["name"], text):
         yield FieldFault(field=f"{field}.value", message=message)

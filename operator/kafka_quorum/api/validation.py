@@ -105,7 +105,7 @@ def _expectation(detail: ErrorDetails) -> str:
 def _changed_faults(
     spec: KafkaQuorumSpec, status: Mapping[str, Any], record: IdentityRecord | None, claimed_bytes: int | None
 ) -> Iterator[FieldFault]:
-    """What may not change, against what is recorded; the record wins over the status, which anybody can edit."""
+    """What may not change, against what is recorded; the record wins over the status, which any user can edit."""
     cluster_id = status.get("clusterID") if record is None else record.cluster_id
     if cluster_id and _breaks(rules.CLUSTER_ID_CHANGED, spec.cluster_id, cluster_id):
         yield FieldFault(field="spec.clusterID", message=f"{rules.CLUSTER_ID_CHANGED.message} (in use: {cluster_id})")

@@ -1,4 +1,4 @@
-"""What a valid `KafkaQuorum` asks for. Only `api.validation` makes one: whoever holds it need not check it again."""
+"""What a valid `KafkaQuorum` asks for. Only `api.validation` makes one, so its users need not check it again."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -14,7 +14,7 @@ class BootstrapMode(Enum):
     STATIC = "Static"
     """With `controller.quorum.voters`, at kraft.version 0: as quorums were made before KIP-853."""
     ADOPT = "Adopt"
-    """Not made here: the disks of a quorum that was made by other means, static or dynamic, are taken over."""
+    """Not formatted here: the disks of a quorum of another origin, static or dynamic, are adopted."""
 
 
 class FeaturePolicy(Enum):

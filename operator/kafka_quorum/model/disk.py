@@ -21,7 +21,7 @@ BLANK_FOR_S: Final = 15.0
 FRESH_FOR_S: Final = 10.0
 """How old the last of these runs may be when a disk is given up: an older one says nothing of the disk as it is now."""
 LOOKS_AGAIN_WITHIN_S: Final = 30.0
-"""The kubelet's pauses grow to five minutes: a pod that has not looked for so long is made again, and looks at once.
+"""The kubelet's pauses grow to five minutes: a pod that has not looked for so long is recreated, and looks at once.
 
 The first pauses are 0, 10 and 20 s long. So a new pod's runs come to 15 s before one of its pauses is that long.
 """
@@ -95,7 +95,7 @@ def why_going(disk: Disk, node: NodeIdentity) -> str:
         case Present():
             return ""
         case Another() | Unclaimed():
-            return f"claim {disk.claim.name} is another than the record's"
+            return f"claim {disk.claim.name} is not the one in the identity record"
         case Deleting(claim=claim):
             return f"claim {claim.name} is being deleted"
         case VolumeLost(claim=claim):

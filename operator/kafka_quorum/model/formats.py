@@ -41,11 +41,11 @@ def check(found: object, newest: int, where: str) -> int:
     """
     number = 1 if found is None else _number(found)
     if number is None or number < 1:
-        raise Unreadable(f"{where} has schema version {quoted(found)}, which is none")
+        raise Unreadable(f"{where} has schema version {quoted(found)}, which is not a valid one")
     if number > newest:
         raise LaterFormat(
-            f"{where} has schema version {quoted(found)}, and this version of the operator reads {newest} at most: "
-            "run the operator version that wrote it, or a later one"
+            f"{where} has schema version {quoted(found)}, and this version of the operator reads {newest} at most. "
+            "Run the operator version that wrote it, or a later one"
         )
     return number
 

@@ -95,7 +95,7 @@ class IdentityRecord:
     majority means that the bootstrap has failed. `resource_version` guards the next write; empty for a record that is
     not stored yet. `former` are removed nodes: an id that comes back gets a new claim and a new directory id.
     `static` says that the controllers need `controller.quorum.voters`: kraft.version 1 is not yet seen on every one.
-    `levels` are the finalized levels as they were last seen: what an image must support while nobody can be asked.
+    `levels` are the finalized levels as they were last seen: what an image must support while no controller answers.
     """
 
     cluster_id: ClusterID
@@ -244,7 +244,7 @@ def with_disk_lost(record: IdentityRecord, node_id: NodeID, *, new_claim: bool) 
 
 
 def with_retired(record: IdentityRecord, node_id: NodeID, directory_id: DirectoryID) -> IdentityRecord:
-    """A disk that this node id had before any other, and that nobody has any more, never runs again."""
+    """A disk that this node id had before any other, and that no controller has any more, never runs again."""
     node = record.node(node_id)
     if node is not None:
         return _changed(record, node_id, lost=(directory_id, *node.lost))
@@ -276,7 +276,7 @@ def with_levels(record: IdentityRecord, levels: tuple[FinalizedFeature, ...]) ->
 
 
 def without_static(record: IdentityRecord) -> IdentityRecord:
-    """The quorum is dynamic: nobody heeds `controller.quorum.voters` any more."""
+    """The quorum is dynamic: no controller uses `controller.quorum.voters` any more."""
     return replace(record, static=False)
 
 
@@ -296,7 +296,7 @@ def _newcomer(node_id: NodeID, before: FormerNode | None = None) -> NodeIdentity
 def _require(record: IdentityRecord, node_id: NodeID) -> NodeIdentity:
     node = record.node(node_id)
     if node is None:
-        raise ValueError(f"the record knows no controller {node_id}")
+        raise ValueError(f"the record has no controller {node_id}")
     return node
 
 

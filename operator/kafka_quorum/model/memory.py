@@ -27,7 +27,7 @@ class BlankDisk:
     last_seen_s: float
     """The first look that showed the last run."""
     unseen_s: float = -math.inf
-    """The last look that did not show the last run yet; nobody knows of one where there is only one run."""
+    """The last look that did not show the last run yet; unknown where there is only one run."""
     looked_s: float
     """The last look."""
     instance: str = ""

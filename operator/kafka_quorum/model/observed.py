@@ -176,7 +176,7 @@ class QuorumView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """An object that is there and cannot be understood. It is never absent; `node_id` is None if nobody knows whose."""
+    """An object that exists and cannot be read. It is never absent. `node_id` is None if its controller is unknown."""
 
     kind: str
     name: str
@@ -206,7 +206,7 @@ class Observed:
     versions: tuple[tuple[NodeID, Knowable[NodeVersions]], ...] = field(default=())
     memory: Memory = field(default_factory=Memory)
     kube_nodes: tuple[tuple[str, Knowable[KubeNode]], ...] = ()
-    """The Kubernetes nodes of replicas that do not fetch; nobody asks for the others."""
+    """The Kubernetes nodes of replicas that do not fetch; others are not looked up."""
     not_leading: frozenset[NodeID] = frozenset()
     """Where no leader was found: the controllers that said that they do not lead, or lead no live majority."""
     registered: Knowable[tuple[NodeID, ...]] = _NOT_ASKED
@@ -237,7 +237,9 @@ class Observed:
 
     def kube_node(self, name: str) -> Knowable[KubeNode]:
         """What is known of this Kubernetes node."""
-        return dict(self.kube_nodes).get(name, Unknown(reason=f"node {name or 'of no name'} was not asked for"))
+        return dict(self.kube_nodes).get(
+            name, Unknown(reason=f"Kubernetes node {name or 'without a name'} was not looked up")
+        )
 
     def claim(self, name: str) -> Claim | None:
         """The claim of this name."""
@@ -257,7 +259,7 @@ class Observed:
 
     def check(self, step: FeatureStep) -> Knowable[StepCheck]:
         """What the leader said of this step in this look."""
-        return dict(self.checks).get(step, Unknown(reason=f"{step} was not asked for"))
+        return dict(self.checks).get(step, Unknown(reason=f"{step} was not checked in this look"))
 
     def versions_of(self, node_id: NodeID) -> Knowable[NodeVersions]:
         """What this controller said of itself in this look."""

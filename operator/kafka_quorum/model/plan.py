@@ -11,7 +11,7 @@ from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.situation import Situation
 
 EARLIER_RESOURCE: Final = "EarlierResourceEnds"
-"""Waits with this reason: what is observed belongs to an earlier resource of this name, and is on its way out."""
+"""Waits with this reason: what is observed belongs to an earlier resource of this name, and is being deleted."""
 IDENTITY_CONFLICT: Final = "IdentityConflict"
 """Waits with this reason: the copies of the identity contradict each other, and none is overwritten."""
 LATER_FORMAT: Final = "LaterFormat"
@@ -26,7 +26,7 @@ class Severity(Enum):
     PROGRESS = "progress"
     """Under way; time alone will do."""
     HELD = "held"
-    """Somebody must do something, or a later version of this operator can."""
+    """A person must act, or a later version of this operator can."""
     DEGRADED = "degraded"
     """Something is lost or broken."""
 
@@ -57,7 +57,7 @@ class Plan:
     """The result of planning: pure data. `requeue_s` is when to look again if nothing happens before.
 
     `questions` are pods that the API server has to accept before the plan can go further: with its answers in
-    `Observed.admissions`, the plan is made again.
+    `Observed.admissions`, a new plan is made.
     """
 
     actions: tuple[Action, ...]
@@ -72,7 +72,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of one action: `failed` is empty if it was done; `unknown` if nobody knows whether it was."""
+    """What became of one action: `failed` is empty if it was done; `unknown` if it may have been done."""
 
     action: Action
     done: bool

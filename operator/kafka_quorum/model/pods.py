@@ -25,7 +25,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A container that runs, since `started_at` (RFC 3339). `container` tells it from every other one of its pod."""
+    """A container that runs, since `started_at` (RFC 3339). `container` identifies it among all those of its pod."""
 
     started_at: str
     container: str = ""

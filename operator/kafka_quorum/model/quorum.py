@@ -145,7 +145,7 @@ class RegisterController:
 
     `incarnation_id` is a UUID in Kafka's notation. Sent by the operator only in place of a controller that is removed.
     Without the listener at which controllers are asked, DescribeCluster shows the registration no more, although it is
-    there and counts: nobody would find it before the next release.
+    there and counts: it would not be noticed before the next release.
     """
 
     node_id: NodeID

@@ -1,1 +1,1 @@
-"""What the operator saw, for whoever asks later: lines of JSON, to a volume, an object store or a Kafka topic."""
+"""What the operator observed, for later analysis: lines of JSON, to a volume, an object store or a Kafka topic."""

@@ -1,7 +1,7 @@
 """One look at one quorum as an observation, in the shape of `schemas/observation-v1.json` of the history. Pure.
 
-Three states are told apart. Known with a leader; known without one (`leaderID` -1, and null for what only a leader
-knows); and unknown, which is null with a reason. Without a leader is said only if nobody else can have one: too few
+There are three states. Known with a leader; known without one (`leaderID` -1, and null for what only a leader has); and
+unknown, which is null with a reason. There is known to be no leader only if no other controller can have one: too few
 voters run, or every voter that runs has said that it does not lead. An outage that cannot be seen stays unknown.
 """
 
@@ -97,7 +97,7 @@ def _replica(view: QuorumView, row: Replica, leader_end: int) -> Json:
 
 
 def _leaderless(observed: Observed) -> bool:
-    """Whether it is known that nobody leads; never before a first leader was seen, for that is no outage."""
+    """Whether it is known that no controller leads; never before a first leader was seen, for that is no outage."""
     record, committed = observed.record, observed.memory.committed_voters
     if record is None or not record.had_leader:
         return False
@@ -118,7 +118,7 @@ def _node_ids(observed: Observed) -> list[NodeID]:
 
 
 def _node(observed: Observed, node_id: NodeID) -> Json:
-    """A node with the release that its pod runs and the ranges that it supports; null for what nobody could tell."""
+    """A node with the release that its pod runs and the ranges that it supports; null for what is not known."""
     answer = dict(observed.versions).get(node_id)
     running = next((pod for pod in observed.pods_of(node_id, PodRole.KAFKA) if pod.running), None)
     revision = observed.revision(running.revision) if running else None

@@ -64,7 +64,7 @@ class Topic:
         return f"topic {self._topic} at {self._bootstrap}"
 
     def write(self, lines: Sequence[Line]) -> None:
-        """Put these lines into the producer's queue. `TopicError` tells what was given up since the last time."""
+        """Put these lines into the producer's queue. `TopicError` reports what was given up since the last time."""
         if self._producer is None:
             if not lines:
                 return
@@ -78,7 +78,7 @@ class Topic:
         self._tell()
 
     def close(self) -> None:
-        """Wait a little for what is on its way."""
+        """Wait a short time for what is being sent."""
         if self._producer is not None:
             left = self._producer.flush(_FLUSH_S)
             if left:

@@ -1,7 +1,7 @@
 """Which disks one pod's script has found without their data in every run, since when, and which volumes are lost. Pure.
 
 One look at a blank volume proves nothing: it may come back. So the first and the last run that found no data are
-remembered, until a run finds something else, or cannot read the disk, or Kafka runs, or nobody has looked for a while.
+remembered, until a run finds something else, or cannot read the disk, or Kafka runs, or no look was taken for a while.
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ from kafka_quorum.model.pods import Pod, PodRole
 STARTED_AFTER_S: Final = 5.0
 """A container that runs for longer than that runs Kafka: the script before it takes a moment."""
 FORGOTTEN_AFTER_S: Final = 30.0
-"""After a longer time without a look nobody knows what ran meanwhile: it begins anew."""
+"""After a longer time without a look it is not known what ran meanwhile: the evidence begins again."""
 GAP_COUNTS_S: Final = 10.0
 """At most so much of the time between two looks at a lost volume counts."""
 

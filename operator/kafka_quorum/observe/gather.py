@@ -46,7 +46,7 @@ _CHECK_TIMEOUT_MS: Final = 2_000
 _NOT_ASKED: Final = Unknown(reason="the leader was not asked")
 _FOLLOWS: Final = Unknown(reason="not the leader")
 _SLOW_S: Final = 0.5
-"""A pod on a dead node answers nobody, for seconds: the leader's word is old by then, and is asked for anew."""
+"""A pod on a dead node does not answer, for seconds: the leader's answer is old by then, and is asked for again."""
 _PATIENCE_S: Final = 1.0
 """How long the others may take once a leader has answered."""
 
@@ -117,7 +117,7 @@ async def look(
 
 
 def _stopped(taken: Snapshot) -> set[NodeID]:
-    """The controllers of ours of which no pod runs, or only one that is on its way out."""
+    """The controllers of ours of which no pod runs, or only one that is being deleted."""
     nodes = taken.record.node_ids if taken.record else ()
     running = {pod.node_id for pod in taken.pods if pod.serves}
     return set(nodes) - running
@@ -189,7 +189,7 @@ async def _ask(
 
 def _said(task: "asyncio.Task[Knowable[T]]") -> Knowable[T]:
     if task.cancelled():
-        return Unknown(reason=f"no answer within {_PATIENCE_S:g} s after the leader's")
+        return Unknown(reason=f"no answer within {_PATIENCE_S:g} s after that of the leader")
     return task.result()
 
 
@@ -211,16 +211,16 @@ def _not_leading(answers: Mapping[NodeID, Knowable[QuorumAnswer]]) -> frozenset[
 async def _same_cluster(
     controllers: Controllers, endpoints: Mapping[NodeID, Endpoint], chosen: QuorumAnswer, record: IdentityRecord
 ) -> Knowable[ClusterAnswer]:
-    """An address may have passed to somebody else's controller: its cluster id tells."""
+    """An address may have passed to a controller of another quorum: its cluster id shows that."""
     leader = endpoints.get(chosen.leader_id)
     if leader is None:
-        return Unknown(reason=f"the leader {chosen.leader_id} is no pod of this quorum")
+        return Unknown(reason=f"leader {chosen.leader_id} has no pod of this quorum")
     try:
         cluster = await controllers.describe_cluster(leader)
     except KafkaError as error:
         return Unknown(reason=str(error))
     if cluster.cluster_id != record.cluster_id:
-        return Unknown(reason=f"controller {leader} is of cluster {cluster.cluster_id}, not of {record.cluster_id}")
+        return Unknown(reason=f"controller {leader} has cluster id {cluster.cluster_id}, not {record.cluster_id}")
     return Known(value=cluster)
 
 

@@ -23,7 +23,7 @@ GAP_COUNTS_S: Final = 15.0
 def suspects(observed: Observed) -> tuple[str, ...]:
     """The Kubernetes nodes of replicas that do not fetch, and of formatters: those worth asking for.
 
-    Without a leader nobody knows who fetches: then those of pods that are on their way out, and may never get there.
+    Without a leader it is not known which replicas fetch: then those of pods that are being deleted, and may never end.
     """
     record = observed.record
     if record is None:

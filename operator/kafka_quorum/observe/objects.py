@@ -103,7 +103,7 @@ def _size_bytes(text: str) -> int:
     """A size that the API server accepted; ValueError if this operator cannot read it all the same."""
     size_bytes = bytes_of(text)
     if size_bytes is None:
-        raise ValueError(f"its size {text[:60]!r} is no quantity that this operator can read")
+        raise ValueError(f"its size {text[:60]!r} is not a quantity that this operator can read")
     return size_bytes
 
 
@@ -272,7 +272,7 @@ def _check_script(body: Json) -> None:
 
 
 def _number(text: object) -> int:
-    """A number that we wrote; -1 where somebody else made the object."""
+    """A number that we wrote; -1 where the object is not ours."""
     try:
         return number(text)
     except Malformed:
@@ -285,7 +285,7 @@ def _id(text: object) -> str | None:
 
 
 def _status(item: Json) -> Json:
-    """An object's status. Its texts are those of kubelets, and through them of whoever chose the image: cleaned."""
+    """An object's status, cleaned: its texts come from kubelets, and through them from the user's image."""
     return _object(cleaned(item.get("status"), max_chars=_REPORT_MAX_CHARS))
 
 

@@ -41,7 +41,7 @@ def leader_of(answers: Mapping[NodeID, Knowable[QuorumAnswer]], timeouts: FetchT
         if len(live) >= majority_of(len(answer.voters)):
             return Known(value=answer)
         alive = f"{len(live)} of {len(answer.voters)} voters are live"
-        return Unknown(reason=f"controller {answer.leader_id} calls itself the leader, but only {alive}")
+        return Unknown(reason=f"controller {answer.leader_id} reports that it leads, but only {alive}")
     said = "; ".join(
         f"{node_id}: {answer.reason}" for node_id, answer in answers.items() if isinstance(answer, Unknown)
     )
@@ -82,7 +82,7 @@ def keyed(answer: QuorumAnswer, own: Mapping[NodeID, ReplicaKey]) -> QuorumAnswe
 
 
 def is_static(answer: QuorumAnswer) -> bool:
-    """Whether the voters, as Kafka tells them, have no directory ids: kraft.version 0, whatever is finalized."""
+    """Whether the voters, as Kafka reports them, have no directory ids: kraft.version 0, whatever is finalized."""
     return any(row.key.directory_id is None for row in answer.voters)
 
 
@@ -209,6 +209,6 @@ def _counted(
 
 
 def standing(memory: Memory, stopped: Iterable[NodeID]) -> Memory:
-    """What is remembered without the looks of controllers that do not run: Kafka tells for seconds that they do."""
+    """What is remembered without the looks of controllers that do not run: Kafka reports for seconds that they do."""
     gone = frozenset(stopped)
     return replace(memory, caught_up_looks=tuple(row for row in memory.caught_up_looks if row[0].node_id not in gone))

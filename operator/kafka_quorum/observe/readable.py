@@ -49,7 +49,7 @@ def unreadable_from(kind: str, item: Json, error: Exception) -> Unreadable:
 
 
 def _node_of(metadata: Json) -> NodeID | None:
-    """The controller of an object: by the name that we gave it, which nobody can change; else by its label."""
+    """The controller of an object: by the name that we gave it, which cannot change; else by its label."""
     by_name = names.claim_parts(str(metadata.get("name", "")).removesuffix(names.FORMATTER_SUFFIX))
     if by_name is not None:
         return by_name[0].node_id

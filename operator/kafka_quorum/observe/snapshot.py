@@ -19,7 +19,7 @@ from kafka_quorum.resources.stored import accepted_from, accepted_text, record_f
 from kit.clock import Clock
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi
 
-_CONTROLLED: Final = "its ownerReferences say that something other than a KafkaQuorum controls it"
+_CONTROLLED: Final = "its ownerReferences list a controller that is not a KafkaQuorum"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         revisions=tuple(revision for revision, _ in readable),
         specs=tuple((revision.name, spec) for revision, spec in readable),
         taken_at_s=taken_at_s,
-        # A revision that nothing is made from may be of a later operator: it is in nobody's way.
+        # A revision that nothing is made from may be of a later operator: it blocks nothing.
         unreadable=(
             *bad_claims,
             *(unreadable_from("PersistentVolumeClaim", item, ValueError(_CONTROLLED)) for item in taken),

@@ -47,7 +47,7 @@ def _plan(desired: Desired, observed: Observed, situation: Situation | None, *, 
 
 
 def _paused(desired: Desired) -> tuple[Wait, ...]:
-    text = "spec.paused is true: nothing is created, changed or repaired until it is false"
+    text = "Did not change or repair anything: spec.paused is true. Set it to false to continue"
     return (Wait(severity=Severity.HELD, reason="Paused", message=text),) if desired.paused else ()
 
 

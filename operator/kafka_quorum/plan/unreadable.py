@@ -61,7 +61,7 @@ def _node_of(action: Action) -> NodeID | None:
 
 def _wait(item: Unreadable) -> Wait:
     text = (
-        f"{item.kind} {item.name} is there and cannot be read: {item.why}. Its controller is left alone, and no "
-        "decision about the whole quorum is made. Correct the object, or upgrade the operator"
+        f"Did not change the controller of {item.kind} {item.name}, nor the quorum: the object exists, and cannot be "
+        f"read ({item.why}). Correct the object, or upgrade the operator"
     )
     return Wait(severity=Severity.DEGRADED, reason=REASON, message=text, node_id=item.node_id)

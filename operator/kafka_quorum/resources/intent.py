@@ -61,7 +61,7 @@ def _read(row: Json, type_: str) -> Operation:
     if type_ in _FEATURES:
         feature, _, level = target.partition("=")
         if not feature:
-            raise Malformed(f"{_WHERE} of type {type_} names no feature")
+            raise Malformed(f"{_WHERE} of type {type_} has no feature")
         step = FeatureStep(name=feature, level=_number(level, target), downgrade=_FEATURES[type_])
         return FeatureOperation(id=id_, step=step, holder=holder, started_at=started_at)
     node_text, _, directory = target.partition("-")

@@ -13,7 +13,7 @@ from kafka_quorum.resources.properties import JAVA_SECURITY, LOG4J, LOG4J2, serv
 
 
 def volume_owner(desired: Desired) -> list[Json]:
-    """Who owns claims and identity: nobody, so that they outlive the resource, or the resource."""
+    """The owner of claims and identity: none, so that they outlive the resource, or the resource."""
     return owner(desired) if desired.storage.when_deleted is VolumeFate.DELETE else []
 
 

@@ -25,7 +25,7 @@ JAVA_SECURITY: Final = """\
 networkaddress.cache.ttl=1
 networkaddress.cache.negative.ttl=0
 """
-"""A pod that is made anew has another address under its old name. Java would go on for 30 s with the old one, and for
+"""A pod that is recreated has another address under its old name. Java would go on for 30 s with the old one, and for
 10 s with there being none: so long a leader could not reach a replaced controller, and not add it (measured on 4.4.0).
 """
 LOG4J: Final = """\
@@ -39,8 +39,8 @@ log4j.appender.console.layout.ConversionPattern=[%d] %p %m (%c)%n
 def server_properties(namespace: str, member: Member, node_ids: tuple[NodeID, ...], revision: Revision) -> str:
     """The whole file, with the spec's own settings behind ours.
 
-    The bootstrap servers are those of the node ids at the time: they are only a way in, so scaling restarts nobody.
-    A quorum at kraft.version 0 has its voters here, and nothing else: with bootstrap servers alone nobody would vote.
+    The bootstrap servers are those of the node ids at the time: only a way in, so scaling restarts no controller.
+    A quorum at kraft.version 0 has its voters here, and nothing else: bootstrap servers alone make no voters.
     """
     listener, runtime = revision.runtime.listener, revision.runtime
 

@@ -60,21 +60,19 @@ def record_from(item: Json) -> IdentityRecord:
         body = json_object((item.get("data") or {})[_KEY])
         version = body.pop("schemaVersion")
     except KeyError as error:
-        raise Unreadable(f"{where} holds no identity record that can be read: restore it from a backup") from error
+        raise Unreadable(f"{where} has no identity record that can be read. Restore it from a backup") from error
     except Malformed as error:
         raise Unreadable(
-            f"{where} holds no identity record that can be read ({error}): restore it from a backup"
+            f"{where} has no identity record that can be read ({error}). Restore it from a backup"
         ) from error
     formats.check(version, formats.RECORD, where)
     try:
         stored = {**body, "resource_version": item["metadata"]["resourceVersion"]}
         record = _RECORD.validate_python(stored, strict=False)
     except ValidationError as error:
-        raise Unreadable(
-            f"{where} cannot be understood ({error.error_count()} faults): restore it from a backup"
-        ) from error
+        raise Unreadable(f"{where} is not valid ({error.error_count()} faults). Restore it from a backup") from error
     if (fault := fault_of(record)) is not None:
-        raise Unreadable(f"{where} cannot be understood: {fault}; restore it from a backup")
+        raise Unreadable(f"{where} is not valid: {fault}. Restore it from a backup")
     _refuse_unknown(stored, _RECORD.dump_python(record, mode="json"), where)
     return record
 
@@ -106,11 +104,11 @@ def accepted_from(text: str, where: str) -> Json:
     try:
         body = json_object(text, max_chars=ACCEPTED_MAX_CHARS)
     except Malformed as error:
-        raise Unreadable(f"{place} cannot be understood ({error})") from error
+        raise Unreadable(f"{place} cannot be read ({error})") from error
     formats.check(body.get("schemaVersion"), formats.ACCEPTED_SPEC, place)
     spec = body.get("spec")
     if not isinstance(spec, dict):
-        raise Unreadable(f"{place} cannot be understood: it holds no spec")
+        raise Unreadable(f"{place} cannot be read: it has no spec")
     return spec
 
 
@@ -150,7 +148,7 @@ def revision_from(item: Json) -> tuple[Revision, Json]:
         raise
     except (KeyError, TypeError, ValueError) as error:
         why = clean(repr(error), max_chars=WORDS_MAX_CHARS)
-        raise Unreadable(f"{where} cannot be understood: {why}") from error
+        raise Unreadable(f"{where} cannot be read: {why}") from error
 
 
 def _revision(item: Json, where: str) -> tuple[Revision, Json]:
@@ -172,6 +170,6 @@ def _refuse_unknown(stored: Json, understood: Json, where: str) -> None:
     """`LaterFormat` where something is stored that this version would lose when it writes the object again."""
     if field := formats.unknown_field(stored, understood):
         raise LaterFormat(
-            f"{where} has the field {quoted(field)}, which this version of the operator does not know: "
-            "run the operator version that wrote it, or a later one"
+            f"{where} has the field {quoted(field)}, which this version of the operator cannot read. "
+            "Run the operator version that wrote it, or a later one"
         )

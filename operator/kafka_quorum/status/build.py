@@ -94,7 +94,7 @@ def _operation(done: Pass, old: Json) -> Json:
 
 
 def readable(old: Json) -> Json:
-    """A status without fields of another type, which an older CRD, or none, lets anybody write."""
+    """A status without fields of another type, which an older CRD, or none, lets any user write."""
     kept: Json = {name: value for name, value in old.items() if isinstance(value, _TYPES.get(name, object))}
     rows = {name: [row for row in kept[name] if isinstance(row, dict)] for name in _ROWS if name in kept}
     return kept | rows
@@ -138,7 +138,7 @@ def _restarted(done: Pass, old: Json) -> Json:
 
 
 def _own(done: Pass) -> Pass:
-    """The pass without what an earlier resource of this name left: none of its identity may be taken over."""
+    """The pass without what an earlier resource of this name left: none of its identity may be used."""
     if not done.waits_for(EARLIER_RESOURCE):
         return done
     silent = Unknown(reason="the quorum of an earlier resource ends")

@@ -20,8 +20,8 @@ _TYPES: Final = ("Ready", "Available", "Progressing", "Degraded", "FeaturesSettl
 def findings(why: str) -> tuple[Finding, ...]:
     """Every condition, as far as it depends on a look. `why` is the error that ended the last pass, one clean line."""
     message = (
-        f"The operator cannot look at this quorum, and does nothing for it: {why}. "
-        "Nothing else in this status is known to be true now; status.lastLook is the time of the last look"
+        f"Did not change anything: the operator cannot observe this quorum ({why}). "
+        "The rest of this status may be out of date: status.lastLook is the time of the last look"
     )
     truths = {name: Truth.TRUE if name == "Degraded" else Truth.UNKNOWN for name in _TYPES}
     return tuple(Finding(type=name, truth=truth, reason=REASON, message=message) for name, truth in truths.items())

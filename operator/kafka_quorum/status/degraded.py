@@ -24,7 +24,7 @@ def _of_quorum(done: Pass) -> Finding:
     if record is None:
         recorded = done.observed.status.cluster_id is not None
         if done.desired.paused and recorded:
-            text = "the identity ConfigMap is not there, and nothing is examined while spec.paused is true"
+            text = "the identity ConfigMap does not exist, and nothing is examined while spec.paused is true"
             return _finding(Truth.UNKNOWN, "Paused", text)
         return _finding(Truth.FALSE, "Healthy", "nothing is lost or broken: nothing is formatted yet")
     if not isinstance(done.observed.quorum, Known):
@@ -34,7 +34,7 @@ def _of_quorum(done: Pass) -> Finding:
     lag = lag_of(done)
     if lag.faulty:
         behind = ", ".join(map(str, lag.faulty))
-        text = f"voters are down, or lag behind: {behind}. Look at their pods and Kubernetes nodes"
+        text = f"voters do not run, or lag: {behind}. Look at their pods and Kubernetes nodes"
         return _finding(Truth.TRUE, "VotersLag", text)
     return _finding(Truth.FALSE, "Healthy", "nothing is lost or broken")
 

@@ -45,7 +45,7 @@ def features_settled(done: Pass) -> Finding:
                 return _finding(Truth.UNKNOWN, reason, f"the feature levels are not compared: {wait.message}")
     wanted = tuple(feature for feature in done.plan.features if feature.wanted)
     if (operation := done.observed.status.feature_operation) is not None and not wanted:
-        return _finding(Truth.FALSE, "Raising", f"closing the step {operation.step}")
+        return _finding(Truth.FALSE, "Raising", f"Completing the step {operation.step}")
     if not wanted:
         follows = next((wait for wait in done.plan.waits if wait.reason == "SteppingFeature"), None)
         return _settled(done) if follows is None else _finding(Truth.FALSE, "Raising", follows.message)
@@ -61,11 +61,11 @@ def features_settled(done: Pass) -> Finding:
 def _settled(done: Pass) -> Finding:
     could = [_way(feature) for feature in done.plan.features]
     if not could:
-        return _finding(Truth.TRUE, "Settled", "every feature is at its wanted level")
+        return _finding(Truth.TRUE, "Settled", "every feature is at its requested level")
     against = list(dict.fromkeys(feature.against for feature in done.plan.features if feature.against))
-    ask = "set spec.kafka.features.policy to Follow, or name higher levels, to raise them"
-    blocked = f"; not possible yet: {'; '.join(against)}" if against else f": {ask}"
-    return _finding(Truth.TRUE, "Held", f"could be raised: {', '.join(could)}{blocked}")
+    ask = "Set spec.kafka.features.policy to Follow, or list higher levels, to raise them"
+    blocked = f", but not yet: {'; '.join(against)}" if against else f". {ask}"
+    return _finding(Truth.TRUE, "Held", f"these levels can be raised: {', '.join(could)}{blocked}")
 
 
 def _way(feature: FeaturePlan) -> str:

@@ -10,7 +10,7 @@ from kafka_quorum.model.plan import Outcome, Plan, Severity, Wait
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.status.together import together
 
-IDENTITY_MISSING: Final = "the identity ConfigMap is missing, and is rebuilt from its copies"
+IDENTITY_MISSING: Final = "Rebuilding the identity ConfigMap, which is missing, from its copies"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,15 +17,14 @@ def odd_voter_count(done: Pass) -> Finding:
             voters = len(view.committed_voters or ())
     wanted = done.desired.replicas
     tolerated = tolerated_by(voters)
-    changes = f"; the spec asks for {wanted}" if wanted != voters else ""
+    changes = f". The spec requests {wanted}" if wanted != voters else ""
     if voters % 2:
         tolerates = "1 voter tolerates" if voters == 1 else f"{voters} voters tolerate"
         return _finding(Truth.TRUE, "Odd", f"{tolerates} the loss of {tolerated}{changes}")
     said = (
-        f"{voters} voters tolerate the loss of {tolerated}, as {voters - 1} do, and must wait for one more of them at "
-        f"every write"
+        f"{voters} voters tolerate the loss of {tolerated}, as {voters - 1} do, but each write needs one more of them"
     )
-    ask = changes or f": set spec.controllers.replicas to {voters - 1} or {voters + 1}"
+    ask = changes or f". Set spec.controllers.replicas to {voters - 1} or {voters + 1}"
     return _finding(Truth.FALSE, "Even", said + ask)
 
 

@@ -31,7 +31,7 @@ def _resting(done: Pass) -> Finding:
     if still is not None and not (starting and still.reason in _OF_FEATURES):
         return _finding(Truth.FALSE, still.reason, still.message)
     if starting:
-        text = f"waiting for voters to catch up after their start: {', '.join(map(str, starting))}"
+        text = f"Waiting for voters to catch up after their start: {', '.join(map(str, starting))}"
         return _finding(Truth.TRUE, "Starting", text)
     unready = ready(done)
     if unready.truth is not Truth.TRUE:
@@ -42,7 +42,7 @@ def _resting(done: Pass) -> Finding:
 def _working(done: Pass) -> Finding:
     failed = done.failed
     if failed is not None:
-        return _finding(Truth.TRUE, "ActionFailed", f"trying again: {failed.message}")
+        return _finding(Truth.TRUE, "ActionFailed", f"Trying again: {failed.message}")
     return _finding(Truth.TRUE, "Working", said_of(done, work(done)))
 
 

@@ -58,18 +58,22 @@ def _lacking(situation: Situation, view: QuorumView) -> tuple[str, str] | None:
     """What still stands between this quorum and its voters: reason and sentence; None if nothing does."""
     observed, record, wanted = situation.observed, situation.record, situation.requested
     keys = {node.node_id: node.key for node in record.nodes}
-    # Kafka goes on calling a voter caught up for a fetch timeout after it was killed: its pod tells at once.
+    # Kafka goes on calling a voter caught up for a fetch timeout after it was killed: its pod shows it at once.
     up = {pod.node_id for pod in observed.pods if pod.serves}
     voting = {node for node in wanted if keys.get(node) in view.voters & view.shown}
     older = [str(node.node_id) for node in situation.older]
     missing = [str(node) for node in wanted if node not in voting & up]
     rows = (
-        (bool(missing), "ControllersMissing", f"not caught-up voters yet: {', '.join(missing)}"),
-        (bool(stale_voters(record, view)), "StaleVoters", "the voter set has stale members"),
-        (view.changing, "VoterSetUncommitted", "the voter set is not known to be committed yet"),
-        (observed.status.operation is not None, "OperationOpen", "a change of the voter set is under way"),
-        (bool(older), "Rolling", f"not made from the present spec yet: {', '.join(older)}"),
-        (len(view.voters) != len(wanted), "VotersToRemove", "there are more voters than the spec asks for"),
+        (
+            bool(missing),
+            "ControllersMissing",
+            f"Waiting for controllers to become caught-up voters: {', '.join(missing)}",
+        ),
+        (bool(stale_voters(record, view)), "StaleVoters", "the voter set still has stale voters"),
+        (view.changing, "VoterSetUncommitted", "Waiting for the voter set to be committed"),
+        (observed.status.operation is not None, "OperationOpen", "Changing the voter set"),
+        (bool(older), "Rolling", f"Recreating controllers from the present spec: {', '.join(older)}"),
+        (len(view.voters) != len(wanted), "VotersToRemove", "there are more voters than the spec requests"),
     )
     return next(((reason, text) for holds, reason, text in rows if holds), None)
 
@@ -93,7 +97,7 @@ def work(done: Pass) -> tuple[Action, ...]:
 def said_of(done: Pass, among: Collection[Action]) -> str:
     """The outcomes of these actions as one text."""
     said = (outcome.message for outcome in done.outcomes if outcome.action in among)
-    return "; ".join(dict.fromkeys(said)) or "the next steps are planned"
+    return "; ".join(dict.fromkeys(said)) or "Planning the next steps"
 
 
 def _is_note(action: Action) -> bool:

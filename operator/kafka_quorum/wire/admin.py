@@ -103,7 +103,7 @@ class KafkaControllers:
             raise self._nonsense(endpoint, request.api, str(error)) from error
 
     def _connection(self, endpoint: Endpoint) -> Connection:
-        """The kept connection to this endpoint. What nobody has used for long is closed here: pods change addresses."""
+        """The kept connection to this endpoint. What was not used for long is closed here: pods change addresses."""
         now_s = asyncio.get_running_loop().time()
         for other, connection in list(self._connections.items()):
             if other != endpoint and now_s - connection.last_used_s > IDLE_CONNECTION_S and not connection.busy:

@@ -1,7 +1,7 @@
 """One connection to one server: the socket under a `Conversation`.
 
 The only thing decided here is when a connection is finished: on the first error, on the end of the stream, and
-whenever somebody stops waiting for an answer (deadline or cancellation). A finished channel is never used again.
+whenever a caller stops waiting for an answer (deadline or cancellation). A finished channel is never used again.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class Channel(asyncio.Protocol):
                 self.abort()
 
     def abort(self) -> None:
-        """Close at once, without flushing: nobody wants to hear anything more from this server."""
+        """Close at once, without flushing: no further answer of this server is needed."""
         self._conversation.abandon()
         if self._transport is not None:
             self._transport.abort()

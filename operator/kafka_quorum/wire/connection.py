@@ -40,7 +40,7 @@ class Limits:
 
 @dataclass(slots=True)
 class _Attempt:
-    """One call on its way: how far it has come decides what an error means."""
+    """One call that is being made: how far it has come decides what an error means."""
 
     endpoint: Endpoint
     api: Api
@@ -74,7 +74,7 @@ class _Attempt:
     def no_common_version(self, theirs: VersionRange | None) -> KafkaVersionUnsupported:
         known = f"versions {theirs}" if theirs else "no version"
         return KafkaVersionUnsupported(
-            f"{self.api.name} was not sent to controller {self.endpoint}: it knows {known} of it,"
+            f"{self.api.name} was not sent to controller {self.endpoint}: it supports {known} of it,"
             f" this operator {self.api.ours}",
             fault=Fault.THEIRS,
             retry_safe=False,
@@ -97,7 +97,7 @@ class Connection:
     endpoint: Endpoint
     limits: Limits = field(default_factory=Limits)
     last_used_s: float = 0.0
-    """By the event loop's clock; for whoever closes what has not been used for long."""
+    """By the event loop's clock; to close what has not been used for long."""
     _session: _Session | None = None
     _waiting: int = 0
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -124,7 +124,7 @@ class Connection:
 
     @property
     def busy(self) -> bool:
-        """Whether a request of somebody is on its way."""
+        """Whether a request is being made."""
         return self._turn.locked()
 
     def close(self) -> None:

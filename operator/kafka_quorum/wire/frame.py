@@ -6,7 +6,7 @@ that many bytes, of which the first four are the correlation id of the request t
 1. A conversation is `IDLE` or `WAITING` for one answer. Controllers answer in order, so more would be possible; one at
    a time means that a deadline or a cancellation concerns exactly one request.
 2. A length that is negative, too small for a correlation id, or above the bound is an error at once.
-3. Bytes that nobody asked for, an answer with another correlation id, and bytes behind an answer are errors.
+3. Bytes that were not asked for, an answer with another correlation id, and bytes behind an answer are errors.
 4. After an error or an abandoned request the conversation is `BROKEN` for ever: whatever arrives later could be taken
    for the answer to something else. There is no way back but a new connection.
 """
@@ -66,7 +66,7 @@ class Conversation:
         if self._state is State.BROKEN or not data:
             return None
         if self._state is State.IDLE:
-            raise self._broken(f"{len(data)} bytes came that nobody had asked for")
+            raise self._broken(f"{len(data)} bytes came that were not asked for")
         self._received += data
         if len(self._received) < _LENGTH.size:
             return None
@@ -79,7 +79,7 @@ class Conversation:
         return self._finish(excess)
 
     def abandon(self) -> None:
-        """Nobody waits for the answer any more: no other request may follow."""
+        """No caller waits for the answer any more: no other request may follow."""
         self._state = State.BROKEN
         self._received.clear()
 

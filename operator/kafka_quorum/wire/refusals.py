@@ -86,7 +86,7 @@ def refused(endpoint: Endpoint, api: Api, code: ErrorCode, server_message: str |
         error_name(code),
         clean(server_message or "", max_chars=MESSAGE_MAX_CHARS),
     )
-    said = f": {words}" if words else ", without a word of explanation"
+    said = f": {words}" if words else ", without an explanation"
     return KafkaRefused(
         f"{api.name} was refused by controller {endpoint} with {name}{said}",
         code=int(code),

@@ -49,7 +49,7 @@ def typed(response: ResponsePayload, wanted: type[R]) -> R:
 
 
 def unexpected(response: ResponsePayload) -> ValueError:
-    """An answer of a type that nobody asked for."""
+    """An answer of a type that was not asked for."""
     return ValueError(f"a {type(response).__name__} came")
 
 

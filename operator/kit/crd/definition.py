@@ -33,7 +33,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A kind. `source` is the directory of its models, for whoever reads a generated file.
+    """A kind. `source` is the directory of its models, for the reader of a generated file.
 
     `rules` are over the whole resource; `subresources` has what there is besides the status.
     """

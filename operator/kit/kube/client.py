@@ -1,7 +1,7 @@
 """The Kubernetes API over HTTP: the only module that knows the official client (`kubernetes.aio`).
 
 Requests are made as JSON on paths that we build, without the generated models: they cost more than the request. Nothing
-is retried here: whoever asked looks again first.
+is retried here: the caller looks again first.
 """
 
 import asyncio
@@ -214,7 +214,7 @@ def _path(resource: ResourceType, namespace: str, name: str = "") -> str:
 def _answer(what: str, data: bytes) -> Json:
     try:
         answer: Json = json.loads(data)
-    except (ValueError, RecursionError) as error:  # a proxy's page, say: nobody knows what became of the request
+    except (ValueError, RecursionError) as error:  # a proxy's page, say: it is not known what became of the request
         raise KubeUnavailable(f"{what}: the answer is no JSON: {data[:200]!r}") from error
     return answer
 

@@ -1,7 +1,7 @@
 """What an operator asks of the Kubernetes API server. `client` does it for real, the simulation in memory.
 
 Objects are JSON dictionaries, as the API server writes them. Every method ends within a deadline, and raises one
-of the `KubeError` types of `kit.errors`; after `KubeUnavailable` nobody knows whether a write happened.
+of the `KubeError` types of `kit.errors`; after `KubeUnavailable` it is not known whether a write happened.
 """
 
 from collections.abc import Mapping

@@ -391,7 +391,7 @@ MUTANTS: Final = (
         "steps-are-not-validated",
         "7",
         ("lagging-broker", "levels-explicit"),
-        ("may_raise", "_refusal(observed, step, first)", "()"),
+        ("may_raise", "_refusal(observed, step, change)", "()"),
         ("questions", "tuple(dict.fromkeys(found))", "()"),
     ),
     mutant(

@@ -162,7 +162,9 @@ def _why_not_named(world: World, degraded: Json, lost: list[DiskLost]) -> str:
         return ""  # nobody tells of a machine; the first of several was being cured when the last broke the majority
     told = (
         "controller {} lost its disk",
-        "the disk of controller {} is lost",
+        "controller {} is being removed, so its lost disk",
+        "the disk of controller {}, which is lost",
+        "controller {}, whose Kubernetes node",
         "of controller {} is down",
         "pod demo-{}",
     )

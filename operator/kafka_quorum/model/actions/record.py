@@ -110,6 +110,6 @@ class KeepSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetRecordOwner:
-    """Give the record's ConfigMap the owner that the retention policy wants: this resource, or nobody."""
+    """Give the record's ConfigMap the owner that follows from the retention policy: this resource, or none."""
 
     resource_version: str

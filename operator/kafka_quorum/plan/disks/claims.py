@@ -57,14 +57,14 @@ def _retired(situation: Situation) -> Part | None:
     for node, claim in _unbound(situation):
         if claim.phase == RETIRED and not node.formatted:
             return _next_claim(
-                record, node, f"claim {claim.name} is retired: controller {node.node_id} gets the next one"
+                record, node, f"claim {claim.name} is retired: controller {node.node_id} gets a new claim"
             )
     for node in record.nodes:
         match situation.disk(node):
             case Present(claim=claim) | Deleting(claim=claim) | VolumeLost(claim=claim):
                 if claim.phase == RETIRED and not node.formatted:
                     text = f"claim {claim.name} holds retired directory id {claim.directory_id}: it is kept, and"
-                    return _next_claim(record, node, f"{text} controller {node.node_id} gets the next one")
+                    return _next_claim(record, node, f"{text} controller {node.node_id} gets a new claim")
             case _:
                 continue
     return None
@@ -84,13 +84,13 @@ def _claim_part(situation: Situation, node: NodeIdentity) -> Part:
     name = claim_name(situation.desired.member(node.node_id), node.generation)
     match situation.disk(node):
         case Unclaimed() if node.mode is FormatMode.ADOPTED:
-            text = f"claim {name}, whose disk is to be taken over, is not there: bring it back under this name"
+            text = f"Waiting to adopt claim {name}: it does not exist. Create it again under this name, with its disk"
             wait = Wait(severity=Severity.DEGRADED, reason="AdoptWaits", message=text, node_id=node.node_id)
             return Part(waits=(wait,))
         case Unclaimed():
             return Part(actions=(CreateClaim(node_id=node.node_id, generation=node.generation),))
         case _ if _never_ran(situation.record, node):
-            text = f"claim {name} or its volume is gone, and its disk never ran: the next one takes its place"
+            text = f"claim {name} or its volume is gone, and its disk never ran: a new claim replaces it"
             return _next_claim(situation.record, node, text)
         case _:
             return Part()  # `lost` judges what has run
@@ -107,7 +107,8 @@ def _never_ran(record: IdentityRecord, node: NodeIdentity) -> bool:
 
 def _claim_deleting(situation: Situation, node: NodeIdentity, claim: Claim) -> Wait:
     pods = (pod for pod in situation.observed.pods_of(node.node_id, PodRole.KAFKA) if pod.claim_uid == claim.uid)
-    message = f"claim {claim.name} is being deleted: the disk of controller {node.node_id} is gone once its pod stops"
+    disk = f"the disk of controller {node.node_id}"
+    message = f"claim {claim.name} is being deleted, so {disk} is gone when its pod stops"
     if (pod := next(pods, None)) is not None and claim.uid == node.claim_uid:
         message = goes_with(situation, node, pod)
     return Wait(severity=Severity.DEGRADED, reason="ClaimDeleting", message=message, node_id=node.node_id)

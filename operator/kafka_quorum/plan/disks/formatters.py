@@ -20,28 +20,30 @@ _RETRY_FORMAT_AFTER_S = 20.0
 def tend_formatter(situation: Situation, node: NodeIdentity, pod: Pod, *, outdated: bool) -> Part:
     """What becomes of a formatter of a controller: waited for, removed, or recreated where it is `outdated`."""
     if pod.deleting and is_down(situation.observed, pod.node_name):
-        way_out = f"delete claim {pod.claim_name}, and the pod by force, to have it formatted on another node"
-        text = f"pod {pod.name} cannot end: its node {pod.node_name} is down. Bring the node back, or {way_out}"
+        way_out = f"delete claim {pod.claim_name}, and the pod by force, to format on another Kubernetes node"
+        down = f"its Kubernetes node {pod.node_name} is down"
+        text = f"pod {pod.name} cannot end: {down}. Bring the node back, or {way_out}"
         return Part(waits=(Wait(severity=Severity.DEGRADED, reason="NodeDown", message=text, node_id=node.node_id),))
     if pod.deleting:
-        return Part(waits=(progress(node, "Formatting", f"waits until formatter {pod.name} is gone"),))
+        return Part(waits=(progress(node, "Formatting", f"Waiting for formatter {pod.name} to end"),))
     if node.formatted or pod.claim_uid != node.claim_uid or pod.mode is not node.mode:
         return _remove_formatter(pod, "FormatterDone", f"formatter {pod.name} has done its work")
     match pod.container:
         case Waiting(reason=reason, message=message):
             return _waiting_formatter(pod, reason, message, outdated=outdated)
         case Running():
-            return Part(waits=(progress(node, "Formatting", f"formatter {pod.name} runs"),))
+            return Part(waits=(progress(node, "Formatting", f"Waiting for formatter {pod.name} to finish"),))
         case Terminated():
             return _failed_formatter(situation, node, pod, outdated=outdated)
 
 
 def _waiting_formatter(pod: Pod, reason: str, message: str, *, outdated: bool) -> Part:
-    """One that never started. Evicted, or refused by its node, it has ended, and no container tells of it."""
+    """One that never started. Evicted, or refused by its node, it has ended, and no container reports it."""
     if pod.finished:
-        return _remove_formatter(pod, "FormatterFailed", f"formatter {pod.name} ended without a word, and is made anew")
+        text = f"formatter {pod.name} ended without a report, and is recreated"
+        return _remove_formatter(pod, "FormatterFailed", text)
     if outdated:
-        return _remove_formatter(pod, "FormatterOutdated", f"formatter {pod.name} is made anew from the new spec")
+        return _remove_formatter(pod, "FormatterOutdated", f"formatter {pod.name} is recreated from the new spec")
     return Part(waits=(waiting_pod(pod, reason, message, otherwise="Formatting"),))
 
 
@@ -66,8 +68,8 @@ def _failed_formatter(situation: Situation, node: NodeIdentity, pod: Pod, *, out
         )
     if report is None or not pauses:
         said = report.message if report else "it left no report"
-        return _remove_formatter(pod, "FormatterFailed", f"formatter {pod.name} failed and is made anew: {said}")
-    text = f"formatter {pod.name} failed, and is tried again in {_RETRY_FORMAT_AFTER_S:.0f} s: {report.message}"
+        return _remove_formatter(pod, "FormatterFailed", f"formatter {pod.name} failed, and is recreated: {said}")
+    text = f"formatter {pod.name} failed, and is recreated in {_RETRY_FORMAT_AFTER_S:.0f} s: {report.message}"
     return Part(waits=(Wait(severity=Severity.DEGRADED, reason="FormatFailed", message=text, node_id=node.node_id),))
 
 
@@ -75,7 +77,7 @@ def _returned(observed: Observed, node: NodeIdentity, pod: Pod, report: DiskRepo
     """A disk that was given up is there after all. It never runs again, and is not deleted: its claim is marked."""
     claim = claim_of(observed, node)
     text = f"formatter {pod.name} found retired directory id {report.directory_id}: claim {pod.claim_name} is kept"
-    wait = progress(node, "Formatting", f"{text}, and controller {node.node_id} gets the next one")
+    wait = progress(node, "Formatting", f"{text}, and controller {node.node_id} gets a new claim")
     if claim is None or claim.deleting or report.directory_id is None:
         return Part(waits=(wait,))
     mark = AnnotateClaim(
@@ -94,7 +96,7 @@ def given_up_formatter(situation: Situation, pod: Pod) -> Part:
     verdict = may_give_up_formatter(situation, pod)
     if isinstance(verdict, Refusal):
         return Part(verdicts=(verdict,))
-    message = f"formatter {pod.name} is given up with node {pod.node_name}, and its claim with it"
+    message = f"formatter {pod.name} is given up with Kubernetes node {pod.node_name}, and so is its claim"
     delete = DeletePod(pod=pod, reason="PodGivenUp", message=message, force=True, permit=verdict)
     return Part(actions=(delete,), verdicts=(verdict,))
 
@@ -106,7 +108,7 @@ def leftover_formatter(situation: Situation, pod: Pod) -> Part:
     removed = _remove_formatter(pod, "FormatterDone", f"formatter {pod.name} is removed with its controller")
     if not pod.deleting and removed.actions:
         return removed
-    text = f"waits until formatter {pod.name} of a removed controller is gone"
+    text = f"Waiting for formatter {pod.name} of a removed controller to end"
     return Part(
         waits=(Wait(severity=Severity.PROGRESS, reason="PodEnds", message=text, node_id=pod.node_id),),
         verdicts=removed.verdicts,

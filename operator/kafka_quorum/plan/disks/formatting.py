@@ -81,7 +81,7 @@ def _barrier(situation: Situation) -> Part:
     verdict = may_start(situation, initial_nodes(record), situation.desired.name)
     if isinstance(verdict, Refusal):
         return Part(verdicts=(verdict,))
-    message = f"every initial controller is formatted: cluster {record.cluster_id} may start"
+    message = f"every initial controller is formatted, so cluster {record.cluster_id} may start"
     write = DecideRecord(record=with_started(record), change=RecordChange.STARTED, message=message, permit=verdict)
     return Part(exclusive=write, verdicts=(verdict,))
 
@@ -96,7 +96,7 @@ def _format(situation: Situation, node: NodeIdentity) -> Part:
     if isinstance(verdict, Refusal):
         return Part(verdicts=(verdict,), waits=(_format_wait(observed, node, verdict),))
     if not is_mirrored(situation, node):
-        message = f"the identity of controller {node.node_id} is being written to status and claim"
+        message = f"Waiting to format controller {node.node_id}: its identity is not in the status and on the claim yet"
         return Part(verdicts=(verdict,), waits=(progress(node, "Formatting", message),))
     naming = format_config_name if initial else config_name
     if (refused := before_create(observed, node, revision.name, formatter=True)) is not None:
@@ -116,7 +116,7 @@ def _format_wait(observed: Observed, node: NodeIdentity, verdict: Verdict) -> Wa
     lost = _votes_still(observed, node)
     severity = Severity.DEGRADED if lost else Severity.PROGRESS
     reason = "LostDisk" if lost else "Formatting"
-    text = f"controller {node.node_id} lost its disk: {verdict.reason}" if lost else verdict.reason
+    text = f"controller {node.node_id} lost its disk. {verdict.reason}" if lost else verdict.reason
     return Wait(severity=severity, reason=reason, message=text, node_id=node.node_id)
 
 

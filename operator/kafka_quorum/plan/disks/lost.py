@@ -1,4 +1,4 @@
-"""Disks that are lost behind the barrier: retired for ever on evidence, waited for without, and always told of."""
+"""Disks that are lost behind the barrier: retired for ever on evidence, waited for without, and always reported."""
 
 from kafka_quorum.model.actions import DecideRecord, RecordChange
 from kafka_quorum.model.disk import found_empty, has_earlier, is_blank, is_gone, looks_again
@@ -17,7 +17,7 @@ from kafka_quorum.plan.part import Part, merged
 def lost(situation: Situation) -> Part:
     """Behind the barrier: a claim that is gone, a volume without data. The directory id is retired, with evidence.
 
-    The disk of a controller that is on its way out is not replaced, only told of: its voter is removed in any case.
+    The disk of a controller that is being removed is not replaced, only reported: its voter is removed in any case.
     """
     record = situation.record
     if record.phase is not BootstrapPhase.STARTED:
@@ -36,12 +36,12 @@ def lost(situation: Situation) -> Part:
 
 
 def _leaves(situation: Situation, node: NodeIdentity) -> Part:
-    """The lost disk of a controller that nobody wants: without it there may never be a leader to remove its voter."""
+    """The lost disk of a controller that is not requested: without it there may be no leader to remove its voter."""
     if isinstance(situation.observed.quorum, Known) and node.key not in situation.observed.quorum.value.voters:
         return Part()
     if not node.formatted or not _is_lost(situation, node):
         return Part()
-    text = f"controller {node.node_id} lost its disk, which is not replaced: its voter {node.key} is removed"
+    text = f"controller {node.node_id} is being removed, so its lost disk is not replaced: voter {node.key} is removed"
     return Part(waits=(Wait(severity=Severity.DEGRADED, reason="DiskNotReplaced", message=text, node_id=node.node_id),))
 
 
@@ -52,7 +52,7 @@ def _is_lost(situation: Situation, node: NodeIdentity) -> bool:
 
 
 def _looks_lost(situation: Situation, node: NodeIdentity) -> bool:
-    """Whether a single look says so: it is told, and looked at again."""
+    """Whether a single look shows it: it is reported, and looked at again."""
     observed = situation.observed
     claim = situation.disk(node).claim
     if claim is None or claim.lost or looks_again(observed, node):
@@ -71,8 +71,9 @@ def _bootstrap_failed(record: IdentityRecord, suspects: list[NodeIdentity]) -> W
         return None
     names = ", ".join(str(key) for key in gone)
     message = (
-        f"a majority of the initial controllers lost its disk before a leader was seen ({names}). Nothing is retried. "
-        "If no broker ever joined: delete the resource, its claims and its identity ConfigMap, and apply it again"
+        f"Did not start the quorum: a majority of the initial controllers lost their disks before there was a leader "
+        f"({names}). If no broker ever joined, delete the resource, its claims and its identity ConfigMap, and apply "
+        "the resource again"
     )
     return Wait(severity=Severity.DEGRADED, reason="BootstrapFailed", message=message)
 
@@ -85,7 +86,7 @@ def _retire(situation: Situation, node: NodeIdentity) -> Part:
         running = next((pod for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.running), None)
         told = verdict.reason
         if running is not None:
-            told = f"{told} yet. {goes_with(situation, node, running)}"
+            told = f"{told}, and {goes_with(situation, node, running)}"
         wait = Wait(severity=Severity.DEGRADED, reason="LostDisk", message=told, node_id=node.node_id)
         return Part(waits=(wait,), verdicts=(verdict,))
     new_claim = claim is None or claim.lost

@@ -39,5 +39,5 @@ def _release(situation: Situation, claim: Claim) -> Part:
     verdict = may_delete_claim(situation, claim)
     if isinstance(verdict, Refusal):
         return Part(verdicts=(verdict,))
-    message = f"claim {claim.name} is released: {verdict.reason}"
+    message = f"claim {claim.name} is deleted: {verdict.reason}"
     return Part(actions=(DeleteClaim(claim=claim, message=message, permit=verdict),), verdicts=(verdict,))

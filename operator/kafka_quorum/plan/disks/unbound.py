@@ -37,8 +37,8 @@ def _waits(observed: Observed, pod: Pod) -> bool:
 def _wait(situation: Situation, node: NodeIdentity, claim: str) -> Wait:
     name = situation.desired.storage.storage_class
     which = f"storage class {name}" if name else "the default storage class"
-    way_out = "Create the class or a volume for it"
-    if situation.record.phase is BootstrapPhase.FORMATTING:
-        way_out += ", or correct spec.controllers.storage.storageClassName and delete this claim"
-    text = f"Waiting for a volume: claim {claim} of controller {node.node_id} is not bound ({which}). {way_out}"
+    formatting = situation.record.phase is BootstrapPhase.FORMATTING
+    other = ", or correct spec.controllers.storage.storageClassName and delete this claim" if formatting else ""
+    blocked = f"claim {claim} of controller {node.node_id} is not bound ({which})"
+    text = f"Waiting for a volume: {blocked}. Create the class or a volume for it{other}"
     return Wait(severity=Severity.DEGRADED, reason="ClaimUnbound", message=text, node_id=node.node_id)

@@ -37,7 +37,7 @@ def before_stop(observed: Observed, node: NodeIdentity, revision: str, *, reason
     if observed.admission(question) is None:
         text = f"{waiting} has to accept its new pod first"
         return Part(waits=(_wait(Severity.PROGRESS, reason, text, node.node_id),), questions=(question,))
-    unchecked = _wait(Severity.PROGRESS, reason, f"{waiting} did not check its new pod", node.node_id)
+    unchecked = _wait(Severity.PROGRESS, reason, f"{waiting} could not check its new pod", node.node_id)
     text = f"{first}: the API server refuses its new pod from revision {revision}"
     return _unless_accepted(observed, question, unchecked, _wait(Severity.HELD, held, text, node.node_id))
 
@@ -46,7 +46,7 @@ def before_create(observed: Observed, node: NodeIdentity, revision: str, *, form
     """What keeps a pod from being created: the refusal of an earlier attempt, until a dry run is accepted."""
     question = PodQuestion(node_id=node.node_id, revision=revision, formatter=formatter)
     subject = f"the {'formatter' if formatter else 'pod'} of controller {node.node_id}"
-    waiting = f"Waiting to create {subject}: the API server did not check it"
+    waiting = f"Waiting to create {subject}: the API server could not check it"
     unchecked = _wait(Severity.DEGRADED, POD_REFUSED, waiting, node.node_id)
     text = f"Did not create {subject} from revision {revision}"
     return _unless_accepted(observed, question, unchecked, _wait(Severity.DEGRADED, POD_REFUSED, text, node.node_id))

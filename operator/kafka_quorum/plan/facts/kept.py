@@ -1,6 +1,6 @@
 """Disks that go with their pods: the claim is being deleted, is lost or gone, and only the pod still holds the volume.
 
-Kubernetes keeps a deleted claim as long as a pod has it, and never takes the deletion back. Who stops that pod gives
+Kubernetes keeps a deleted claim as long as a pod has it, and never takes the deletion back. To stop that pod is to give
 the disk up, whatever the stop is for. So such a stop is judged like a disk that is lost: it needs the policy, a leader,
 a committed voter set, and a caught-up majority of the other voters on disks that stay.
 """
@@ -19,7 +19,7 @@ def why_kept(situation: Situation, node: NodeIdentity) -> str:
     """Why no act may stop the pod that holds this controller's disk; empty if the disk stays, or is not needed."""
     fate = why_going(situation.disk(node), node)
     needed = _why_needed(situation, node) if fate else ""
-    return f"{fate}, its disk is gone once its pod stops, and {needed}" if needed else ""
+    return f"{fate}, so its disk is gone when its pod stops. {needed}" if needed else ""
 
 
 def is_going(situation: Situation, node: NodeIdentity) -> bool:
@@ -30,17 +30,17 @@ def is_going(situation: Situation, node: NodeIdentity) -> bool:
 def goes_with(situation: Situation, node: NodeIdentity, pod: Pod) -> str:
     """What a person should know of a disk that goes with this pod, the way out included."""
     needed, fate = _why_needed(situation, node), why_going(situation.disk(node), node)
-    way_out = f"Keep that pod: {needed}" if needed else "Delete that pod to have the disk replaced; a roll does so, too"
-    return f"{fate}: the disk of controller {node.node_id} is gone once pod {pod.name} stops. {way_out}"
+    way_out = f"Keep that pod. {needed}" if needed else "Delete that pod to have the disk replaced. A roll does so, too"
+    return f"{fate}, so the disk of controller {node.node_id} is gone when pod {pod.name} stops. {way_out}"
 
 
 def _why_needed(situation: Situation, node: NodeIdentity) -> str:
-    """Why the quorum cannot do without a controller's disk now, or nobody may say so; empty if it can."""
+    """Why the quorum needs a controller's disk now, or may need it; empty if it does not."""
     observed = situation.observed
     if takes_empty_disks(situation):
-        return STATIC
+        return f"The disk is needed: {STATIC}"
     if isinstance(observed.quorum, Unknown):
-        return f"no disk is given up without a leader: {observed.quorum.reason}"
+        return f"The disk is needed, because the quorum has no leader ({observed.quorum.reason})"
     view = observed.quorum.value
     if node.key not in view.voters | (view.committed_voters or view.voters):
         return ""
@@ -48,16 +48,16 @@ def _why_needed(situation: Situation, node: NodeIdentity) -> str:
     votes = view.votes.only(staying)
     healthy, majority = len(votes.healthy), votes.majority
     least = 2 * (len(view.voters) - len(staying)) + 1
-    way_out = "wait for the others" if len(staying) >= majority else f"ask for {least} controllers first"
+    way_out = "Wait for the others" if len(staying) >= majority else f"Request {least} controllers first"
     rows = (
         (
             situation.desired.replacement.lost_disk is Cure.MANUAL,
-            "lost disks are not replaced: set spec.controllers.replacement.lostDisk to Automatic",
+            "The disk is not replaced: set spec.controllers.replacement.lostDisk to Automatic",
         ),
-        (not view.committed, "the present voter set is not committed yet"),
+        (not view.committed, "The disk is needed until the present voter set is committed"),
         (
             not votes.carries,
-            f"{healthy} other voters are caught up on disks that stay, and {majority} must be: {way_out}",
+            f"{healthy} other voters are caught up on disks that stay, and {majority} must be. {way_out}",
         ),
     )
     return next((text for holds, text in rows if holds), "")

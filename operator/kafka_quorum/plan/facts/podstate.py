@@ -60,14 +60,14 @@ def waiting_pod(pod: Pod, reason: str, message: str, *, otherwise: str) -> Wait:
         return Wait(severity=Severity.DEGRADED, reason="PodUnschedulable", message=text, node_id=pod.node_id)
     if reason in STUCK:
         said = f": {message}" if message else ""
-        text = f"pod {pod.name} does not start ({reason}{said}). Correct the spec, and it is made anew"
+        text = f"pod {pod.name} does not start ({reason}{said}). Correct the spec, and the pod is recreated"
         return Wait(severity=Severity.DEGRADED, reason="PodStuck", message=text, node_id=pod.node_id)
-    text = f"pod {pod.name} starts ({reason})" if reason else f"pod {pod.name} starts"
+    text = f"Waiting for pod {pod.name} to start ({reason})" if reason else f"Waiting for pod {pod.name} to start"
     return Wait(severity=Severity.PROGRESS, reason=otherwise, message=text, node_id=pod.node_id)
 
 
 def unreadable_disk(node: NodeIdentity, pod: Pod, said: str) -> Wait:
     """A script cannot read the disk: what is on it is unknown, and it is neither formatted nor given up."""
-    text = f"pod {pod.name} cannot read the disk of controller {node.node_id}: {said}. It tries again"
-    text = f"{text}. If that lasts, repair the volume or its mount"
+    text = f"pod {pod.name} cannot read the disk of controller {node.node_id}, and tries again: {said}"
+    text = f"{text}. If this continues, repair the volume or its mount"
     return Wait(severity=Severity.DEGRADED, reason="DiskUnreadable", message=text, node_id=node.node_id)

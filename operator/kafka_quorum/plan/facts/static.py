@@ -6,8 +6,8 @@ from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.situation import Situation
 
 STATIC: Final = (
-    "the quorum is static: it would take an empty disk for the voter, whatever that had promised and written. A person "
-    "must decide (docs/releases.md, Lost disks of a static quorum)"
+    "the quorum is static, so it would accept an empty disk as the voter, and lose what that voter had acknowledged. A "
+    "person must decide (docs/releases.md, Lost disks of a static quorum)"
 )
 
 

@@ -11,16 +11,16 @@ def claim_is_ours(situation: Situation, node: NodeIdentity) -> Answer:
     """Whether the disk that a pod would mount is the one in the record."""
     match situation.disk(node):
         case Unclaimed() | Gone():
-            return no(f"the claim of controller {node.node_id} is not there yet")
+            return no(f"Waiting for the claim of controller {node.node_id}: it does not exist yet")
         case Another(claim=claim):
-            both = f"uid {claim.uid} instead of {node.claim_uid}"
-            return no(f"claim {claim.name} is another than the record's: {both}")
+            both = f"its uid is {claim.uid}, and the identity record has {node.claim_uid}"
+            return no(f"Did not use claim {claim.name}: {both}")
         case Deleting(claim=claim):
-            return no(f"claim {claim.name} is being deleted")
+            return no(f"Did not use claim {claim.name}: it is being deleted")
         case VolumeLost(claim=claim):
-            return no(f"claim {claim.name} is without its volume")
+            return no(f"Did not use claim {claim.name}: its volume is lost")
         case Present(claim=claim):
-            return yes(f"claim {claim.name} is the one in the record of cluster {situation.record.cluster_id}")
+            return yes(f"claim {claim.name} is the one in the identity record of cluster {situation.record.cluster_id}")
 
 
 def is_claim_of(claim: Claim, node: NodeIdentity) -> bool:

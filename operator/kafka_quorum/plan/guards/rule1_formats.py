@@ -14,31 +14,34 @@ from kafka_quorum.plan.guards.registry import Answer, guard, no, yes
 @guard(InitialFormat)
 def may_format_initial(situation: Situation, node: NodeIdentity) -> Answer:
     """Rule 1: initial voters are formatted before the barrier only, with their pre-made directory ids."""
+    first = f"Did not format controller {node.node_id} as an initial controller"
     if situation.record.phase is not BootstrapPhase.FORMATTING:
-        return no(f"controller {node.node_id} is not formatted as an initial voter: the quorum may have started")
+        return no(f"{first}: the quorum may have started")
     if node.key not in situation.record.initial or node.mode is FormatMode.NO_INITIAL_CONTROLLERS:
-        return no(f"controller {node.node_id} is not one of the initial controllers")
+        return no(f"{first}: the identity record does not list it as one")
     if kafka := [pod.name for pod in situation.observed.pods if pod.role is PodRole.KAFKA]:
-        return no(f"pods that run Kafka exist already ({', '.join(kafka)}): the quorum may have started")
+        return no(f"{first}: pods that run Kafka exist ({', '.join(kafka)}), so the quorum may have started")
     return claim_is_ours(situation, node)
 
 
 @guard(NewcomerFormat)
 def may_format_newcomer(situation: Situation, node: NodeIdentity) -> Answer:
     """Rules 1 and 2: behind the barrier a disk is formatted without initial controllers, to catch up with a quorum."""
+    waiting = f"Waiting to format controller {node.node_id}"
     if situation.record.phase is not BootstrapPhase.STARTED:
-        return no(f"controller {node.node_id} joins later: the initial controllers are being formatted")
+        return no(f"{waiting}: the initial controllers are not formatted yet")
     if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS or node.formatted:
-        return no(f"controller {node.node_id} has a formatted disk")
+        return no(f"Did not format controller {node.node_id}: its disk is formatted already")
     if kafka := situation.observed.pods_of(node.node_id, PodRole.KAFKA):
-        return no(f"pod {kafka[0].name} still holds the disk of controller {node.node_id}")
+        return no(f"{waiting}: pod {kafka[0].name} still uses its disk")
     match situation.observed.quorum:
         case Unknown(reason=reason):
-            return no(f"controller {node.node_id} is formatted once the quorum has a leader: {reason}")
+            return no(f"{waiting}: the quorum has no leader ({reason})")
         case Known(value=view):
             if (other := _somebody_else(view, node)) is not None:
-                way_out = "choose another id in spec.controllers.nodeIDs, or stop that one"
-                return no(f"node id {node.node_id} is in use elsewhere, by replica {other}: {way_out}")
+                way_out = "Choose another id in spec.controllers.nodeIDs, or stop that replica"
+                used = f"replica {other} uses this node id, and does not belong to this resource"
+                return no(f"Did not format controller {node.node_id}: {used}. {way_out}")
             return claim_is_ours(situation, node)
 
 
@@ -54,9 +57,9 @@ def may_start(situation: Situation, initial: tuple[NodeIdentity, ...], quorum: s
     """Rule 1, the barrier: `Started` is written once every initial controller has reported its format."""
     missing = [str(node.node_id) for node in initial if not node.formatted]
     if missing:
-        return no(f"the quorum starts once controllers {', '.join(missing)} are formatted")
+        return no(f"Waiting to start the quorum: controllers {', '.join(missing)} are not formatted yet")
     if any(item.name.startswith(f"{quorum}-format-") for item in situation.observed.support):
-        return no("the quorum starts once the config map of its initial format is gone, and no formatter can run")
+        return no("Waiting to start the quorum: a formatter could still run, because the format's config map exists")
     for node in initial:
         verdict = claim_is_ours(situation, node)
         if not verdict.allowed:

@@ -34,26 +34,30 @@ def may_run(situation: Situation, node: NodeIdentity, *, mirrored: bool) -> Answ
     """Rule 2: Kafka runs on a claim only with the directory id that was formatted there, and behind the barrier."""
     record = situation.record
     formatters = situation.observed.pods_of(node.node_id, PodRole.FORMATTER)
-    holds = f"formatter {formatters[0].name} still holds" if formatters else ""
+    formatter = formatters[0].name if formatters else ""
     static = record.static and node.mode is FormatMode.NO_INITIAL_CONTROLLERS
-    first = f"controller {node.node_id}, whose new disk knows no voters, starts once"
+    first = f"Waiting to start controller {node.node_id}"
+    votes = "controller.quorum.voters is still set, so it would act as a voter with the data of none"
     verdict = unless(
         (
             (
                 record.phase is not BootstrapPhase.STARTED,
-                f"controller {node.node_id} starts when every initial controller is formatted",
+                f"{first}: not every initial controller is formatted yet",
             ),
             (
                 not node.formatted or node.directory_id is None,
-                f"the disk of controller {node.node_id} is not formatted",
+                f"{first}: its disk is not formatted yet",
             ),
             (
                 node.directory_id in record.retired,
-                f"directory id {node.directory_id} is retired: its disk was lost, or its controller removed",
+                (
+                    f"Did not start controller {node.node_id}: directory id {node.directory_id} is retired, because "
+                    "its disk was lost or its controller was removed"
+                ),
             ),
-            (bool(formatters), f"{holds} the disk of controller {node.node_id}"),
-            (static, f"{first} controller.quorum.voters is dropped: it would take itself for one of them"),
-            (not mirrored, f"the identity of controller {node.node_id} is being written to status and claim first"),
+            (bool(formatters), f"{first}: formatter {formatter} still uses its disk"),
+            (static, f"{first} on its new disk: {votes}"),
+            (not mirrored, f"{first}: its identity is not in the status and on the claim yet"),
         ),
         "",
     )
@@ -64,40 +68,41 @@ def may_run(situation: Situation, node: NodeIdentity, *, mirrored: bool) -> Answ
 def may_retire_node(situation: Situation, node: NodeIdentity) -> Answer:
     """Rule 2: the disk on a lost node is given up where Kubernetes and the quorum have agreed on it long enough.
 
-    One voter at a time, and only while the others carry the quorum, which is committed: a node that is given up needs
-    nobody's return. A disk whose replica is no voter, nor was one when the voter set was last committed, takes nothing
-    away, and a stale vote of its own waits for its successor.
+    One voter at a time, and only while the others carry the quorum, which is committed: a node that is given up does
+    not have to return. A disk whose replica is no voter, nor was one when the voter set was last committed, takes
+    nothing away, and a stale vote of its own waits for its successor.
     """
     observed = situation.observed
-    down = f"node {node_of(observed, node)} of controller {node.node_id} is down"
+    kube_node = f"Kubernetes node {node_of(observed, node)}"
+    lost = f"controller {node.node_id}, whose {kube_node} is down"
     if isinstance(observed.quorum, Unknown):
-        return no(f"{down}, and it is not replaced while there is no leader: {observed.quorum.reason}")
+        return no(f"Waiting to replace {lost}: the quorum has no leader ({observed.quorum.reason})")
     view, after_s = observed.quorum.value, situation.desired.replacement.lost_node_after_s
     stale = ", ".join(sorted(str(key) for key in view.voters - {other.key for other in situation.record.nodes}))
     others = view.votes.without(node.key)
     healthy, majority = len(others.healthy), others.majority
     votes = node.key in view.voters | (view.committed_voters or view.voters)
-    way_out = "set spec.controllers.replacement.lostNode to Automatic, or bring the node back"
+    manual = "spec.controllers.replacement.lostNode is Manual. Set it to Automatic, or bring the node back"
     return unless(
         (
-            (node.key in view.live, f"replica {node.key} still fetches: its node is not lost"),
-            (takes_empty_disks(situation), f"{down}, and {STATIC}"),
+            (node.key in view.live, f"Did not give up replica {node.key}: it still fetches, so its node is not lost"),
+            (takes_empty_disks(situation), f"Did not replace {lost}: {STATIC}"),
             (
                 situation.desired.replacement.lost_node is Cure.MANUAL,
-                f"{down}, and its replacement is Manual: {way_out}",
+                f"Did not replace {lost}: {manual}",
             ),
             (
                 observed.memory.lost_for_s(node.key) < after_s,
-                f"{down} and its replica does not fetch: after {after_s} s of both it is replaced on another node",
+                f"Waiting to replace {lost}: Kubernetes and the quorum must both report this for {after_s} s",
             ),
-            (votes and bool(stale), f"{down}, and it is replaced once the stale voters {stale} are removed"),
-            (votes and not view.committed, f"{down}, and it is replaced once the present voter set is committed"),
+            (votes and bool(stale), f"Waiting to replace {lost}: stale voters {stale} must be removed first"),
+            (votes and not view.committed, f"Waiting to replace {lost}: the present voter set is not committed yet"),
             (
                 votes and not others.carries,
-                f"{down}, and it is not replaced now: {healthy} other voters are caught up, and {majority} must be",
+                f"Waiting to replace {lost}: {healthy} other voters are caught up, and {majority} must be",
             ),
         ),
-        f"{down} for {after_s} s, and its replica does not fetch",
+        f"{kube_node} of controller {node.node_id} was down for {after_s} s, and the replica does not fetch",
     )
 
 
@@ -113,22 +118,22 @@ def may_retire_disk(situation: Situation, node: NodeIdentity) -> Answer:
     disk = f"the disk of controller {node.node_id}"
     pods = observed.pods_of(node.node_id, PodRole.KAFKA)
     if running := [pod.name for pod in pods if pod.running]:
-        return no(f"Kafka runs in pod {running[0]}: {disk} is not lost")
+        return no(f"Did not replace {disk}: Kafka runs in pod {running[0]}")
     seen = any(found_empty(observed, pod, node) for pod in pods)
     state = situation.disk(node)
     has_volume = state.claim is not None and not state.claim.lost
     if has_volume and not seen and not looks_again(observed, node):
-        return no(f"nothing says that {disk} is lost")
+        return no(f"Did not replace {disk}: there is no evidence that it is lost")
     if has_volume and not is_blank(observed, node):
-        text = f"{disk} {looks(observed, node)}. It is given up if that is still so"
-        return no(f"{text} when its pod has looked again, {BLANK_FOR_S:.0f} s later or more")
+        text = f"its pod must find that again, {BLANK_FOR_S:.0f} s later or more"
+        return no(f"Waiting to replace {disk}, which {looks(observed, node)}: {text}")
     if state.claim is not None and state.claim.lost and not is_gone(observed, state):
-        text = f"the volume of claim {state.claim.name} is reported as lost. {disk[0].upper()}{disk[1:]} is given up"
-        return no(f"{text} if that is still so {BLANK_FOR_S:.0f} s later")
+        text = f"Kubernetes must report the volume of claim {state.claim.name} as lost for {BLANK_FOR_S:.0f} s"
+        return no(f"Waiting to replace {disk}: {text}")
     verdict = _may_do_without(situation, node)
     if verdict.allowed and has_volume and not (seen and is_fresh(observed, node)):
-        text = f"{disk} {looks(observed, node)}, and that was seen some time ago"
-        return no(f"{text}. It is given up if its pod finds the same now")
+        text = "that was seen some time ago, and its pod must find it again now"
+        return no(f"Waiting to replace {disk}, which {looks(observed, node)}: {text}")
     return verdict
 
 
@@ -161,26 +166,27 @@ def _may_do_without(situation: Situation, node: NodeIdentity) -> Answer:
     observed = situation.observed
     disk = f"the disk of controller {node.node_id}"
     if takes_empty_disks(situation):
-        return no(f"{disk} is lost, and {STATIC}")
+        return no(f"Did not replace {disk}, which is lost: {STATIC}")
     if isinstance(observed.quorum, Unknown):
-        text = f"{disk} is lost, and is not replaced without a leader: a majority of the voters must run"
-        return no(f"{text} ({observed.quorum.reason})")
+        text = "the quorum has no leader, and a majority of the voters must run"
+        return no(f"Waiting to replace {disk}, which is lost: {text} ({observed.quorum.reason})")
     view = observed.quorum.value
     others = view.votes.without(node.key)
     healthy, majority = len(others.healthy), others.majority
     votes = node.key in view.voters | (view.committed_voters or view.voters)
-    way_out = "set spec.controllers.replacement.lostDisk to Automatic to have it replaced"
+    manual = "spec.controllers.replacement.lostDisk is Manual. Set it to Automatic to have the disk replaced"
+    waiting = f"Waiting to replace {disk}, which is lost"
     return unless(
         (
-            (node.key in view.live, f"replica {node.key} still fetches: its disk is somewhere, and Kafka runs on it"),
+            (node.key in view.live, f"Did not give up the disk of {node.key}: the replica still fetches from it"),
             (
                 situation.desired.replacement.lost_disk is Cure.MANUAL,
-                f"{disk} is lost, and its replacement is Manual: {way_out}",
+                f"Did not replace {disk}, which is lost: {manual}",
             ),
-            (not view.committed, f"{disk} is lost, and is replaced once the present voter set is committed"),
+            (not view.committed, f"{waiting}: the present voter set is not committed yet"),
             (
                 votes and not others.carries,
-                f"{disk} is lost, and waits: {healthy} other voters are caught up, and {majority} must be",
+                f"{waiting}: {healthy} other voters are caught up, and {majority} must be",
             ),
         ),
         f"{disk} (directory id {node.directory_id}) is lost",
@@ -197,8 +203,8 @@ def may_give_up_formatter(situation: Situation, pod: Pod) -> Answer:
     lost = is_down(situation.observed, pod.node_name)
     return unless(
         (
-            (not lost, f"formatter {pod.name} may still run on node {pod.node_name}"),
-            (used, f"formatter {pod.name} holds claim {pod.claim_name}, which is a controller's disk"),
+            (not lost, f"Did not give up formatter {pod.name}: it may still run on Kubernetes node {pod.node_name}"),
+            (used, f"Did not give up formatter {pod.name}: its claim {pod.claim_name} is the disk of a controller"),
         ),
-        f"node {pod.node_name} is down, and no controller uses claim {pod.claim_name}",
+        f"Kubernetes node {pod.node_name} is down, and no controller uses claim {pod.claim_name}",
     )

@@ -28,22 +28,23 @@ def may_add_voter(
     voters are wanted, another newcomer (`others`) is caught up as well.
     """
     if (voter := view.voter_of(target.node_id)) is not None:
-        return no(f"{target} cannot be added: node id {target.node_id} is a voter already, as {voter}")
+        return no(f"Did not add voter {target}: node id {target.node_id} is a voter already, as {voter}")
+    waiting = f"Waiting to add voter {target}"
     looks = observed.memory.looks(target)
     if target not in view.caught_up or looks < CAUGHT_UP_LOOKS:
-        return no(f"{target} catches up: caught up in {looks} of {CAUGHT_UP_LOOKS} looks")
+        return no(f"{waiting}: it was caught up in {looks} of {CAUGHT_UP_LOOKS} looks")
     if not observed.serving(target.node_id):
-        return no(f"{target} is not added now: its pod does not run, or is on its way out")
+        return no(f"{waiting}: its pod does not run, or is being deleted")
     projected = view.votes.added(target)
     healthy, majority = len(projected.healthy), projected.majority
     if len(view.voters) == 1:
         second = [key for key in others if observed.memory.looks(key) >= CAUGHT_UP_LOOKS]
         if wanted > PAIR and not second:
-            return no(f"{target} is added once a further controller has caught up: two voters survive no loss")
+            return no(f"{waiting}: a third controller must catch up first, because two voters tolerate no loss")
         healthy += 1
     if healthy < majority:
         needs = f"{majority} of {len(projected.voters)} voters must be caught up, and {healthy} are"
-        return no(f"{target} is not added now: {needs}")
+        return no(f"{waiting}: {needs}")
     return yes(f"{target} is caught up, and so are {healthy} of {len(projected.voters)} voters")
 
 
@@ -59,26 +60,27 @@ def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey,
     node = record.node(target.node_id)
     stale = node is not None and target != node.key
     unknown = stale and target.directory_id not in record.retired
-    way_out = "set spec.controllers.replacement.lostDisk to Automatic, or remove it yourself"
+    manual = "Set spec.controllers.replacement.lostDisk to Automatic, or remove the voter yourself"
+    kept, waiting = f"Did not remove voter {target}", f"Waiting to remove voter {target}"
     remaining = view.votes.removed(target)
     healthy, majority = len(remaining.healthy), remaining.majority
     needs = f"{majority} of the {len(remaining.voters)} voters that stay must be caught up, and {healthy} are"
-    successor = f"too few voters would stay. It goes when one of controllers {fewer} is ready to join in its place"
+    successor = f"too few voters would stay. One of controllers {fewer} must be ready to join in its place"
     return unless(
         (
-            (target not in view.voters, f"{target} is no voter"),
-            (is_foreign(record, target), f"voter {target} is no controller of this resource: it is left alone"),
+            (target not in view.voters, f"Did not remove {target}: it is no voter"),
+            (is_foreign(record, target), f"{kept}: it is no controller of this resource"),
             (
                 stale and target in view.live,
-                f"stale voter {target} still fetches: it runs somewhere, and is removed once it is stopped",
+                f"Waiting to remove stale voter {target}: it still fetches, and must be stopped first",
             ),
             (
                 unknown and situation.desired.replacement.lost_disk is Cure.MANUAL,
-                f"stale voter {target} is no disk that this quorum retired: {way_out}",
+                f"Did not remove stale voter {target}: this quorum did not retire its disk. {manual}",
             ),
-            (not remaining.voters, f"{target} is the only voter"),
-            (not remaining.carries, f"{target} is not removed now: {needs}"),
-            (bool(fewer), f"{target} is not removed now: {successor}"),
+            (not remaining.voters, f"{kept}: it is the only one"),
+            (not remaining.carries, f"{waiting}: {needs}"),
+            (bool(fewer), f"{waiting}: {successor}"),
         ),
         f"{healthy} of the {len(remaining.voters)} voters that stay are caught up",
     )
@@ -94,8 +96,8 @@ def may_remove_leader(view: QuorumView, target: ReplicaKey) -> Answer:
     leads = target in view.voters and target.node_id == view.answer.leader_id
     if leads and len(view.voters) == PAIR:
         (other,) = view.voters - {target}
-        text = f"{target} leads, and {other} is the only other voter: a crash now could leave neither able to lead"
-        return no(f"{text}, so {target} hands over first")
+        text = f"it leads, and {other} is the only other voter. A crash now could leave neither able to lead"
+        return no(f"Did not remove voter {target}: {text}, so {target} must hand over first")
     return yes(f"{target} is not the leader of a pair")
 
 
@@ -110,28 +112,26 @@ def may_hand_over(situation: Situation, view: QuorumView, target: ReplicaKey) ->
     node = situation.record.node(target.node_id)
     kept = why_kept(situation, node) if node is not None else ""
     running = all(situation.observed.serving(key.node_id) for key in (target, other))
-    first = f"{target} hands over to {other} once"
-    stays = f"controller {target.node_id} does not restart to hand over"
+    first = f"Waiting to let voter {target} hand over to {other}"
+    stays = f"Did not restart controller {target.node_id} to hand over"
+    allow = "its restart interrupts a quorum of two voters. Set spec.controllers.allowInterruption to true"
     return unless(
         (
             (
                 node is None or node.key != target,
-                f"{stays}: replica {target} is retired, and never runs again. Ask for one controller more first",
+                f"{stays}: replica {target} is retired, so it would not run again. Request one more controller first",
             ),
             (
                 node is not None and situation.revision_of(node) is None,
-                f"{stays}: the ControllerRevision is missing from which its pod would be made again",
+                f"{stays}: the ControllerRevision from which its pod would be recreated is missing",
             ),
-            (not view.committed, f"{first} the present voter set is committed"),
-            (other not in view.caught_up, f"{first} that is caught up"),
-            (not running, f"{first} the pods of both run, and none is on its way out"),
+            (not view.committed, f"{first}: the present voter set is not committed yet"),
+            (other not in view.caught_up, f"{first}: the other voter is not caught up"),
+            (not running, f"{first}: the pod of one of them does not run, or is being deleted"),
             (bool(kept), f"{stays}: {kept}"),
-            (
-                not situation.desired.allow_interruption,
-                f"{first} spec.controllers.allowInterruption is true: its restart interrupts a quorum of two",
-            ),
+            (not situation.desired.allow_interruption, f"Did not let voter {target} hand over to {other}: {allow}"),
         ),
-        f"{other} is caught up, and leads once {target} stops",
+        f"{other} is caught up, and can lead when {target} stops",
     )
 
 
@@ -142,9 +142,9 @@ def may_replace_pod(pod: Pod, *, kept: str = "") -> Answer:
     Unless the disk goes with the pod, and is needed: `kept` says why (`facts.kept`).
     """
     if pod.running and not pod.finished:
-        return no(f"Kafka runs in pod {pod.name}: restarting it takes a voter away")
+        return no(f"Did not replace pod {pod.name}: Kafka runs in it")
     if kept:
-        return no(f"pod {pod.name} is not replaced: {kept}")
+        return no(f"Did not replace pod {pod.name}: {kept}")
     return yes(f"Kafka does not run in pod {pod.name}")
 
 
@@ -152,15 +152,16 @@ def may_replace_pod(pod: Pod, *, kept: str = "") -> Answer:
 def may_stop_retired(situation: Situation, pod: Pod) -> Answer:
     """Rules 3 and 4: a pod on a retired disk is stopped once it is no voter, or where the others carry the quorum.
 
-    Never one that fetches while the voter set is on its way to another: the change may wait for the very cure that
+    Never one that fetches while the voter set is changing: the change may wait for the very repair that
     the pod holds up.
     """
     observed = situation.observed
     key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)
+    waiting = f"Waiting to stop pod {pod.name}"
     if pod.directory_id not in situation.record.retired:
-        return no(f"pod {pod.name} runs replica {key}, which this quorum never retired: it is left alone")
+        return no(f"Did not stop pod {pod.name}: this quorum did not retire its replica {key}")
     if isinstance(observed.quorum, Unknown):
-        return no(f"pod {pod.name} is stopped once the quorum has a leader: {observed.quorum.reason}")
+        return no(f"{waiting}: the quorum has no leader ({observed.quorum.reason})")
     view, operation = observed.quorum.value, observed.status.operation
     votes = key in view.voters
     other = operation is not None and operation.target.node_id != pod.node_id
@@ -169,14 +170,14 @@ def may_stop_retired(situation: Situation, pod: Pod) -> Answer:
     without = f"without it {healthy} of {len(view.voters)} voters would be caught up, and {majority} must be"
     return unless(
         (
-            (not view.committed, f"pod {pod.name} is stopped once the present voter set is committed"),
+            (not view.committed, f"{waiting}: the present voter set is not committed yet"),
             (
                 votes and other and key in view.live,
-                f"pod {pod.name} is stopped once the change that is open is closed",
+                f"{waiting}: another voter change is open",
             ),
-            (votes and not others.carries, f"pod {pod.name} goes on: {without}"),
+            (votes and not others.carries, f"{waiting}: {without}"),
         ),
         f"{key} is retired, and {healthy} of {len(view.voters)} voters are caught up without it"
         if votes
-        else f"{key} is retired and no voter",
+        else f"{key} is retired, and is no voter",
     )

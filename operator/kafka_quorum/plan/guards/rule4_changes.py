@@ -13,27 +13,28 @@ from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 def may_change_voters(view: QuorumView, target: ReplicaKey, open_target: ReplicaKey | None) -> Answer:
     """Rule 4: one voter change at a time, and none while another is uncommitted."""
     if open_target is not None and open_target != target:
-        return no(f"the change of {target} waits until the change of {open_target} is done")
+        return no(f"Waiting to change voter {target}: the change of voter {open_target} is open")
     if not view.committed:
-        return no(f"the change of {target} waits until the present voter set is committed")
-    return yes("no voter change is in flight")
+        return no(f"Waiting to change voter {target}: the present voter set is not committed yet")
+    return yes("no voter change is open")
 
 
 @guard(DropNode)
 def may_drop_node(situation: Situation, node: NodeIdentity) -> Answer:
     """Rules 4 and 6: a controller is dropped from the record once its removal from the voters is seen committed."""
     observed = situation.observed
+    waiting = f"Waiting to remove controller {node.node_id}"
     if isinstance(observed.quorum, Unknown):
-        return no(f"controller {node.node_id} is removed once the quorum has a leader: {observed.quorum.reason}")
+        return no(f"{waiting}: the quorum has no leader ({observed.quorum.reason})")
     view, operation = observed.quorum.value, observed.status.operation
     voter = view.voter_of(node.node_id)
     is_open = operation is not None and operation.target.node_id == node.node_id
     return unless(
         (
-            (voter is not None, f"controller {node.node_id} goes once voter {voter} is removed"),
-            (not view.committed, f"controller {node.node_id} goes once its removal from the voters is committed"),
-            (is_open, f"controller {node.node_id} goes once its change is closed"),
-            (len(situation.record.nodes) == 1, f"controller {node.node_id} is the last one"),
+            (voter is not None, f"{waiting}: voter {voter} is not removed yet"),
+            (not view.committed, f"{waiting}: its removal from the voters is not committed yet"),
+            (is_open, f"{waiting}: its voter change is still open"),
+            (len(situation.record.nodes) == 1, f"Did not remove controller {node.node_id}: it is the last one"),
         ),
         f"controller {node.node_id} is no voter, and that is committed",
     )

@@ -36,38 +36,42 @@ def may_restart(situation: Situation, node: NodeIdentity, pod: Pod | None) -> An
     that runs another replica than its controller is now: that may be a voter, and `3-stop-retired` judges it.
     """
     observed = situation.observed
-    first = f"controller {node.node_id} restarts once"
+    first = f"Waiting to restart controller {node.node_id}"
     if observed.pods_of(node.node_id, PodRole.KAFKA) and (kept := why_kept(situation, node)):
-        return no(f"controller {node.node_id} does not restart: {kept}")
+        return no(f"Did not restart controller {node.node_id}: {kept}")
     if pod is None:
         return _where_nothing_runs(situation, node)
     if isinstance(observed.quorum, Unknown):
-        return no(f"{first} the quorum has a leader: {observed.quorum.reason}")
+        return no(f"{first}: the quorum has no leader ({observed.quorum.reason})")
     view, key, status = observed.quorum.value, node.key, observed.status
     others = view.voters - {key}
     steady = frozenset(other for other in others if _is_steady(situation, view, other))
     moved = frozenset(other.key for other in situation.record.nodes if _is_made_from(situation, other))
     waits_for = _names((others - steady) if key in view.shown else (others - steady) & moved)
     majority, leads = view.votes.majority, key.node_id == view.answer.leader_id
+    then = f"before restarting controller {node.node_id}"
     older = _names(other.key for other in situation.record.nodes if other is not node and other.key not in moved)
     interrupts = key in view.voters and len(view.voters) <= PAIR
-    allow = "spec.controllers.allowInterruption is true: its restart interrupts a quorum of one or two voters"
+    interrupted = "its restart interrupts a quorum of one or two voters. Set spec.controllers.allowInterruption to true"
     return unless(
         (
-            (status.operation is not None or not view.committed or view.changing, f"{first} no voter change is open"),
-            (status.feature_operation is not None, f"{first} the step to {_step_of(observed)} is done"),
-            (pod.deleting or not pod.running, f"pod {pod.name} does not run, or is on its way out"),
+            (status.operation is not None or not view.committed or view.changing, f"{first}: a voter change is open"),
+            (status.feature_operation is not None, f"{first}: the step to {_step_of(observed)} is not done yet"),
+            (pod.deleting or not pod.running, f"Did not restart pod {pod.name}: it does not run, or is being deleted"),
             (
                 not has_disk_of(pod, node),
-                f"pod {pod.name} runs on another disk than controller {node.node_id} has now: no roll stops it",
+                f"Did not restart pod {pod.name}: it runs on another disk than controller {node.node_id} has now",
             ),
-            (interrupts and not situation.desired.allow_interruption, f"{first} {allow}"),
-            (key in view.voters and bool(waits_for), f"{first} {waits_for} is a caught-up voter again"),
+            (
+                interrupts and not situation.desired.allow_interruption,
+                f"Did not restart controller {node.node_id}: {interrupted}",
+            ),
+            (key in view.voters and bool(waits_for), f"Waiting for {_voters(waits_for)} to catch up {then}"),
             (
                 key in view.voters and len(view.voters) > PAIR and len(steady) < majority,
-                f"{first} {majority} other voters are caught up, and {len(steady)} are",
+                f"{first}: {majority} other voters must be caught up, and {len(steady)} are",
             ),
-            (leads and bool(older), f"controller {node.node_id} leads, and restarts last: {older} first"),
+            (leads and bool(older), f"{first}: it leads, so it restarts after controllers {older}"),
         ),
         f"{len(steady)} of {len(others)} other voters are caught up" if key in view.voters else f"{key} is no voter",
     )
@@ -85,19 +89,19 @@ def _where_nothing_runs(situation: Situation, node: NodeIdentity) -> Answer:
     """
     observed, record, target = situation.observed, situation.record, situation.target
     if target == record.applied_revision and record.had_leader:
-        return yes(f"controller {node.node_id} does not run, and goes back to revision {target}, which has run")
+        return yes(f"controller {node.node_id} does not run, and goes back to revision {target}, which has run before")
     others = (other for other in record.nodes if other is not node and _tries(situation, other))
     away = _names(other.key for other in others if not _is_back(situation, other))
-    first = f"controller {node.node_id} does not run, and is made from revision {target} once"
+    then = f"before creating controller {node.node_id} from revision {target}"
     led = isinstance(observed.quorum, Known)
-    is_back = "is a caught-up voter again" if led else "runs, and has not crashed"
+    is_back = f"{_voters(away)} to catch up" if led else f"controllers {away} to run without a crash"
     pods = observed.pods_of(node.node_id, PodRole.KAFKA)
     applied = record.had_leader and any(pod.revision == record.applied_revision for pod in pods)
     crashed = not led and applied and any(has_crashed(pod) for pod in pods)
     return unless(
         (
-            (crashed, f"controller {node.node_id} has crashed, and the kubelet starts it again: it stays what it is"),
-            (bool(away), f"{first} {away} {is_back}"),
+            (crashed, f"Did not recreate controller {node.node_id}: it crashed, and the kubelet restarts it"),
+            (bool(away), f"Waiting for {is_back} {then}"),
         ),
         f"controller {node.node_id} does not run",
     )
@@ -161,6 +165,10 @@ def _tries(situation: Situation, node: NodeIdentity) -> bool:
 def _step_of(observed: Observed) -> str:
     operation = observed.status.feature_operation
     return str(operation.step) if operation else ""
+
+
+def _voters(names: str) -> str:
+    return f"voters {names}" if "," in names else f"voter {names}"
 
 
 def _names(keys: Iterator[ReplicaKey] | frozenset[ReplicaKey]) -> str:

@@ -13,33 +13,34 @@ from kafka_quorum.plan.guards.registry import Answer, guard, no, unless
 def may_delete_claim(situation: Situation, claim: Claim) -> Answer:
     """Rule 6: a volume goes when its replica is retired, no voter by a committed set, and others have its data."""
     record, observed = situation.record, situation.observed
+    kept, waiting = f"Did not delete claim {claim.name}", f"Waiting to delete claim {claim.name}"
     if isinstance(observed.quorum, Unknown):
-        return no(f"claim {claim.name} is kept while there is no leader: {observed.quorum.reason}")
+        return no(f"{waiting}: the quorum has no leader ({observed.quorum.reason})")
     view = observed.quorum.value
     pods = [pod.name for pod in observed.pods if pod.claim_name == claim.name]
     voting = {key.directory_id for key in view.voters | (view.committed_voters or view.voters)}
     unknown = claim.cluster_id != record.cluster_id or (claim.directory_id or None) not in {None, *record.retired}
     healthy, majority = len(view.votes.healthy), view.votes.majority
-    # An emptied disk is used again under its claim: which of its controller's replicas it held, no annotation tells.
+    # An emptied disk is used again under its claim: no annotation shows which of its controller's replicas it held.
     stale = sorted(
         str(key) for key in view.voters if key.node_id == claim.node_id and key.directory_id in record.retired
     )
     return unless(
         (
-            (any(is_claim_of(claim, node) for node in record.nodes), f"claim {claim.name} is a controller's disk"),
-            (not is_former_claim(record, claim), f"claim {claim.name} is none that this quorum ever had: it stays"),
-            (unknown, f"claim {claim.name} holds no replica that this quorum retired: it is left alone"),
-            (bool(pods), f"claim {claim.name} is kept until pods {', '.join(pods)} are gone"),
+            (any(is_claim_of(claim, node) for node in record.nodes), f"{kept}: it is the disk of a controller"),
+            (not is_former_claim(record, claim), f"{kept}: this quorum never had it"),
+            (unknown, f"{kept}: this quorum did not retire its replica"),
+            (bool(pods), f"{waiting}: pods {', '.join(pods)} still exist"),
             (
                 claim.directory_id is not None and claim.directory_id in voting,
-                f"claim {claim.name} is kept while its replica {claim.directory_id} is a voter",
+                f"{kept}: its replica {claim.directory_id} is a voter",
             ),
-            (claim.kept, f"claim {claim.name} is kept: data was found on it after it was retired"),
-            (bool(stale), f"claim {claim.name} is kept while {', '.join(stale)}, which it may hold, is a voter"),
-            (not view.committed, f"claim {claim.name} is kept until the present voter set is committed"),
+            (claim.kept, f"{kept}: data was found on it after it was retired"),
+            (bool(stale), f"{kept}: it may hold voter {', '.join(stale)}"),
+            (not view.committed, f"{waiting}: the present voter set is not committed yet"),
             (
                 not view.votes.carries,
-                f"claim {claim.name} is kept: {healthy} voters are caught up, and {majority} must be",
+                f"{waiting}: {healthy} voters are caught up, and {majority} must be",
             ),
         ),
         f"claim {claim.name} holds no voter, and {healthy} voters have its data",

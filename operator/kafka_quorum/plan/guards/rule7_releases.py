@@ -1,7 +1,7 @@
 """Rule 7: no image older than the levels that it would read, and no level that a node cannot read.
 
-What a controller supports is what it says itself; what nobody can ask (brokers above all) is vouched for by the active
-controller, which is asked to validate every step in the very look that the step is judged by.
+What a controller supports is what it reports itself. What cannot be asked (brokers above all) the active controller
+vouches for, which is asked to validate every step in the very look that the step is judged by.
 """
 
 from collections.abc import Iterator
@@ -23,14 +23,14 @@ from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.plan.guards.rule5_restarts import _names
 
 LEAST_SOAK_S: Final = 1.0
-"""Of a soak of no time: a controller of 3.9 tells of the lowest levels for a moment before it has read its own."""
+"""Of a soak of no time: a controller of 3.9 reports the lowest levels for a moment before it has read its own."""
 STATIC_TO_DYNAMIC_SINCE: Final = (4, 1, 0)
 """3.9 takes kraft.version 1 on a static quorum, says that it is finalized, and has no directory ids (measured)."""
 
 
 @guard(RunImage)
 def may_run_image(situation: Situation, wanted_release: str) -> Answer:
-    """Rule 7: no image that cannot read what is finalized; one of a release that nobody knows may go up, never down.
+    """Rule 7: no image that cannot read what is finalized; an unknown release may go up, never down.
 
     Without an answer the levels count that were seen last; before there were any, the release of the format.
     """
@@ -41,32 +41,32 @@ def may_run_image(situation: Situation, wanted_release: str) -> Answer:
         known = {each.name: each for each in ranges}
         for level in levels:
             if level.level and (why := _unreadable(known.get(level.name), level.name, level.level)) is not None:
-                way_out = "keep the newer release, or lower the level first"
+                way_out = "Keep the newer release, or lower the level first"
                 has = f"the quorum has {level_text(level.name, level.level)} finalized"
-                return no(f"Kafka {wanted_release} {why}, and {has}: {way_out}")
+                return no(f"Did not use Kafka {wanted_release}: it {why}, and {has}. {way_out}")
         return yes(f"Kafka {wanted_release} supports every finalized level")
     used = (revision for node in record.nodes if (revision := situation.revision_of(node)) is not None)
     present = [record.format.release, *(revision.runtime.release for revision in used)]
     newest = max(present, key=release_numbers)
     if release_numbers(wanted_release) < release_numbers(newest):
-        way_out = f"set spec.kafka.version to {newest} or later"
-        return no(f"Kafka {wanted_release} is older than {newest}, which this quorum has: {way_out}")
+        way_out = f"Set spec.kafka.version to {newest} or later"
+        return no(f"Did not use Kafka {wanted_release}: it is older than {newest}, which this quorum has. {way_out}")
     return yes(f"Kafka {wanted_release} is not older than what this quorum has")
 
 
 def _unreadable(supported: FeatureRange | None, name: str, level: int) -> str | None:
     """Why a release cannot run at this level; None where it can."""
     if supported is None:
-        return f"does not know {name}"
+        return f"does not support {name}"
     if level > supported.max_level:
         return f"supports {name} up to {level_text(name, supported.max_level)}"
     if level < supported.min_level:
-        return f"supports {name} from {level_text(name, supported.min_level)} on"
+        return f"supports {name} only from {level_text(name, supported.min_level)} on"
     return None
 
 
 def blockers(situation: Situation, step: FeatureStep) -> tuple[str, ...]:
-    """The controllers that said that they do not support a level, in sentences that a person can act on.
+    """The controllers that said that they do not support a level, in sentences that name what to upgrade.
 
     `controller 3002 runs 4.1.2, which supports metadata.version up to 4.1-IV1 (27)`; those of one kind in one sentence.
     """
@@ -106,21 +106,22 @@ def may_raise(situation: Situation, step: FeatureStep, older: tuple[NodeID, ...]
     `older` are the controllers that the roll has not reached yet.
     """
     observed = situation.observed
-    first = f"{step.name} is raised to {level_text(step.name, step.level)} once"
+    change = f"raise {step.name} to {level_text(step.name, step.level)}"
+    first = f"Waiting to {change}"
     if isinstance(observed.quorum, Unknown):
-        return no(f"{first} the quorum has a leader: {observed.quorum.reason}")
+        return no(f"{first}: the quorum has no leader ({observed.quorum.reason})")
     rolled = ", ".join(map(str, older))
     static = step.name == KRAFT and _too_old_for_dynamic(situation)
     return unless(
         (
             (
                 bool(older),
-                f"{first} controllers {rolled} run Kafka {situation.desired.runtime.release} from the present spec",
+                f"{first}: controllers {rolled} do not run {situation.desired.runtime.release} from this spec yet",
             ),
-            (bool(static), f"{first} {static}"),
-            (bool(named := blockers(situation, step)), f"{first} {'; '.join(named)}"),
+            (bool(static), f"Did not {change}: {static}"),
+            (bool(named := blockers(situation, step)), f"Did not {change}: {'; '.join(named)}"),
             *_unsettled(observed, observed.quorum.value, first),
-            *_refusal(observed, step, first),
+            *_refusal(observed, step, change),
             *_unsoaked(situation, first),
         ),
         _vouched(situation, step),
@@ -133,20 +134,21 @@ def may_lower(situation: Situation, step: FeatureStep, whole: FeatureStep) -> An
     observed = situation.observed
     to = level_text(whole.name, whole.level)
     if whole.name == KRAFT:
-        return no(f"{KRAFT} never goes down: no release of Kafka turns a dynamic quorum static again")
+        return no(f"Did not lower {KRAFT}: no release of Kafka makes a dynamic quorum static again")
     if situation.desired.downgrade is Downgrade.FORBID:
-        way_out = "set spec.kafka.features.downgrade to Safe if it is meant, or correct the level"
-        return no(f"{whole.name} is not lowered to {to}: {way_out}")
-    first = f"{step.name} is lowered to {level_text(step.name, step.level)} once"
+        way_out = "Set it to Safe if the lower level is intended, or correct the level"
+        return no(f"Did not lower {whole.name} to {to}: spec.kafka.features.downgrade is Forbid. {way_out}")
+    change = f"lower {step.name} to {level_text(step.name, step.level)}"
+    first = f"Waiting to {change}"
     if isinstance(observed.quorum, Unknown):
-        return no(f"{first} the quorum has a leader: {observed.quorum.reason}")
+        return no(f"{first}: the quorum has no leader ({observed.quorum.reason})")
     named = blockers(situation, step)
     return unless(
         (
-            (bool(named), f"{first} {'; '.join(named)}"),
+            (bool(named), f"Did not {change}: {'; '.join(named)}"),
             *_unsettled(observed, observed.quorum.value, first),
-            *_refusal(observed, whole, first),
-            *_refusal(observed, step, first),
+            *_refusal(observed, whole, change),
+            *_refusal(observed, step, change),
             *_unsoaked(situation, first),
         ),
         _vouched(situation, step),
@@ -156,30 +158,30 @@ def may_lower(situation: Situation, step: FeatureStep, whole: FeatureStep) -> An
 def _unsettled(observed: Observed, view: QuorumView, first: str) -> Iterator[tuple[bool, str]]:
     lagging = _names(view.voters - view.caught_up)
     changing = observed.status.operation is not None or not view.committed or view.changing
-    yield changing, f"{first} no voter change is open"
-    yield bool(lagging), f"{first} voters {lagging} are caught up"
+    yield changing, f"{first}: a voter change is open"
+    yield bool(lagging), f"{first}: voters {lagging} are not caught up"
 
 
-def _refusal(observed: Observed, step: FeatureStep, first: str) -> Iterator[tuple[bool, str]]:
+def _refusal(observed: Observed, step: FeatureStep, change: str) -> Iterator[tuple[bool, str]]:
     match observed.check(step):
         case Unknown(reason=reason):
-            yield True, f"{first} the active controller has said that it would allow it: {reason}"
+            yield True, f"Waiting to {change}: the active controller has not checked it yet ({reason})"
         case Known(value=check):
-            yield not check.allowed, f"{first} the active controller allows it; it says: {check.words}"
+            yield not check.allowed, f"Did not {change}: the active controller refuses it ({check.words})"
 
 
 def _unsoaked(situation: Situation, first: str) -> Iterator[tuple[bool, str]]:
     soak = situation.observed.memory.soak
     healthy_s = soak.healthy_s if soak else 0.0
     needed_s = max(situation.desired.soak_s, LEAST_SOAK_S)
-    well = f"every voter has been well for {needed_s:.0f} s at the present levels"
-    yield healthy_s < needed_s, f"{first} {well}"
+    well = f"every voter must be well for {needed_s:.0f} s at the present levels"
+    yield healthy_s < needed_s, f"{first}: {well}"
 
 
 def _vouched(situation: Situation, step: FeatureStep) -> str:
     silent = ", ".join(map(str, unasked(situation)))
-    told = f" (not asked: controllers {silent})" if silent else ""
-    return f"the active controller would allow {step.name} {level_text(step.name, step.level)}{told}"
+    told = f" (controllers {silent} did not answer)" if silent else ""
+    return f"the active controller accepts {step.name} {level_text(step.name, step.level)}{told}"
 
 
 def _too_old_for_dynamic(situation: Situation) -> str:
@@ -194,26 +196,27 @@ def _too_old_for_dynamic(situation: Situation) -> str:
                 if max(levels, default=0) < needed:
                     too_old.append(f"controller {node.node_id} runs {_release_of(situation.observed, node.node_id)}")
             case Unknown(reason=reason):
-                too_old.append(f"controller {node.node_id} has not said what it runs: {reason}")
-    return f"every controller runs Kafka 4.1 or later: {'; '.join(too_old)}" if too_old else ""
+                too_old.append(f"controller {node.node_id} has not reported what it supports ({reason})")
+    return f"every controller must run Kafka 4.1 or later. {'; '.join(too_old)}" if too_old else ""
 
 
 @guard(CureGhost)
 def may_cure_ghost(situation: Situation, node_id: NodeID) -> Answer:
     """Rule 7: a registration is taken out of the way only if its controller was removed here, and runs nowhere."""
     observed = situation.observed
+    kept = f"Did not remove the registration of controller {node_id}"
     if isinstance(observed.quorum, Unknown):
-        return no(f"the registration of controller {node_id} stays: {observed.quorum.reason}")
+        return no(f"{kept}: the quorum has no leader ({observed.quorum.reason})")
     view = observed.quorum.value
     ours = any(each.node_id == node_id for each in situation.record.former)
     runs = next((key for key in view.live | view.voters if key.node_id == node_id), None)
     pods = ", ".join(pod.name for pod in observed.pods if pod.node_id == node_id)
     return unless(
         (
-            (situation.record.node(node_id) is not None, f"controller {node_id} is one of this resource"),
-            (runs is not None, f"replica {runs} votes, or fetches: controller {node_id} is no ghost"),
-            (bool(pods), f"the registration of controller {node_id} goes once pods {pods} are gone"),
-            (not ours, f"controller {node_id} never was one of this resource: its registration is left alone"),
+            (situation.record.node(node_id) is not None, f"{kept}: it is a controller of this resource"),
+            (runs is not None, f"{kept}: replica {runs} votes, or fetches"),
+            (bool(pods), f"Waiting to remove the registration of controller {node_id}: pods {pods} still exist"),
+            (not ours, f"{kept}: it never was a controller of this resource"),
         ),
         f"controller {node_id} was removed, and runs nowhere",
     )
@@ -223,23 +226,23 @@ def may_cure_ghost(situation: Situation, node_id: NodeID) -> Answer:
 def may_drop_static(situation: Situation) -> Answer:
     """Rule 7: `controller.quorum.voters` is given up once every controller ignores it, by the voters' directory ids.
 
-    The finalized level alone does not tell: 3.9 finalizes kraft.version 1 on a static quorum and stays static.
+    The finalized level alone is not enough: 3.9 finalizes kraft.version 1 on a static quorum and stays static.
     """
     observed = situation.observed
-    first = "controller.quorum.voters is dropped once"
+    first = "Waiting to drop controller.quorum.voters"
     if isinstance(observed.quorum, Unknown):
-        return no(f"{first} the quorum has a leader: {observed.quorum.reason}")
+        return no(f"{first}: the quorum has no leader ({observed.quorum.reason})")
     view = observed.quorum.value
-    # A disk that was lost meanwhile is made anew, and starts when this is over.
+    # A disk that was lost meanwhile is replaced, and starts when this is over.
     first_disks = [node for node in situation.record.nodes if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS]
     own = frozenset(node.key for node in first_disks)
     behind = ", ".join(str(node.node_id) for node in first_disks if not _ignores_static(observed, node.node_id))
     return unless(
         (
-            (view.static, f"{first} the voters have directory ids"),
-            (not own <= view.voters, f"{first} the voters have the directory ids of their disks"),
-            (not view.committed, f"{first} the present voter set is committed"),
-            (bool(behind), f"{first} controllers {behind} say that kraft.version is 1"),
+            (view.static, f"{first}: the voters have no directory ids yet"),
+            (not own <= view.voters, f"{first}: the voters do not have the directory ids of their disks yet"),
+            (not view.committed, f"{first}: the present voter set is not committed yet"),
+            (bool(behind), f"{first}: controllers {behind} do not report kraft.version 1 yet"),
         ),
         "every voter has its directory id, and every controller is at kraft.version 1",
     )

@@ -19,25 +19,29 @@ def may_mint(observed: Observed) -> Answer:
     if observed.record is not None or observed.record_fault:
         traces.append("the identity ConfigMap")
     if traces:
-        return no(f"no new identity is made: there are traces of one ({', '.join(traces)})")
+        return no(f"Did not make a new identity: there are traces of an earlier one ({', '.join(traces)})")
     return yes("there is no record and no trace of an earlier quorum")
 
 
 @guard(Adopt)
 def may_adopt(desired: Desired, observed: Observed) -> Answer:
-    """Rule 8: a quorum of somebody else's is taken over from all its disks at once, and from nothing less."""
+    """Rule 8: a quorum of another origin is adopted from all its disks at once, and from nothing less."""
     generation = "-g1"
     names = {f"{desired.name}-{node_id}{generation}" for node_id in desired.node_ids}
     there = {claim.name for claim in observed.claims if not claim.deleting}
     missing, more = ", ".join(sorted(names - there)), ", ".join(sorted(there - names))
     labels = f"kafkaquorum.io/quorum={desired.name} and kafkaquorum.io/node-id=ID"
     pods = ", ".join(pod.name for pod in observed.pods)
+    first = f"Did not adopt quorum {desired.name}"
     return unless(
         (
-            (desired.cluster_id is None or not desired.node_ids, "name spec.clusterID and spec.controllers.nodeIDs"),
-            (bool(missing), f"claims {missing} are not there: make them, with the labels {labels}"),
-            (bool(more), f"claims {more} have this quorum's label, and no controller of spec.controllers.nodeIDs"),
-            (bool(pods), f"pods {pods} have this quorum's label: stop what runs on these disks first"),
+            (
+                desired.cluster_id is None or not desired.node_ids,
+                "Did not adopt the quorum: set spec.clusterID and spec.controllers.nodeIDs",
+            ),
+            (bool(missing), f"{first}: claims {missing} do not exist. Create them, with the labels {labels}"),
+            (bool(more), f"{first}: claims {more} have its label, and no controller in spec.controllers.nodeIDs"),
+            (bool(pods), f"{first}: pods {pods} have its label. Stop what runs on these disks"),
         ),
-        f"every disk of cluster {desired.cluster_id} is there",
+        f"every disk of cluster {desired.cluster_id} exists",
     )

@@ -34,7 +34,7 @@ def unsettled(desired: Desired, observed: Observed, *, repair_only: bool) -> Par
     if conflicts := conflicts_with(desired, observed, record):
         return _stop(IDENTITY_CONFLICT, "; ".join(conflicts))
     if record.phase is BootstrapPhase.FORMATTING and somebody_started(observed):
-        message = "a copy of the identity, or a pod, says that the quorum has started: so it has"
+        message = "a copy of the identity, or a pod, shows that the quorum has started"
         return Part(exclusive=WriteRecord(record=forced_start(record), change=RecordChange.REBUILT, message=message))
     return None
 
@@ -58,9 +58,9 @@ def _without_record(desired: Desired, observed: Observed, *, repair_only: bool) 
         return Part(exclusive=action, verdicts=(verdict,))
     rebuilt = rebuilt_record(desired, observed)
     if isinstance(rebuilt, str):
-        stopped = _stop("IdentityLost", f"the identity ConfigMap is gone, and {rebuilt}")
+        stopped = _stop("IdentityLost", f"the identity ConfigMap is gone, and cannot be rebuilt: {rebuilt}")
         return replace(stopped, verdicts=(verdict,))
-    message = "the identity ConfigMap was gone: rebuilt from the status, the claims and the pods"
+    message = "the identity ConfigMap was gone, and is rebuilt from the status, the claims and the pods"
     action_ = WriteRecord(record=rebuilt, change=RecordChange.REBUILT, message=message)
     return Part(exclusive=action_, verdicts=(verdict,))
 
@@ -71,7 +71,7 @@ def _is_known(observed: Observed) -> bool:
 
 
 def _adopted(desired: Desired, observed: Observed, *, repair_only: bool) -> Part:
-    """Take over the claims that somebody has prepared; their disks say who they are before anything runs on them."""
+    """Adopt the claims that a person has prepared; their disks are identified before anything runs on them."""
     verdict = may_adopt(desired, observed)
     if repair_only:
         return Part(verdicts=(verdict,))
@@ -95,9 +95,9 @@ def _older_resource(desired: Desired, observed: Observed) -> tuple[Wait, ...]:
     foreign = [name for name, owner in owned if owner is not None and owner != desired.uid]
     if not foreign:
         return ()
-    message = f"waits until what an earlier resource of this name owned is gone: {', '.join(foreign)}"
+    message = f"Waiting for the objects of an earlier resource of this name to be deleted: {', '.join(foreign)}"
     return (Wait(severity=Severity.PROGRESS, reason=EARLIER_RESOURCE, message=message),)
 
 
 def _stop(reason: str, message: str) -> Part:
-    return Part(waits=(Wait(severity=Severity.DEGRADED, reason=reason, message=f"nothing is done: {message}"),))
+    return Part(waits=(Wait(severity=Severity.DEGRADED, reason=reason, message=f"Did not change anything: {message}"),))

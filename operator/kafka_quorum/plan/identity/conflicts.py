@@ -11,10 +11,12 @@ def conflicts_with(desired: Desired, observed: Observed, record: IdentityRecord)
     """Each contradiction between the record and its copies, in a sentence."""
     found: list[str] = []
     if desired.cluster_id not in (None, record.cluster_id):
-        way_out = f"remove spec.clusterID, or set it to {record.cluster_id}"
-        found.append(f"spec.clusterID is {desired.cluster_id}, but the volumes hold {record.cluster_id}: {way_out}")
+        way_out = f"Remove spec.clusterID, or set it to {record.cluster_id}"
+        found.append(f"spec.clusterID is {desired.cluster_id}, but the volumes have {record.cluster_id}. {way_out}")
     if observed.status.cluster_id not in (None, record.cluster_id):
-        found.append(f"status.clusterID is {observed.status.cluster_id}, the record's is {record.cluster_id}")
+        found.append(
+            f"status.clusterID is {observed.status.cluster_id}, but the identity record has {record.cluster_id}"
+        )
     for claim in observed.claims:
         found.extend(_claim_conflicts(desired, record, claim))
     initial = {key.node_id: key.directory_id for key in record.initial}
@@ -33,15 +35,17 @@ def conflicts_with(desired: Desired, observed: Observed, record: IdentityRecord)
 def _claim_conflicts(desired: Desired, record: IdentityRecord, claim: Claim) -> list[str]:
     found: list[str] = []
     if claim.cluster_id not in (None, record.cluster_id):
-        found.append(f"claim {claim.name} is of cluster {claim.cluster_id}, the record is of {record.cluster_id}")
+        found.append(
+            f"claim {claim.name} has cluster id {claim.cluster_id}, but the identity record has {record.cluster_id}"
+        )
     node = record.node(claim.node_id)
     if node is None or claim.name != claim_name(desired.member(node.node_id), node.generation):
         return found
     if node.claim_uid is not None and claim.uid != node.claim_uid:
         way_out = (
-            "a claim that was made anew, or restored, is not this controller's disk: delete it, or restore the record"
+            "A claim that was recreated or restored is not this controller's disk: delete it, or restore the record"
         )
-        found.append(f"claim {claim.name} has uid {claim.uid}, the record's has {node.claim_uid} ({way_out})")
+        found.append(f"claim {claim.name} has uid {claim.uid}, but the identity record has {node.claim_uid}. {way_out}")
     elif _differs(node, claim.directory_id):
         both = f"{claim.directory_id} instead of {node.directory_id}"
         found.append(f"claim {claim.name} is annotated with directory id {both}")

@@ -32,7 +32,7 @@ def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str
     }
     if len(clusters) != 1:
         seen = ", ".join(sorted(clusters)) or "none"
-        return f"its copies do not name one cluster id (they name: {seen}): restore the ConfigMap from a backup"
+        return f"its copies do not agree on one cluster id (they have: {seen}). Restore the ConfigMap from a backup"
     nodes = _rebuilt_nodes(desired, observed)
     if isinstance(nodes, str):
         return nodes
@@ -54,12 +54,12 @@ def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str
         former=tuple(each for each in _rebuilt_former(observed) if each.node_id not in ids),
     )
     if (fault := fault_of(record)) is not None:
-        return f"its copies do not make a record ({fault}): restore the ConfigMap from a backup"
+        return f"its copies do not make a valid record ({fault}). Restore the ConfigMap from a backup"
     return _first_disks_retired(forced_start(record)) if started else record
 
 
 def _first_disks_retired(record: IdentityRecord) -> IdentityRecord:
-    """Disks of first voters that nobody has any more: they were lost, or their controllers removed."""
+    """Disks of first voters that no controller has any more: they were lost, or their controllers removed."""
     present = {node.key for node in record.nodes}
     for key in record.initial:
         if key not in present and key.directory_id is not None and key.directory_id not in record.retired:
@@ -82,7 +82,7 @@ def _rebuilt_nodes(desired: Desired, observed: Observed) -> tuple[NodeIdentity, 
         from_claim = claim.directory_id if claim else None
         from_status = entry.directory_id if entry else None
         if from_claim and from_status and from_claim != from_status:
-            return f"the claim of controller {node_id} has directory id {from_claim}, the status {from_status}"
+            return f"the claim of controller {node_id} has directory id {from_claim}, but the status has {from_status}"
         directory = from_claim or from_status
         started = somebody_started(observed)
         found.append(
@@ -113,9 +113,9 @@ def _rebuilt_former(observed: Observed) -> tuple[FormerNode, ...]:
 
 
 def _rebuilt_format_mode(desired: Desired, observed: Observed, node_id: NodeID, directory: str | None) -> FormatMode:
-    """A first voter on its first disk; without a list of them, whoever has a pre-made id before the barrier is one.
+    """A first voter on its first disk; without a list of them, each one with a pre-made id before the barrier is one.
 
-    A first disk that tells its own id has none before it is known: until the barrier falls it needs none.
+    A first disk that reports its own id has none before it is known: until the barrier falls it needs none.
     """
     told, started = TOLD_BY_DISKS.get(desired.bootstrap), somebody_started(observed)
     forming = told is not None and not started
@@ -146,7 +146,7 @@ def _rebuilt_initial(observed: Observed, nodes: tuple[NodeIdentity, ...]) -> tup
 
 
 def _rebuilt_static(desired: Desired, observed: Observed) -> bool:
-    """Whether pods are made with static voters; without any revision the mode of the spec tells."""
+    """Whether pods are made with static voters; without any revision the mode of the spec decides."""
     applied = observed.revision(_rebuilt_revision(observed))
     return bool(applied.runtime.static_voters) if applied else desired.bootstrap in TOLD_BY_DISKS
 

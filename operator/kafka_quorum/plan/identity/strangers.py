@@ -11,5 +11,5 @@ def strangers(situation: Situation) -> Part:
     if not found:
         return Part()
     listed = ", ".join(map(str, found))
-    text = f"objects with this quorum's labels are not this operator's, and are left alone: {listed}. Remove the labels"
+    text = f"Did not change objects that have this quorum's labels but are not its own: {listed}. Remove the labels"
     return Part(waits=(Wait(severity=Severity.DEGRADED, reason="ForeignObject", message=text),))

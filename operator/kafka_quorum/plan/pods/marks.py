@@ -29,7 +29,7 @@ def _mark(situation: Situation, pod: Pod) -> MarkPod | None:
         case Unknown(reason=reason):
             if situation.observed.memory.unknown_looks < UNKNOWN_AFTER_LOOKS or pod.gate in ("", "Unknown"):
                 return None
-            return MarkPod(pod=pod, voter=pod.marked_voter, gate="Unknown", message=f"of unknown state: {reason}")
+            return MarkPod(pod=pod, voter=pod.marked_voter, gate="Unknown", message=f"in an unknown state ({reason})")
         case Known(value=view):
             if key in view.unproven:
                 return None  # the mark that is there is as good as any until the next look
@@ -37,5 +37,5 @@ def _mark(situation: Situation, pod: Pod) -> MarkPod | None:
             gate = "True" if voter and key in view.caught_up and pod.running else "False"
     if (voter, gate) == (pod.marked_voter, pod.gate) and pod.owner_uid is not None:
         return None
-    message = "a caught-up voter" if gate == "True" else "a voter that lags" if voter else "not a voter"
+    message = "a caught-up voter" if gate == "True" else "a lagging voter" if voter else "not a voter"
     return MarkPod(pod=pod, voter=voter, gate=gate, message=message)

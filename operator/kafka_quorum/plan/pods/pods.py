@@ -25,7 +25,7 @@ from kafka_quorum.plan.part import Part, merged
 def pods(situation: Situation) -> Part:
     """Every formatted node has one pod, of the record's identity and of the node's revision.
 
-    A controller that is on its way out is not started again, unless it is a voter still.
+    A controller that is being removed is not started again, unless it is a voter still.
     """
     record = situation.record
     if record.phase is not BootstrapPhase.STARTED:
@@ -55,7 +55,7 @@ def _leftover(situation: Situation, pod: Pod) -> Part:
 
 
 def _ends(pod: Pod) -> Wait:
-    text = f"waits until pod {pod.name} is gone"
+    text = f"Waiting for pod {pod.name} to end"
     return Wait(severity=Severity.PROGRESS, reason="PodEnds", message=text, node_id=pod.node_id)
 
 
@@ -75,11 +75,11 @@ def _node(situation: Situation, node: NodeIdentity) -> Part:
         return Part(verdicts=(verdict,), waits=(wait,))
     if revision is None:
         name = node.revision or record.applied_revision
-        text = f"ControllerRevision {name} is missing or unreadable: controller {node.node_id} cannot be made again"
+        text = f"Did not create controller {node.node_id}: ControllerRevision {name} is missing, or cannot be read"
         wait = Wait(severity=Severity.DEGRADED, reason="RevisionMissing", message=text, node_id=node.node_id)
         return Part(verdicts=(verdict,), waits=(wait,))
     if revision.runtime.static_voters and node.mode is FormatMode.NO_INITIAL_CONTROLLERS:
-        text = f"controller {node.node_id} starts from the next revision, without controller.quorum.voters"
+        text = f"Waiting to start controller {node.node_id} from the next revision, without controller.quorum.voters"
         wait = Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=node.node_id)
         return Part(verdicts=(verdict,), waits=(wait,))
     config = config_name(situation.desired.name, revision.inputs_hash, record.node_ids)
@@ -89,7 +89,7 @@ def _node(situation: Situation, node: NodeIdentity) -> Part:
 
 
 def _needed(situation: Situation, node: NodeIdentity) -> bool:
-    """Whether this controller has to run: it is wanted, or a voter still; without an answer nobody knows that."""
+    """Whether this controller has to run: it is wanted, or a voter still; without an answer it is not known."""
     match situation.observed.quorum:
         case Known(value=view):
             return node.node_id in situation.wanted or node.key in view.voters
@@ -124,11 +124,11 @@ def _looks_again(situation: Situation, node: NodeIdentity, pod: Pod) -> Part:
     """A pod whose next look at its empty disk is minutes away: the kubelet's pauses grow. A new one looks at once."""
     revision = situation.revision_of(node)
     if revision is None or before_create(situation.observed, node, revision.name) is not None:
-        return Part()  # it could not be made again
+        return Part()  # it could not be recreated
     if not is_look_due(situation, node, pod):
         return Part()
     verdict = may_replace_pod(pod, kept=_why_kept(situation, node, pod))
-    text = f"pod {pod.name} did not find its disk some time ago: it is made again, to look for it now"
+    text = f"pod {pod.name} did not find its disk some time ago, and is recreated to look for it now"
     if isinstance(verdict, Refusal):
         return Part(verdicts=(verdict,))
     delete = DeletePod(pod=pod, reason="DiskLooksEmpty", message=text, permit=verdict)
@@ -141,12 +141,12 @@ def _why_kept(situation: Situation, node: NodeIdentity, pod: Pod) -> str:
 
 
 def _stranded(situation: Situation, pod: Pod) -> Part:
-    """A pod on a lost node, on a retired disk: nobody there can confirm its end, and nobody waits for it."""
+    """A pod on a lost node, on a retired disk: its end cannot be confirmed there, and is not waited for."""
     verdict = may_stop_retired(situation, pod)
     if isinstance(verdict, Refusal):
         wait = Wait(severity=Severity.DEGRADED, reason="LostNode", message=verdict.reason, node_id=pod.node_id)
         return Part(verdicts=(verdict,), waits=(wait,))
-    message = f"pod {pod.name} is given up with node {pod.node_name}: {verdict.reason}"
+    message = f"pod {pod.name} is given up with Kubernetes node {pod.node_name}: {verdict.reason}"
     delete = DeletePod(pod=pod, reason="PodGivenUp", message=message, force=True, permit=verdict)
     return Part(actions=(delete,), verdicts=(verdict,))
 
@@ -157,13 +157,13 @@ def _why_replace(node: NodeIdentity, pod: Pod, revision: Revision | None) -> tup
     if pod.finished:
         return (
             "PodFinished",
-            f"pod {pod.name} has ended: it is made again from revision {node.revision or pod.revision}",
+            f"pod {pod.name} has ended, and is recreated from revision {node.revision or pod.revision}",
         )
     if pod.report is not None and pod.report.outdated and not pod.running:
-        text = f"pod {pod.name} looks at its disk with the script of an earlier operator"
-        return "PodOutdated", f"{text}, which takes one that it cannot read for an empty one: it is made again"
+        text = f"pod {pod.name} examines its disk with the script of an earlier operator version"
+        return "PodOutdated", f"{text}, which reports an unreadable disk as empty: the pod is recreated"
     if revision is not None and pod.revision != revision.name:
-        return "PodCorrected", f"pod {pod.name} did not start, and is made anew from the corrected spec"
+        return "PodCorrected", f"pod {pod.name} did not start, and is recreated from the corrected spec"
     return None
 
 
@@ -174,8 +174,8 @@ def _waits(observed: Observed, node: NodeIdentity, pod: Pod) -> tuple[Wait, ...]
             return ()  # `disks.lost` judges it
         if report.found is DiskFound.UNREADABLE:
             return (unreadable_disk(node, pod, report.message),)
-        what = "files without meta.properties" if report.found is DiskFound.PARTIAL else report.message
-        text = f"pod {pod.name} refuses to start on a disk that is not its own: {what}"
+        what = "it has files, and no meta.properties" if report.found is DiskFound.PARTIAL else report.message
+        text = f"Did not start Kafka in pod {pod.name}: the disk is not its own ({what})"
         return (Wait(severity=Severity.DEGRADED, reason="ForeignDisk", message=text, node_id=node.node_id),)
     match pod.container:
         case Running():
@@ -184,5 +184,6 @@ def _waits(observed: Observed, node: NodeIdentity, pod: Pod) -> tuple[Wait, ...]
             said = message or (last_exit.message if last_exit else "")
             return (waiting_pod(pod, reason, said, otherwise="Starting"),)
         case Terminated(exit_code=exit_code, reason=reason):
-            text = f"Kafka in pod {pod.name} ended ({reason}, exit code {exit_code}); the kubelet starts it again"
+            ended = f"which ended ({reason}, exit code {exit_code})"
+            text = f"Waiting for the kubelet to restart Kafka in pod {pod.name}, {ended}"
             return (Wait(severity=Severity.PROGRESS, reason="Starting", message=text, node_id=node.node_id),)

@@ -89,7 +89,7 @@ def _configs(situation: Situation) -> Part:
 
 
 def _is_orphan(observed: Observed, kind: str, name: str) -> bool:
-    """Whether an object of ours has no owner: the resource was deleted without it, and made again."""
+    """Whether an object of ours has no owner: the resource was deleted without it, and recreated."""
     return any((item.kind, item.name, item.owner_uid) == (kind, name, None) for item in observed.support)
 
 

@@ -51,7 +51,7 @@ def _ghosts(situation: Situation, *, in_the_way: bool) -> Part:
             # Another's, or one that is not gone yet: it hides no other ghost.
             refused = Part(verdicts=(*refused.verdicts, verdict))
             continue
-        how = "is unregistered" if forgets else "is registered anew, so that it is not in the way of features"
+        how = "is unregistered" if forgets else "is registered again, so that it does not block feature levels"
         cure = CureGhost(
             leader=leader,
             node_id=node_id,

@@ -2,7 +2,7 @@
 
 One step of one feature at a time: kraft.version, metadata.version level by level, then the others as what they depend
 on allows; downwards in the opposite order. Every step is an operation of its own: the intent is written, the request is
-sent in a look in which the active controller said that it would allow it, and the next look tells what became of it.
+sent in a look in which the active controller said that it would allow it, and the next look shows what became of it.
 """
 
 from kafka_quorum.api.features import KRAFT, level_text
@@ -33,7 +33,7 @@ STEPPING, SOAKING, BLOCKED, REFUSED = "SteppingFeature", "Soaking", "FeatureBloc
 
 
 def seen(situation: Situation) -> Part:
-    """Remember the finalized levels: what an image has to support while nobody can be asked."""
+    """Remember the finalized levels: what an image has to support while no controller answers."""
     record = situation.record
     if record.phase is not BootstrapPhase.STARTED or isinstance(situation.observed.quorum, Unknown):
         return Part()
@@ -41,12 +41,14 @@ def seen(situation: Situation) -> Part:
     if not levels or levels == record.levels:
         return Part()
     told = ", ".join(f"{each.name} {level_text(each.name, each.level)}" for each in levels)
-    write = WriteRecord(record=with_levels(record, levels), change=RecordChange.LEVELS_SEEN, message=f"levels: {told}")
+    write = WriteRecord(
+        record=with_levels(record, levels), change=RecordChange.LEVELS_SEEN, message=f"the finalized levels are {told}"
+    )
     return Part(exclusive=write)
 
 
 def turned_dynamic(situation: Situation) -> Part:
-    """The static voters are given up once nobody heeds them: the roll that follows drops the setting."""
+    """The static voters are given up when no controller uses them: the roll that follows drops the setting."""
     record = situation.record
     if not record.static or record.phase is not BootstrapPhase.STARTED:
         return Part()
@@ -54,7 +56,7 @@ def turned_dynamic(situation: Situation) -> Part:
     if isinstance(verdict, Refusal):
         raised = situation.present.get(KRAFT, 0) >= 1
         return Part(verdicts=(verdict,), waits=(_wait(STEPPING, verdict.reason),) if raised else ())
-    message = f"the quorum is dynamic: {verdict.reason}"
+    message = f"controller.quorum.voters is dropped, because the quorum is dynamic: {verdict.reason}"
     write = DecideRecord(record=without_static(record), change=RecordChange.DYNAMIC, message=message, permit=verdict)
     return Part(exclusive=write, verdicts=(verdict,))
 
@@ -100,12 +102,12 @@ def _continue(situation: Situation, operation: FeatureOperation) -> Part:
     observed = situation.observed
     asked = operation.step
     if isinstance(observed.quorum, Unknown):
-        text = f"the step to {text_of(asked)} waits for a leader: {observed.quorum.reason}"
+        text = f"Waiting to finish the step to {text_of(asked)}: the quorum has no leader ({observed.quorum.reason})"
         return Part(waits=(_wait("NoLeader", text),))
     levels = situation.present
     if not levels:
         leader_id = observed.quorum.value.answer.leader_id
-        text = f"waiting for controller {leader_id}, which leads, to report the level of {asked.name}"
+        text = f"Waiting for controller {leader_id}, which leads, to report the level of {asked.name}"
         return Part(waits=(_wait(STEPPING, text),))
     if levels.get(asked.name, 0) == asked.level:
         text = f"{text_of(asked)} is finalized"
@@ -113,11 +115,11 @@ def _continue(situation: Situation, operation: FeatureOperation) -> Part:
     want = next((each for each in wants(situation) if each.next == asked), None)
     leader = leader_endpoint(situation)
     if want is None or leader is None:
-        text = f"the step to {text_of(asked)} is not the next one any more"
+        text = f"the step to {text_of(asked)} is given up: it is not the next one any more"
         return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text))
     verdict = _judge(situation, asked, want)
     if isinstance(verdict, Refusal):
-        text = f"the step is given up: {verdict.reason}"
+        text = f"the step is given up. {verdict.reason}"
         return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text), verdicts=(verdict,))
     send = StepFeature(leader=leader, step=asked, judged_at_s=observed.quorum.value.taken_at_s, permit=verdict)
     return Part(exclusive=send, verdicts=(verdict,))
@@ -128,7 +130,7 @@ def given_up(observed: Observed) -> Part:
     operation = observed.status.feature_operation
     if operation is None:
         return Part()
-    text = f"the step to {text_of(operation.step)} is given up: the spec has faults"
+    text = f"the step to {text_of(operation.step)} is given up: the spec is not valid"
     return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text))
 
 

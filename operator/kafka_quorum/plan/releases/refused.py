@@ -46,6 +46,7 @@ def _moved(situation: Situation, node: NodeIdentity) -> Part:
 
 
 def _move(record: IdentityRecord, node: NodeIdentity, refused: str, name: str) -> Part:
-    message = f"controller {node.node_id} moves to revision {name}: its pod from revision {refused} is refused"
+    why = f"the API server refuses its pod from revision {refused}"
+    message = f"controller {node.node_id} moves to revision {name}, because {why}"
     corrected = with_revision(record, name, (node.node_id,))
     return Part(exclusive=WriteRecord(record=corrected, change=RecordChange.REVISION, message=message))

@@ -44,7 +44,8 @@ def unsupported(situation: Situation) -> Part:
         return Part()
     if situation.runtime.listener == situation.desired.runtime.listener:
         return Part()
-    text = "not supported by this version, nothing is touched: spec.controllers.listeners of running controllers"
+    way_out = "Restore spec.controllers.listeners"
+    text = f"Did not change the listeners of running controllers: this version does not support it. {way_out}"
     return Part(waits=(Wait(severity=Severity.HELD, reason="NotSupportedYet", message=text),))
 
 
@@ -112,7 +113,7 @@ def _outdate(situation: Situation) -> Part:
         return Part()
     if (creating := _existing_or_new(situation, ())) is not None:
         return creating
-    message = f"waiting formatters are removed for revision {situation.target}"
+    message = f"waiting formatters are removed, and recreated from revision {situation.target}"
     pointed = replace(situation.record, applied_revision=situation.target)
     return Part(exclusive=WriteRecord(record=pointed, change=RecordChange.REVISION, message=message))
 
@@ -160,7 +161,7 @@ def _correct_stuck(situation: Situation) -> Part:
                 verdicts.append(may_restart(situation, node, None))
                 if not verdicts[-1].allowed:
                     continue
-        message = f"controller {node.node_id} cannot start, and is made from revision {situation.target}"
+        message = f"controller {node.node_id} cannot start, and is recreated from revision {situation.target}"
         corrected = with_revision(record, situation.target, (node.node_id,))
         write = WriteRecord(record=corrected, change=RecordChange.REVISION, message=message)
         return Part(exclusive=write, verdicts=tuple(verdicts))

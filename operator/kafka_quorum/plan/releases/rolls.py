@@ -1,4 +1,4 @@
-"""Rolling: running controllers are made anew from the revision that the spec asks for, one by one.
+"""Rolling: running controllers are recreated from the revision that the spec requests, one by one.
 
 Which one is next is decided anew in every pass, so that a roll can be paused, reversed and interrupted anywhere. Those
 that lag or do not run come first: the roll may repair them, and all others wait for them. Then come those that the
@@ -132,13 +132,18 @@ def _held(situation: Situation, release: str) -> Wait | None:
             pod for pod in situation.observed.pods_of(node.node_id, PodRole.KAFKA) if pod.revision == situation.target
         ]
         if any(is_stuck(pod) for pod in pods):
-            text = f"the roll stops: controller {node.node_id} does not start from revision {situation.target}"
-            return _wait(Severity.HELD, ROLL_HELD, f"{text}. Correct the spec, or go back", node.node_id)
+            text = (
+                f"Did not continue the roll: controller {node.node_id} does not start from revision {situation.target}"
+            )
+            return _wait(
+                Severity.HELD, ROLL_HELD, f"{text}. Correct the spec, or restore the earlier one", node.node_id
+            )
         answer = situation.observed.versions_of(node.node_id)
         if claimed is None or isinstance(answer, Unknown) or not any(pod.running for pod in pods):
             continue
         if (lie := _misreported(answer.value, claimed, release)) is not None:
-            text = f"the roll stops: controller {node.node_id} {lie}. Correct spec.kafka.image or spec.kafka.version"
+            way_out = "Correct spec.kafka.image or spec.kafka.version"
+            text = f"Did not continue the roll: controller {node.node_id} {lie}. {way_out}"
             return _wait(Severity.HELD, ROLL_HELD, text, node.node_id)
     return _unheard(situation)
 
@@ -151,7 +156,7 @@ def _misreported(said: NodeVersions, claimed: tuple[FeatureRange, ...], release:
         if has is None or (has.min_level, has.max_level) != (wanted.min_level, wanted.max_level):
             low, high = (level_text(wanted.name, level) for level in (wanted.min_level, wanted.max_level))
             its = f"{level_text(has.name, has.min_level)} to {level_text(has.name, has.max_level)}" if has else "none"
-            return f"is no Kafka {release}: it supports {wanted.name} {its}, and that release {low} to {high}"
+            return f"is not Kafka {release}: it supports {wanted.name} {its}, and that release {low} to {high}"
     return None
 
 
@@ -161,7 +166,7 @@ def _unheard(situation: Situation) -> Wait | None:
         pods = situation.observed.pods_of(node.node_id, PodRole.KAFKA)
         answer = situation.observed.versions_of(node.node_id)
         if isinstance(answer, Unknown) and any(pod.running and pod.revision == situation.target for pod in pods):
-            text = f"waits until controller {node.node_id} says what it supports: {answer.reason}"
+            text = f"Waiting for controller {node.node_id} to report what it supports ({answer.reason})"
             return _wait(Severity.PROGRESS, ROLLING, text, node.node_id)
     return None
 
@@ -175,7 +180,7 @@ def _waits(
     starting = turns[0]  # none of them runs
     if is_refused(situation, starting):
         return ()  # `pods` says why it has no pod
-    text = f"waits until controller {starting.node_id} runs"
+    text = f"Waiting for controller {starting.node_id} to run"
     return (_wait(Severity.PROGRESS, ROLLING, text, starting.node_id),)
 
 

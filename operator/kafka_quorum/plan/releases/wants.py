@@ -104,13 +104,13 @@ def what_is_missing(situation: Situation, want: Want) -> str | None:
         for name, level in dependencies(want.name, want.next.level).items():
             if present.get(name, 0) < level:
                 needs = f"{text_of(want.next)} needs {name} {level_text(name, level)}"
-                return f"{needs}, and {_at(present, name)}: name it too"
+                return f"Did not change {want.name}: {needs}, and {_at(present, name)}. Request that level, too"
         return None
     for other, at in present.items():
         needed = dependencies(other, at).get(want.name, 0)
         if other != want.name and needed > want.level:
-            lower = f"lower {other} first"
-            return f"{want.name} stays: {other} {level_text(other, at)} needs {level_text(want.name, needed)}: {lower}"
+            needs = f"{other} {level_text(other, at)} needs {level_text(want.name, needed)}"
+            return f"Did not lower {want.name}: {needs}. Lower {other} first"
     return None
 
 

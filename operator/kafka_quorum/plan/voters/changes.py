@@ -127,7 +127,7 @@ def _without(view: QuorumView, target: ReplicaKey) -> QuorumView:
 
 
 def fewer(situation: Situation, view: QuorumView, target: ReplicaKey) -> str:
-    """Who must be ready to join before this voter is removed, because fewer than wanted would stay; empty if nobody.
+    """Who must be ready to join before this voter is removed, because fewer than wanted would stay; empty if none must.
 
     A voter that is down for a moment may come back with its data, so nothing is gained before its successor is ready.
     """

@@ -2,7 +2,7 @@
 
 The order is always the same: out of the voter set and seen committed, out of the record (which retires the directory id
 for ever), the pod stopped, the volume released by the policy for scaled volumes. A lost node's disk is retired first,
-for nobody can ask it; its old claim waits until its key is removed from the voters.
+because it cannot be asked; its old claim waits until its key is removed from the voters.
 """
 
 from kafka_quorum.model.actions import DecideRecord, RecordChange
@@ -27,7 +27,7 @@ def removed(situation: Situation) -> Part:
 
 
 def _waits_for_start(node: NodeIdentity) -> Part:
-    text = f"controller {node.node_id} is removed once the quorum has started"
+    text = f"Waiting to remove controller {node.node_id}: the quorum has not started yet"
     return Part(waits=(_wait(Severity.HELD, "RemovingController", text, node),))
 
 
@@ -48,11 +48,12 @@ def _drop(situation: Situation, node: NodeIdentity) -> Part:
 
 
 def _down(observed: Observed, node: NodeIdentity) -> tuple[Wait, ...]:
-    """The lost node of a controller that nobody wants: without it there may never be a leader to remove its voter."""
+    """The lost node of a controller that is not requested: without it there may be no leader to remove its voter."""
     name = node_of(observed, node)
     if isinstance(observed.quorum, Known) or not is_down(observed, name):
         return ()
-    text = f"node {name} of controller {node.node_id} is down; the controller is on its way out, and not replaced"
+    kept = "The controller is being removed, so it is not replaced"
+    text = f"Kubernetes node {name} of controller {node.node_id} is down. {kept}"
     return (_wait(Severity.DEGRADED, "NodeDown", text, node),)
 
 
@@ -72,7 +73,7 @@ def _lost_node(situation: Situation, node: NodeIdentity) -> Part:
     if isinstance(verdict, Refusal):
         wait = _wait(Severity.DEGRADED, "LostNode", verdict.reason, node)
         return Part(verdicts=(verdict,), waits=(wait,))
-    message = f"controller {node.node_id} is given up with its node: {verdict.reason}"
+    message = f"controller {node.node_id} gets a new disk on another Kubernetes node: {verdict.reason}"
     retired = with_disk_lost(situation.record, node.node_id, new_claim=True)
     write = DecideRecord(record=retired, change=RecordChange.NODE_LOST, message=message, permit=verdict)
     return Part(exclusive=write, verdicts=(verdict,))

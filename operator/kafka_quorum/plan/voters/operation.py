@@ -1,7 +1,7 @@
 """Voters: one change at a time, the intent first, and a look that decides what became of it.
 
 In this order: a lost disk is replaced (the stale key removed and the new one added with nothing in between), a dead
-voter that nobody wants is removed, wanted controllers are added, and live ones that nobody wants are removed, the
+voter that is not wanted is removed, wanted controllers are added, and live ones that are not wanted are removed, the
 active controller last; the leader of a pair hands over before it is removed. The intent is written to the status before
 a request is sent; whatever becomes of the request, the next look decides.
 """
@@ -48,8 +48,8 @@ def membership(situation: Situation) -> Part:
     match observed.quorum:
         case Unknown(reason=reason):
             if operation is None:
-                return Part(waits=(_wait("NoLeader", f"waits for a leader: {reason}"),))
-            text = f"the change of {operation.target} waits for a leader: {reason}"
+                return Part(waits=(_wait("NoLeader", f"Waiting for a leader: {reason}"),))
+            text = f"Waiting to change voter {operation.target}: the quorum has no leader ({reason})"
             return Part(waits=(_wait("NoLeader", text),))
         case Known(value=view):
             return _begin(situation, view) if operation is None else _continue(situation, view, operation)
@@ -68,7 +68,7 @@ def _begin(situation: Situation, view: QuorumView) -> Part:
             return merged((Part(waits=tuple(waits), verdicts=tuple(verdicts)), _hand_over(situation, view, change)))
         waits.append(_change_wait(change, refused.reason))
     if not view.committed and not waits:
-        waits.append(_wait("VoterSetUncommitted", "waits until the present voter set is committed"))
+        waits.append(_wait("VoterSetUncommitted", "Waiting for the present voter set to be committed"))
     return Part(waits=tuple(waits), verdicts=tuple(verdicts))
 
 
@@ -81,13 +81,17 @@ def _continue(situation: Situation, view: QuorumView, operation: VoterOperation)
     refused = change.refusal
     leader = leader_endpoint(situation)
     if refused is not None and (cure := _cure(situation, view)) is not None:
-        text = f"the change of {target} gives way to that of {cure.target}: {refused.reason}"
+        text = f"the change of voter {target} is given up for that of voter {cure.target}. {refused.reason}"
         gone = FinishOperation(id=operation.id, reason="GivenUp", message=text)
         return Part(exclusive=gone, verdicts=(*change.verdicts, *cure.verdicts))
     if _leads_only(change):
         return merged((Part(verdicts=change.verdicts), _hand_over(situation, view, change)))
     if refused is not None or leader is None:
-        text = refused.reason if refused else f"the pod of leader {view.answer.leader_id} is not known"
+        text = (
+            refused.reason
+            if refused
+            else f"Waiting to change voter {target}: leader {view.answer.leader_id} has no pod that is known"
+        )
         whole = replace(change, change=operation.change)
         return Part(waits=(_change_wait(whole, text),), verdicts=change.verdicts)
     if isinstance(change.change, VoterAddition):
@@ -119,7 +123,7 @@ def _hand_over(situation: Situation, view: QuorumView, change: Change) -> Part:
         held = before_stop(situation.observed, node, revision.name, reason=reason, held="RestartHeld")
         if held is not None:
             return replace(held, verdicts=(verdict,))
-    message = f"pod {pod.name} restarts, so that it can be removed: {verdict.reason}"
+    message = f"pod {pod.name} restarts, so that its voter no longer leads and can be removed: {verdict.reason}"
     return Part(
         exclusive=DeletePod(pod=pod, reason="LeaderHandsOver", message=message, permit=verdict), verdicts=(verdict,)
     )
@@ -159,12 +163,16 @@ def _ended(situation: Situation, view: QuorumView, operation: VoterOperation) ->
     if done and not view.committed:
         node = situation.record.node(target.node_id)
         return Part(
-            waits=(_wait(_reason(operation.change), f"voter {target} is {word}, and waits to be committed", node),)
+            waits=(
+                _wait(
+                    _reason(operation.change), f"Waiting for the change to be committed: voter {target} is {word}", node
+                ),
+            )
         )
     if done:
         text = f"voter {target} is {word} and committed"
         return Part(exclusive=FinishOperation(id=operation.id, reason="Completed", message=text))
-    text = f"{_why_given_up(situation, view, operation)}: the change is given up"
+    text = f"the voter change is given up: {_why_given_up(situation, view, operation)}"
     return Part(exclusive=FinishOperation(id=operation.id, reason="GivenUp", message=text))
 
 
@@ -172,12 +180,14 @@ def _why_given_up(situation: Situation, view: QuorumView, operation: VoterOperat
     target = operation.target
     if isinstance(operation.change, VoterRemoval):
         if target.node_id in situation.wanted:
-            return f"{target} is wanted again"
-        return f"{target} is caught up again, and stays until controllers {fewer(situation, view, target)} can join"
+            return f"voter {target} is requested again"
+        return (
+            f"voter {target} is caught up again, and stays until controllers {fewer(situation, view, target)} can join"
+        )
     node = situation.record.node(target.node_id)
     if node is not None and node.node_id in situation.wanted and node.key != target:
-        return f"controller {target.node_id} has another disk by now than {target}"
-    return f"{target} is not wanted any more"
+        return f"controller {target.node_id} has another disk now than {target}"
+    return f"voter {target} is not requested any more"
 
 
 def _add_request(

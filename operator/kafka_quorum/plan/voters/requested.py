@@ -13,7 +13,7 @@ def joining(situation: Situation) -> Part:
     added = [node_id for node_id in situation.wanted if node_id not in record.node_ids]
     if not added:
         return Part()
-    message = f"controllers {', '.join(map(str, added))} are wanted, and will join one by one"
+    message = f"controllers {', '.join(map(str, added))} are requested, and will join one by one"
     write = WriteRecord(record=with_nodes(record, added), change=RecordChange.NODES_ADDED, message=message)
     return Part(exclusive=write)
 
@@ -23,6 +23,6 @@ def static_voters(situation: Situation) -> Part:
     record = situation.record
     if not record.static or situation.requested == record.node_ids:
         return Part()
-    way_out = "name kraft.version 1 in spec.kafka.features.levels first"
-    text = f"the voters of a static quorum do not change: {way_out}"
+    way_out = "Set kraft.version to 1 in spec.kafka.features.levels first"
+    text = f"Did not change the voters: the quorum is static. {way_out}"
     return Part(waits=(Wait(severity=Severity.HELD, reason="StaticQuorum", message=text),))

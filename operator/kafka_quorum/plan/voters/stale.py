@@ -24,9 +24,9 @@ def _stale(record: IdentityRecord, view: QuorumView, key: ReplicaKey) -> Wait:
     if is_foreign(record, key):
         remove = f"kafka-metadata-quorum.sh remove-controller --controller-id {key.node_id}"
         text = (
-            f"voter {key} is no controller of this resource, and is left alone ({caught_up}). Where it does not belong "
-            f"to the quorum, a person can: {remove} --controller-directory-id {key.directory_id}"
+            f"Did not remove voter {key}: it is no controller of this resource ({caught_up}). If it does not belong to "
+            f"the quorum, remove it yourself: {remove} --controller-directory-id {key.directory_id}"
         )
         return Wait(severity=Severity.DEGRADED, reason="ForeignVoter", message=text, node_id=key.node_id)
-    text = f"voter {key} is stale, its disk is lost or its controller removed ({caught_up})"
+    text = f"voter {key} is stale: its disk is lost, or its controller was removed ({caught_up})"
     return Wait(severity=Severity.DEGRADED, reason="StaleVoter", message=text, node_id=key.node_id)

@@ -56,7 +56,7 @@ def node_versions(response: ApiVersionsResponse) -> NodeVersions:
     """Features by name; a finalized feature has one level, its maximum.
 
     A node that has not loaded any metadata says so by epoch -1. Before 4.4 it names the lowest metadata.version that it
-    supports beside it, which nobody has finalized: nothing of that is passed on.
+    supports beside it, which is not finalized: nothing of that is passed on.
     """
     epoch = at_least(-1, "the epoch of the finalized features", response.finalized_features_epoch)
     supported = tuple(

@@ -33,7 +33,7 @@ def _read(response: ResponsePayload) -> None:
 
 
 def message(request: RegisterController) -> controller_registration.ControllerRegistrationRequest:
-    """KIP-919's request. The security protocol is said to be PLAINTEXT: nobody connects to who is removed."""
+    """KIP-919's request. The security protocol is said to be PLAINTEXT: no process connects to a removed controller."""
     listeners = tuple(
         controller_registration.Listener(
             name=row.name, host=row.host, port=port_number(row.port), security_protocol=i16(PLAINTEXT)
