@@ -144,8 +144,15 @@ class Writer:
             return not account.lost
 
         deadline = time.monotonic() + _READ_TIMEOUT_S
-        while not all_there() and time.monotonic() < deadline:
-            time.sleep(0.5)  # a broker that has just started still catches up
+        while True:
+            late = time.monotonic() >= deadline
+            try:
+                if all_there() or late:
+                    break
+            except (KafkaException, TimeoutError):
+                if late:
+                    raise  # what was not answered is not known
+            time.sleep(0.5)  # a broker that has just started still catches up, or answers with an error
         print(account)
         return account
 

@@ -169,7 +169,10 @@ def _node_lost(stage: Stage, blow: Blow) -> Undo:
     """Off until its controller is elsewhere; where that cannot be, off for the longest time that is waited."""
     node = stage.worker(blow, alone=True)
     before = {row["nodeID"]: row.get("directoryID") for row in stage.quorum.status().get("controllers", [])}
-    there = next(node_id for node_id, pod in stage.quorum.pods().items() if pod["spec"].get("nodeName") == node)
+    on = (node_id for node_id, pod in stage.quorum.pods().items() if pod["spec"].get("nodeName") == node)
+    there = next(on, None)
+    if there is None:
+        raise NoVictim(f"the controller on {node} has just left it")
     back = _power_off(stage, node)
 
     def replaced() -> bool:

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from harness.writer import Writer
+from harness import writer
+from harness.writer import Account, Writer
 
 
 class Unlucky(Writer):
@@ -25,8 +27,55 @@ class Unlucky(Writer):
 
 def test_a_write_without_an_answer_is_noted_and_the_next_one_follows() -> None:
     """A request that the client lost, and one that timed out, are unanswered; what follows is acknowledged."""
-    writer = Unlucky()
+    unlucky = Unlucky()
     nothing: Any = None
-    writer._run(nothing)
-    assert sorted(writer.account.unanswered) == [0, 1]
-    assert sorted(writer.account.acknowledged) == [2, 3, 4, 5]
+    unlucky._run(nothing)
+    assert sorted(unlucky.account.unanswered) == [0, 1]
+    assert sorted(unlucky.account.acknowledged) == [2, 3, 4, 5]
+
+
+class Broker:
+    """One that has just started, and answers nothing that can be read."""
+
+    def start(self) -> None:
+        """It runs already."""
+
+    stop = start
+
+    def client(self) -> None:
+        """Nothing is asked of it."""
+
+
+def _reading(monkeypatch: pytest.MonkeyPatch, answers: list[Exception | frozenset[str]], timeout_s: float) -> Account:
+    """What is read back of one acknowledged write, where the broker gives these answers in turn, the last for ever."""
+
+    def read(_: object) -> frozenset[str]:
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(writer, "_read", read)
+    monkeypatch.setattr(writer, "_READ_TIMEOUT_S", timeout_s)
+    unlucky = Unlucky()
+    monkeypatch.setattr(unlucky, "_brokers", None)
+    monkeypatch.setattr(unlucky, "_reader", Broker(), raising=False)
+    unlucky.account.acknowledged[0] = 0.0
+    return unlucky.read_back()
+
+
+_FAILURE = KafkaException(KafkaError(KafkaError._BAD_MSG))
+_NAME = "topic-0"
+
+
+def test_a_broker_that_has_just_started_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that cannot be read, and one that lacks a write, are followed by another question."""
+    answers: list[Exception | frozenset[str]] = [_FAILURE, TimeoutError(), frozenset(), frozenset({_NAME})]
+    assert not _reading(monkeypatch, answers, 30.0).lost
+
+
+def test_what_was_not_answered_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that never answers is an error, and no loss; one that answers without the write is a loss."""
+    with pytest.raises(KafkaException):
+        _reading(monkeypatch, [_FAILURE], 0.0)
+    assert _reading(monkeypatch, [frozenset()], 0.0).lost == (_NAME,)

@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import storm.__main__ as program
 from harness.quorum import Quorum
 from harness.shell import CommandFailed
+from storm import actions
 from storm.checker import TOOL
 from storm.report import Report
 from storm.rounds import Blow, Kind, Round, rounds
@@ -105,3 +107,12 @@ def test_the_quorum_is_made_as_the_first_round_finds_it(
     storm._make(next(iter(storm._drawn)))
     assert [spec["controllers"]["replicas"] for spec in applied] == [left]
     assert applied[0]["controllers"]["replacement"] == {"lostNodeAfterSeconds": 45}
+
+
+def test_a_controller_that_has_just_left_its_node_is_no_victim() -> None:
+    """Between the choice of a Kubernetes node and the blow its controller may be replaced: nothing is struck then."""
+    quorum = SimpleNamespace(status=dict, pods=dict)
+    stage: Any = SimpleNamespace(worker=lambda *_, **__: "worker-1", quorum=quorum)
+    blow: Any = None
+    with pytest.raises(NoVictim, match="on worker-1 has just left it"):
+        actions._node_lost(stage, blow)
