@@ -11,13 +11,12 @@ They are read through another broker, with an empty disk: all that it knows is w
 import itertools
 import threading
 import time
-from collections.abc import Iterable
-from concurrent.futures import Future
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._scram import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 from confluent_kafka.cimpl import NewTopic
@@ -31,6 +30,7 @@ INTERVAL_S = 0.1
 _REQUEST_TIMEOUT_S = 15.0
 _READ_TIMEOUT_S = 120.0
 _EVERY_TOPIC = 10
+_USERS_AT_ONCE = 1000
 _LEAST_ITERATIONS = 4096
 _WRITER_ID, _READER_ID = 1, 2
 
@@ -134,8 +134,11 @@ class Writer:
         client, account = self._reader.client(), self._account
         acknowledged, unanswered = sorted(account.acknowledged.copy()), tuple(account.unanswered.copy())
 
+        names = (self._name(number) for number in (*acknowledged, *unanswered))
+        users = tuple(name.partition("/")[0] for name in names if "/" in name)
+
         def missing() -> tuple[str, ...]:
-            there = _read(client)
+            there = _read(client, users)
             account.happened = sum(self._name(number) in there for number in unanswered)
             return tuple(self._name(number) for number in acknowledged if self._name(number) not in there)
 
@@ -197,11 +200,23 @@ class Writer:
         return f"topic-{number}" if is_topic else f"user-{number}/{_LEAST_ITERATIONS + number % 1000}"
 
 
-def _read(client: AdminClient) -> frozenset[str]:
-    """Everything that is there, as `_name` names it."""
+def _read(client: AdminClient, users: Sequence[str]) -> frozenset[str]:
+    """All topics, and those of these users that there are, as `_name` names them.
+
+    Users are asked for by name, some at a time: the client cannot read an answer about more than 10,000.
+    """
     topics = client.list_topics(timeout=_REQUEST_TIMEOUT_S).topics
-    answer = client.describe_user_scram_credentials(request_timeout=_REQUEST_TIMEOUT_S)
-    assert isinstance(answer, Future), answer
-    users = answer.result(_REQUEST_TIMEOUT_S + 5)
-    described = (f"{user}/{info.iterations}" for user, found in users.items() for info in found.scram_credential_infos)
+    described = []
+    for first in range(0, len(users), _USERS_AT_ONCE):
+        asked = list(users[first : first + _USERS_AT_ONCE])
+        answers = client.describe_user_scram_credentials(asked, request_timeout=_REQUEST_TIMEOUT_S)
+        assert isinstance(answers, dict), answers
+        for user, answer in answers.items():
+            try:
+                found = answer.result(_REQUEST_TIMEOUT_S + 5)
+            except KafkaException as error:
+                if error.args[0].code() == KafkaError.RESOURCE_NOT_FOUND:
+                    continue
+                raise
+            described += [f"{user}/{info.iterations}" for info in found.scram_credential_infos]
     return frozenset((*topics, *described))

@@ -1,5 +1,7 @@
 """The writer of end-to-end tests: a write without an answer ends nothing."""
 
+from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -49,7 +51,7 @@ class Broker:
 def _reading(monkeypatch: pytest.MonkeyPatch, answers: list[Exception | frozenset[str]], timeout_s: float) -> Account:
     """What is read back of one acknowledged write, where the broker gives these answers in turn, the last for ever."""
 
-    def read(_: object) -> frozenset[str]:
+    def read(*_: object) -> frozenset[str]:
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
         if isinstance(answer, Exception):
             raise answer
@@ -79,3 +81,47 @@ def test_what_was_not_answered_is_not_known(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(KafkaException):
         _reading(monkeypatch, [_FAILURE], 0.0)
     assert _reading(monkeypatch, [frozenset()], 0.0).lost == (_NAME,)
+
+
+class Credentials:
+    """A client that answers like Kafka's own: at most 10,000 users in one answer, and an error for each unknown one."""
+
+    def __init__(self, users: dict[str, int]) -> None:
+        """Its users, each with a number of iterations."""
+        self._users = users
+
+    def list_topics(self, timeout: float) -> SimpleNamespace:  # noqa: ARG002 - the client's own name
+        """One topic."""
+        return SimpleNamespace(topics={"topic-0": None})
+
+    def describe_user_scram_credentials(self, users: list[str], request_timeout: float) -> dict[str, Future[Any]]:  # noqa: ARG002
+        """A future for each."""
+        if not 0 < len(users) <= 10_000:
+            raise KafkaException(KafkaError(KafkaError._BAD_MSG))
+        answers = {user: Future[Any]() for user in users}
+        for user, answer in answers.items():
+            if user in self._users:
+                answer.set_result(
+                    SimpleNamespace(scram_credential_infos=[SimpleNamespace(iterations=self._users[user])])
+                )
+            else:
+                answer.set_exception(KafkaException(KafkaError(KafkaError.RESOURCE_NOT_FOUND)))
+        return answers
+
+
+def test_more_users_are_read_back_than_one_answer_holds() -> None:
+    """Each one that is there, with its number; one that is not there is missing, and no error."""
+    there = {f"user-{number}": number for number in range(25_000)}
+    client: Any = Credentials(there)
+    found = writer._read(client, (*there, "user-lost"))
+    assert found == {"topic-0", *(f"user-{number}/{number}" for number in range(25_000))}
+
+
+def test_any_other_error_of_a_user_is_no_absence() -> None:
+    """What could not be asked is not missing."""
+    client: Any = Credentials({})
+    refused: Future[Any] = Future()
+    refused.set_exception(KafkaException(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED)))
+    client.describe_user_scram_credentials = lambda users, **_: dict.fromkeys(users, refused)
+    with pytest.raises(KafkaException):
+        writer._read(client, ("user-1",))
