@@ -166,7 +166,7 @@ def test_a_log_that_lost_its_front_is_told_and_goes_on_from_its_checkpoint(table
 
 
 def test_nothing_is_read_again_that_has_not_grown(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files of unchanged size and time are not opened, and of one that grew only its end is read."""
+    """Log files of unchanged size and time are not opened, and of one that grew only its end is read."""
     folders = [clusters.replica(tables.logs, name, 1) for name in ("a", "b")]
     content = b"".join(clusters.batch(10 * number, 1, ["x" * 300] * 10) for number in range(2000))
     for folder in folders:
@@ -177,7 +177,8 @@ def test_nothing_is_read_again_that_has_not_grown(tables: Tables, monkeypatch: p
     def counted(file: Any, position: int, size: int) -> bytes:  # noqa: ANN401 -- kraftlog's own
         data: bytes = original(file, position, size)
         opened_path = Path(f"/proc/self/fd/{file._file.fileno()}").readlink()
-        read[opened_path.relative_to(tables.logs).parts[0]] += len(data)
+        if opened_path.name != "meta.properties":  # which says whose the log is, and is asked each time
+            read[opened_path.relative_to(tables.logs).parts[0]] += len(data)
         return data
 
     original = places._Local.read
