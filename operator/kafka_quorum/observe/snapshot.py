@@ -1,6 +1,7 @@
 """The Kubernetes objects of one quorum, listed once and read: what is there, and what of it cannot be understood."""
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -142,12 +143,16 @@ def _later_status(resource: Json) -> tuple[str, ...]:
     return ()
 
 
+def _claim_names(quorum: str, record: IdentityRecord) -> Iterator[str]:
+    """The claims that the record has."""
+    for node in record.nodes:
+        if node.claim_uid is not None:
+            yield names.claim_name(Member(quorum, node.node_id), node.generation)
+
+
 def _taken(name: str, record: IdentityRecord | None, claims: list[Json]) -> list[Json]:
     """Claims of the record that something else controls by now: their disks are there, and must not count as lost."""
-    nodes = () if record is None else record.nodes
-    ours = {
-        names.claim_name(Member(name, node.node_id), node.generation) for node in nodes if node.claim_uid is not None
-    }
+    ours = set(_claim_names(name, record)) if record is not None else set()
     return [item for item in claims if item["metadata"]["name"] in ours and not is_claim(item, name)]
 
 
@@ -158,12 +163,7 @@ async def _confirmed(
     if record is None:
         return claims
     listed = {item["metadata"]["name"] for item in claims}
-    wanted = (
-        names.claim_name(Member(name, node.node_id), node.generation)
-        for node in record.nodes
-        if node.claim_uid is not None
-    )
-    missing = [claim for claim in wanted if claim not in listed]
+    missing = [claim for claim in _claim_names(name, record) if claim not in listed]
     found = await asyncio.gather(*(kube.get(CLAIMS, namespace, claim) for claim in missing))
     return [*claims, *(item for item in found if item is not None)]
 
