@@ -626,42 +626,12 @@ def test_release_numbers(text: str, numbers: tuple[int, ...]) -> None:
 
 def test_several_are_told_one_after_the_other() -> None:
     """Where several stand against a step each is named, with a semicolon or a comma between them."""
+    one = (3001, "4.4.0", "metadata.version", "4.0-IV3", 25)
+    blocking = (*one, 3002, "4.4.0", "metadata.version", "4.1-IV1", 27)
     up = told(told(ready_to_raise(), 3001, saying("4.0.2")), 3002, saying("4.1.2"))
-    held(
-        raising(up),
-        "7-raise",
-        "metadata.version",
-        "4.2-IV0",
-        28,
-        3001,
-        "4.4.0",
-        "metadata.version",
-        "4.0-IV3",
-        25,
-        3002,
-        "4.4.0",
-        "metadata.version",
-        "4.1-IV1",
-        27,
-    )
+    held(raising(up), "7-raise", "metadata.version", "4.2-IV0", 28, *blocking)
     down = told(told(ready_to_lower(), 3001, saying("4.0.2")), 3002, saying("4.1.2"))
-    held(
-        lowering(down),
-        "7-lower",
-        "metadata.version",
-        "4.4-IV1",
-        32,
-        3001,
-        "4.4.0",
-        "metadata.version",
-        "4.0-IV3",
-        25,
-        3002,
-        "4.4.0",
-        "metadata.version",
-        "4.1-IV1",
-        27,
-    )
+    held(lowering(down), "7-lower", "metadata.version", "4.4-IV1", 32, *blocking)
     silent = silenced(silenced(ready_to_raise(), 3001, "busy"), 3002, "busy")
     assert mentions(raising(silent).reason, 3001, 3002)
     static = told(told(ready_to_raise(TO_DYNAMIC, "4.1.2"), 3001, saying("4.0.2")), 3002, saying("4.0.2"))
