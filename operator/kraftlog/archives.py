@@ -13,10 +13,11 @@ import shutil
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import IO, Protocol, Self
+from typing import IO, TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from kraftlog.places import OpenFile
 
 MARK = "!/"
 _NAME = r"\.(?:tar|tgz|tbz2|txz|tar\.gz|tar\.bz2|tar\.xz)"
@@ -40,17 +41,6 @@ _ENDS = (
 """What `tarfile` takes for the end of an archive beside the end itself."""
 
 
-class _Source(Protocol):
-    """A file that is read at any position."""
-
-    size: int
-
-    def read(self, position: int, size: int) -> bytes: ...
-
-
-Opener = Callable[[str], AbstractContextManager[_Source]]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
     """A regular file in an archive, at `start` in the archive or in the temporary file."""
@@ -65,7 +55,6 @@ class Member:
 class Archive:
     """What is in an archive. `unpacked` holds the contents of a compressed one, None for a plain one."""
 
-    place: str
     members: Mapping[str, Member]
     unpacked: "Spool | None"
 
@@ -130,27 +119,25 @@ def split(place: str) -> tuple[str, str] | None:
     return (found[1], found[2]) if found else None
 
 
-@lru_cache(maxsize=16)
-def archive(place: str, version: tuple[int, int], opener: Opener) -> Archive:  # noqa: ARG001 -- see below
-    """The regular files of an archive (ArchiveError, OSError). `version`, its size and time, is for the cache."""
-    with opener(place) as source:
-        raw = _Raw(source)
-        try:
-            if source.read(0, 512)[257:262] == b"ustar" or not place.lower().endswith(("z", "z2")):
-                with tarfile.open(fileobj=raw, mode="r:", tarinfo=_Header) as plain:
-                    return Archive(place, dict(_plain(plain, source.size)), None)
-            unpacked = Spool()
-            with tarfile.open(fileobj=raw, mode="r|*", tarinfo=_Header) as packed:
-                return Archive(place, dict(_unpacked(packed, unpacked, source.size)), unpacked)
-        except (tarfile.TarError, EOFError, ValueError, ArithmeticError, RecursionError, lzma.LZMAError) as error:
-            raise ArchiveError(f"{place}: no tar archive that can be read to its end: {error}") from error
+def archive(place: str, source: "OpenFile") -> Archive:
+    """The regular files of the archive `source`, which is named by `place` (ArchiveError, OSError)."""
+    raw = _Raw(source)
+    try:
+        if source.read(0, 512)[257:262] == b"ustar" or not place.lower().endswith(("z", "z2")):
+            with tarfile.open(fileobj=raw, mode="r:", tarinfo=_Header) as plain:
+                return Archive(dict(_plain(plain, source.size)), None)
+        unpacked = Spool()
+        with tarfile.open(fileobj=raw, mode="r|*", tarinfo=_Header) as packed:
+            return Archive(dict(_unpacked(packed, unpacked, source.size)), unpacked)
+    except (tarfile.TarError, EOFError, ValueError, ArithmeticError, RecursionError, lzma.LZMAError) as error:
+        raise ArchiveError(f"{place}: no tar archive that can be read to its end: {error}") from error
 
 
 def _plain(tar: tarfile.TarFile, size: int) -> Iterator[tuple[str, Member]]:
     for name, info in _files(tar):
         if info.offset_data + info.size > size:
             raise tarfile.ReadError(f"it ends within {name}")
-        yield name, Member(name=name, size_bytes=info.size, modified_ns=int(info.mtime * 10**9), start=info.offset_data)
+        yield name, _member(name, info, info.offset_data)
 
 
 def _unpacked(tar: tarfile.TarFile, into: Spool, packed_bytes: int) -> Iterator[tuple[str, Member]]:
@@ -164,9 +151,13 @@ def _unpacked(tar: tarfile.TarFile, into: Spool, packed_bytes: int) -> Iterator[
         assert content is not None  # noqa: S101 -- a regular file has content
         if into.append(content) != info.size:
             raise tarfile.ReadError(f"it ends within {name}")
-        yield name, Member(name=name, size_bytes=info.size, modified_ns=int(info.mtime * 10**9), start=at)
+        yield name, _member(name, info, at)
         at += info.size
     into.flush()
+
+
+def _member(name: str, info: tarfile.TarInfo, start: int) -> Member:
+    return Member(name=name, size_bytes=info.size, modified_ns=int(info.mtime * 10**9), start=start)
 
 
 def _files(tar: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:
@@ -179,7 +170,7 @@ def _files(tar: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:
 class _Raw(io.RawIOBase):
     """A source as the file object that `tarfile` reads."""
 
-    def __init__(self, source: _Source) -> None:
+    def __init__(self, source: "OpenFile") -> None:
         self._source, self._at = source, 0
 
     def readable(self) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyarrow import fs
 
-from kraftlog.archives import MARK, Archive, ArchiveError, archive, split
+from kraftlog.archives import MARK, Archive, ArchiveError, Spool, archive, split
 from kraftlog.compiled import Bytes, readable
 from kraftlog.errors import KraftLogError
 
@@ -63,7 +63,7 @@ class _Remote:
 
 
 class _Member:
-    """A file in a tar archive."""
+    """A file in a tar archive: a part of the archive, or of what was unpacked of it."""
 
     def __init__(self, place: str, name: str) -> None:
         whole = archive_at(place)
@@ -71,29 +71,35 @@ class _Member:
         if member is None:
             raise FileNotFoundError(errno.ENOENT, "the archive has no such file", f"{place}{MARK}{name}")
         self.size, self._start = member.size_bytes, member.start
-        self._unpacked = whole.unpacked
-        self._archive = _file(place) if self._unpacked is None else None
+        self._source = whole.unpacked or _file(place)
 
     def read(self, position: int, size: int) -> bytes:
-        count = max(0, min(size, self.size - position))
-        if self._archive is not None:
-            return self._archive.read(self._start + position, count)
-        assert self._unpacked is not None  # noqa: S101 -- one of the two is there
-        return self._unpacked.read(self._start + position, count)
+        return self._source.read(self._start + position, max(0, min(size, self.size - position)))
 
     def close(self) -> None:
-        if self._archive is not None:
-            self._archive.close()
+        if not isinstance(self._source, Spool):  # which is for every reader
+            self._source.close()
 
 
 def archive_at(place: str) -> Archive:
-    """What is in a tar archive (OSError, PlaceError)."""
+    """What is in a tar archive (OSError, PlaceError). It is read again only when it has another size or time."""
     filesystem, path = filesystem_of(place)
     info = filesystem.get_file_info(path)
-    try:
-        return archive(place, (int(info.size or 0), int(info.mtime_ns or 0)), opened)
-    except ArchiveError as error:
-        raise PlaceError(str(error)) from error
+    version = (info.size, info.mtime_ns)
+    known = _archives().get(place)
+    if known is None or known[0] != version:
+        try:
+            with opened(place) as source:
+                known = _archives()[place] = (version, archive(place, source))
+        except ArchiveError as error:
+            raise PlaceError(str(error)) from error
+    return known[1]
+
+
+@lru_cache(maxsize=1)
+def _archives() -> dict[str, tuple[tuple[int | None, int | None], Archive]]:
+    """Every archive that was read, with the size and time that it had: to unpack one costs more than all else."""
+    return {}
 
 
 def _file(place: str) -> "_Local | _Remote | _Member":
@@ -131,13 +137,19 @@ def join(place: str, *names: str) -> str:
     return "/".join([place.rstrip("/") or "/", *names])
 
 
+def canonical(place: str) -> str:
+    """A place with the one name that its scheme has here."""
+    scheme, mark, rest = place.partition("://")
+    return f"{_SAME.get(scheme, scheme)}{mark}{rest}" if is_url(place) else place
+
+
 def filesystem_of(place: str) -> tuple[Any, str]:
     """Arrow's file system for a path or URL, and the path there (PlaceError)."""
-    found = _URL.match(place)
+    found = _URL.match(canonical(place))
     if not found:
         return fs.LocalFileSystem(), str(Path(place).absolute())
     scheme, authority, path = found.groups()
-    filesystem, base = _store(_SAME.get(scheme, scheme), authority)
+    filesystem, base = _store(scheme, authority)
     return filesystem, (base.rstrip("/") + (path or "")) or "/"
 
 

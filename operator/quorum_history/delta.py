@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow import compute
 
+from kraftlog.places import canonical
 from quorum_history.store import Store
 
 if TYPE_CHECKING:
@@ -18,13 +19,12 @@ def write(store: Store, name: str, rows: pa.Table, key: tuple[str, ...]) -> None
     """Make the table `name` these rows. Without a key, or where two rows share one, it is replaced as a whole."""
     from deltalake import write_deltalake  # noqa: PLC0415 -- an extra
 
-    place = _url(store, name)
     if not is_delta(store, name):
         store.delete(name)  # of another format: computed anew from the same records
     elif key and _is_unique(rows, key) and _schema(table := opened(store, name)) == rows.schema:
         _merge(table, rows, key)
         return
-    write_deltalake(place, rows, mode="overwrite", schema_mode="overwrite")
+    write_deltalake(canonical(store.url(name)), rows, mode="overwrite", schema_mode="overwrite")
 
 
 def read(store: Store, name: str) -> pa.Table:
@@ -36,7 +36,7 @@ def opened(store: Store, name: str) -> "DeltaTable":
     """The table as delta-rs has it."""
     from deltalake import DeltaTable  # noqa: PLC0415 -- an extra
 
-    return DeltaTable(_url(store, name))
+    return DeltaTable(canonical(store.url(name)))
 
 
 def is_delta(store: Store, name: str) -> bool:
@@ -61,8 +61,3 @@ def _is_unique(rows: pa.Table, key: tuple[str, ...]) -> bool:
 
 def _schema(table: "DeltaTable") -> Any:  # noqa: ANN401 -- pyarrow has no types
     return pa.schema(table.schema().to_arrow())
-
-
-def _url(store: Store, name: str) -> str:
-    place = store.url(name)
-    return f"s3://{place.removeprefix('s3a://')}" if place.startswith("s3a://") else place

@@ -11,7 +11,7 @@ import pytest
 from tests.kraftlog.record_samples import SAMPLES
 from tests.quorum_history import clusters
 
-from kraftlog import archives
+from kraftlog import archives, places
 from kraftlog.__main__ import main as kraftlog
 from kraftlog.places import PlaceError, opened
 from quorum_history.__main__ import main as quorum_history
@@ -159,6 +159,24 @@ def test_an_archive_that_changed_is_read_again(tmp_path: Path) -> None:
         clusters.segment(folder, 0, clusters.run(0, end, 1))
         (log,) = cluster_logs(find_files(str(_packed(tmp_path, "tar.gz", folder.parent))))
         assert log.end == end
+
+
+def test_each_archive_is_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there are, and whatever is read of them one after the other."""
+    for number in range(40):
+        folder = clusters.replica(tmp_path / "in", f"cluster-{number}", 1)
+        clusters.segment(folder, 0, clusters.run(0, 3, 1))
+        _packed(tmp_path / "out" / str(number), "tgz", folder.parent)
+    unpacked: list[str] = []
+
+    def counted(place: str, source: places.OpenFile) -> archives.Archive:
+        unpacked.append(place)
+        return archives.archive(place, source)
+
+    monkeypatch.setattr(places, "archive", counted)
+    logs = cluster_logs(find_files(str(tmp_path / "out")))
+    assert [at(log, 2).records for log in logs] == [3] * 40
+    assert len(unpacked) == len(set(unpacked)) == 40
 
 
 def test_names_and_links_lead_nowhere(tmp_path: Path) -> None:
