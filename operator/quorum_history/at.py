@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from kraftlog import Fault, KraftLogError, Options
-from quorum_history.downgrade import LEVELS
+from quorum_history.downgrade import level_name
 from quorum_history.files import LogFile
 from quorum_history.image import ALL_TYPES, Entity, Image
 from quorum_history.records import records_of
@@ -35,9 +35,6 @@ _ACL_WORDS: Final[Mapping[str, Mapping[int, str]]] = {
 }  # fmt: skip
 _SHOWN: Final = 20
 _WIDTH: Final = 100
-
-State = Mapping[str, Mapping[str, Any]]
-"""By section (`voters`, `brokers`, …) and key: JSON values, without secrets."""
 
 
 class OffsetError(KraftLogError):
@@ -98,16 +95,12 @@ def at(log: ClusterLog, offset: int) -> At:
         raise OffsetError(log.cluster, offset, f"{offset} is no offset: the first one is 0")
     if offset > log.last_offset:
         raise OffsetError(log.cluster, offset, f"the log ends before it: its last offset is {log.last_offset}")
-    checkpoint = max((file for file in log.checkpoints if file.base_offset <= offset + 1), key=_order, default=None)
+    checkpoint = log.checkpoint_before(offset + 1)
     reading = _Reading(log, offset)
     if checkpoint is not None:
         reading.checkpoint(checkpoint)
     reading.segments()
     return reading.done(checkpoint)
-
-
-def _order(file: LogFile) -> tuple[int, int]:
-    return (file.base_offset, file.epoch)
 
 
 class _Reading:
@@ -127,8 +120,7 @@ class _Reading:
         for stretch in self.log.stretches(self.next, self.log.end):
             if self.next > self.offset:
                 return
-            if stretch.first > self.next:
-                break
+            self._reaches(stretch.first)
             options = Options(
                 types=ALL_TYPES | {"NO_OP_RECORD"}, start_position=stretch.start, end_position=stretch.stop
             )
@@ -139,8 +131,11 @@ class _Reading:
                 self.epoch, self.timestamp_ms = record["leader_epoch"], record["timestamp"]
                 self.records += 1
             self.next = stretch.end
-        if self.next <= self.offset:
-            first = next((one.first for one in self.log.stretches(self.next, self.log.end)), self.log.end)
+        self._reaches(self.offset + 1)
+
+    def _reaches(self, first: int) -> None:
+        """Refuse to go on at an offset before which some are missing."""
+        if first > self.next:
             missing = f"offsets {self.next} to {first - 1} are in no file"
             raise OffsetError(self.log.cluster, self.offset, f"{missing}: no state is known between them and {first}")
 
@@ -159,23 +154,20 @@ class _Reading:
 
 # what people see
 
-_QUORUM_KEYS: Final = ("leader", "kraft.version", "zookeeper migration", "next producer id")
-
 
 def state_of(image: Image) -> dict[str, dict[str, Any]]:
     """The state by section and key. Settings that may hold a secret, salts and keys of users are left out."""
     topic = image.topics
-    quorum = dict(
-        zip(
-            _QUORUM_KEYS,
-            (image.leader, image.kraft_version, image.migration_state, image.next_producer_id),
-            strict=True,
-        )
-    )
+    quorum = {
+        "leader": image.leader,
+        "kraft.version": image.kraft_version,
+        "zookeeper migration": image.migration_state,
+        "next producer id": image.next_producer_id,
+    }
     return {
         "quorum": {key: value for key, value in quorum.items() if value is not None},
         "voters": _by_number(image.voters),
-        "features": {name: _level(name, level) for name, level in sorted(image.features.items())},
+        "features": {name: level_name(name, level) for name, level in sorted(image.features.items())},
         "controllers": _by_number(image.controllers),
         "brokers": _by_number(image.brokers),
         "topics": {name: topic_id for topic_id, name in sorted(topic.items(), key=lambda item: item[1])},
@@ -185,10 +177,7 @@ def state_of(image: Image) -> dict[str, dict[str, Any]]:
                 image.partitions.items(), key=lambda item: (topic.get(item[0][0], item[0][0]), item[0][1])
             )
         },
-        "configurations": {
-            f"{_RESOURCES.get(kind, kind)} {resource or 'default'}: {name}": _shown(name, value)
-            for (kind, resource, name), value in sorted(image.configs.items())
-        },
+        "configurations": {_config_name(key): _shown(key[2], value) for key, value in sorted(image.configs.items())},
         "quotas": {
             f"{', '.join(f'{kind} {name or chr(42)}' for kind, name in entity)}: {key}": value
             for (entity, key), value in sorted(image.quotas.items(), key=str)
@@ -213,8 +202,9 @@ def _by_number(entities: Mapping[int, Entity]) -> dict[str, Entity]:
     return {str(key): entity for key, entity in sorted(entities.items())}
 
 
-def _level(name: str, level: int) -> str:
-    return f"{LEVELS[level]} ({level})" if name == "metadata.version" and level in LEVELS else str(level)
+def _config_name(key: tuple[int, str, str]) -> str:
+    kind, resource, name = key
+    return f"{_RESOURCES.get(kind, kind)} {resource or 'default'}: {name}"
 
 
 def _shown(name: str, value: str) -> str:
@@ -228,11 +218,7 @@ def differences(before: Image, after: Image) -> tuple[Difference, ...]:
     """
     found = []
     old, new = state_of(before), state_of(after)
-    hidden = {
-        f"{_RESOURCES.get(kind, kind)} {resource or 'default'}: {name}"
-        for (kind, resource, name), value in after.configs.items()
-        if before.configs.get((kind, resource, name), value) != value
-    }
+    hidden = {_config_name(key) for key, value in after.configs.items() if before.configs.get(key, value) != value}
     for section in new:
         for key in sorted({*old[section], *new[section]}, key=_natural):
             pair = old[section].get(key), new[section].get(key)

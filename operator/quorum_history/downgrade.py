@@ -24,6 +24,11 @@ LEVELS: Mapping[int, str] = {
 _EXAMPLES = 5
 
 
+def level_name(feature: str, level: int) -> str:
+    """A level as Kafka calls it: `4.3-IV0 (30)` of metadata.version, the number alone of all others."""
+    return f"{LEVELS[level]} ({level})" if feature == "metadata.version" and level in LEVELS else str(level)
+
+
 class Effect(StrEnum):
     """What happens to the records: they go, or they lose a field."""
 

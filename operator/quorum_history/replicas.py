@@ -229,10 +229,14 @@ class ClusterLog:
         if not self.replicas:
             return max(self.checkpoints, key=_key, default=None)
         start = min(replica.first for replica in self.replicas)
-        usable = [file for file in self.checkpoints if file.base_offset <= start]
+        usable = self.checkpoint_before(start)
         if usable or start == 0:
-            return max(usable, key=_key, default=None)
+            return usable
         return min(self.checkpoints, key=_key, default=None)
+
+    def checkpoint_before(self, end: int) -> LogFile | None:
+        """The latest checkpoint that has no record from this offset on."""
+        return max((file for file in self.checkpoints if file.base_offset <= end), key=_key, default=None)
 
     def disagreements(self, since: Callable[[Replica], int] = lambda _: 0) -> Iterator[Disagreement]:
         """For every other replica, the first batch that it has differently; `since`: the offset to begin at."""

@@ -23,7 +23,7 @@ from quorum_history.concerns import (
     names_of,
     quorum_name,
 )
-from quorum_history.downgrade import LEVELS
+from quorum_history.downgrade import level_name
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;color:#222;background:#fff;max-width:64rem;margin:2rem auto;padding:0 1rem}
@@ -330,13 +330,6 @@ def _contents(page: _Page, clusters: Sequence[str], names: Mapping[str, str], li
     page.parts.append(f'<nav aria-label="Clusters"><ul>{items}</ul></nav>')
 
 
-def _level_name(row: Row) -> str:
-    """A level as Kafka calls it: `4.3-IV0 (30)`."""
-    if row["feature"] == "metadata.version" and row["level"] in LEVELS:
-        return f"{LEVELS[row['level']]} ({row['level']})"
-    return str(row["level"])
-
-
 def _grouped(losses: Sequence[Row]) -> list[Row]:
     """The same loss at many targets as one row: a level that cannot hold a thing is a level that no lower one can."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
@@ -363,7 +356,7 @@ def _cluster(page: _Page, anchor: str, cluster: str, tables: Tables) -> None:
     page.table("Leader epochs", of("leaders"), "leader_epoch", "leader_id", "since", "until", "start_offset", "voters",
                shown=_ROWS_OF_ONE)  # fmt: skip
     page.heading(3, "Features")
-    levels = [{**row, "level_name": _level_name(row)} for row in of("feature_levels")]
+    levels = [{**row, "level_name": level_name(row["feature"], row["level"])} for row in of("feature_levels")]
     page.figure(svg.feature_steps(f"Feature levels of {cluster}", levels, lambda row: str(row["level_name"])))
     page.table("Steps of features", levels, "offset", "timestamp", "feature", "previous_level", "level_name",
                shown=_ROWS_OF_ONE)  # fmt: skip

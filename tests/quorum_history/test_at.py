@@ -192,6 +192,20 @@ def test_a_gap_within_the_log_ends_what_is_known(tmp_path: Path) -> None:
         at(log, 7)
 
 
+def test_nothing_is_known_between_the_log_and_a_later_checkpoint(tmp_path: Path) -> None:
+    """A checkpoint that came from another replica says nothing of the offsets before it."""
+    log = _sample("4.4.0")
+    end = log.checkpoints[-1].base_offset
+    folder = clusters.replica(tmp_path, log.cluster, 1)
+    clusters.segment(folder, 0, clusters.run(0, 3, 1))
+    (short,) = cluster_logs(find_files(str(tmp_path)))
+    between = ClusterLog(short.cluster, short.replicas, (log.checkpoints[-1],))
+    with pytest.raises(OffsetError, match=f"offsets 3 to {end - 2} are in no file"):
+        at(between, end - 2)
+    assert at(between, end - 1).image.brokers
+    assert at(between, 2).records == 3
+
+
 def test_an_offset_within_a_batch(tmp_path: Path) -> None:
     """Records of one batch count one by one."""
     folder = clusters.replica(tmp_path, "one", 1)
