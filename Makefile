@@ -12,6 +12,7 @@ OLDER_KAFKA_VERSIONS ?= 4.1.2 3.9.2
 WORKERS ?= 3
 STORMS ?= 2000
 SEED ?= 1
+PART ?= 1/1
 MINUTES ?= 120
 
 VENV := .venv/bin
@@ -100,8 +101,9 @@ test-simulation: setup ## the reconcile code against models of KRaft and Kuberne
 	$(PYTEST) -m "simulation and not bench"
 
 .PHONY: soak
-soak: setup ## every scenario under every single fault, and a storm for each of 2000 seeds; prints counts
-	PYTHONPATH=operator:. $(VENV)/python -m tests.simulation --storms $(STORMS) --disks $(STORMS) --seed $(SEED)
+soak: setup ## every scenario under every single fault, and 2000 storms of two kinds; PART=1/40 is a part of it
+	PYTHONPATH=operator:. $(VENV)/python -m tests.simulation --storms $(STORMS) --disks $(STORMS) --seed $(SEED) \
+	  --part $(PART)
 
 .PHONY: mutants
 mutants: setup ## deliberate faults of the source, each noticed by a share of the simulation

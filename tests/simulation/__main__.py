@@ -23,6 +23,13 @@ def main() -> int:
     parser.add_argument("--storms", type=int, default=0, metavar="N", help="so many storms besides")
     parser.add_argument("--rolling", type=int, default=0, metavar="N", help="so many storms with rolls besides")
     parser.add_argument("--disks", type=int, default=0, metavar="N", help="so many storms with disks that hide besides")
+    parser.add_argument(
+        "--part",
+        type=_part,
+        default=(1, 1),
+        metavar="K/N",
+        help="only the K-th of N parts, which together are the whole",
+    )
     parser.add_argument("--seed", type=int, default=0, help="which share, and which storms")
     arguments = parser.parse_args()
     if arguments.replay:
@@ -35,9 +42,19 @@ def main() -> int:
     def tell(text: str) -> None:
         sys.stderr.write(f"[{time.monotonic() - began_s:7.0f}s] {text}\n")
 
-    tally = explore(named, one_in=one_in, seed=seed, storms=storms, rolling=rolling, disks=disks, tell=tell)
-    sys.stdout.write(f"{tally.report()}\nseed {seed}, {time.monotonic() - began_s:.0f} s\n")
+    tally = explore(
+        named, one_in=one_in, seed=seed, storms=storms, rolling=rolling, disks=disks, part=arguments.part, tell=tell
+    )
+    number, parts = arguments.part
+    sys.stdout.write(f"{tally.report()}\npart {number} of {parts}, seed {seed}, {time.monotonic() - began_s:.0f} s\n")
     return 1 if tally.failures else 0
+
+
+def _part(text: str) -> tuple[int, int]:
+    number, _, parts = text.partition("/")
+    if not 1 <= int(number) <= int(parts):
+        raise argparse.ArgumentTypeError(f"{text!r} is no part: 1/12 is the first of twelve")
+    return int(number), int(parts)
 
 
 def _tell(name: str) -> int:

@@ -163,8 +163,33 @@ class Driver:
 
     def run(self) -> Run:
         """Run to the end."""
+        self.begin()
+        return self._end()
+
+    def begin(self) -> None:
+        """Apply the scenario's spec."""
+        applies(self._scenario.spec)(self.world, self.checker)
+
+    def go_on(self, step: int) -> None:
+        """Run without a fault until this step of the world is the next one."""
+        while self.world.steps < step:
+            self._step()
+
+    def end_with(self, fault: Fault) -> Run:
+        """The rest of the run with this fault, which lies ahead: the same as a run that had it from its beginning."""
+        self._fault = fault
+        if isinstance(fault, Injection):
+            self._wire.injection = fault
+        else:
+            self._accident = fault
+        return self._end()
+
+    def close(self) -> None:
+        """End a run that goes no further."""
+        self._loop.close()
+
+    def _end(self) -> Run:
         try:
-            applies(self._scenario.spec)(self.world, self.checker)
             while self.world.steps < self._bound and not self._settled():
                 self._moment() if self._fault is None else self._step()
                 if self.checker.violations:

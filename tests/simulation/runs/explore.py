@@ -10,10 +10,10 @@ import logging
 import multiprocessing
 import os
 import random
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from typing import Final
 
+from tests.simulation.runs.branches import grown
 from tests.simulation.runs.disk_storm import DiskStorm
 from tests.simulation.runs.driver import Driver, Make, Moment, Run, real
 from tests.simulation.runs.faults import Accident, Fault, Injection, parse_fault
@@ -21,88 +21,11 @@ from tests.simulation.runs.rolling_storm import RollingStorm
 from tests.simulation.runs.scenarios.scenarios import ALL
 from tests.simulation.runs.scenarios.scenes import Scenario
 from tests.simulation.runs.storm import Storm
+from tests.simulation.runs.tally import Tally, kind_of
 from tests.simulation.runs.weather import Weathered
 
-
-@dataclass(slots=True, kw_only=True)
-class Tally:
-    """Counts over many runs, and those that went wrong."""
-
-    runs: int = 0
-    steps: int = 0
-    passes: int = 0
-    calls: int = 0
-    faults: Counter[str] = field(default_factory=Counter)
-    idle: int = 0
-    """Faults that struck nothing: there was nothing to lose at that moment."""
-    actions: Counter[str] = field(default_factory=Counter)
-    verdicts: Counter[str] = field(default_factory=Counter)
-    endings: Counter[str] = field(default_factory=Counter)
-    storms: int = 0
-    events: int = 0
-    """What was drawn at random: who goes on, with which fault."""
-    tolerated: Counter[str] = field(default_factory=Counter)
-    """Rules by knowledge, broken where two operators or late requests excuse it."""
-    failures: list[str] = field(default_factory=list)
-
-    def add(self, run: Run | Weathered) -> None:
-        """Count one run."""
-        if isinstance(run, Weathered):
-            self._add_storm(run)
-            return
-        self.runs += 1
-        self.steps += run.steps
-        self.passes += run.passes
-        self.calls += len(run.calls)
-        if run.fault is not None:
-            self.faults[_kind(run.fault)] += 1
-            self.idle += not run.struck
-        self._add_end(run)
-
-    def _add_storm(self, storm: Weathered) -> None:
-        self.storms += 1
-        self.events += storm.events
-        self.steps += storm.steps
-        self.passes += storm.passes
-        self.faults.update(storm.faults)
-        self.tolerated.update(storm.tolerated)
-        self._add_end(storm)
-
-    def _add_end(self, run: Run | Weathered) -> None:
-        self.actions.update(run.actions)
-        self.verdicts.update(run.verdicts)
-        self.endings[run.ending.says] += 1
-        if not run.ok:
-            told = "; ".join(map(str, run.violations)) or run.ending.why
-            self.failures.append(f"{run.replay}: {told}")
-
-    def join(self, other: "Tally") -> None:
-        """Add another tally's counts."""
-        for one in fields(self):
-            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
-
-    def report(self) -> str:
-        """Every count, in lines."""
-        return "\n".join(
-            (
-                f"storms {self.storms}, random events {self.events}, excused: {_told(self.tolerated)}",
-                f"runs {self.runs}, steps {self.steps}, passes {self.passes}, calls {self.calls}",
-                f"faults {sum(self.faults.values())} ({self.idle} struck nothing): {_told(self.faults)}",
-                f"actions: {_told(self.actions)}",
-                f"guards: {_told(self.verdicts)}",
-                f"endings: {_told(self.endings)}",
-                f"failures: {len(self.failures)}",
-                *self.failures,
-            )
-        )
-
-
-def _kind(fault: Fault) -> str:
-    return fault.strike.value if isinstance(fault, Injection) else fault.loss.value
-
-
-def _told(counts: Counter[str]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+_AT_ONCE: Final = 80
+"""So many runs are one share: a hundredth of them is spent on what its faults have in common."""
 
 
 def scenario(name: str) -> Scenario:
@@ -145,8 +68,8 @@ def runs_of(names: Iterable[str], *, one_in: int = 1, seed: int = 0) -> list[str
             faults = list(faults_of(Driver(one).run()))
             share = random.Random(f"{seed} {name}").sample(faults, len(faults) // one_in)
             found.extend(f"{name}/{fault}" for fault in share)
-            drawn.update(map(_kind, share))
-            spare.update({_kind(fault): f"{name}/{fault}" for fault in faults if _kind(fault) not in spare})
+            drawn.update(map(kind_of, share))
+            spare.update({kind_of(fault): f"{name}/{fault}" for fault in faults if kind_of(fault) not in spare})
     return [*found, *(text for kind, text in sorted(spare.items()) if kind not in drawn)]
 
 
@@ -171,35 +94,53 @@ def explore(
     storms: int = 0,
     rolling: int = 0,
     disks: int = 0,
+    part: tuple[int, int] = (1, 1),
     tell: Callable[[str], None] = lambda _: None,
 ) -> Tally:
     """Every run of these scenarios, or a seeded share of them, and so many storms of each kind, on every core.
 
-    `tell` gets a line about how far it is whenever some of them are done.
+    `part`: (2, 12) is the second of twelve parts, which together are the whole; each has some of everything. `tell`
+    gets a line about how far it is whenever some of them are done.
     """
     texts = runs_of(names, one_in=one_in, seed=seed)
     for kind, wanted in ((Storm.kind, storms), (RollingStorm.kind, rolling), (DiskStorm.kind, disks)):
         texts += [f"{kind}/{number}" for number in range(seed * wanted, seed * wanted + wanted)]
-    workers = min(len(texts), os.cpu_count() or 1)
-    if workers < 2:
-        return _share(texts)
+    number, parts = part
+    random.Random(seed).shuffle(texts)
+    texts = texts[number - 1 :: parts]
     tally = Tally()
-    with multiprocessing.get_context("spawn").Pool(workers) as pool:
-        random.Random(seed).shuffle(texts)  # so that no core is left with the longest scenario
-        chunks = [texts[start : start + 50] for start in range(0, len(texts), 50)]
-        for part in pool.imap_unordered(_share, chunks):
-            tally.join(part)
-            failed = "".join(f"\n{text}" for text in part.failures)
+    with multiprocessing.get_context("spawn").Pool(os.cpu_count() or 1) as pool:
+        for done in pool.imap_unordered(_share, shares(texts)):
+            tally.join(done)
+            failed = "".join(f"\n{text}" for text in done.failures)
             tell(f"{tally.runs + tally.storms} of {len(texts)} runs, {len(tally.failures)} failures{failed}")
     tally.failures.sort()
     return tally
+
+
+def shares(texts: list[str]) -> list[list[str]]:
+    """What one process does at a time: faults of the same scenario together, and no share much longer than another."""
+    by_name: dict[str, list[str]] = {}
+    for text in texts:
+        by_name.setdefault(text.partition("/")[0], []).append(text)
+    found = [each[start : start + _AT_ONCE] for each in by_name.values() for start in range(0, len(each), _AT_ONCE)]
+    random.Random(len(texts)).shuffle(found)  # so that no core is left with the longest scenario
+    return found
 
 
 def _share(texts: list[str]) -> Tally:
     logging.disable(logging.CRITICAL)
     gc.disable()  # every run is thrown away as a whole
     tally = Tally()
+    faults: list[Fault] = []
     for text in texts:
-        tally.add(any_replay(text))
+        name, _, fault = text.partition("/")
+        if ":" in fault:
+            faults.append(parse_fault(fault))
+        else:
+            tally.add(any_replay(text))
+    if faults:
+        for one in grown(scenario(name), faults):
+            tally.join(one)
     gc.collect()
     return tally

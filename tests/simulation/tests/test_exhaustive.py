@@ -9,9 +9,10 @@ import sys
 from typing import get_args
 
 import pytest
-from tests.simulation.runs.explore import Tally, explore
+from tests.simulation.runs.explore import explore
 from tests.simulation.runs.faults import Loss, Strike
 from tests.simulation.runs.scenarios.scenarios import ALL
+from tests.simulation.runs.tally import Tally
 
 from kafka_quorum.model.actions import Action
 from kafka_quorum.plan.guards.registry import GUARDS

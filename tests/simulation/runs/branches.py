@@ -1,0 +1,81 @@
+"""Runs of one scenario that differ in their fault alone, each of them forked from the run without any.
+
+What comes before its fault is the same in each of them, and is about half of a run. It is run once: before each step
+the process forks for every fault that strikes in that step, and the child runs to the end.
+"""
+
+import logging
+import os
+import pickle
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TypeVar
+
+from tests.simulation.runs.driver import Driver
+from tests.simulation.runs.faults import Fault, Injection
+from tests.simulation.runs.scenarios.scenes import Scenario
+from tests.simulation.runs.tally import Tally
+
+T = TypeVar("T")
+
+
+class BranchError(Exception):
+    """A forked run raised what no run may raise; the text says which run, and has its traceback."""
+
+
+def grown(scenario: Scenario, faults: Iterable[Fault]) -> Iterator[Tally]:
+    """The run of a scenario with each of these faults, counted (BranchError). They may come in any order."""
+    moments = Driver(scenario).run().moments
+    step_of = {call: moment.step for moment in moments for call in moment.calls}
+    dated = [(step_of[fault.call] if isinstance(fault, Injection) else fault.step, fault) for fault in faults]
+    stem = Driver(scenario)
+    try:
+        stem.begin()
+        for step, fault in sorted(dated, key=lambda one: one[0]):
+            stem.go_on(step)
+            try:
+                yield forked(partial(_counted, stem, fault))
+            except BranchError as error:
+                raise BranchError(f"{scenario.name}/{fault}: {error}") from None
+    finally:
+        stem.close()
+
+
+def _counted(stem: Driver, fault: Fault) -> Tally:
+    tally = Tally()
+    tally.add(stem.end_with(fault))
+    return tally
+
+
+def forked(act: Callable[[], T]) -> T:
+    """What `act` returns in a copy of this process, which is gone afterwards (BranchError if it raises)."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _perform(act, writer)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        content = pipe.read()
+    _, status = os.waitpid(child, 0)
+    if not content:
+        raise BranchError(f"its process ended with status {os.waitstatus_to_exitcode(status)} and said nothing")
+    done, value = pickle.loads(content)  # noqa: S301 -- from our own child
+    if not done:
+        raise BranchError(str(value))
+    result: T = value
+    return result
+
+
+def _perform(act: Callable[[], object], writer: int) -> None:
+    """The child: it leaves through `_exit`, so that nothing of the parent's is flushed or ended twice."""
+    logging.disable(logging.CRITICAL)
+    try:
+        try:
+            told = pickle.dumps((True, act()))
+        except BaseException:  # noqa: BLE001 -- the parent raises it
+            told = pickle.dumps((False, traceback.format_exc()))
+        with os.fdopen(writer, "wb") as pipe:
+            pipe.write(told)
+    finally:
+        os._exit(0)

@@ -1,0 +1,90 @@
+"""Counts over many runs, and those that went wrong."""
+
+from collections import Counter
+from dataclasses import dataclass, field, fields
+
+from tests.simulation.runs.driver import Run
+from tests.simulation.runs.faults import Fault, Injection
+from tests.simulation.runs.weather import Weathered
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """Counts over many runs, and those that went wrong."""
+
+    runs: int = 0
+    steps: int = 0
+    passes: int = 0
+    calls: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    idle: int = 0
+    """Faults that struck nothing: there was nothing to lose at that moment."""
+    actions: Counter[str] = field(default_factory=Counter)
+    verdicts: Counter[str] = field(default_factory=Counter)
+    endings: Counter[str] = field(default_factory=Counter)
+    storms: int = 0
+    events: int = 0
+    """What was drawn at random: who goes on, with which fault."""
+    tolerated: Counter[str] = field(default_factory=Counter)
+    """Rules by knowledge, broken where two operators or late requests excuse it."""
+    failures: list[str] = field(default_factory=list)
+
+    def add(self, run: Run | Weathered) -> None:
+        """Count one run."""
+        if isinstance(run, Weathered):
+            self._add_storm(run)
+            return
+        self.runs += 1
+        self.steps += run.steps
+        self.passes += run.passes
+        self.calls += len(run.calls)
+        if run.fault is not None:
+            self.faults[kind_of(run.fault)] += 1
+            self.idle += not run.struck
+        self._add_end(run)
+
+    def _add_storm(self, storm: Weathered) -> None:
+        self.storms += 1
+        self.events += storm.events
+        self.steps += storm.steps
+        self.passes += storm.passes
+        self.faults.update(storm.faults)
+        self.tolerated.update(storm.tolerated)
+        self._add_end(storm)
+
+    def _add_end(self, run: Run | Weathered) -> None:
+        self.actions.update(run.actions)
+        self.verdicts.update(run.verdicts)
+        self.endings[run.ending.says] += 1
+        if not run.ok:
+            told = "; ".join(map(str, run.violations)) or run.ending.why
+            self.failures.append(f"{run.replay}: {told}")
+
+    def join(self, other: "Tally") -> None:
+        """Add another tally's counts."""
+        for one in fields(self):
+            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+
+    def report(self) -> str:
+        """Every count, in lines."""
+        return "\n".join(
+            (
+                f"storms {self.storms}, random events {self.events}, excused: {_told(self.tolerated)}",
+                f"runs {self.runs}, steps {self.steps}, passes {self.passes}, calls {self.calls}",
+                f"faults {sum(self.faults.values())} ({self.idle} struck nothing): {_told(self.faults)}",
+                f"actions: {_told(self.actions)}",
+                f"guards: {_told(self.verdicts)}",
+                f"endings: {_told(self.endings)}",
+                f"failures: {len(self.failures)}",
+                *self.failures,
+            )
+        )
+
+
+def kind_of(fault: Fault) -> str:
+    """The word for what strikes, as `Strike` and `Loss` have it."""
+    return fault.strike.value if isinstance(fault, Injection) else fault.loss.value
+
+
+def _told(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
