@@ -38,6 +38,12 @@ LEASE_MUTANTS: Final = (
         ("Lease._try", "self._held_until_s = 0.0", ""),
     ),
     mutant(
+        "an-error-ends-the-attempts",
+        "live",
+        ("storm/1", "storm/3"),
+        ("Lease.step", "logger.exception('...')", "raise"),
+    ),
+    mutant(
         "an-expired-lease-is-held",
         "lease",
         _TWO,

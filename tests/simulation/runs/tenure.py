@@ -21,22 +21,35 @@ from kit.lease import Lease
 
 NAME: Final = "operator"
 _CHANCE: Final = 0.05
+_FAULT_CHANCE: Final = 0.02
 _NOT_HERE: Final = (Strike.SLOW, Strike.DELAYED, Strike.CRASH_BEFORE, Strike.CRASH_AFTER)
 """What a storm does to an operator by itself."""
 
 
+class UnforeseenError(Exception):
+    """What no client of the API server is known to raise."""
+
+
 class LeaseWire(Wire):
-    """Strikes the calls of the lease by chance."""
+    """Strikes the calls of the lease by chance. Now and then one ends in an error that nobody foresaw."""
 
     def __init__(self, world: World, seed: object) -> None:
         """The sequence of this seed."""
         super().__init__(world=world)
         self._draw = random.Random(f"lease {seed}")
+        self._unforeseen = random.Random(f"lease, unforeseen {seed}")
         self.chance = _CHANCE
         self.strikes: Counter[str] = Counter()
 
     def strike(self, call: Call) -> Strike | None:
-        """What happens to this call."""
+        """What happens to this call (UnforeseenError)."""
+        strike = self._struck(call)
+        if self.chance and self._unforeseen.random() < _FAULT_CHANCE:
+            self.strikes["lease unforeseen"] += 1
+            raise UnforeseenError(str(call))
+        return strike
+
+    def _struck(self, call: Call) -> Strike | None:
         if self._draw.random() >= self.chance:
             return None
         strike = self._draw.choice([one for one in call.strikes() if one not in _NOT_HERE])
@@ -46,19 +59,24 @@ class LeaseWire(Wire):
 
 @dataclass(slots=True, kw_only=True)
 class Tenure:
-    """One incarnation's lease."""
+    """One incarnation's lease. Whoever keeps it ends for good with an error that `Lease` lets through."""
 
     lease: Lease
     holder: str
     due_s: float
     acquired: int = 0
+    ended: bool = False
 
     async def go(self, now_s: float) -> bool:
         """An attempt, if it is time for one; whether the lease was acquired by it."""
-        if now_s < self.due_s:
+        if self.ended or now_s < self.due_s:
             return False
         got: list[None] = []
-        self.due_s = now_s + await self.lease.round(lambda: got.append(None))
+        try:
+            self.due_s = now_s + await self.lease.round(lambda: got.append(None))
+        except UnforeseenError:
+            self.ended = True
+            return False
         self.acquired += len(got)
         return bool(got)
 
