@@ -39,9 +39,9 @@ def with_rows(*voters: Replica, observers: tuple[Replica, ...] = (), **changes: 
     return replace(answer([one.key for one in voters], **changes), voters=voters, observers=observers)
 
 
-def judged(said: QuorumAnswer, memory: Memory | None = None) -> tuple[QuorumView, Memory]:
+def judged(said: QuorumAnswer, memory: Memory | None = None, *, static: bool = False) -> tuple[QuorumView, Memory]:
     """The view of an answer."""
-    return view(said, memory or long_seen(said), live_within_ms=TIMEOUT_MS, taken_at_s=1.0)
+    return view(said, memory or long_seen(said), live_within_ms=TIMEOUT_MS, taken_at_s=1.0, static=static)
 
 
 def long_seen(said: QuorumAnswer) -> Memory:
@@ -390,6 +390,18 @@ def test_change_taken_back() -> None:
     back, _ = judged(answer(THREE, leader_epoch=6, high_watermark=105), memory)
     assert back.committed
     assert back.committed_voters == frozenset(THREE)
+
+
+def test_a_static_set_proves_nothing_of_the_same_set_in_the_log() -> None:
+    """When kraft.version becomes 1, the leader writes the configured set into its log: that is not committed yet.
+
+    What was seen of the configured set, which no record holds, says nothing about it.
+    """
+    configured, memory = judged(grown(100, 100), static=True)
+    assert configured.committed
+    written, memory = judged(grown(100, 102), memory)
+    assert not written.committed
+    assert judged(grown(102, 110), memory)[0].committed
 
 
 def test_unknown_watermark() -> None:

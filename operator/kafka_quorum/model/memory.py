@@ -93,12 +93,16 @@ class Announced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoterSetLook:
-    """The voter set that DescribeQuorum shows, and where the log ended when it was first seen in this epoch."""
+    """The voter set that DescribeQuorum shows, and where the log ended when it was first seen in this epoch.
+
+    `static` says that it was the configured one then, which no record holds.
+    """
 
     voters: frozenset[ReplicaKey]
     epoch: int
     log_end_offset: int
     committed: bool
+    static: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

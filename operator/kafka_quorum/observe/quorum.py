@@ -103,7 +103,7 @@ def view(
     live = frozenset(_recent(answer, rows, live_within_ms, lambda row: row.last_fetch_ms))
     first_seen = _first_seen(answer, memory, instances)
     caught_up, unproven = _caught_up(answer, instances, first_seen)
-    look = _voter_set_look(answer, memory.voter_set)
+    look = _voter_set_look(answer, memory.voter_set, static=static)
     committed_voters = look.voters if look.committed else memory.committed_voters
     judged = QuorumView(
         answer=answer,
@@ -184,12 +184,15 @@ def without_answer(memory: Memory) -> Memory:
     return replace(memory, caught_up_looks=(), unknown_looks=memory.unknown_looks + 1)
 
 
-def _voter_set_look(answer: QuorumAnswer, earlier: VoterSetLook | None) -> VoterSetLook:
-    """Committed once the high watermark reaches the log end of the first look that showed this set in this epoch."""
-    voters = frozenset(row.key for row in answer.voters)
-    if earlier is None or (earlier.voters, earlier.epoch) != (voters, answer.leader_epoch):
-        log_end = max((row.log_end_offset for row in answer.voters), default=0)
-        earlier = VoterSetLook(voters=voters, epoch=answer.leader_epoch, log_end_offset=log_end, committed=False)
+def _voter_set_look(answer: QuorumAnswer, earlier: VoterSetLook | None, *, static: bool) -> VoterSetLook:
+    """Committed once the high watermark reaches the log end of the first look that showed this set in this epoch.
+
+    A step of kraft.version writes the configured set into the log: the same voters, and a record that is not committed.
+    """
+    voters, epoch = frozenset(row.key for row in answer.voters), answer.leader_epoch
+    if earlier is None or (earlier.voters, earlier.epoch, earlier.static) != (voters, epoch, static):
+        end = max((row.log_end_offset for row in answer.voters), default=0)
+        earlier = VoterSetLook(voters=voters, epoch=epoch, log_end_offset=end, committed=False, static=static)
     reached = answer.high_watermark >= 0 and answer.high_watermark >= earlier.log_end_offset
     return replace(earlier, committed=earlier.committed or reached)
 

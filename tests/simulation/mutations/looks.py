@@ -13,6 +13,12 @@ LOOK_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("_caught_up", "seen.at_ms < stamp_ms <= now_ms", "stamp_ms <= now_ms"),
     ),
     mutant(
+        "a-configured-set-is-its-record",
+        "4, committed",
+        ("adopted/step:58:peers-cut:3001",),
+        ("_voter_set_look", "earlier.static", "static"),
+    ),
+    mutant(
         "moved-ones-before-those-that-lag",
         "live",
         ("roll-with-one-that-lags-for-good",),
