@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.live.jars import Kafka
 from tests.live.process import ServerProcess
 from tests.live.storage import Format, InitialControllers, Mode, ToolResult, read_properties, start_format
-from tests.live.waiting import DEADLINE_S, wait_for
+from tests.live.waiting import DEADLINE_S, NeverHappenedError, wait_for
 
 from kafka_quorum.errors import KafkaError
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey, usable_uuid, uuid_from_bytes
@@ -25,6 +25,7 @@ from kafka_quorum.wire.protocol import Controllers
 HOST = "127.0.0.1"
 LISTENER = "CONTROLLER"
 _PORTS = range(20000, 32000)  # below the range from which the kernel takes ports for clients
+_AGAIN_S = 30.0
 _LOGGING = {
     "log4j2.xml": """<Configuration status="error"><Appenders><Console name="console" target="SYSTEM_OUT">
 <PatternLayout pattern="[%d] %p %m (%c)%n"/></Console></Appenders>
@@ -228,7 +229,22 @@ class LiveQuorum:
         answer = await wait_for("a leader with a high watermark", settled, deadline_s=deadline_s)
         return self.nodes[answer.leader_id], answer
 
-    async def observer(self, controllers: Controllers, key: ReplicaKey, *, fetched_after_ms: int = 0) -> QuorumAnswer:
+    async def observer_again(self, controllers: Controllers, node: LiveNode) -> QuorumAnswer:
+        """The same, to put things back between two cases: a controller that does not fetch is started anew.
+
+        Seen three times in some thousand cases: a replica was no observer for a minute. Why is not known, and no case is
+        about that.
+        """
+        try:
+            return await self.observer(controllers, node.key, deadline_s=_AGAIN_S)
+        except NeverHappenedError:
+            node.running.kill()
+            self.start(node)
+            return await self.observer(controllers, node.key)
+
+    async def observer(
+        self, controllers: Controllers, key: ReplicaKey, *, fetched_after_ms: int = 0, deadline_s: float = DEADLINE_S
+    ) -> QuorumAnswer:
         """Wait until the leader shows this replica as an observer that has everything up to the high watermark.
 
         A leader goes on showing a replica that went away; `fetched_after_ms`, by the leader's clock, asks for one that
@@ -244,7 +260,7 @@ class LiveQuorum:
                 return None
             return answer if rows[0].log_end_offset >= answer.high_watermark - 2 else None
 
-        return await wait_for(f"{key} as a caught-up observer", caught_up)
+        return await wait_for(f"{key} as a caught-up observer", caught_up, deadline_s=deadline_s)
 
 
 async def _answer(controllers: Controllers, endpoint: Endpoint) -> QuorumAnswer | None:

@@ -48,7 +48,7 @@ class World:
     async def settled(self) -> tuple[LiveNode, LiveNode]:
         """The leader and the follower, once the voters are the first two and the newcomers are caught up."""
         for node in (self.newcomer, self.second, self.troubled):
-            await self.quorum.observer(self.controllers, node.key)
+            await self.quorum.observer_again(self.controllers, node)
         leader, answer = await self.quorum.leader(self.controllers)
         assert {row.key.node_id for row in answer.voters} == set(VOTERS)
         (follower,) = (self.quorum.nodes[NodeID(each)] for each in VOTERS if each != leader.node_id)

@@ -12,7 +12,7 @@ from tests.live.answers import DURING_A_CHANGE, REMOVE_VOTER, Asked, Cluster, Re
 from tests.live.jars import DEFAULT_VERSION, OLDER_VERSIONS, ensure_kafka
 from tests.live.quorum import LiveNode, LiveQuorum, new_uuid
 from tests.live.storage import NoInitialControllers
-from tests.live.waiting import wait_for
+from tests.live.waiting import DEADLINE_S, wait_for
 
 from kafka_quorum.errors import KafkaError, KafkaRefused, KafkaUnreachable
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
@@ -54,8 +54,8 @@ class World:
                     return None
             return True
 
-        await wait_for("three voters", complete)
-        await self.quorum.observer(self.controllers, self.observer.key)
+        await wait_for("three voters", complete, deadline_s=2 * DEADLINE_S)
+        await self.quorum.observer_again(self.controllers, self.observer)
         seen: list[tuple[int, float]] = []
 
         async def all_fetch() -> QuorumAnswer | None:
@@ -76,7 +76,7 @@ class World:
 
     async def add_again(self, node: LiveNode) -> None:
         """Make a voter of it again, once it has caught up."""
-        await self.quorum.observer(self.controllers, node.key)
+        await self.quorum.observer_again(self.controllers, node)
         leader, _ = await self.quorum.leader(self.controllers)
         await self.controllers.add_voter(leader.endpoint, self.adding(node))
 
