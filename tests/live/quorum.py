@@ -232,8 +232,8 @@ class LiveQuorum:
     async def observer_again(self, controllers: Controllers, node: LiveNode) -> QuorumAnswer:
         """The same, to put things back between two cases: a controller that does not fetch is started anew.
 
-        Seen three times in some thousand cases: a replica was no observer for a minute. Why is not known, and no case is
-        about that.
+        Seen three times in some thousand cases: a replica was no observer for a minute. Why is not known, and no case
+        is about that.
         """
         try:
             return await self.observer(controllers, node.key, deadline_s=_AGAIN_S)

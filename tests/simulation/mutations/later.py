@@ -43,6 +43,16 @@ LATER_MUTANTS: Final = (
         ("Reconciler._pass", "taken.accepted if judged.faults else ...", "'' if judged.faults else ..."),
     ),
     mutant(
+        "faults-bring-back-who-left",
+        "stored",
+        ("spec-invalid-while-it-shrinks",),
+        (
+            "_newcomers",
+            "set(situation.requested) if situation.repair_only else set(situation.wanted)",
+            "set(situation.wanted)",
+        ),
+    ),
+    mutant(
         "what-must-wait-keeps-all-waiting",
         "live",
         ("claim-taken-while-it-grows",),

@@ -10,8 +10,10 @@ from tests.simulation.runs.faults import Loss
 from tests.simulation.runs.scenarios.scenes import (
     Act,
     Scenario,
+    When,
     after,
     applies,
+    does_nothing,
     is_ready,
     loses,
     one_of,
@@ -95,6 +97,21 @@ def ends_with_all_pods(world: World) -> str:
     return "" if (pods, nodes) == (3, 3) else f"there are {pods} pods, and {nodes} controllers in the record"
 
 
+def has_voters(count: int) -> When:
+    """Once the leader's voter set has so many."""
+
+    def when(world: World) -> bool:
+        return any(one.leads and len(one.voters) == count for one in world.kraft.processes)
+
+    return when
+
+
+def ends_with_three_voters(world: World) -> str:
+    """Whoever left the voters stays out, as the last spec without faults has it."""
+    voters = [sorted(map(str, one.voters)) for one in world.kraft.processes if one.leads]
+    return "" if [len(each) for each in voters] == [3] else f"the voters are {voters}"
+
+
 _ASKS: Final[Act] = applies(_FIVE)
 
 LATER_SCENARIOS: Final = (
@@ -148,5 +165,16 @@ LATER_SCENARIOS: Final = (
         ),
         ends="InvalidSpec",
         holds=ends_with_the_accepted_size,
+    ),
+    Scenario(
+        name="spec-invalid-while-it-shrinks",
+        spec=spec_of("InitialControllers", 4),
+        turns=(
+            turn("asks for three", is_ready, applies({"controllers": {"replicas": 3}})),
+            turn("breaks the spec", has_voters(3), applies(_WRONG)),
+            turn("waits", after(60), does_nothing),
+        ),
+        ends="InvalidSpec",
+        holds=ends_with_three_voters,
     ),
 )
