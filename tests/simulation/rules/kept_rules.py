@@ -1,6 +1,7 @@
 """Rules 2 and 3 on ground truth, for disks that go with their pods.
 
-The operator stops no pod with which a needed vote goes, and no change of the voters makes such a disk needed. A claim that is being deleted, or is lost or gone, leaves its disk to the pod that has it: the disk goes with the pod.
+The operator stops no pod with which a needed vote goes, and no change of the voters makes such a disk needed. A claim
+that is being deleted, or is lost or gone, leaves its disk to the pod that has it: the disk goes with the pod.
 """
 
 from typing import Final

@@ -37,20 +37,19 @@ def may_add_voter(
         return no(f"{waiting}: it was caught up in {looks} of {CAUGHT_UP_LOOKS} looks")
     if not observed.serving(target.node_id):
         return no(f"{waiting}: its pod does not run, or is being deleted")
-    projected = view.votes.added(target)
-    if (fate := _why_going(observed, target)) and not projected.only(_staying(observed, view)).carries:
+    projected, fate = view.votes.added(target), _why_going(observed, target)
+    if fate and not projected.only(_staying(observed, view)).carries:
         text = f"{fate}, and the voters could not do without its disk. Delete its pod to have the disk replaced"
         return no(f"{waiting}: {text}")
     healthy, majority = len(projected.healthy), projected.majority
-    if len(view.voters) == 1:
-        second = [key for key in others if observed.memory.looks(key) >= CAUGHT_UP_LOOKS]
-        if wanted > PAIR and not second:
-            return no(f"{waiting}: a third controller must catch up first, because two voters tolerate no loss")
-        healthy += 1
-    if healthy < majority:
-        needs = f"{majority} of {len(projected.voters)} voters must be caught up, and {healthy} are"
-        return no(f"{waiting}: {needs}")
-    return yes(f"{target} is caught up, and so are {healthy} of {len(projected.voters)} voters")
+    first = len(view.voters) == 1
+    second = [key for key in others if observed.memory.looks(key) >= CAUGHT_UP_LOOKS]
+    if first and (wanted > PAIR and not second):
+        return no(f"{waiting}: a third controller must catch up first, because two voters tolerate no loss")
+    healthy += first
+    needs = f"{majority} of {len(projected.voters)} voters must be caught up, and {healthy} are"
+    caught_up = f"{target} is caught up, and so are {healthy} of {len(projected.voters)} voters"
+    return no(f"{waiting}: {needs}") if healthy < majority else yes(caught_up)
 
 
 def _why_going(observed: Observed, target: ReplicaKey) -> str:

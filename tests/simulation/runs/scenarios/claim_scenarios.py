@@ -31,6 +31,7 @@ from tests.simulation.runs.scenarios.scenes import (
 from kit.kube.protocol import CLAIMS, PODS
 
 _HEAP: Final = applies({"controllers": {"jvm": {"heap": "1Gi"}}})
+_ONE: Final = applies({"controllers": {"replicas": 1}})
 _TYPO: Final = {"kafka": {"version": "4.4.0", "image": "apache/kafka:typo"}}
 _BACK: Final = {"kafka": {"version": "4.4.0", "image": ""}}
 _RIGHT: Final = {"kafka": {"version": "4.4.0", "image": "apache/kafka:4.4.0"}}
