@@ -67,7 +67,7 @@ def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey,
     """Rule 3: a voter is removed if those that stay keep a live, caught-up majority without it.
 
     A lost disk's voter is removed only where it does not fetch: else it runs somewhere, and is stopped first. Where
-    the others cannot do without it, that cannot be, so one that this quorum has retired goes while it fetches. So does
+    the others cannot do without it, that cannot be, so a retired one that is not wanted goes while it fetches. So does
     one whose controller was removed. Where fewer voters than wanted would stay, a successor must be ready to be added:
     `fewer` names the controllers of which none is. A voter that keeps up stays while a disk of those that stay goes
     with its pod, unless the others do without that: it is needed to replace that disk.
@@ -78,7 +78,7 @@ def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey,
     unknown = stale and target.directory_id not in record.retired
     manual = "Set spec.controllers.replacement.lostDisk to Automatic, or remove the voter yourself"
     kept, waiting = f"Did not remove voter {target}", f"Waiting to remove voter {target}"
-    stoppable = unknown or view.votes.without(target).carries
+    stoppable = unknown or target.node_id in situation.wanted or view.votes.without(target).carries
     remaining = view.votes.removed(target)
     healthy, majority = len(remaining.healthy), remaining.majority
     needs = f"{majority} of the {len(remaining.voters)} voters that stay must be caught up, and {healthy} are"
