@@ -18,6 +18,7 @@ from tests.model.values import (
     running,
     runtime,
     saying,
+    situation,
     speaking,
     stepping,
     storage,
@@ -466,3 +467,20 @@ def test_inputs_of_a_pod_roll(changes: dict[str, Any]) -> None:
     look = speaking(revisions=(revision(), new))
     write = only(rolled(look, desired(runtime=runtime(**changes))), WriteRecord)
     assert [of.node_id for of in write.record.nodes if of.revision == new.name] == [3001]
+
+
+def test_a_restart_whose_annotation_is_removed_goes_on() -> None:
+    """Without the annotation half-way, nobody is restarted back, and the others are still restarted."""
+    asked = replace(SPEC.runtime, restarted_at="2026-01-31T12:00:00Z")
+    again = revision(asked, number=9)
+    record = with_revision(running(), again.name, IDS[:1])
+    look = with_pod(at_rest(record, revisions=(*rolling().revisions, again)), 3000, revision=again.name)
+    half_way = situation(desired=SPEC, observed=look)
+    assert (half_way.target, {one.node_id for one in half_way.older}) == (again.name, set(IDS[1:]))
+    earlier = revision(replace(asked, restarted_at="2026-01-31T12:30:00+01:00"), number=8)
+    both = replace(
+        look,
+        record=with_revision(record, earlier.name, IDS[1:2]),
+        revisions=(*look.revisions, earlier),
+    )
+    assert situation(desired=SPEC, observed=both).target == again.name

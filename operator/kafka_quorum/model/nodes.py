@@ -12,6 +12,7 @@ from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.observed import Claim, Observed, QuorumView, Revision
 from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, PodRole
+from kit.stamps import seconds_of
 
 FIRST_NODE_ID: Final = 3000
 
@@ -33,17 +34,25 @@ def target_runtime(desired: Desired, observed: Observed, record: IdentityRecord)
     """What every pod shall be made from: the spec, with the static voters that a quorum at kraft.version 0 needs.
 
     The listener of a quorum that has started stays what it is. A restart that was asked for once stays part of it: an
-    annotation that is removed, as tools do that replace a whole object, restarts nothing.
+    annotation that is removed, as tools do that replace a whole object, restarts nothing. That holds half-way, too: the
+    restart goes on, or those that were restarted would be turned back, and so restarted once more.
     """
     runtime = desired.runtime
     if record.static:
         runtime = replace(runtime, static_voters=record.node_ids)
     applied = observed.revision(record.applied_revision)
     if applied is not None and not runtime.restarted_at:
-        runtime = replace(runtime, restarted_at=applied.runtime.restarted_at)
+        runtime = replace(runtime, restarted_at=_last_restart(applied, observed, record))
     if record.phase is BootstrapPhase.STARTED and applied is not None:
         runtime = replace(runtime, listener=applied.runtime.listener)
     return runtime
+
+
+def _last_restart(applied: Revision, observed: Observed, record: IdentityRecord) -> str:
+    """The latest restart that was asked for and has begun: as the applied revision has it, or that of a controller."""
+    begun = (observed.revision(node.revision) for node in record.nodes)
+    asked = [revision.runtime.restarted_at for revision in (applied, *begun) if revision is not None]
+    return max(filter(None, asked), key=seconds_of, default="")
 
 
 def older_than(observed: Observed, record: IdentityRecord, target: str) -> tuple[NodeIdentity, ...]:

@@ -24,6 +24,18 @@ CLAIM_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("_stays", "node.key == key and not why_going(situation.disk(node), node)", "node.key == key"),
     ),
     mutant(
+        "a-pair-is-made-with-a-disk-that-goes",
+        "3, disks",
+        ("pair-is-made-without-a-claim",),
+        ("may_add_voter", "_why_going(observed, target)", "''"),
+    ),
+    mutant(
+        "the-last-disk-that-stays-is-removed",
+        "3, disks",
+        ("shrinks-to-one-without-its-claim",),
+        ("may_remove_voter", "target in view.shown and not remaining.only(staying).carries", "False"),
+    ),
+    mutant(
         "a-pair-hands-over-its-disk",
         "2, kept",
         ("pair-shrinks-without-its-claim",),

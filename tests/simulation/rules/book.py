@@ -13,6 +13,7 @@ RULES: Final = {
     "2, kept": "stops a pod with which a needed disk goes",
     "2, removed by another": "makes a pod for a replica that is retired",
     "3": "takes an action after which the projected voter set has no live, caught-up majority",
+    "3, disks": "changes the voters so that a majority needs a disk that goes with its pod",
     "3, fewer": "removes a voter before its successor is ready, so that fewer than wanted stay",
     "4": "has two voter changes in flight",
     "4, committed": "takes a voter set for committed that is not",

@@ -181,8 +181,10 @@ class Checker:
                 self._stopped(event)
             case AddSent():
                 self._membership.added(event)
+                self._kept.change_sent(event)
             case RemoveSent():
                 self._membership.removed(event)
+                self._kept.change_sent(event)
             case UpdateSent():
                 self._features.sent(event)
             case StepAllowed():

@@ -1,11 +1,13 @@
-"""Rule 2 for stops on ground truth: no disk that holds a needed vote is lost because the operator stopped its pod.
+"""Rules 2 and 3 on ground truth, for disks that go with their pods.
 
-A claim that is being deleted, or is lost or gone, leaves its disk to the pod that has it: the disk goes with the pod.
+The operator stops no pod with which a needed vote goes, and no change of the voters makes such a disk needed. A claim
+that is being deleted, or is lost or gone, leaves its disk to the pod that has it: the disk goes with the pod.
 """
 
 from typing import Final
 
-from tests.simulation.model.happened import Fail, PodDeleted
+from tests.simulation.model.happened import AddSent, Fail, PodDeleted, RemoveSent
+from tests.simulation.model.kafka.process import Process
 from tests.simulation.model.kubernetes.kube_model import claims_of
 from tests.simulation.model.world import World
 from tests.simulation.rules.glances import RECENT_S, Glance, Glances
@@ -14,10 +16,11 @@ from kafka_quorum.model.ids import DirectoryID, ReplicaKey
 from kit.kube.protocol import CLAIMS, PODS, Json
 
 KEPT: Final = "2, kept"
+DISKS: Final = "3, disks"
 
 
 class KeptRules:
-    """Judges every stop of a pod, whether Kafka runs in it or not."""
+    """Judges every stop of a pod, whether Kafka runs in it or not, and every change of the voters."""
 
     def __init__(self, world: World, glances: Glances, fail: Fail) -> None:
         """Judge by this world, and tell `fail` the rule and what happened."""
@@ -46,6 +49,25 @@ class KeptRules:
             self._fail(
                 KEPT, f"pod {event.name} is stopped, and the disk of {key} is lost with it, a vote that is needed"
             )
+
+    def change_sent(self, event: AddSent | RemoveSent) -> None:
+        """The operator asks for a change of the voters."""
+        leader = self._world.kraft.at(event.endpoint.host, event.endpoint.port)
+        if leader is None or not leader.leads:
+            return
+        target, adds = event.request.voter, isinstance(event, AddSent)
+        moments = self._glances.of(leader.cluster_id, RECENT_S)
+        if all(self._hangs_on_disks(leader, moment, target, adds=adds) for moment in moments):
+            change = "added" if adds else "removed"
+            self._fail(DISKS, f"{target} is {change}, and now a majority needs a disk that goes with its pod")
+
+    def _hangs_on_disks(self, leader: Process, moment: Glance, target: ReplicaKey, *, adds: bool) -> bool:
+        """Whether the voters on disks that stay were a majority at that moment, and are none after the change."""
+        going = {leader.known(held) for uid, held in self._held.items() if self._is_known(uid)}
+        voters = moment.voters | {target} if adds else moment.voters - {target}
+        staying = moment.caught_up - going
+        left = (staying | ({target} - going)) if adds else staying - {target}
+        return len(staying) > len(moment.voters) // 2 and len(left) <= len(voters) // 2
 
     def _goes(self, pod: Json) -> bool:
         namespace = pod["metadata"]["namespace"]

@@ -5,6 +5,8 @@ the disk up, whatever the stop is for. So such a stop is judged like a disk that
 a committed voter set, and a caught-up majority of the other voters on disks that stay.
 """
 
+from collections.abc import Set as AbstractSet
+
 from kafka_quorum.model.desired import Cure
 from kafka_quorum.model.disk import why_going
 from kafka_quorum.model.identity import NodeIdentity
@@ -44,7 +46,7 @@ def _why_needed(situation: Situation, node: NodeIdentity) -> str:
     view = observed.quorum.value
     if node.key not in view.voters | (view.committed_voters or view.voters):
         return ""
-    staying = frozenset(key for key in view.voters - {node.key} if _stays(situation, key))
+    staying = staying_of(situation, view.voters - {node.key})
     votes = view.votes.only(staying)
     healthy, majority = len(votes.healthy), votes.majority
     least = 2 * (len(view.voters) - len(staying)) + 1
@@ -63,7 +65,11 @@ def _why_needed(situation: Situation, node: NodeIdentity) -> str:
     return next((text for holds, text in rows if holds), "")
 
 
+def staying_of(situation: Situation, keys: AbstractSet[ReplicaKey]) -> frozenset[ReplicaKey]:
+    """Those of these voters whose disks stay when their pods stop, as far as they are controllers of ours."""
+    return frozenset(key for key in keys if _stays(situation, key))
+
+
 def _stays(situation: Situation, key: ReplicaKey) -> bool:
-    """Whether a voter's disk stays when its pod stops, as far as it is a controller of ours."""
     node = situation.record.node(key.node_id)
     return node is None or (node.key == key and not why_going(situation.disk(node), node))

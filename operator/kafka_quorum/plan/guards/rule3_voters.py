@@ -3,6 +3,7 @@
 from typing import Final
 
 from kafka_quorum.model.desired import Cure
+from kafka_quorum.model.disk import disk_of, why_going
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.nodes import is_foreign
@@ -11,7 +12,7 @@ from kafka_quorum.model.permit import AddVoter, HandOver, RemoveLeader, RemoveVo
 from kafka_quorum.model.pods import Pod
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.voters import PAIR
-from kafka_quorum.plan.facts.kept import why_kept
+from kafka_quorum.plan.facts.kept import staying_of, why_kept
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
 CAUGHT_UP_LOOKS: Final = 3
@@ -25,7 +26,8 @@ def may_add_voter(
     """Rule 3: add an observer that caught up, if the projected voter set keeps a live, caught-up majority without it.
 
     From one voter to two the newcomer itself counts, once it was caught up in three looks and, where three or more
-    voters are wanted, another newcomer (`others`) is caught up as well.
+    voters are wanted, another newcomer (`others`) is caught up as well. One whose disk goes with its pod is added only
+    where the voters on disks that stay do without it: nothing could replace that disk any more.
     """
     if (voter := view.voter_of(target.node_id)) is not None:
         return no(f"Did not add voter {target}: node id {target.node_id} is a voter already, as {voter}")
@@ -35,26 +37,40 @@ def may_add_voter(
         return no(f"{waiting}: it was caught up in {looks} of {CAUGHT_UP_LOOKS} looks")
     if not observed.serving(target.node_id):
         return no(f"{waiting}: its pod does not run, or is being deleted")
-    projected = view.votes.added(target)
+    projected, fate = view.votes.added(target), _why_going(observed, target)
+    if fate and not projected.only(_staying(observed, view)).carries:
+        text = f"{fate}, and the voters could not do without its disk. Delete its pod to have the disk replaced"
+        return no(f"{waiting}: {text}")
     healthy, majority = len(projected.healthy), projected.majority
-    if len(view.voters) == 1:
-        second = [key for key in others if observed.memory.looks(key) >= CAUGHT_UP_LOOKS]
-        if wanted > PAIR and not second:
-            return no(f"{waiting}: a third controller must catch up first, because two voters tolerate no loss")
-        healthy += 1
-    if healthy < majority:
-        needs = f"{majority} of {len(projected.voters)} voters must be caught up, and {healthy} are"
-        return no(f"{waiting}: {needs}")
-    return yes(f"{target} is caught up, and so are {healthy} of {len(projected.voters)} voters")
+    first = len(view.voters) == 1
+    second = [key for key in others if observed.memory.looks(key) >= CAUGHT_UP_LOOKS]
+    if first and (wanted > PAIR and not second):
+        return no(f"{waiting}: a third controller must catch up first, because two voters tolerate no loss")
+    healthy += first
+    needs = f"{majority} of {len(projected.voters)} voters must be caught up, and {healthy} are"
+    caught_up = f"{target} is caught up, and so are {healthy} of {len(projected.voters)} voters"
+    return no(f"{waiting}: {needs}") if healthy < majority else yes(caught_up)
+
+
+def _why_going(observed: Observed, target: ReplicaKey) -> str:
+    """Why the disk of this replica is gone once its pod stops; empty if it stays, or is not ours."""
+    node = observed.record.node(target.node_id) if observed.record is not None else None
+    return why_going(disk_of(observed, node), node) if node is not None else ""
+
+
+def _staying(observed: Observed, view: QuorumView) -> frozenset[ReplicaKey]:
+    return frozenset(key for key in view.voters if not _why_going(observed, key))
 
 
 @guard(RemoveVoter)
 def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey, *, fewer: str = "") -> Answer:
     """Rule 3: a voter is removed if those that stay keep a live, caught-up majority without it.
 
-    A lost disk's voter is removed only where it does not fetch: else it runs somewhere. One whose controller was
-    removed goes all the same. Where fewer voters than wanted would stay, a successor must be ready to be added: `fewer`
-    names the controllers of which none is.
+    A lost disk's voter is removed only where it does not fetch: else it runs somewhere, and is stopped first. Where
+    the others cannot do without it, that cannot be, so a retired one that is not wanted goes while it fetches. So does
+    one whose controller was removed. Where fewer voters than wanted would stay, a successor must be ready to be added:
+    `fewer` names the controllers of which none is. A voter that keeps up stays while a disk of those that stay goes
+    with its pod, unless the others do without that: it is needed to replace that disk.
     """
     record = situation.record
     node = record.node(target.node_id)
@@ -62,16 +78,20 @@ def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey,
     unknown = stale and target.directory_id not in record.retired
     manual = "Set spec.controllers.replacement.lostDisk to Automatic, or remove the voter yourself"
     kept, waiting = f"Did not remove voter {target}", f"Waiting to remove voter {target}"
+    stoppable = unknown or target.node_id in situation.wanted or view.votes.without(target).carries
     remaining = view.votes.removed(target)
     healthy, majority = len(remaining.healthy), remaining.majority
     needs = f"{majority} of the {len(remaining.voters)} voters that stay must be caught up, and {healthy} are"
+    staying = staying_of(situation, remaining.voters)
+    going = ", ".join(sorted(str(key.node_id) for key in remaining.voters - staying))
+    doomed = f"the disks of controllers {going} are gone when their pods stop, and could not be replaced without it"
     successor = f"too few voters would stay. One of controllers {fewer} must be ready to join in its place"
     return unless(
         (
             (target not in view.voters, f"Did not remove {target}: it is no voter"),
             (is_foreign(record, target), f"{kept}: it is no controller of this resource"),
             (
-                stale and target in view.live,
+                stale and stoppable and target in view.live,
                 f"Waiting to remove stale voter {target}: it still fetches, and must be stopped first",
             ),
             (
@@ -80,6 +100,7 @@ def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey,
             ),
             (not remaining.voters, f"{kept}: it is the only one"),
             (not remaining.carries, f"{waiting}: {needs}"),
+            (target in view.shown and not remaining.only(staying).carries, f"{waiting}: {doomed}"),
             (bool(fewer), f"{waiting}: {successor}"),
         ),
         f"{healthy} of the {len(remaining.voters)} voters that stay are caught up",

@@ -116,7 +116,8 @@ def _present(situation: Situation, node: NodeIdentity, pod: Pod, revision: Revis
             takes = has_disk_of(pod, node) and is_going(situation, node)
             delete = DeletePod(pod=pod, reason=code, message=text, takes_disk=takes, permit=verdict)
             return Part(actions=(delete,), verdicts=(verdict,))
-        return Part(verdicts=(verdict,))
+        held = Wait(severity=Severity.PROGRESS, reason="RemovingPod", message=verdict.reason, node_id=node.node_id)
+        return Part(verdicts=(verdict,), waits=(held,) if pod.running and retired else ())
     return Part(waits=_waits(observed, node, pod))
 
 

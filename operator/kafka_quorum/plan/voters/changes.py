@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from kafka_quorum.model.identity import NodeIdentity
-from kafka_quorum.model.ids import ReplicaKey
+from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.model.nodes import is_foreign
 from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.operation import VoterAddition, VoterChange, VoterRemoval, VoterReplacement
@@ -57,17 +57,21 @@ def _joins(situation: Situation, view: QuorumView) -> bool:
     return any(keys.get(node_id) not in view.voters for node_id in situation.wanted)
 
 
-def _newcomers(situation: Situation, view: QuorumView) -> tuple[NodeIdentity, ...]:
-    """Wanted controllers that could join: formatted, no voter, and no stale voter in their place.
+def asked(situation: Situation) -> frozenset[NodeID]:
+    """The controllers that may become voters.
 
     While the spec has faults every controller of the record is kept; one that the last accepted spec does not ask for
     was on its way out, and does not become a voter again.
     """
-    asked = set(situation.requested) if situation.repair_only else set(situation.wanted)
+    return frozenset(situation.requested if situation.repair_only else situation.wanted)
+
+
+def _newcomers(situation: Situation, view: QuorumView) -> tuple[NodeIdentity, ...]:
+    """Controllers that could join: asked for, formatted, no voter, and no stale voter in their place."""
     return tuple(
         node
         for node in situation.record.nodes
-        if node.node_id in asked and node.formatted and view.voter_of(node.node_id) is None
+        if node.node_id in asked(situation) and node.formatted and view.voter_of(node.node_id) is None
     )
 
 

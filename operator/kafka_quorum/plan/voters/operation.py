@@ -29,6 +29,7 @@ from kafka_quorum.plan.part import Part, merged
 from kafka_quorum.plan.voters.changes import (
     Change,
     addition,
+    asked,
     changes,
     fewer,
     removal,
@@ -146,7 +147,7 @@ def _left_to_do(situation: Situation, view: QuorumView, operation: VoterOperatio
         unwanted = target.node_id not in situation.wanted and not is_foreign(situation.record, target)
         back = target in view.shown and bool(fewer(situation, view, target))
         return removal(situation, view, target) if unwanted and target in view.voters and not back else None
-    if target in view.voters or node is None or node.key != target or target.node_id not in situation.wanted:
+    if target in view.voters or node is None or node.key != target or target.node_id not in asked(situation):
         return None
     stale = view.voter_of(target.node_id)
     if stale is None:
@@ -179,6 +180,8 @@ def _ended(situation: Situation, view: QuorumView, operation: VoterOperation) ->
 def _why_given_up(situation: Situation, view: QuorumView, operation: VoterOperation) -> str:
     target = operation.target
     if isinstance(operation.change, VoterRemoval):
+        if target.node_id in situation.wanted and target.node_id not in situation.requested:
+            return f"voter {target} stays, because no voter is removed while the spec is not valid"
         if target.node_id in situation.wanted:
             return f"voter {target} is requested again"
         return (

@@ -6,6 +6,7 @@ Kubernetes keeps a deleted claim as long as a pod has it: who stops that pod los
 from collections.abc import Callable
 from typing import Final
 
+from tests.simulation.model.kafka.startup import slow
 from tests.simulation.model.kubernetes.kubelet import BACK_OFF_S
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
@@ -18,6 +19,7 @@ from tests.simulation.runs.scenarios.scenes import (
     after,
     applies,
     does_nothing,
+    has_processes,
     is_ready,
     one_of,
     says,
@@ -29,6 +31,7 @@ from tests.simulation.runs.scenarios.scenes import (
 from kit.kube.protocol import CLAIMS, PODS
 
 _HEAP: Final = applies({"controllers": {"jvm": {"heap": "1Gi"}}})
+_ONE: Final = applies({"controllers": {"replicas": 1}})
 _TYPO: Final = {"kafka": {"version": "4.4.0", "image": "apache/kafka:typo"}}
 _BACK: Final = {"kafka": {"version": "4.4.0", "image": ""}}
 _RIGHT: Final = {"kafka": {"version": "4.4.0", "image": "apache/kafka:4.4.0"}}
@@ -43,6 +46,25 @@ def _deletes_claims(*whos: str) -> Act:
             name = str(claim["metadata"]["name"])
             if not ids or any(f"-{node_id}-g" in name for node_id in ids):
                 world.kube.delete(CLAIMS, NAMESPACE, name)
+
+    return act
+
+
+def _deletes_claim_of(node_id: int) -> Act:
+    """Delete the claim of this controller; its pod is not stopped."""
+
+    def act(world: World, _: Checker) -> None:
+        for claim in list(world.claims(NAMESPACE, NAME, node_id)):
+            world.kube.delete(CLAIMS, NAMESPACE, str(claim["metadata"]["name"]))
+
+    return act
+
+
+def _stops(node_id: int) -> Act:
+    """Somebody deletes the pods of this controller: with a claim that is being deleted its disk goes."""
+
+    def act(world: World, _: Checker) -> None:
+        world.delete_pods(NAMESPACE, NAME, node_id, force=False)
 
     return act
 
@@ -69,6 +91,16 @@ def _led_on(count: int) -> Callable[[World], str]:
 
     def why_not(world: World) -> str:
         return _keeps(count)(world) or ("" if any(one.leads for one in world.kraft.processes) else "nobody leads")
+
+    return why_not
+
+
+def _voters(count: int) -> Callable[[World], str]:
+    """There is a leader, of so many voters."""
+
+    def why_not(world: World) -> str:
+        leads = [len(one.voters) for one in world.kraft.processes if one.leads]
+        return "" if count in leads else f"leaders have {leads} voters"
 
     return why_not
 
@@ -154,6 +186,29 @@ CLAIM_SCENARIOS: Final = (
         ),
         ends="ClaimDeleting",
         holds=_led_on(2),
+    ),
+    Scenario(
+        name="pair-is-made-without-a-claim",
+        spec=spec_of("InitialControllers", 1),
+        pace=slow,
+        turns=(
+            turn("asks for two", is_ready, applies({"controllers": {"replicas": 2}})),
+            turn("deletes the claim of the new one", has_processes(2), _deletes_claim_of(3001)),
+            turn("stops its pod", says("Degraded", "ClaimDeleting"), later(40, _stops(3001))),
+        ),
+        holds=_voters(2),
+    ),
+    Scenario(
+        name="shrinks-to-one-without-its-claim",
+        spec=spec_of("InitialControllers", 3),
+        turns=(
+            turn("deletes the claim of the one that is to stay", is_ready, _deletes_claim_of(3000)),
+            turn(
+                "asks for one", says("Degraded", "ClaimDeleting"), later(12, applies({"controllers": {"replicas": 1}}))
+            ),
+            turn("stops its pod", after(60), _stops(3000)),
+        ),
+        holds=_voters(1),
     ),
     Scenario(
         name="stuck-pod-without-its-claim",
