@@ -29,6 +29,7 @@ def spec_faults(spec: KafkaQuorumSpec, allowed: frozenset[str] = frozenset()) ->
     if spec.bootstrap.mode == "Adopt":
         yield from _adopt_faults(spec)
     yield from _kafka_faults(spec.kafka)
+    yield from _properties_faults(spec)
     yield from _controllers_faults(spec.controllers, allowed)
 
 
@@ -79,6 +80,18 @@ def _config_faults(field: str, config: Mapping[str, str]) -> Iterator[FieldFault
         if not properties.has_line_break(value) and re.fullmatch(r"[1-9][0-9]{0,8}", value) is None:
             said = f"{value!r} is not a number of milliseconds above zero: write for example 2000"
             yield _sentence(f"{field}.{key}", said)
+
+
+def _properties_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
+    """Server properties that no ConfigMap can hold: it has those of every controller."""
+    config = {**spec.kafka.config, **spec.controllers.config}
+    size_bytes = properties.most_bytes(config) * spec.controllers.replicas
+    if size_bytes > properties.MAX_BYTES:
+        yield _sentence(
+            f"{CONTROLLERS}.config",
+            f"the server properties of {spec.controllers.replicas} controllers take up to {size_bytes} bytes, and their "
+            f"ConfigMap has room for {properties.MAX_BYTES}: shorten them, here or in spec.kafka.config",
+        )
 
 
 def _controllers_faults(controllers: ControllersSpec, allowed: frozenset[str]) -> Iterator[FieldFault]:

@@ -13,13 +13,19 @@ from kafka_quorum.api import jvm, metadata, podpolicy
 from kafka_quorum.api.podfields import type_faults, without_nulls
 from kafka_quorum.model.desired import FieldFault
 from kit.kube.quantities import bytes_of, parse_quantity
-from kit.parsing import deeper_than
+from kit.parsing import deeper_than, larger_than
 
 CONTAINER = "kafka"
 _VARIABLE_MAX_CHARS = 100_000
 """Linux starts no process with a variable of 128 KiB."""
+_VARIABLES_MAX_CHARS = 256 * 1024
+"""Of all variables together: Linux starts a process with some 2 MiB of them, and every one is looked at in each pass."""
 _LEVELS_MAX = 20
 """Of nested objects and lists; an affinity has nine."""
+VALUES_MAX = 2_000
+"""Objects, lists and single values in the template's pod spec, at all levels; a full one has some hundred."""
+_CHARS_MAX = 256 * 1024
+"""Of all texts and keys in it."""
 
 ALLOWED_POD_FIELDS: tuple[str, ...] = (
     "affinity",
@@ -109,6 +115,10 @@ def spec_faults(field: str, spec: Mapping[str, Any], allowed: frozenset[str] = f
 
     A field that is null is judged, and built, as if it were not there.
     """
+    if larger_than(spec, values=VALUES_MAX, chars=_CHARS_MAX):
+        message = f"it has more than {VALUES_MAX} values or {_CHARS_MAX} characters, which no pod needs: shorten it"
+        yield FieldFault(field=field, message=message)
+        return
     if deeper_than(spec, _LEVELS_MAX):
         yield FieldFault(field=field, message=f"it has more than {_LEVELS_MAX} levels, which no pod has: correct it")
         return
@@ -206,6 +216,7 @@ def _env_faults(field: str, env: object, allowed: frozenset[str]) -> Iterator[Fi
         yield FieldFault(field=field, message="must be a list of variables, each with a name")
         return
     before: dict[str, str] = {}
+    left = _VARIABLES_MAX_CHARS
     for index, variable in enumerate(env):
         name, place = variable["name"], f"{field}[{index}]"
         yield from podpolicy.variable_faults(place, variable, allowed)
@@ -214,6 +225,11 @@ def _env_faults(field: str, env: object, allowed: frozenset[str]) -> Iterator[Fi
         if text is None:
             message = f"it has more than {_VARIABLE_MAX_CHARS} characters, and no process can start with it: shorten it"
             yield FieldFault(field=f"{place}.value", message=message)
+            return
+        left -= len(name) + len(text)
+        if left < 0:
+            message = f"all variables together have more than {_VARIABLES_MAX_CHARS} characters: shorten them"
+            yield FieldFault(field=field, message=message)
             return
         if name in (*jvm.KAFKAS_VARIABLES, *jvm.JAVAS_VARIABLES):
             yield from _java_faults(place, variable, text)
