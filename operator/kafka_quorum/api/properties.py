@@ -36,10 +36,8 @@ OWNED_PREFIXES: tuple[str, ...] = ("zookeeper.", "unstable.")
 KEY_FORM = "[A-Za-z0-9][A-Za-z0-9._-]*"
 MAX_PROPERTIES = 200
 MAX_VALUE_CHARACTERS = 4096
-MAX_BYTES = 512 * 1024
-"""Of the properties in the spec, for all controllers together. Their ConfigMap holds 1 MiB, with the operator's own
-properties, and while controllers are exchanged with those of the old ones and of the new ones.
-"""
+MAX_BYTES = 960 * 1024
+"""Of the properties in the spec, for all controllers together: their ConfigMap holds 1 MiB with the operator's own."""
 _ESCAPED_BYTES = 6
 """Of one UTF-16 unit that is not ASCII."""
 

@@ -20,7 +20,8 @@ from kit.parsing import Malformed, json_object, quoted
 from kit.text import WORDS_MAX_CHARS, clean
 
 _KEY: Final = "record.json"
-_ACCEPTED: Final = "accepted-spec.json"
+ACCEPTED_KEY: Final = "accepted-spec.json"
+"""Of the accepted spec, in the data of the ConfigMap."""
 ACCEPTED_MAX_CHARS: Final = 128 * 1024
 """A longer spec is not stored: the record beside it may need the room, and a ConfigMap has 1 MiB at most."""
 _RECORD: Final = TypeAdapter(IdentityRecord)
@@ -89,18 +90,18 @@ def accepted_text(spec: Json) -> str:
 
 def accepted_data(text: str) -> Json:
     """The part of the ConfigMap's data that holds this text; an empty one removes it in a merge patch."""
-    return {_ACCEPTED: text or None}
+    return {ACCEPTED_KEY: text or None}
 
 
 def stored_text(item: Json) -> str:
     """The accepted spec in the ConfigMap of a record, unread; empty where there is none."""
-    text = (item.get("data") or {}).get(_ACCEPTED)
+    text = (item.get("data") or {}).get(ACCEPTED_KEY)
     return text if isinstance(text, str) else ""
 
 
 def accepted_from(text: str, where: str) -> Json:
     """The spec in a stored text (`Unreadable`, `LaterFormat`). `where` names the ConfigMap for the message."""
-    place = f"{_ACCEPTED} in {where}"
+    place = f"{ACCEPTED_KEY} in {where}"
     try:
         body = json_object(text, max_chars=ACCEPTED_MAX_CHARS)
     except Malformed as error:
