@@ -100,6 +100,9 @@ def _controllers_faults(controllers: ControllersSpec, allowed: frozenset[str]) -
     yield from _jvm_faults(controllers.jvm)
     yield from _template_faults(controllers.template.metadata.labels, controllers.template.metadata.annotations)
     yield from template.spec_faults(f"{CONTROLLERS}.template.spec", controllers.template.spec, allowed)
+    yield from template.options_faults(
+        f"{CONTROLLERS}.jvm.options", controllers.jvm.options, controllers.template.spec, allowed
+    )
     yield from _memory_faults(controllers)
     if controllers.replacement.lost_node_after_seconds < rules.SHORTEST_NODE_LOSS_S:
         yield _sentence(

@@ -6,7 +6,7 @@ that was not considered must not get into a pod that runs a voter.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kafka_quorum.api import jvm, metadata, podpolicy
@@ -240,6 +240,44 @@ def _env_faults(field: str, env: object, allowed: frozenset[str]) -> Iterator[Fi
                 message=f"{name} belongs to the operator (Kafka's images turn KAFKA_* into server properties): use "
                 f"controllers.config, jvm.heap or jvm.options, or one of {', '.join(ALLOWED_KAFKA_VARIABLES)}",
             )
+
+
+def options_faults(
+    field: str, options: Sequence[str], spec: Mapping[str, Any], allowed: frozenset[str] = frozenset()
+) -> Iterator[FieldFault]:
+    """What is wrong with Java's options as the kubelet makes them of the template's variables.
+
+    The options as they are written have checks of their own, and so has the template.
+    """
+    written = " ".join(options)
+    if "$(" not in written or any(True for _ in spec_faults(field, spec, allowed)):
+        return
+    spec = without_nulls(spec)
+    before: dict[str, str] = {}
+    unknown: list[str] = []
+    for variable in next(iter(spec.get("containers") or ()), {}).get("env") or ():
+        name = variable["name"]
+        before[name] = _expanded(variable.get("value", ""), before) or ""
+        if _is_annotation(variable.get("valueFrom")):
+            unknown.append(name)
+    for name in unknown:
+        if f"$({name})" in written:
+            message = f"the operator cannot check what $({name}) will stand for: write its value here"
+            yield FieldFault(field=field, message=message)
+    text = _expanded(written, before)
+    if text is None:
+        message = f"with their variables they have more than {_VARIABLE_MAX_CHARS} characters: shorten them"
+        yield FieldFault(field=field, message=message)
+    elif text != written:
+        for message in jvm.variable_faults("KAFKA_OPTS", text):
+            yield FieldFault(field=field, message=message)
+
+
+def _is_annotation(source: object) -> bool:
+    """Whether a variable's source is an annotation of the pod, the one of its fields that may have spaces."""
+    reference = source.get("fieldRef") if isinstance(source, Mapping) else None
+    path = reference.get("fieldPath") if isinstance(reference, Mapping) else None
+    return isinstance(path, str) and path.startswith("metadata.annotations")
 
 
 def _variable_faults(field: str, variable: Mapping[str, Any]) -> Iterator[FieldFault]:
