@@ -178,7 +178,10 @@ def _template(spec: Json) -> Json:
 
 
 FORGED: dict[str, Json] = {
-    "more controllers than memory has room for": {"kafka": {"version": "4.4.0"}, "controllers": {"replicas": 20_000_000}},
+    "more controllers than memory has room for": {
+        "kafka": {"version": "4.4.0"},
+        "controllers": {"replicas": 20_000_000},
+    },
     "no listener": {"kafka": {"version": "4.4.0"}, "controllers": {"replicas": 3, "listeners": []}},
     "no object": {"kafka": {"version": "4.4.0"}, "controllers": "x"},
     "many values of another type": {"kafka": {"version": "4.4.0"}, "controllers": {"nodeIDs": [""] * 30_000}},
@@ -190,7 +193,7 @@ FORGED: dict[str, Json] = {
 
 @pytest.mark.parametrize("spec", FORGED.values(), ids=FORGED.keys())
 async def test_one_that_was_never_accepted_is_not_acted_on(spec: Json) -> None:
-    """The ConfigMap is anyone's who may edit it: a spec there that has faults of its own repairs nothing, and is named."""
+    """Others may edit the ConfigMap: a spec there that has faults of its own repairs nothing, and is named."""
     bench = await quorum()
     bench.kube.objects[IDENTITY]["data"]["accepted-spec.json"] = json.dumps({"schemaVersion": 1, "spec": spec})
     bench.kube.objects[QUORUMS.plural, NAME]["spec"] = copy.deepcopy(WRONG)
@@ -209,7 +212,9 @@ async def test_a_rule_that_came_later_stops_no_repair() -> None:
     for (plural, _), item in bench.kube.objects.items():
         if plural == REVISIONS.plural:
             item["data"]["spec"] = copy.deepcopy(earlier)
-    text = json.dumps({"schemaVersion": 1, "spec": {**earlier, "controllers": {**earlier["controllers"], "replicas": 5}}})
+    text = json.dumps(
+        {"schemaVersion": 1, "spec": {**earlier, "controllers": {**earlier["controllers"], "replicas": 5}}}
+    )
     bench.kube.objects[IDENTITY]["data"]["accepted-spec.json"] = text
     bench.kube.objects[QUORUMS.plural, NAME]["spec"] = copy.deepcopy(WRONG)
     found = await judged(bench)

@@ -19,7 +19,7 @@ def judged(option: str, *env: dict[str, Any]) -> Desired | tuple[FieldFault, ...
 
 @pytest.mark.parametrize("text", ["x -Xmx64g", "x -version", "x -jar /tmp/x.jar", "x @/tmp/x", "x com.example.Main"])
 def test_a_variable_brings_no_refused_option(text: str) -> None:
-    """An option that is refused is refused too where a variable holds it, behind a space, or behind another variable."""
+    """An option that is refused is refused too where a variable holds it, or another variable holds that one."""
     for env in (
         ({"name": "A", "value": text},),
         ({"name": "B", "value": text}, {"name": "A", "value": "$(B)"}),

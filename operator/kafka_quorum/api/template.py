@@ -19,7 +19,7 @@ CONTAINER = "kafka"
 _VARIABLE_MAX_CHARS = 100_000
 """Linux starts no process with a variable of 128 KiB."""
 _VARIABLES_MAX_CHARS = 256 * 1024
-"""Of all variables together: Linux starts a process with some 2 MiB of them, and every one is looked at in each pass."""
+"""Of all variables together: Linux starts a process with 2 MiB of them, and each is looked at in every pass."""
 _LEVELS_MAX = 20
 """Of nested objects and lists; an affinity has nine."""
 VALUES_MAX = 2_000

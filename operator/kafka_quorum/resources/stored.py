@@ -16,7 +16,7 @@ from kafka_quorum.model.names import record_name
 from kafka_quorum.model.observed import Revision
 from kafka_quorum.resources.meta import Json, labels
 from kafka_quorum.resources.objects import volume_owner
-from kit.parsing import Malformed, json_object, quoted
+from kit.parsing import Malformed, json_object, larger_than, quoted
 from kit.text import WORDS_MAX_CHARS, clean
 
 _KEY: Final = "record.json"
@@ -80,6 +80,10 @@ def record_from(item: Json) -> IdentityRecord:
 
 def accepted_text(spec: Json) -> str:
     """A spec as it is stored; empty if it is too long, or too deep, to be read back. Equal specs have equal texts."""
+    if larger_than(
+        spec, values=ACCEPTED_MAX_CHARS // 2, chars=ACCEPTED_MAX_CHARS
+    ):  # too long, whatever it is written as
+        return ""
     text = json.dumps({"schemaVersion": formats.ACCEPTED_SPEC, "spec": spec}, sort_keys=True, separators=(",", ":"))
     try:
         json_object(text, max_chars=ACCEPTED_MAX_CHARS)
