@@ -89,8 +89,8 @@ def _properties_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
     if size_bytes > properties.MAX_BYTES:
         yield _sentence(
             f"{CONTROLLERS}.config",
-            f"the server properties of {spec.controllers.replicas} controllers take up to {size_bytes} bytes, and their "
-            f"ConfigMap has room for {properties.MAX_BYTES}: shorten them, here or in spec.kafka.config",
+            f"the server properties of {spec.controllers.replicas} controllers take up to {size_bytes} bytes, and "
+            f"their ConfigMap has room for {properties.MAX_BYTES}: shorten them, here or in spec.kafka.config",
         )
 
 
