@@ -255,7 +255,7 @@ def options_faults(
     spec = without_nulls(spec)
     before: dict[str, str] = {}
     unknown: list[str] = []
-    for variable in next(iter(spec.get("containers") or ()), {}).get("env") or ():
+    for variable in _variables(spec):
         name = variable["name"]
         before[name] = _expanded(variable.get("value", ""), before) or ""
         if _is_annotation(variable.get("valueFrom")):
@@ -271,6 +271,12 @@ def options_faults(
     elif text != written:
         for message in jvm.variable_faults("KAFKA_OPTS", text):
             yield FieldFault(field=field, message=message)
+
+
+def _variables(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The variables of a template without faults."""
+    containers: list[Mapping[str, Any]] = spec.get("containers", [])
+    return [variable for container in containers for variable in container.get("env", [])]
 
 
 def _is_annotation(source: object) -> bool:
