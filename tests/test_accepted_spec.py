@@ -171,3 +171,52 @@ async def test_a_spec_that_is_too_long_is_removed() -> None:
     await asks(bench, long, 3)
     assert kept(bench) is None
     assert bench.condition("SpecAccepted")[0] == "True"
+
+
+def _template(spec: Json) -> Json:
+    return {"kafka": {"version": "4.4.0"}, "controllers": {"replicas": 3, "template": {"spec": spec}}}
+
+
+FORGED: dict[str, Json] = {
+    "more controllers than memory has room for": {
+        "kafka": {"version": "4.4.0"},
+        "controllers": {"replicas": 20_000_000},
+    },
+    "no listener": {"kafka": {"version": "4.4.0"}, "controllers": {"replicas": 3, "listeners": []}},
+    "no object": {"kafka": {"version": "4.4.0"}, "controllers": "x"},
+    "many values of another type": {"kafka": {"version": "4.4.0"}, "controllers": {"nodeIDs": [""] * 30_000}},
+    "root": _template({"securityContext": {"runAsUser": 0, "runAsNonRoot": False}}),
+    "the network of the Kubernetes node": _template({"hostNetwork": True}),
+    "another service account": _template({"serviceAccountName": "admin"}),
+}
+
+
+@pytest.mark.parametrize("spec", FORGED.values(), ids=FORGED.keys())
+async def test_one_that_was_never_accepted_is_not_acted_on(spec: Json) -> None:
+    """Others may edit the ConfigMap: a spec there that has faults of its own repairs nothing, and is named."""
+    bench = await quorum()
+    bench.kube.objects[IDENTITY]["data"]["accepted-spec.json"] = json.dumps({"schemaVersion": 1, "spec": spec})
+    bench.kube.objects[QUORUMS.plural, NAME]["spec"] = copy.deepcopy(WRONG)
+    bench.kube.calls.clear()
+    found = await judged(bench)
+    assert found.desired is None
+    assert any("accepted-spec.json in ConfigMap alpha-identity" in fault.message for fault in found.faults)
+    await asks(bench, WRONG, 2)
+    assert bench.acts() == []
+
+
+async def test_a_rule_that_came_later_stops_no_repair() -> None:
+    """A spec that was accepted, and applied, before a rule was made is in force while the present one has faults."""
+    bench = await quorum()
+    earlier = _template({"securityContext": {"runAsUser": 0}})
+    for (plural, _), item in bench.kube.objects.items():
+        if plural == REVISIONS.plural:
+            item["data"]["spec"] = copy.deepcopy(earlier)
+    text = json.dumps(
+        {"schemaVersion": 1, "spec": {**earlier, "controllers": {**earlier["controllers"], "replicas": 5}}}
+    )
+    bench.kube.objects[IDENTITY]["data"]["accepted-spec.json"] = text
+    bench.kube.objects[QUORUMS.plural, NAME]["spec"] = copy.deepcopy(WRONG)
+    found = await judged(bench)
+    assert found.desired is not None
+    assert found.desired.replicas == 5

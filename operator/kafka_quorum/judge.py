@@ -8,7 +8,9 @@ from typing import Final
 
 from kafka_quorum.api.validation import accepted_before, validate
 from kafka_quorum.model.desired import Desired, FieldFault
+from kafka_quorum.model.names import record_name
 from kafka_quorum.observe.snapshot import Snapshot
+from kafka_quorum.resources.stored import ACCEPTED_KEY
 from kit.kube.protocol import Json
 
 _CAUTIOUS: Final[Json] = {
@@ -39,8 +41,8 @@ def judge(taken: Snapshot, allowed: frozenset[str]) -> Judged:
     if applied is None:
         return Judged(desired=None, faults=valid)
     present = taken.resource.get("spec") or {}
-    if taken.accepted_fault:
-        return Judged(desired=None, faults=(*valid, FieldFault(field="spec", message=_no_way_back(taken))))
+    if why := taken.accepted_fault or _new_faults(taken, applied, allowed):
+        return Judged(desired=None, faults=(*valid, FieldFault(field="spec", message=_no_way_back(why))))
     last = applied if taken.accepted_spec is None else taken.accepted_spec
     earlier = accepted_before({**taken.resource, "spec": _with_policies(last, present)})
     if earlier is None:  # the fault is in the policies: nothing is given up or deleted until they are understood
@@ -48,8 +50,29 @@ def judge(taken: Snapshot, allowed: frozenset[str]) -> Judged:
     return Judged(desired=earlier, faults=valid)
 
 
-def _no_way_back(taken: Snapshot) -> str:
-    return f"Did not repair anything: the spec that was accepted before this one is not known ({taken.accepted_fault})"
+def _no_way_back(why: str) -> str:
+    return f"Did not repair anything: the spec that was accepted before this one is not known ({why})"
+
+
+def _new_faults(taken: Snapshot, applied: Json, allowed: frozenset[str]) -> str:
+    """What is wrong with the stored spec and not with the applied one; empty if nothing is.
+
+    A rule that came later is broken by both, and does not stop a repair. A spec with a fault of its own was never
+    accepted: whoever may edit the ConfigMap wrote it.
+    """
+    if taken.accepted_spec is None:
+        return ""
+    faults = _faults(taken.resource, taken.accepted_spec, allowed)
+    known = _faults(taken.resource, applied, allowed) if faults else {}
+    new = next((field for field in sorted(faults) if field not in known), None)
+    where = f"{ACCEPTED_KEY} in ConfigMap {record_name(taken.resource['metadata']['name'])}"
+    return "" if new is None else f"{where} has a spec that this operator does not accept: {new}: {faults[new]}"
+
+
+def _faults(resource: Json, spec: Json, allowed: frozenset[str]) -> dict[str, str]:
+    """The faults of a spec, taken for itself, by field."""
+    valid = validate({"metadata": resource["metadata"], "spec": spec}, allowed=allowed)
+    return {} if isinstance(valid, Desired) else {fault.field: fault.message for fault in valid}
 
 
 def _paused(spec: Json) -> Json:
@@ -58,8 +81,8 @@ def _paused(spec: Json) -> Json:
 
 def _with_policies(applied: Json, present: Json) -> Json:
     """The spec that was accepted last, under what is said now of pausing, replacing and keeping: those bind at once."""
-    earlier, now = applied.get("controllers") or {}, _object(present, "controllers")
-    storage = {**(earlier.get("storage") or {}), **_only(_object(now, "storage"), "retentionPolicy")}
+    earlier, now = _object(applied, "controllers"), _object(present, "controllers")
+    storage = {**_object(earlier, "storage"), **_only(_object(now, "storage"), "retentionPolicy")}
     controllers = {**earlier, **_only(now, "replacement"), "storage": storage}
     return {**applied, **_paused(present), "controllers": controllers}
 

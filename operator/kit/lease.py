@@ -15,6 +15,7 @@ from kit import stamps
 from kit.clock import Clock
 from kit.errors import KubeAlreadyExists, KubeConflict, KubeError
 from kit.kube.protocol import LEASES, Json, KubeApi
+from kit.parsing import INT32_MAX
 
 DURATION_S: Final = 15.0
 RENEW_EVERY_S: Final = 5.0
@@ -128,6 +129,7 @@ class Lease:
         taken = _holder(present) != self._holder
         before = spec.get("leaseTransitions")
         transitions = (before if isinstance(before, int) and before > 0 else 0) + (1 if taken else 0)
+        transitions = min(transitions, INT32_MAX)  # the API server refuses more, and none could acquire the lease
         body = self._body(transitions=transitions)
         if not taken:
             body["spec"]["acquireTime"] = spec.get("acquireTime") or body["spec"]["acquireTime"]

@@ -53,14 +53,14 @@ class Loops:
 
         `resource_version` is the resource's own: with it, the echo of our own write wakes nothing.
         """
-        if self._stopping:
+        loop = self._loops.get(key)
+        if self._stopping or (loop is None and not create):  # a label may hold any name: nothing is kept of it
             return
         news = self._reconciler.changed(key, resource_version)
-        loop = self._loops.get(key)
         if loop is not None:
             if news:
                 loop.wake.set()
-        elif create:
+        else:
             event = asyncio.Event()
             task = asyncio.create_task(self._supervised(key, event), name=f"loop of {key}")
             self._loops[key] = _Loop(task=task, wake=event)

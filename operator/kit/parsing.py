@@ -87,6 +87,24 @@ def _refuse(constant: str) -> NoReturn:
     raise Malformed(f"it has {constant}, which is no JSON")
 
 
+def larger_than(value: object, *, values: int, chars: int) -> bool:
+    """Whether JSON has more values at all levels, or more characters in all texts and keys. It stops where it is."""
+    left, found, length = [value], 1, 0
+    while left:
+        item = left.pop()
+        if isinstance(item, dict | list):
+            found += len(item)
+            if found > values:
+                return True
+            length += sum(map(len, item)) if isinstance(item, dict) else 0
+            left.extend(item.values() if isinstance(item, dict) else item)
+        elif isinstance(item, str):
+            length += len(item)
+        if length > chars:
+            return True
+    return False
+
+
 def deeper_than(value: object, levels: int) -> bool:
     """Whether JSON's containers are nested deeper; level by level, for recursion would itself be the danger."""
     present: list[object] = [value]

@@ -23,7 +23,7 @@ class Lists(Protocol):
     """What lists metadata."""
 
     async def list_metadata(self, resource: ResourceType, namespace: str) -> tuple[Json, ...]:
-        """The metadata of every object; without a namespace, of all namespaces. Raises `KubeError`."""
+        """What identifies every object; without a namespace, of all namespaces. Raises `KubeError`."""
 
 
 class Sweep:

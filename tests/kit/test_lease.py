@@ -324,3 +324,15 @@ def test_a_renewal_that_hangs_is_given_up() -> None:
         return asyncio.get_running_loop().time()
 
     assert virtual_time.run(step()) <= 1000.0 + RENEW_EVERY_S + 0.1
+
+
+@pytest.mark.parametrize("count", [2**31 - 1, 2**40, -3, True])
+async def test_an_edited_count_of_transitions_keeps_no_operator_out(count: object) -> None:
+    """The field has 32 bits, and the API server refuses a larger number: the count stops there, or begins again."""
+    store = LeaseStore()
+    spec = {"holderIdentity": "", "leaseTransitions": count}
+    store.store({"metadata": {"name": "op", "namespace": "ns"}, "spec": spec})
+    lease = lease_of(store, SharedClock(), "a")
+    await lease.step()
+    assert lease.held()
+    assert 0 <= store.item["spec"]["leaseTransitions"] < 2**31

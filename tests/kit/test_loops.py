@@ -395,3 +395,20 @@ async def test_a_pass_that_runs_is_seen_from_outside() -> None:
     assert loops.longest_pass_s() > 0.0
     go_on.set()
     await loops.stop(grace_s=DEADLINE_S)
+
+
+async def test_nothing_is_remembered_of_what_has_no_loop() -> None:
+    """A label may hold any name: an object with one that no resource has leaves no trace, however many there are."""
+
+    async def answer(_: int) -> End:
+        return result()
+
+    passes = Passes(answer)
+    loops = loops_of(passes)
+    loops.wake(KEY, create=True)
+    await passes.reach(1)
+    for number in range(100):
+        loops.wake(ObjectKey(namespace="ns", name=f"label-{number}"), create=False)
+    assert passes.changes == 1
+    assert tuple(loops.keys()) == (KEY,)
+    await loops.stop()

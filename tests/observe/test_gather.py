@@ -37,10 +37,10 @@ from kafka_quorum.model.quorum import ClusterAnswer, Endpoint, FeatureStep, Node
 from kafka_quorum.observe import gather
 from kafka_quorum.observe import snapshot as snapshot_
 from kafka_quorum.observe.gather import Look
-from kafka_quorum.observe.snapshot import Snapshot
+from kafka_quorum.observe.snapshot import PODS_MAX, Snapshot
 from kafka_quorum.resources import objects
 from kafka_quorum.resources.stored import record_object, revision_object
-from kit.errors import Fault, KubeRefused, KubeUnavailable
+from kit.errors import Fault, KubeError, KubeRefused, KubeUnavailable
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, NODES, PODS, REVISIONS, SERVICES, ResourceType
 
 Json = dict[str, Any]
@@ -617,3 +617,15 @@ async def test_time_of_a_look_without_a_leader() -> None:
     assert isinstance(found.quorum, Unknown)
     assert found.taken_at_s == 4.0
     assert gather.observed(taken, found).looked_at_s == 4.0
+
+
+async def test_more_pods_than_a_quorum_can_have_end_the_look() -> None:
+    """Each pod that looks like ours is asked and compared: with too many of them nothing is, and the error says why."""
+    kube = api_server()
+    labels = {names.LABEL_QUORUM: NAME, names.LABEL_ROLE: "controller"}
+    for number in range(PODS_MAX + 1):
+        name, node = f"{NAME}-{number + 5000}-g1", {names.LABEL_NODE: str(number + 5000)}
+        metadata = {"name": name, "namespace": NAMESPACE, "uid": f"uid-{number}", "labels": labels | node}
+        kube.objects[PODS.plural, name] = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}}
+    with pytest.raises(KubeError, match="delete those that the operator did not create"):
+        await snapshot(kube)

@@ -29,6 +29,7 @@ def spec_faults(spec: KafkaQuorumSpec, allowed: frozenset[str] = frozenset()) ->
     if spec.bootstrap.mode == "Adopt":
         yield from _adopt_faults(spec)
     yield from _kafka_faults(spec.kafka)
+    yield from _properties_faults(spec)
     yield from _controllers_faults(spec.controllers, allowed)
 
 
@@ -81,12 +82,27 @@ def _config_faults(field: str, config: Mapping[str, str]) -> Iterator[FieldFault
             yield _sentence(f"{field}.{key}", said)
 
 
+def _properties_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
+    """Server properties that no ConfigMap can hold: it has those of every controller."""
+    config = {**spec.kafka.config, **spec.controllers.config}
+    size_bytes = properties.most_bytes(config) * spec.controllers.replicas
+    if size_bytes > properties.MAX_BYTES:
+        yield _sentence(
+            f"{CONTROLLERS}.config",
+            f"the server properties of {spec.controllers.replicas} controllers take up to {size_bytes} bytes, and "
+            f"their ConfigMap has room for {properties.MAX_BYTES}: shorten them, here or in spec.kafka.config",
+        )
+
+
 def _controllers_faults(controllers: ControllersSpec, allowed: frozenset[str]) -> Iterator[FieldFault]:
     yield from _config_faults(f"{CONTROLLERS}.config", controllers.config)
     yield from _storage_faults(controllers.storage)
     yield from _jvm_faults(controllers.jvm)
     yield from _template_faults(controllers.template.metadata.labels, controllers.template.metadata.annotations)
     yield from template.spec_faults(f"{CONTROLLERS}.template.spec", controllers.template.spec, allowed)
+    yield from template.options_faults(
+        f"{CONTROLLERS}.jvm.options", controllers.jvm.options, controllers.template.spec, allowed
+    )
     yield from _memory_faults(controllers)
     if controllers.replacement.lost_node_after_seconds < rules.SHORTEST_NODE_LOSS_S:
         yield _sentence(

@@ -5,6 +5,7 @@ the safety rules. Everything else, such as `controller.quorum.fetch.timeout.ms`,
 """
 
 import re
+from collections.abc import Mapping
 
 OWNED: frozenset[str] = frozenset(
     {
@@ -35,6 +36,10 @@ OWNED_PREFIXES: tuple[str, ...] = ("zookeeper.", "unstable.")
 KEY_FORM = "[A-Za-z0-9][A-Za-z0-9._-]*"
 MAX_PROPERTIES = 200
 MAX_VALUE_CHARACTERS = 4096
+MAX_BYTES = 960 * 1024
+"""Of the properties in the spec, for all controllers together: their ConfigMap holds 1 MiB with the operator's own."""
+_ESCAPED_BYTES = 6
+"""Of one UTF-16 unit that is not ASCII."""
 
 MILLISECONDS: frozenset[str] = frozenset(
     {
@@ -58,6 +63,17 @@ def owned(key: str) -> bool:
 def well_formed_key(key: str) -> bool:
     """Whether this can be the name of a property, without any escaping."""
     return re.fullmatch(KEY_FORM, key) is not None
+
+
+def most_bytes(config: Mapping[str, str]) -> int:
+    """How long these properties can be as lines of a file, without escaping them."""
+    return sum(_most_bytes(key) + _most_bytes(value) + 2 for key, value in config.items())
+
+
+def _most_bytes(text: str) -> int:
+    if text.isascii() and "\x7f" not in text:
+        return len(text) + text.count("\\") + 1
+    return len(text.encode("utf-16-be", "surrogatepass")) // 2 * _ESCAPED_BYTES
 
 
 def has_line_break(text: str) -> bool:

@@ -6,20 +6,26 @@ that was not considered must not get into a pod that runs a voter.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kafka_quorum.api import jvm, metadata, podpolicy
 from kafka_quorum.api.podfields import type_faults, without_nulls
 from kafka_quorum.model.desired import FieldFault
 from kit.kube.quantities import bytes_of, parse_quantity
-from kit.parsing import deeper_than
+from kit.parsing import deeper_than, larger_than
 
 CONTAINER = "kafka"
 _VARIABLE_MAX_CHARS = 100_000
 """Linux starts no process with a variable of 128 KiB."""
+_VARIABLES_MAX_CHARS = 256 * 1024
+"""Of all variables together: Linux starts a process with 2 MiB of them, and each is looked at in every pass."""
 _LEVELS_MAX = 20
 """Of nested objects and lists; an affinity has nine."""
+VALUES_MAX = 2_000
+"""Objects, lists and single values in the template's pod spec, at all levels; a full one has some hundred."""
+_CHARS_MAX = 256 * 1024
+"""Of all texts and keys in it."""
 
 ALLOWED_POD_FIELDS: tuple[str, ...] = (
     "affinity",
@@ -109,6 +115,10 @@ def spec_faults(field: str, spec: Mapping[str, Any], allowed: frozenset[str] = f
 
     A field that is null is judged, and built, as if it were not there.
     """
+    if larger_than(spec, values=VALUES_MAX, chars=_CHARS_MAX):
+        message = f"it has more than {VALUES_MAX} values or {_CHARS_MAX} characters, which no pod needs: shorten it"
+        yield FieldFault(field=field, message=message)
+        return
     if deeper_than(spec, _LEVELS_MAX):
         yield FieldFault(field=field, message=f"it has more than {_LEVELS_MAX} levels, which no pod has: correct it")
         return
@@ -206,6 +216,7 @@ def _env_faults(field: str, env: object, allowed: frozenset[str]) -> Iterator[Fi
         yield FieldFault(field=field, message="must be a list of variables, each with a name")
         return
     before: dict[str, str] = {}
+    left = _VARIABLES_MAX_CHARS
     for index, variable in enumerate(env):
         name, place = variable["name"], f"{field}[{index}]"
         yield from podpolicy.variable_faults(place, variable, allowed)
@@ -214,6 +225,11 @@ def _env_faults(field: str, env: object, allowed: frozenset[str]) -> Iterator[Fi
         if text is None:
             message = f"it has more than {_VARIABLE_MAX_CHARS} characters, and no process can start with it: shorten it"
             yield FieldFault(field=f"{place}.value", message=message)
+            return
+        left -= len(name) + len(text)
+        if left < 0:
+            message = f"all variables together have more than {_VARIABLES_MAX_CHARS} characters: shorten them"
+            yield FieldFault(field=field, message=message)
             return
         if name in (*jvm.KAFKAS_VARIABLES, *jvm.JAVAS_VARIABLES):
             yield from _java_faults(place, variable, text)
@@ -224,6 +240,50 @@ def _env_faults(field: str, env: object, allowed: frozenset[str]) -> Iterator[Fi
                 message=f"{name} belongs to the operator (Kafka's images turn KAFKA_* into server properties): use "
                 f"controllers.config, jvm.heap or jvm.options, or one of {', '.join(ALLOWED_KAFKA_VARIABLES)}",
             )
+
+
+def options_faults(
+    field: str, options: Sequence[str], spec: Mapping[str, Any], allowed: frozenset[str] = frozenset()
+) -> Iterator[FieldFault]:
+    """What is wrong with Java's options as the kubelet makes them of the template's variables.
+
+    The options as they are written have checks of their own, and so has the template.
+    """
+    written = " ".join(options)
+    if "$(" not in written or any(True for _ in spec_faults(field, spec, allowed)):
+        return
+    spec = without_nulls(spec)
+    before: dict[str, str] = {}
+    unknown: list[str] = []
+    for variable in _variables(spec):
+        name = variable["name"]
+        before[name] = _expanded(variable.get("value", ""), before) or ""
+        if _is_annotation(variable.get("valueFrom")):
+            unknown.append(name)
+    for name in unknown:
+        if f"$({name})" in written:
+            message = f"the operator cannot check what $({name}) will stand for: write its value here"
+            yield FieldFault(field=field, message=message)
+    text = _expanded(written, before)
+    if text is None:
+        message = f"with their variables they have more than {_VARIABLE_MAX_CHARS} characters: shorten them"
+        yield FieldFault(field=field, message=message)
+    elif text != written:
+        for message in jvm.variable_faults("KAFKA_OPTS", text):
+            yield FieldFault(field=field, message=message)
+
+
+def _variables(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The variables of a template without faults."""
+    containers: list[Mapping[str, Any]] = spec.get("containers", [])
+    return [variable for container in containers for variable in container.get("env", [])]
+
+
+def _is_annotation(source: object) -> bool:
+    """Whether a variable's source is an annotation of the pod, the one of its fields that may have spaces."""
+    reference = source.get("fieldRef") if isinstance(source, Mapping) else None
+    path = reference.get("fieldPath") if isinstance(reference, Mapping) else None
+    return isinstance(path, str) and path.startswith("metadata.annotations")
 
 
 def _variable_faults(field: str, variable: Mapping[str, Any]) -> Iterator[FieldFault]:

@@ -6,7 +6,8 @@ not change is compared with the record of the quorum's identity where the caller
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from itertools import chain, islice
+from typing import Any, Final
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -34,6 +35,9 @@ from kafka_quorum.model.ids import ClusterID, NodeID
 from kit.crd.rule import Rule
 from kit.kube.quantities import bytes_of
 
+FAULTS_MAX: Final = 100
+"""So many faults are looked for: a message shows some of them, and a spec may have one in each of its values."""
+
 
 def validate(
     resource: Mapping[str, Any],
@@ -52,12 +56,13 @@ def validate(
     if not isinstance(spec, KafkaQuorumSpec):
         return spec
     name = str(_part(resource, "metadata").get("name", ""))
-    faults = {
-        *checks.name_faults(name),
-        *restarts.faults(_part(resource, "metadata")),
-        *checks.spec_faults(spec, allowed),
-        *_changed_faults(spec, _part(resource, "status"), record, claimed_bytes),
-    }
+    found = chain(
+        checks.name_faults(name),
+        restarts.faults(_part(resource, "metadata")),
+        _changed_faults(spec, _part(resource, "status"), record, claimed_bytes),
+        checks.spec_faults(spec, allowed),
+    )
+    faults = set(islice(found, FAULTS_MAX))
     return tuple(sorted(faults)) if faults else _desired(_part(resource, "metadata"), spec)
 
 
@@ -74,6 +79,8 @@ def _parsed(resource: Mapping[str, Any]) -> KafkaQuorumSpec | tuple[FieldFault, 
     try:
         return KafkaQuorumSpec.model_validate(resource.get("spec"), by_alias=True, by_name=False)
     except ValidationError as error:
+        if (count := error.error_count()) > FAULTS_MAX:
+            return (FieldFault(field="spec", message=f"{count} values in it cannot stand there: correct it"),)
         return tuple(sorted({_type_fault(detail) for detail in error.errors(include_url=False)}))
 
 

@@ -18,8 +18,11 @@ from kafka_quorum.observe.objects import claim_from, owner_uid, pod_from, suppor
 from kafka_quorum.observe.readable import parsed, unreadable_from
 from kafka_quorum.resources.stored import accepted_from, accepted_text, record_from, revision_from, stored_text
 from kit.clock import Clock
+from kit.errors import KubeError
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi
 
+PODS_MAX: Final = 200
+"""Of one quorum. It has one or two for each controller; pods with such names and labels may come from anyone."""
 _CONTROLLED: Final = "its ownerReferences list a controller that is not a KafkaQuorum"
 
 
@@ -80,6 +83,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         pods=[item for item in pods if is_pod(item, name)],
         configs=[item for item in configs if is_config(item, name)],
     )
+    _check_count(name, own.pods)
     taken = _taken(name, record, claims)
     known_claims, bad_claims = parsed("PersistentVolumeClaim", own.claims, claim_from)
     known_pods, bad_pods = parsed("Pod", own.pods, pod_from)
@@ -109,6 +113,15 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         accepted_fault=accepted.fault,
         later=(*_later_status(resource), *((accepted.fault,) if accepted.later else ())),
     )
+
+
+def _check_count(name: str, pods: list[Json]) -> None:
+    """Refuse more pods than can be: each is asked over the network, and compared with the others (`KubeError`)."""
+    if len(pods) > PODS_MAX:
+        raise KubeError(
+            f"{len(pods)} pods have names and labels of quorum {name}, at most {PODS_MAX} are looked at: delete those "
+            "that the operator did not create"
+        )
 
 
 def _recorded_revisions(record: IdentityRecord | None) -> set[str | None]:

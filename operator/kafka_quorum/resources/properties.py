@@ -80,6 +80,8 @@ def _value(text: str) -> str:
 
 def _latin(text: str) -> str:
     """Java reads the file as Latin-1: the rest is written as UTF-16 escapes."""
+    if text.isascii() and "\x7f" not in text:
+        return text
     return "".join(character if ord(character) < 127 else _escaped(character) for character in text)  # noqa: PLR2004 - ASCII
 
 

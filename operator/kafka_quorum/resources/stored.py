@@ -16,11 +16,12 @@ from kafka_quorum.model.names import record_name
 from kafka_quorum.model.observed import Revision
 from kafka_quorum.resources.meta import Json, labels
 from kafka_quorum.resources.objects import volume_owner
-from kit.parsing import Malformed, json_object, quoted
+from kit.parsing import Malformed, json_object, larger_than, quoted
 from kit.text import WORDS_MAX_CHARS, clean
 
 _KEY: Final = "record.json"
-_ACCEPTED: Final = "accepted-spec.json"
+ACCEPTED_KEY: Final = "accepted-spec.json"
+"""Of the accepted spec, in the data of the ConfigMap."""
 ACCEPTED_MAX_CHARS: Final = 128 * 1024
 """A longer spec is not stored: the record beside it may need the room, and a ConfigMap has 1 MiB at most."""
 _RECORD: Final = TypeAdapter(IdentityRecord)
@@ -79,6 +80,10 @@ def record_from(item: Json) -> IdentityRecord:
 
 def accepted_text(spec: Json) -> str:
     """A spec as it is stored; empty if it is too long, or too deep, to be read back. Equal specs have equal texts."""
+    if larger_than(
+        spec, values=ACCEPTED_MAX_CHARS // 2, chars=ACCEPTED_MAX_CHARS
+    ):  # too long, whatever it is written as
+        return ""
     text = json.dumps({"schemaVersion": formats.ACCEPTED_SPEC, "spec": spec}, sort_keys=True, separators=(",", ":"))
     try:
         json_object(text, max_chars=ACCEPTED_MAX_CHARS)
@@ -89,18 +94,18 @@ def accepted_text(spec: Json) -> str:
 
 def accepted_data(text: str) -> Json:
     """The part of the ConfigMap's data that holds this text; an empty one removes it in a merge patch."""
-    return {_ACCEPTED: text or None}
+    return {ACCEPTED_KEY: text or None}
 
 
 def stored_text(item: Json) -> str:
     """The accepted spec in the ConfigMap of a record, unread; empty where there is none."""
-    text = (item.get("data") or {}).get(_ACCEPTED)
+    text = (item.get("data") or {}).get(ACCEPTED_KEY)
     return text if isinstance(text, str) else ""
 
 
 def accepted_from(text: str, where: str) -> Json:
     """The spec in a stored text (`Unreadable`, `LaterFormat`). `where` names the ConfigMap for the message."""
-    place = f"{_ACCEPTED} in {where}"
+    place = f"{ACCEPTED_KEY} in {where}"
     try:
         body = json_object(text, max_chars=ACCEPTED_MAX_CHARS)
     except Malformed as error:

@@ -8,7 +8,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlencode
 
 import aiohttp
@@ -28,7 +28,18 @@ _BUDGET: Final = "DisruptionBudget"
 _METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _FINE: Final = 200
+_PAGE: Final = 64
+"""So many objects are asked for at once; fewer where they are large."""
+_PAGE_MAX_BYTES: Final = 2 * 1024 * 1024
+"""Of several objects in one answer: reading JSON of this length takes up to a tenth of a second."""
+_OBJECT_MAX_BYTES: Final = 4 * 1024 * 1024
+"""Of any other answer. The API server takes 3 MiB at most, and stores less."""
+_LIST_MAX_BYTES: Final = 8 * 1024 * 1024
+"""Of all objects with the same labels together. A label is anyone's to set: their number and length are not ours."""
+_METADATA_KEPT: Final = ("name", "namespace", "uid", "generation", "deletionTimestamp", "resourceVersion")
 _NOT_FOUND, _CONFLICT, _TOO_MANY, _TIMEOUT, _SERVER_ERROR = 404, 409, 429, 408, 500
+_Page: TypeAlias = tuple[list[Json], int]
+"""Some items of a list, and how many bytes they came in."""
 
 
 async def connect(field_manager: str) -> "KubeClient":
@@ -61,19 +72,32 @@ class KubeClient:
             return None
 
     async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
-        """Every object with these labels. Without a resource version the answer is the store's, not a cache's."""
-        selector = ",".join(f"{key}={value}" for key, value in labels.items())
-        answer = await self._request("GET", _path(resource, namespace), query={"labelSelector": selector})
-        items: list[Json] = answer["items"]
+        """Every object with these labels. Without a resource version the answer is the store's, not a cache's.
+
+        Raises `KubeError` where they have more than `_LIST_MAX_BYTES` together.
+        """
+        query = {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())}
+        path, size_bytes = _path(resource, namespace), 0
+        items: list[Json] = []
+        async for page, page_bytes in self._pages(path, query):
+            size_bytes += page_bytes
+            if size_bytes > _LIST_MAX_BYTES:
+                raise _too_much(f"GET {path}", f"labels {query['labelSelector']}", _LIST_MAX_BYTES)
+            items += page
         for item in items:  # items of a list come without their type
             item.setdefault("apiVersion", resource.api_version)
             item.setdefault("kind", resource.kind)
         return items
 
     async def list_metadata(self, resource: ResourceType, namespace: str) -> tuple[Json, ...]:
-        """The metadata of every object; without a namespace, of all namespaces."""
-        answer = await self._request("GET", _path(resource, namespace), accept=_METADATA_LIST)
-        return tuple(item["metadata"] for item in answer["items"])
+        """What identifies every object, and its state; without a namespace, of all namespaces.
+
+        Labels, annotations and managed fields are dropped page by page: a user decides how long they are.
+        """
+        found: list[Json] = []
+        async for page, _ in self._pages(_path(resource, namespace), {}, accept=_METADATA_LIST):
+            found += ({key: item["metadata"].get(key) for key in _METADATA_KEPT} for item in page)
+        return tuple(found)
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         """Create, or ask what a creation would be answered; `KubeAlreadyExists` if the name is taken."""
@@ -174,6 +198,32 @@ class KubeClient:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _unanswered(what, error) from error
 
+    async def _pages(
+        self, path: str, query: Mapping[str, str], *, accept: str = "application/json"
+    ) -> AsyncGenerator[_Page, None]:
+        """The items of a list, page by page, with the length of each page. All are of one moment.
+
+        A page that is too long is asked for again with fewer objects, down to one.
+        """
+        count, place, what = _PAGE, "", f"GET {path}"
+        while True:
+            asked = {**query, "limit": str(count)} | ({"continue": place} if place else {})
+            most_bytes = _PAGE_MAX_BYTES if count > 1 else _OBJECT_MAX_BYTES
+            try:
+                data = await self._data("GET", path, query=asked, accept=accept, most_bytes=most_bytes)
+            except _TooLongError:
+                if count == 1:
+                    raise _too_much(what, "one object", most_bytes) from None
+                count = max(count // 4, 1)
+                continue
+            answer = _answer(what, data)
+            yield answer["items"], len(data)
+            place = (answer.get("metadata") or {}).get("continue") or ""
+            if not place:
+                return
+            if len(data) < _PAGE_MAX_BYTES // 4:
+                count = min(count * 2, _PAGE)
+
     async def _request(
         self,
         method: str,
@@ -182,8 +232,28 @@ class KubeClient:
         body: Json | None = None,
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
-        accept: str = "application/json",
     ) -> Json:
+        what = f"{method} {path}"
+        try:
+            data = await self._data(
+                method, path, body=body, query=query, content_type=content_type, most_bytes=_OBJECT_MAX_BYTES
+            )
+        except _TooLongError:
+            raise _too_much(what, "the answer", _OBJECT_MAX_BYTES) from None
+        return _answer(what, data)
+
+    async def _data(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Json | None = None,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        most_bytes: int,
+    ) -> bytes:
+        """The answer's bytes, if it is a success. No more than `most_bytes` are read (`_TooLongError`)."""
         headers = {"Accept": accept, "Content-Type": content_type}
         what = f"{method} {path}"
         try:
@@ -191,12 +261,35 @@ class KubeClient:
                 await self._api.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
                 url = f"{self._api.configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
                 response = await self._api.call_api(method, url, header_params=headers, body=body)
-                data: bytes = await response.read()
+                data = await _read(response.response, most_bytes)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _unanswered(what, error) from error
         if response.status < 300:  # noqa: PLR2004 - HTTP: success
-            return _answer(what, data)
+            return data
         raise _error(what, response.status, _said(data))
+
+
+class _TooLongError(Exception):
+    """An answer has more bytes than are read."""
+
+
+async def _read(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
+    """A whole answer (`_TooLongError`); the connection of one that is too long is closed."""
+    data = bytearray()
+    async for chunk in response.content.iter_any():
+        data += chunk
+        if len(data) > most_bytes:
+            response.close()
+            raise _TooLongError
+    return bytes(data)
+
+
+def _too_much(what: str, which: str, most_bytes: int) -> KubeUnavailable:
+    """What was asked for is not known, and may have happened."""
+    return KubeUnavailable(
+        f"{what}: {which} came with more than {most_bytes // 1024} KiB, which is not read; delete objects with this "
+        "label that are not needed, or shorten them"
+    )
 
 
 def _unanswered(what: str, error: Exception) -> KubeUnavailable:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -78,7 +78,7 @@ async def test_paths_follow_group_and_namespace() -> None:
         "/api/v1/namespaces/ns/pods",
         "/apis/policy/v1/namespaces/ns/poddisruptionbudgets",
     ]
-    assert server.sent[0].query == {"labelSelector": "a=1,b=2"}
+    assert server.sent[0].query == {"labelSelector": "a=1,b=2", "limit": "64"}
 
 
 async def test_paths_of_what_belongs_to_the_cluster() -> None:
@@ -254,3 +254,76 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
     with pytest.raises(KubeUnavailable, match="no answer"):
         await client.get(PODS, "ns", "x")
     await client.close()
+
+
+@dataclass
+class Store:
+    """Lists objects page by page, as an API server does, and counts what it was asked for and what it sent."""
+
+    lengths: list[int]
+    most_asked: int = 0
+    sent_bytes: int = 0
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """The next page."""
+        first, count = int(request.query.get("continue") or 0), int(request.query.get("limit") or len(self.lengths))
+        page = self.lengths[first : first + count]
+        rows = [
+            {"metadata": {"name": f"p{first + index}", "annotations": {"a": "x" * length}}}
+            for index, length in enumerate(page)
+        ]
+        rest = first + count < len(self.lengths)
+        text = json.dumps({"metadata": {"continue": str(first + count)} if rest else {}, "items": rows})
+        self.most_asked, self.sent_bytes = max(self.most_asked, len(text)), self.sent_bytes + len(text)
+        return web.Response(text=text, content_type="application/json")
+
+
+@asynccontextmanager
+async def storing(store: Store) -> AsyncIterator[KubeClient]:
+    """A client of that store."""
+    async with connected(store) as client:  # type: ignore[arg-type]  # it answers, and that is all that is used
+        yield client
+
+
+def _names(items: Iterable[Json]) -> list[str]:
+    return [item["name"] for item in items]
+
+
+async def test_a_list_is_read_page_by_page() -> None:
+    """Every object of a list comes once and in order, whatever number of pages it has."""
+    for count in (0, 1, 64, 65, 200):
+        async with storing(Store([10] * count)) as client:
+            found = await client.list(PODS, "ns", {"a": "1"})
+        assert _names(item["metadata"] for item in found) == [f"p{index}" for index in range(count)]
+
+
+async def test_large_objects_come_in_smaller_pages() -> None:
+    """Objects of a megabyte and more are read too, each page within its bound, and small ones after them."""
+    lengths = [10] * 70 + [1_500_000] * 3 + [10] * 70
+    async with storing(Store(lengths)) as client:
+        found = await client.list(PODS, "ns", {"a": "1"})
+    assert _names(item["metadata"] for item in found) == [f"p{index}" for index in range(len(lengths))]
+
+
+async def test_more_than_a_list_may_have_is_refused() -> None:
+    """A hundred objects of 1 MiB that carry a quorum's label are not read: the other quorums need the memory."""
+    store = Store([1 << 20] * 100)
+    async with storing(store) as client:
+        with pytest.raises(KubeError, match="not read"):
+            await client.list(PODS, "ns", {"a": "1"})
+
+
+async def test_one_answer_is_not_read_without_end() -> None:
+    """An object that no API server stores is refused, and memory is taken for the bound only."""
+    async with connected(Server(body="x" * 20_000_000)) as client:
+        with pytest.raises(KubeError, match="not read"):
+            await client.get(PODS, "ns", "p")
+
+
+async def test_metadata_is_reduced_to_what_identifies_an_object() -> None:
+    """Four hundred resources with long annotations, each the choice of its owner, are all found, and take no memory."""
+    store = Store([200_000] * 400)
+    async with storing(store) as client:
+        found = await client.list_metadata(WIDGETS, "")
+    assert _names(found) == [f"p{index}" for index in range(400)]
+    assert not any("annotations" in item for item in found)

@@ -1,0 +1,99 @@
+"""A spec as long as the API server stores one: it is judged in a moment, in little memory, with a bounded answer.
+
+One process serves every quorum, and looks at an invalid spec again and again: what takes long, or much memory, here is
+taken from the quorums of others.
+"""
+
+import time
+import tracemalloc
+from typing import Any, Final
+
+import pytest
+from tests.api.specs import resource
+
+from kafka_quorum.api import template
+from kafka_quorum.api.validation import FAULTS_MAX, validate
+from kafka_quorum.model.desired import Desired
+
+Json = dict[str, Any]
+
+_CPU_S: Final = 0.5
+"""Far above what is needed, on a busy machine too; without bounds it took from half a second to seven."""
+_MEMORY_BYTES: Final = 32 * 1024 * 1024
+_MANY: Final = 60_000
+
+
+def _kafka(**fields: object) -> Json:
+    return {"containers": [{"name": "kafka", **fields}]}
+
+
+def _numbered(value: object) -> Json:
+    return {f"k{index}": value for index in range(_MANY)}
+
+
+_ENV: Final = [{"name": "A", "value": "a" * 90_000}, *({"name": f"v{i}", "value": "$(A)"} for i in range(30_000))]
+_WORDS: Final = [{"name": "A", "value": "x " * 45_000}, *({"name": "JAVA_TOOL_OPTIONS", "value": "$(A)"},) * 500]
+LARGE: Final[dict[str, Json]] = {
+    "a list of wrong types": {"tolerations": [0] * 400_000},
+    "fields that no pod has": _numbered(0),
+    "labels of wrong types": {"nodeSelector": _numbered(0)},
+    "fields that no container has": _kafka(**_numbered(0)),
+    "amounts that are no quantities": _kafka(resources={"limits": _numbered("x")}),
+    "variables that are made of a long one": _kafka(env=_ENV),
+    "options that are made of a long variable": _kafka(env=_WORDS),
+    "empty objects": {"affinity": {"nodeAffinity": {"x": [{}] * 400_000}}},
+    "one long text": {"schedulerName": "a" * 1_000_000},
+}
+
+
+@pytest.mark.parametrize("spec", LARGE.values(), ids=LARGE.keys())
+def test_a_large_template_is_refused_in_a_moment(spec: Json) -> None:
+    """It is invalid, its field is named, and neither the time nor the number of faults grows with its length."""
+    large = resource({"controllers": {"template": {"spec": spec}}})
+    begun_s = time.process_time()
+    faults = validate(large)
+    assert time.process_time() - begun_s < _CPU_S
+    assert isinstance(faults, tuple)
+    assert 0 < len(faults) <= FAULTS_MAX
+    assert all(fault.field.startswith("spec.controllers.template.spec") for fault in faults)
+
+
+@pytest.mark.parametrize("spec", LARGE.values(), ids=LARGE.keys())
+def test_a_large_template_takes_little_memory(spec: Json) -> None:
+    """A template whose variables stand for gigabytes, or that has a fault in every value, takes some megabytes."""
+    large = resource({"controllers": {"template": {"spec": spec}}})
+    tracemalloc.start()
+    try:
+        validate(large)
+        assert tracemalloc.get_traced_memory()[1] < _MEMORY_BYTES
+    finally:
+        tracemalloc.stop()
+
+
+def test_variables_that_are_long_together_are_refused() -> None:
+    """Each variable is short enough, all of them together are more than a process can start with."""
+    env = [{"name": "A", "value": "a" * 90_000}, *({"name": f"v{i}", "value": "$(A)"} for i in range(30))]
+    faults = validate(resource({"controllers": {"template": {"spec": _kafka(env=env)}}}))
+    assert isinstance(faults, tuple)
+    assert [fault.field for fault in faults] == ["spec.controllers.template.spec.containers[0].env"]
+
+
+def test_a_template_within_the_bounds_is_accepted() -> None:
+    """Two hundred variables, some of them made of others, are a valid spec."""
+    env = [{"name": f"V{i}", "value": f"$(V{i - 1})x"} for i in range(200)]
+    assert isinstance(validate(resource({"controllers": {"template": {"spec": _kafka(env=env)}}})), Desired)
+
+
+def test_server_properties_must_fit_into_one_config_map() -> None:
+    """Properties that are valid one by one are refused where those of all controllers exceed what a ConfigMap holds."""
+    config = {f"k{index}": "x" * 4000 for index in range(200)}
+    large = resource({"kafka": {"config": config}, "controllers": {"replicas": 5, "config": {"own": "x" * 4000}}})
+    faults = validate(large)
+    assert isinstance(faults, tuple)
+    assert [fault.field for fault in faults] == ["spec.controllers.config"]
+    assert isinstance(validate(resource({"kafka": {"config": dict(list(config.items())[:25])}})), Desired)
+
+
+def test_bounds_leave_room() -> None:
+    """A template may have far more values than any pod."""
+    assert template.VALUES_MAX >= 2_000
