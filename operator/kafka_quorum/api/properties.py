@@ -38,8 +38,8 @@ MAX_PROPERTIES = 200
 MAX_VALUE_CHARACTERS = 4096
 MAX_BYTES = 960 * 1024
 """Of the properties in the spec, for all controllers together: their ConfigMap holds 1 MiB with the operator's own."""
-_ESCAPED_BYTES = 6
-"""Of one UTF-16 unit that is not ASCII."""
+_ESCAPED_BYTES = 3
+"""Of each byte of UTF-16: a unit, which has two of them, is written in six characters."""
 
 MILLISECONDS: frozenset[str] = frozenset(
     {
@@ -73,7 +73,7 @@ def most_bytes(config: Mapping[str, str]) -> int:
 def _most_bytes(text: str) -> int:
     if text.isascii() and "\x7f" not in text:
         return len(text) + text.count("\\") + 1
-    return len(text.encode("utf-16-be", "surrogatepass")) // 2 * _ESCAPED_BYTES
+    return len(text.encode("utf-16-be", "surrogatepass")) * _ESCAPED_BYTES
 
 
 def has_line_break(text: str) -> bool:

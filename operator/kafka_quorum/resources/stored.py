@@ -80,9 +80,7 @@ def record_from(item: Json) -> IdentityRecord:
 
 def accepted_text(spec: Json) -> str:
     """A spec as it is stored; empty if it is too long, or too deep, to be read back. Equal specs have equal texts."""
-    if larger_than(
-        spec, values=ACCEPTED_MAX_CHARS // 2, chars=ACCEPTED_MAX_CHARS
-    ):  # too long, whatever it is written as
+    if larger_than(spec, values=ACCEPTED_MAX_CHARS, chars=ACCEPTED_MAX_CHARS):  # too long, whatever it is written as
         return ""
     text = json.dumps({"schemaVersion": formats.ACCEPTED_SPEC, "spec": spec}, sort_keys=True, separators=(",", ":"))
     try:

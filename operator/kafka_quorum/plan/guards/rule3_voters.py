@@ -29,27 +29,37 @@ def may_add_voter(
     voters are wanted, another newcomer (`others`) is caught up as well. One whose disk goes with its pod is added only
     where the voters on disks that stay do without it: nothing could replace that disk any more.
     """
-    if (voter := view.voter_of(target.node_id)) is not None:
+    waiting, voter = f"Waiting to add voter {target}", view.voter_of(target.node_id)
+    if voter is not None:
         return no(f"Did not add voter {target}: node id {target.node_id} is a voter already, as {voter}")
-    waiting = f"Waiting to add voter {target}"
     looks = observed.memory.looks(target)
-    if target not in view.caught_up or looks < CAUGHT_UP_LOOKS:
-        return no(f"{waiting}: it was caught up in {looks} of {CAUGHT_UP_LOOKS} looks")
-    if not observed.serving(target.node_id):
-        return no(f"{waiting}: its pod does not run, or is being deleted")
     projected, fate = view.votes.added(target), _why_going(observed, target)
-    if fate and not projected.only(_staying(observed, view)).carries:
-        text = f"{fate}, and the voters could not do without its disk. Delete its pod to have the disk replaced"
-        return no(f"{waiting}: {text}")
-    healthy, majority = len(projected.healthy), projected.majority
-    first = len(view.voters) == 1
-    second = [key for key in others if observed.memory.looks(key) >= CAUGHT_UP_LOOKS]
-    if first and (wanted > PAIR and not second):
-        return no(f"{waiting}: a third controller must catch up first, because two voters tolerate no loss")
-    healthy += first
-    needs = f"{majority} of {len(projected.voters)} voters must be caught up, and {healthy} are"
-    caught_up = f"{target} is caught up, and so are {healthy} of {len(projected.voters)} voters"
-    return no(f"{waiting}: {needs}") if healthy < majority else yes(caught_up)
+    alone = len(view.voters) == 1
+    healthy, majority = len(projected.healthy) + alone, projected.majority
+    second = any(observed.memory.looks(key) >= CAUGHT_UP_LOOKS for key in others)
+    needed = fate and not projected.only(_staying(observed, view)).carries
+    return unless(
+        (
+            (
+                target not in view.caught_up or looks < CAUGHT_UP_LOOKS,
+                f"{waiting}: it was caught up in {looks} of {CAUGHT_UP_LOOKS} looks",
+            ),
+            (not observed.serving(target.node_id), f"{waiting}: its pod does not run, or is being deleted"),
+            (
+                bool(needed),
+                f"{waiting}: {fate}, and the others could not do without it. Delete its pod to have the disk replaced",
+            ),
+            (
+                alone and wanted > PAIR and not second,
+                f"{waiting}: a third controller must catch up first, because two voters tolerate no loss",
+            ),
+            (
+                healthy < majority,
+                f"{waiting}: {majority} of {len(projected.voters)} voters must be caught up, and {healthy} are",
+            ),
+        ),
+        f"{target} is caught up, and so are {healthy} of {len(projected.voters)} voters",
+    )
 
 
 def _why_going(observed: Observed, target: ReplicaKey) -> str:
