@@ -49,7 +49,8 @@ def judge(taken: Snapshot, allowed: frozenset[str]) -> Judged:
 
 
 def _no_way_back(taken: Snapshot) -> str:
-    return f"Did not repair anything: the spec that was accepted before this one is not known ({taken.accepted_fault})"
+    why = f"the spec accepted before it cannot be read ({taken.accepted_fault})"
+    return f"Did not repair anything: this spec is not valid, and {why}. Correct this spec"
 
 
 def _paused(spec: Json) -> Json:

@@ -95,7 +95,7 @@ def _older_resource(desired: Desired, observed: Observed) -> tuple[Wait, ...]:
     foreign = [name for name, owner in owned if owner is not None and owner != desired.uid]
     if not foreign:
         return ()
-    message = f"Waiting for the objects of an earlier resource of this name to be deleted: {', '.join(foreign)}"
+    message = f"Waiting for Kubernetes to delete the objects of an earlier resource of this name: {', '.join(foreign)}"
     return (Wait(severity=Severity.PROGRESS, reason=EARLIER_RESOURCE, message=message),)
 
 
