@@ -299,6 +299,18 @@ def test_leader_of_a_pair_does_not_hand_over_to_a_lost_disk() -> None:
     assert "still fetches" in wait(said, "ReplacingVoter").message
 
 
+def test_who_stops_a_stale_voter_that_fetches() -> None:
+    """The wait names the pod that the operator stops; where no pod of ours runs the replica, it says so."""
+    record = lost_disk(running(2), 3000)
+    look = scene(record, (key(3001), key(3000)), (key(3000, 2),), kept=1)
+    elsewhere = replace(look, pods=tuple(one for one in look.pods if one.directory_id != key(3000).directory_id))
+    assert "find where it runs" in wait(planned(elsewhere, ONE), "ReplacingVoter").message
+    earlier = pod(running(2), node(running(2), 3000), name="alpha-3000-earlier")
+    here = wait(planned(replace(elsewhere, pods=(*elsewhere.pods, earlier)), ONE), "ReplacingVoter").message
+    assert mentions(here, "alpha-3000-earlier")
+    assert "operator stops" in here
+
+
 def test_leader_of_a_pair_needs_leave_to_hand_over() -> None:
     """Where a quorum of two must not be interrupted it stays, and the wait names the field that decides."""
     said = planned(scene(running(2), (key(3001), key(3000))), of(1, allow_interruption=False))
