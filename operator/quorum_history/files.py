@@ -97,9 +97,9 @@ def _why_none(pattern: str) -> str:
 
 
 def _refuse_unreadable(error: OSError) -> None:
-    """A folder that cannot be listed may hold a cluster: it is an error, unless it is ext4's own or has just gone."""
+    """A folder that cannot be listed may hold a cluster: an error, unless it is ext4's own, is a file, or has gone."""
     name = str(error.filename or "")
-    if isinstance(error, FileNotFoundError) or Path(name).name == "lost+found":
+    if isinstance(error, FileNotFoundError | NotADirectoryError) or Path(name).name == "lost+found":
         return
     raise OSError(f"{name}: cannot be listed: {error.strerror}. Run this as a user who may read it, or leave it out")
 
