@@ -28,7 +28,7 @@ def test_a_removal_that_would_leave_no_live_majority(ready: Quorum, writing: Wri
         ready.patch(exactly({active, frozen}))
 
         def said() -> bool:
-            words = (f"{spared}-", "2 of the 2 voters that stay must be caught up, and 1 are")
+            words = (f"{spared}-", "voters that stay are caught up (1 of 2, and 2 are needed)")
             return all(word in ready.condition("Progressing")["message"] for word in words)
 
         wait_until("the reason is told", said, 30)

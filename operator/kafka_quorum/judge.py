@@ -51,7 +51,8 @@ def judge(taken: Snapshot, allowed: frozenset[str]) -> Judged:
 
 
 def _no_way_back(why: str) -> str:
-    return f"Did not repair anything: the spec that was accepted before this one is not known ({why})"
+    said = f"this spec is not valid, and the spec accepted before it cannot be used ({why})"
+    return f"Did not repair anything: {said}. Correct this spec"
 
 
 def _new_faults(taken: Snapshot, applied: Json, allowed: frozenset[str]) -> str:

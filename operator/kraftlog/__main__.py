@@ -17,6 +17,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         said = f"the Python package {missing} is missing: pip install 'kafka-quorum-operator[history]'"
         print(f"kraftlog: {said}", file=sys.stderr)  # noqa: T201 -- a command speaks by printing
         return _FAILED
+    except RuntimeError as error:
+        if "cannot cache function" not in str(error):
+            raise
+        said = "no folder is writable for the compiled decoder: set NUMBA_CACHE_DIR to one that is"
+        print(f"kraftlog: {said}", file=sys.stderr)  # noqa: T201 -- a command speaks by printing
+        return _FAILED
     return dump.main(arguments)
 
 

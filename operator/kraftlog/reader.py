@@ -100,6 +100,9 @@ class _Reading:
                 if self.options.end_position is not None:
                     self.size = min(self.size, self.options.end_position)
                 yield from self._windows(file)
+        except IsADirectoryError as error:
+            text = "it is a directory: name the .log and .checkpoint files in it"
+            raise NotALogError(self.path, self.position, text) from error
         except OSError as error:
             raise NotALogError(self.path, self.position, f"cannot be read: {error.strerror or error}") from error
 

@@ -75,6 +75,14 @@ def _say(text: str) -> None:
     print(quoted(text), flush=True)  # noqa: T201 -- a command speaks by printing
 
 
+def _day(text: str) -> date:
+    """A day of the command line; argparse prints the error."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a day: write it as 2026-01-31") from None
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="quorum-history", description="What happened to Kafka's KRaft quorums.", epilog=_CODES
@@ -93,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     _target(reading, _ingest)
 
     fewer = commands.add_parser("prune", help="remove old observations from the tables")
-    fewer.add_argument("--before", type=date.fromisoformat, required=True, metavar="DAY", help="what is older (UTC)")
+    fewer.add_argument("--before", type=_day, required=True, metavar="DAY", help="what is older (UTC)")
     _target(fewer, _prune)
 
     timeline = commands.add_parser("timeline", help="voter sets, leaders, features, registrations as tables")
@@ -123,8 +131,8 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument(
         "--quorum", action="append", default=[], metavar="NAME", help="namespace/name or cluster id to show"
     )
-    page.add_argument("--since", type=date.fromisoformat, metavar="DAY", help="leave out what ended before (UTC)")
-    page.add_argument("--until", type=date.fromisoformat, metavar="DAY", help="leave out what began after (UTC)")
+    page.add_argument("--since", type=_day, metavar="DAY", help="leave out what ended before (UTC)")
+    page.add_argument("--until", type=_day, metavar="DAY", help="leave out what began after (UTC)")
     _target(page, _report)
 
     check = commands.add_parser("verify", help="compare a decode with kafka-dump-log")

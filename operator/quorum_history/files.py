@@ -79,7 +79,7 @@ def find_files(paths: str) -> tuple[LogFile, ...]:
     for pattern in filter(None, (part.strip() for part in paths.split(","))):
         below = [file for file in map(_named, stored(pattern)) if file]
         if not below:
-            raise NoLogsError(f"{pattern}: no metadata log is there ({PARTITION}/*.log or *.checkpoint)")
+            raise NoLogsError(f"{pattern}: {_why_none(pattern)}")
         for file, kind, offset, epoch in below:
             if file.folder not in properties:
                 properties[file.folder] = _properties_beside(file.folder)
@@ -87,6 +87,21 @@ def find_files(paths: str) -> tuple[LogFile, ...]:
     if not found:
         raise NoLogsError("no path was given")
     return tuple(sorted(found.values()))
+
+
+def _why_none(pattern: str) -> str:
+    """Why a path names no metadata log, in words."""
+    if is_url(pattern) or glob.glob(os.path.expanduser(pattern), recursive=True):  # noqa: PTH111, PTH207 -- patterns may be absolute
+        return f"no metadata log is there ({PARTITION}/*.log or *.checkpoint)"
+    return "there is no such file or directory"
+
+
+def _refuse_unreadable(error: OSError) -> None:
+    """A folder that cannot be listed may hold a cluster: an error, unless it is ext4's own, is a file, or has gone."""
+    name = str(error.filename or "")
+    if isinstance(error, FileNotFoundError | NotADirectoryError) or Path(name).name == "lost+found":
+        return
+    raise OSError(f"{name}: cannot be listed: {error.strerror}. Run this as a user who may read it, or leave it out")
 
 
 def stored(pattern: str) -> Iterator[Stored]:
@@ -99,7 +114,7 @@ def _stored_locally(pattern: str) -> Iterator[Stored]:
         path = Path(match)
         if path.is_file():
             yield from _opened(_on_disk(str(path.resolve().parent / path.name), 0))
-        for folder, _, names in os.walk(path):
+        for folder, _, names in os.walk(path, onerror=_refuse_unreadable):
             resolved = Path(folder).resolve()
             depth = len(Path(folder).relative_to(path).parts) + 1
             files = (resolved / name for name in sorted(names))

@@ -95,7 +95,7 @@ EVERY: list[tuple[Action, str, str]] = [
     (
         act.BeginOperation(change=VoterReplacement(target=key(3003)), permit=permit(permits.OneChange)),
         "ReplaceVoterBegun",
-        "added in place of a stale one",
+        "added in place of a stale voter",
     ),
     (
         act.AddRaftVoter(
@@ -146,7 +146,7 @@ EVERY: list[tuple[Action, str, str]] = [
             permit=permit(permits.RaiseLevel),
         ),
         "StepFeature",
-        "metadata.version was set to 4.2-IV0 (28) at 3000",
+        "metadata.version was set to 4.2-IV0 (28) at controller 3000",
     ),
     (
         act.CureGhost(

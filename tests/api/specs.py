@@ -438,9 +438,9 @@ def _impossible() -> list[Refused]:
             for name, text, words in (
                 ("KAFKA_JMX_OPTS", "-version", "and exit"),
                 ("KAFKA_JMX_OPTS", "-Da=b -mx9g", "-mx9g: the heap belongs to jvm.heap"),
-                ("KAFKA_JMX_OPTS", "kafka.Other", "begins with '-'"),
+                ("KAFKA_JMX_OPTS", "kafka.Other", "does not begin with '-'"),
                 ("KAFKA_JMX_OPTS", "@/tmp/options", "from a file"),
-                ("KAFKA_JMX_OPTS", "--add-opens", "its value has to follow"),
+                ("KAFKA_JMX_OPTS", "--add-opens", "the next word must be its value"),
                 ("JAVA_TOOL_OPTIONS", "'-Xmx9g'", "jvm.heap"),
                 ("JAVA_TOOL_OPTIONS", '-X"mx"9g', "jvm.heap"),
                 ("JAVA_TOOL_OPTIONS", "-Da='b", "not closed"),

@@ -38,7 +38,7 @@ def test_anything_else_is_a_fault(value: str) -> None:
     """A word that would restart once and never again is refused, with what to write."""
     (fault,) = faults(annotated(value))
     assert fault.field == FIELD
-    assert "write a time as 2026-01-31T12:00:00Z" in fault.message
+    assert "write it as 2026-01-31T12:00:00Z" in fault.message
     assert len(fault.message) < 200
     assert restarted_at(annotated(value)) == ""
 

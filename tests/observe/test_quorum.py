@@ -102,7 +102,7 @@ def test_why_unknown() -> None:
     assert "3001 is not the leader" in silent.reason
     alone = chosen(n3000=Known(value=with_rows(row(key(3000)), ago(key(3001), 9000), ago(key(3002), 9000))))
     assert isinstance(alone, Unknown)
-    assert "1 of 3 voters are live" in alone.reason
+    assert "only 1 of 3 voters" in alone.reason
 
 
 def test_leader_that_is_no_voter() -> None:

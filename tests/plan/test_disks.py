@@ -552,10 +552,10 @@ def test_an_earlier_disk_in_place_of_the_present_one() -> None:
     old = report(record, of, directory_id=directory(3001), accepted=False)
     seen = view([key(3000), of.key, key(3002)], behind=[of.key])
     look = with_pod(at_rest(record, quorum=Known(value=seen)), 3001, container=failed(), report=old, gate="False")
-    assert "holds an earlier one" in wait(planned(look), "LostDisk").message
+    assert "holds an earlier, retired disk" in wait(planned(look), "LostDisk").message
     rows = tuple(blank(one) for one in look.pods if one.node_id == of.node_id)
     write = only(planned(replace(look, memory=replace(look.memory, blank_disks=rows))), WriteRecord)
-    assert "its volume holds an earlier one" in write.message
+    assert "its volume holds an earlier, retired disk" in write.message
     assert node(write.record, 3001).lost == (directory(3001), directory(3001, 2))
 
 

@@ -197,6 +197,7 @@ def test_foreign_voter_is_named() -> None:
     assert degraded(said) == {"ForeignVoter"}
     message = wait(said, "ForeignVoter").message
     assert str(key(7)) in message
+    assert "--bootstrap-controller alpha-3000.alpha-controllers.kafka.svc:9093 remove-controller" in message
     assert f"--controller-id 7 --controller-directory-id {directory(7)}" in message
     assert said.actions == ()
 

@@ -299,6 +299,18 @@ def test_leader_of_a_pair_does_not_hand_over_to_a_lost_disk() -> None:
     assert "still fetches" in wait(said, "ReplacingVoter").message
 
 
+def test_who_stops_a_stale_voter_that_fetches() -> None:
+    """The wait names the pod that the operator stops; where no pod of ours runs the replica, it says so."""
+    record = lost_disk(running(2), 3000)
+    look = scene(record, (key(3001), key(3000)), (key(3000, 2),), kept=1)
+    elsewhere = replace(look, pods=tuple(one for one in look.pods if one.directory_id != key(3000).directory_id))
+    assert "find where it runs" in wait(planned(elsewhere, ONE), "ReplacingVoter").message
+    earlier = pod(running(2), node(running(2), 3000), name="alpha-3000-earlier")
+    here = wait(planned(replace(elsewhere, pods=(*elsewhere.pods, earlier)), ONE), "ReplacingVoter").message
+    assert mentions(here, "alpha-3000-earlier")
+    assert "operator stops" in here
+
+
 def test_leader_of_a_pair_needs_leave_to_hand_over() -> None:
     """Where a quorum of two must not be interrupted it stays, and the wait names the field that decides."""
     said = planned(scene(running(2), (key(3001), key(3000))), of(1, allow_interruption=False))
@@ -330,7 +342,7 @@ def test_leader_of_a_pair_hands_over_by_the_pod_that_runs() -> None:
 def test_leader_of_a_pair_does_not_remove_itself() -> None:
     """The guard refuses, and names who leads first."""
     said = planned(scene(running(2), (key(3001), key(3000)), kept=1), ONE)
-    assert facts(verdict(said, "3-remove-leader").reason) == facts(key(3001), key(3000), key(3001))
+    assert facts(verdict(said, "3-remove-leader").reason) == facts(key(3001), key(3000), key(3001), key(3000))
 
 
 def test_leader_of_a_pair_whose_pod_would_not_come_back_stays() -> None:
@@ -341,7 +353,7 @@ def test_leader_of_a_pair_whose_pod_would_not_come_back_stays() -> None:
     again = pod(running(2), node(running(2), 3001), gate="False", marked_voter=False)
     said = planned(replace(look, pods=(*look.pods, again)), ONE)
     assert said.actions == ()
-    assert facts(wait(said, "RemovingVoter").message) == facts(3001, key(3001))
+    assert facts(wait(said, "RemovingVoter").message) == facts(3001, key(3001), "spec.controllers.replicas")
 
 
 def test_leader_of_a_pair_without_its_revision_stays() -> None:
@@ -385,9 +397,9 @@ def test_follower_of_a_pair_is_removed_at_once() -> None:
 @pytest.mark.parametrize(
     ("voters", "behind", "wanted", "said"),
     [
-        (3, (3001,), 2, "2 of the 2 voters that stay must be caught up, and 1 are"),
-        (4, (3001, 3002), 3, "2 of the 3 voters that stay must be caught up, and 1 are"),
-        (5, (3000, 3001), 3, "3 of the 4 voters that stay must be caught up, and 2 are"),
+        (3, (3001,), 2, "voters that stay are caught up (1 of 2, and 2 are needed)"),
+        (4, (3001, 3002), 3, "voters that stay are caught up (1 of 3, and 2 are needed)"),
+        (5, (3000, 3001), 3, "voters that stay are caught up (2 of 4, and 3 are needed)"),
     ],
 )
 def test_held(voters: int, behind: tuple[int, ...], wanted: int, said: str) -> None:
@@ -456,7 +468,7 @@ def test_held_removal_says_first_what_it_waits_for() -> None:
     said = planned(look, of(2))
     assert said.actions == ()
     assert said.waits[0].reason == "RemovingVoter"
-    assert "must be caught up" in said.waits[0].message
+    assert "voters that stay are caught up" in said.waits[0].message
 
 
 def test_invalid_spec_removes_nobody() -> None:

@@ -121,7 +121,7 @@ def test_restart_of_another_replica() -> None:
     record = with_disk_lost(running(), NodeID(3002), new_claim=True)
     look = scene(behind=(THREE[1],))
     judged = restart(replace(look, record=record), 3002)
-    held(judged, "5-restart", "pod alpha-3002-g1 runs on another disk than controller 3002 has now: no roll stops it")
+    held(judged, "5-restart", "alpha-3002-g1", 3002)
 
 
 def test_restart_without_a_leader() -> None:
@@ -132,14 +132,15 @@ def test_restart_without_a_leader() -> None:
 
 @pytest.mark.parametrize("how", ["operation", "uncommitted", "changing"])
 def test_restart_during_a_voter_change(how: str) -> None:
-    """No controller restarts while the voters change, by this operator or not."""
+    """No controller restarts while the voters change, by this operator or not; only its own change is named as one."""
     look = scene(committed=how != "uncommitted")
     if how == "operation":
         look = replace(look, status=replace(look.status, open=operation(key(3003))))
     if how == "changing":
         assert isinstance(look.quorum, Known)
         look = replace(look, quorum=Known(value=replace(look.quorum.value, committed_voters=frozenset(THREE[:2]))))
-    held(restart(look), "5-restart", 3001)
+    held(restart(look), "5-restart", 3001, *([key(3003)] if how == "operation" else []))
+    assert ("the change of voter" in restart(look).reason) == (how == "operation")
 
 
 def test_restart_during_a_feature_step() -> None:
@@ -369,7 +370,8 @@ def test_raise_during_a_voter_change(how: str) -> None:
         look = replace(look, status=replace(look.status, open=operation(key(3003))))
     if how == "changing":
         seen = replace(seen, committed_voters=frozenset(THREE[:2]))
-    held(raising(replace(look, quorum=Known(value=seen))), "7-raise", "metadata.version", "4.2-IV0", 28)
+    named = [key(3003)] if how == "operation" else []
+    held(raising(replace(look, quorum=Known(value=seen))), "7-raise", "metadata.version", "4.2-IV0", 28, *named)
 
 
 def test_raise_with_a_laggard() -> None:
@@ -497,7 +499,7 @@ def test_lower_when_all_is_well() -> None:
     """Down as up: no voter change, no lagging voter, and soaked."""
     look = ready_to_lower()
     changing = replace(look, status=replace(look.status, open=operation(key(3003))))
-    held(lowering(changing), "7-lower", "metadata.version", "4.4-IV1", 32)
+    held(lowering(changing), "7-lower", "metadata.version", "4.4-IV1", 32, key(3003))
     lags = replace(look, quorum=Known(value=view(THREE, behind=THREE[2:])))
     held(lowering(lags), "7-lower", "metadata.version", "4.4-IV1", 32, 3002)
     early = replace(look, memory=replace(look.memory, soak=Soak(epoch=7, healthy_s=1.0)))

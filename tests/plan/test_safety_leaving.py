@@ -240,7 +240,7 @@ def stop(look: Observed, record: IdentityRecord = WITHOUT, **changes: Any) -> As
         (stop(quorum(), RECORD), ("alpha-3002-g1", key(3002))),
         (stop(quorum(quorum=SILENT)), ("alpha-3002-g1",)),
         (stop(quorum(VOTERS[:2], committed=False)), ("alpha-3002-g1",)),
-        (stop(quorum(status=doing(key(3003)))), ("alpha-3002-g1",)),
+        (stop(quorum(status=doing(key(3003)))), ("alpha-3002-g1", key(3003))),
         (stop(quorum(behind=(key(3001),))), ("alpha-3002-g1", 1, 3, 2)),
     ],
     ids=["not retired", "no leader", "uncommitted", "another change", "needed"],

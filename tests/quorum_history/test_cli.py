@@ -1,11 +1,13 @@
 """The command line from logs to a report, embedded and on a Spark cluster of its own."""
 
+import errno
 import os
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
@@ -58,7 +60,7 @@ def test_from_logs_to_a_report(spark: SparkSession, tmp_path: Path) -> None:
     ("arguments", "code", "said"),
     [
         (["ingest", "--target", "{t}"], 2, "--logs"),
-        (["ingest", "--target", "{t}", "--logs", "{t}/nothing"], 1, "no metadata log"),
+        (["ingest", "--target", "{t}", "--logs", "{t}/nothing"], 1, "no such file or directory"),
         (["ingest", "--target", "{t}", "--logs", "{t}", "--high-watermarks", "[]"], 2, "highWatermarks"),
         (["downgrade", "--target", "{t}", "--logs", "{t}"], 1, "no metadata log"),
         (["verify", "{t}/x.log", "--kafka-home", "{t}"], 1, "no Kafka installation"),
@@ -75,6 +77,50 @@ def test_wrong_requests(
     """Each is refused with a sentence that names what is wrong, before Spark is started."""
     assert main([argument.format(t=tmp_path) for argument in arguments]) == code
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["prune", "--before", "yesterday"], ["report", "--output", "x", "--since", "yesterday"]]
+)
+def test_a_day_is_written_as_a_date(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    """What is no day is refused with an example of one."""
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--target", "x"])
+    assert ended.value.code == 2
+    assert "'yesterday' is not a day: write it as 2026-01-31" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("folder", ["__cluster_metadata-0", "lost+found"])
+def test_a_folder_that_cannot_be_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: str
+) -> None:
+    """It is an error that names the folder, because a cluster may be in it; only ext4's own folder is left out."""
+    (tmp_path / folder).mkdir()
+    listed = os.scandir
+
+    def refusing(path: str) -> Any:  # noqa: ANN401 - an iterator that is a context manager, as os.scandir gives
+        if Path(path).name == folder:
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    assert main(["at", "--logs", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert (f"{folder}: cannot be listed: Permission denied" in said) == (folder != "lost+found")
+
+
+@pytest.mark.parametrize(("package", "arguments"), [("quorum_history", "timeline"), ("kraftlog", "dump")])
+def test_no_writable_folder_for_the_decoder(tmp_path: Path, package: str, arguments: str) -> None:
+    """Where Numba finds no folder for its compiled code, the variable that names one is in the error."""
+    (tmp_path / "numba.py").write_text("raise RuntimeError(\"cannot cache function 'crc32c': no locator available\")")
+    command = [sys.executable, "-m", package, arguments]
+    path = f"{tmp_path}:{_OPERATOR}"
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path
+    )
+    assert done.returncode == 1
+    assert "set NUMBA_CACHE_DIR" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("package", ["pyspark", "numba", "pyarrow"])

@@ -176,8 +176,8 @@ class Executor:
         """StaleLook where the look that an act was judged by is too old by now."""
         age_s = self._clock.monotonic() - judged_at_s
         if age_s > self._settings.look_max_age_s:
-            most = f"{self._settings.look_max_age_s:.0f} s"
-            text = f"the request was not sent, because the look is {age_s:.1f} s old, and may be {most}. Looking again"
+            most = f"at most {self._settings.look_max_age_s:.0f} s are allowed"
+            text = f"not done yet: the operator looked at this quorum {age_s:.1f} s ago, and {most}. It looks again"
             raise StaleLook(text, fault=Fault.OURS, retry_safe=False, outcome_unknown=False)
 
     async def _change_voters(self, action: actions.AddRaftVoter | actions.RemoveRaftVoter) -> None:
@@ -193,7 +193,8 @@ class Executor:
         self._fresh(action.judged_at_s)
         cluster = await self._controllers.describe_cluster(action.leader)
         if cluster.cluster_id != record.cluster_id:
-            text = f"controller {action.leader} has cluster id {cluster.cluster_id}, not {record.cluster_id}"
+            both = f"its cluster id is {cluster.cluster_id}, not {record.cluster_id}"
+            text = f"controller {action.leader} is of another cluster: {both}"
             raise StaleLook(text, fault=Fault.OURS, retry_safe=False, outcome_unknown=False)
         self._fresh(action.judged_at_s)  # the answer may have taken its time
         match action:

@@ -44,7 +44,10 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
     """A CamelCase reason and one sentence."""
     match action:
         case actions.MintIdentity(initial=initial):
-            return "IdentityMade", f"the new quorum has an identity, with the initial controllers {_ids(initial)}"
+            return (
+                "IdentityMade",
+                f"the new quorum has its cluster id and directory ids, for initial controllers {_ids(initial)}",
+            )
         case actions.WriteRecord(change=change, message=message):
             return change.value, message
         case actions.KeepSpec():
@@ -65,14 +68,14 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
         case actions.AdoptConfig(name=name):
             return "ConfigAdopted", f"config map {name} belongs to this resource again"
         case actions.CreateClaim(node_id=node_id, generation=generation):
-            return "ClaimCreated", f"controller {node_id} has a new claim of generation {generation}"
+            return "ClaimCreated", f"controller {node_id} has a new claim, whose name ends in -g{generation}"
         case actions.AnnotateClaim(claim=claim, directory_id=directory_id, kept=True):
             found = f"claim {claim.name} has data of retired directory id {directory_id}"
             return "ClaimRetired", f"{found}: it is kept, and no controller will use it"
         case actions.AnnotateClaim(claim=claim, retired=True):
             return (
                 "ClaimRetired",
-                f"claim {claim.name} is marked as retired: its replica {claim.directory_id} will not run again",
+                f"claim {claim.name} is marked as retired: directory id {claim.directory_id} will not run again",
             )
         case actions.AnnotateClaim(claim=claim, grow_to=None):
             return "ClaimAnnotated", f"claim {claim.name} has its copy of the identity"
@@ -81,9 +84,15 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
         case actions.DeleteClaim(message=message):
             return "ClaimReleased", message
         case actions.SetRecordOwner():
-            return "RetentionApplied", "the identity follows the retention policy"
+            return (
+                "RetentionApplied",
+                "the identity ConfigMap is kept or deleted with this resource, as retentionPolicy.whenDeleted says",
+            )
         case actions.CreateFormatter(node_id=node_id):
-            return "FormatterCreated", f"the disk of controller {node_id} is being formatted"
+            return (
+                "FormatterCreated",
+                f"a formatter pod examines the disk of controller {node_id}, and formats it only if it is empty",
+            )
         case actions.CreatePod(node_id=node_id, revision=revision):
             return "PodCreated", f"controller {node_id} starts from revision {revision.name}"
         case actions.DeletePod(reason=reason, message=message):
@@ -102,7 +111,10 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
             levels = f"from {level_text(step.name, present)} to {level_text(step.name, step.level)}"
             return "FeatureStepBegun", f"{step.name} will be {'lowered' if step.downgrade else 'raised'} {levels}"
         case actions.StepFeature(step=step, leader=leader):
-            return "StepFeature", f"{step.name} was set to {level_text(step.name, step.level)} at {leader.node_id}"
+            return (
+                "StepFeature",
+                f"{step.name} was set to {level_text(step.name, step.level)} at controller {leader.node_id}",
+            )
         case actions.CureGhost(message=message):
             return "GhostCured", message
         case actions.FinishOperation(reason=reason, message=message):
@@ -116,7 +128,7 @@ def _becomes(change: VoterChange) -> str:
         case VoterRemoval():
             return "removed"
         case VoterReplacement():
-            return "added in place of a stale one"
+            return "added in place of a stale voter of its node id"
 
 
 def _ids(node_ids: tuple[int, ...]) -> str:

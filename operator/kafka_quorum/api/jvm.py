@@ -93,11 +93,11 @@ def variable_faults(name: str, text: str) -> Iterator[str]:
         if word in _TAKING_A_VALUE:
             value = next(left, None)
             if value is None or value.startswith(_FILES):
-                yield f"{word}: its value has to follow, and not from a file: add it, or remove this option"
+                yield f"{word}: the next word must be its value, and not @FILE: add the value, or remove this option"
         elif (why := refused(word)) is not None:
             yield f"{word}: {why}"
         elif not word.startswith("-"):
-            yield f"{word}: an option begins with '-', and Java would take this for what it should run: correct it"
+            yield f"{word}: it does not begin with '-', so Java would run it as the main class: correct or remove it"
 
 
 def _quoted_words(text: str) -> list[str] | None:

@@ -37,7 +37,7 @@ def pod_security(template: Mapping[str, Any]) -> dict[str, Any]:
 def policy_faults(field: str, spec: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[FieldFault]:
     """What this pod spec asks for and the policy does not allow. Values of another type are not judged here."""
     if spec.get("serviceAccountName") not in (None, "default") and PodException.SERVICE_ACCOUNTS not in allowed:
-        message = "a service account gives its rights to the user who chooses Kafka's image"
+        message = "the image of the spec would run with the rights of this service account"
         yield _fault(f"{field}.serviceAccountName", message, PodException.SERVICE_ACCOUNTS)
     security = pod_security(_object(spec.get("securityContext")))
     yield from _security_faults(f"{field}.securityContext", security, allowed)

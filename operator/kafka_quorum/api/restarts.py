@@ -21,8 +21,8 @@ def faults(metadata: Mapping[str, Any]) -> Iterator[FieldFault]:
     """What is wrong with the annotation: a word like `now` would restart once, and never again."""
     text = _annotation(metadata)
     if text and not _is_time(text):
-        ask = "write a time as 2026-01-31T12:00:00Z, the present one to restart now"
-        yield FieldFault(field=FIELD, message=f"{text[:_LONGEST]!r} is no time: {ask}")
+        ask = "write it as 2026-01-31T12:00:00Z. To restart now, write the present time"
+        yield FieldFault(field=FIELD, message=f"{text[:_LONGEST]!r} is not a time: {ask}")
 
 
 def _annotation(metadata: Mapping[str, Any]) -> str:

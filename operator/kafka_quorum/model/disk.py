@@ -95,7 +95,7 @@ def why_going(disk: Disk, node: NodeIdentity) -> str:
         case Present():
             return ""
         case Another() | Unclaimed():
-            return f"claim {disk.claim.name} is not the one in the identity record"
+            return f"claim {disk.claim.name} is not the one in the identity ConfigMap"
         case Deleting(claim=claim):
             return f"claim {claim.name} is being deleted"
         case VolumeLost(claim=claim):
@@ -131,8 +131,8 @@ def has_earlier(observed: Observed, node: NodeIdentity) -> bool:
 
 
 def looks(observed: Observed, node: NodeIdentity) -> str:
-    """What a disk without its data looks like, in words."""
-    return "is not on its volume, which holds an earlier one" if has_earlier(observed, node) else "looks empty"
+    """What a disk without its data looks like, as a clause that begins with its pronoun."""
+    return "whose volume holds an earlier, retired disk" if has_earlier(observed, node) else "which looks empty"
 
 
 def is_gone(observed: Observed, disk: Disk) -> bool:

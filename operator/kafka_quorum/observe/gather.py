@@ -189,7 +189,7 @@ async def _ask(
 
 def _said(task: "asyncio.Task[Knowable[T]]") -> Knowable[T]:
     if task.cancelled():
-        return Unknown(reason=f"no answer within {_PATIENCE_S:g} s after that of the leader")
+        return Unknown(reason=f"no answer within {_PATIENCE_S:g} s after the leader answered")
     return task.result()
 
 
@@ -214,13 +214,14 @@ async def _same_cluster(
     """An address may have passed to a controller of another quorum: its cluster id shows that."""
     leader = endpoints.get(chosen.leader_id)
     if leader is None:
-        return Unknown(reason=f"leader {chosen.leader_id} has no pod of this quorum")
+        return Unknown(reason=f"controller {chosen.leader_id} leads, and has no running pod of this resource")
     try:
         cluster = await controllers.describe_cluster(leader)
     except KafkaError as error:
         return Unknown(reason=str(error))
     if cluster.cluster_id != record.cluster_id:
-        return Unknown(reason=f"controller {leader} has cluster id {cluster.cluster_id}, not {record.cluster_id}")
+        both = f"its cluster id is {cluster.cluster_id}, not {record.cluster_id}"
+        return Unknown(reason=f"controller {leader} is of another cluster: {both}")
     return Known(value=cluster)
 
 

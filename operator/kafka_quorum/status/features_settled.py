@@ -42,7 +42,9 @@ def features_settled(done: Pass) -> Finding:
     for reason in _NOT_COMPARED:
         for wait in done.plan.waits:
             if wait.reason == reason:
-                return _finding(Truth.UNKNOWN, reason, f"the feature levels are not compared: {wait.message}")
+                return _finding(
+                    Truth.UNKNOWN, reason, f"the feature levels are not compared with the spec: {wait.message}"
+                )
     wanted = tuple(feature for feature in done.plan.features if feature.wanted)
     if (operation := done.observed.status.feature_operation) is not None and not wanted:
         return _finding(Truth.FALSE, "Raising", f"Completing the step {operation.step}")

@@ -63,13 +63,14 @@ def _lacking(situation: Situation, view: QuorumView) -> tuple[str, str] | None:
     voting = {node for node in wanted if keys.get(node) in view.voters & view.shown}
     older = [str(node.node_id) for node in situation.older]
     missing = [str(node) for node in wanted if node not in voting & up]
+    stale = ", ".join(map(str, stale_voters(record, view)))
     rows = (
         (
             bool(missing),
             "ControllersMissing",
             f"Waiting for controllers to become caught-up voters: {', '.join(missing)}",
         ),
-        (bool(stale_voters(record, view)), "StaleVoters", "the voter set still has stale voters"),
+        (bool(stale), "StaleVoters", f"voters are not on the present disks of this resource: {stale}"),
         (view.changing, "VoterSetUncommitted", "Waiting for the voter set to be committed"),
         (observed.status.operation is not None, "OperationOpen", "Changing the voter set"),
         (bool(older), "Rolling", f"Recreating controllers from the present spec: {', '.join(older)}"),

@@ -39,7 +39,7 @@ def refused(old: Json, faults: Iterable[FieldFault], *, name: str, generation: i
 def _findings(accepted: Finding, *, existed: bool) -> tuple[Finding, ...]:
     """Every condition, in the order of `build.CONDITIONS`."""
     reason, message = accepted.reason, accepted.message
-    unknown = "the quorum is not observed until the spec is valid"
+    unknown = "not known: the operator does not look at this quorum until the spec is valid"
     if existed:
         lives = Finding(type="Available", truth=Truth.UNKNOWN, reason=reason, message=unknown)
         broken = Finding(type="Degraded", truth=Truth.UNKNOWN, reason=reason, message=unknown)

@@ -90,7 +90,7 @@ def _claim_part(situation: Situation, node: NodeIdentity) -> Part:
         case Unclaimed():
             return Part(actions=(CreateClaim(node_id=node.node_id, generation=node.generation),))
         case _ if _never_ran(situation.record, node):
-            text = f"claim {name} or its volume is gone, and its disk never ran: a new claim replaces it"
+            text = f"claim {name} or its volume is gone, and Kafka never ran on it: a new claim replaces it"
             return _next_claim(situation.record, node, text)
         case _:
             return Part()  # `lost` judges what has run
@@ -108,7 +108,10 @@ def _never_ran(record: IdentityRecord, node: NodeIdentity) -> bool:
 def _claim_deleting(situation: Situation, node: NodeIdentity, claim: Claim) -> Wait:
     pods = (pod for pod in situation.observed.pods_of(node.node_id, PodRole.KAFKA) if pod.claim_uid == claim.uid)
     disk = f"the disk of controller {node.node_id}"
-    message = f"claim {claim.name} is being deleted, so {disk} is gone when its pod stops"
+    gone = f"no Kafka pod uses it, so {disk} is lost with it"
+    if _never_ran(situation.record, node):
+        gone = f"Kafka never ran on {disk}, so a new claim replaces it"
+    message = f"claim {claim.name} is being deleted: {gone}"
     if (pod := next(pods, None)) is not None and claim.uid == node.claim_uid:
         message = goes_with(situation, node, pod)
     return Wait(severity=Severity.DEGRADED, reason="ClaimDeleting", message=message, node_id=node.node_id)

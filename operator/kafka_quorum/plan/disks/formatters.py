@@ -22,17 +22,19 @@ def tend_formatter(situation: Situation, node: NodeIdentity, pod: Pod, *, outdat
     if pod.deleting and is_down(situation.observed, pod.node_name):
         way_out = f"delete claim {pod.claim_name}, and the pod by force, to format on another Kubernetes node"
         down = f"its Kubernetes node {pod.node_name} is down"
-        text = f"pod {pod.name} cannot end: {down}. Bring the node back, or {way_out}"
+        text = f"formatter pod {pod.name} cannot terminate: {down}. Bring the node back, or {way_out}"
         return Part(waits=(Wait(severity=Severity.DEGRADED, reason="NodeDown", message=text, node_id=node.node_id),))
     if pod.deleting:
-        return Part(waits=(progress(node, "Formatting", f"Waiting for formatter {pod.name} to end"),))
+        return Part(waits=(progress(node, "Formatting", f"Waiting for formatter pod {pod.name} to terminate"),))
     if node.formatted or pod.claim_uid != node.claim_uid or pod.mode is not node.mode:
         return _remove_formatter(pod, "FormatterDone", f"formatter {pod.name} has done its work")
     match pod.container:
         case Waiting(reason=reason, message=message):
             return _waiting_formatter(pod, reason, message, outdated=outdated)
         case Running():
-            return Part(waits=(progress(node, "Formatting", f"Waiting for formatter {pod.name} to finish"),))
+            return Part(
+                waits=(progress(node, "Formatting", f"Waiting for formatter pod {pod.name} to format its disk"),)
+            )
         case Terminated():
             return _failed_formatter(situation, node, pod, outdated=outdated)
 
@@ -96,7 +98,8 @@ def given_up_formatter(situation: Situation, pod: Pod) -> Part:
     verdict = may_give_up_formatter(situation, pod)
     if isinstance(verdict, Refusal):
         return Part(verdicts=(verdict,))
-    message = f"formatter {pod.name} is given up with Kubernetes node {pod.node_name}, and so is its claim"
+    down = f"its Kubernetes node {pod.node_name} is down"
+    message = f"formatter {pod.name} is deleted by force: {down}, and no controller uses its claim {pod.claim_name}"
     delete = DeletePod(pod=pod, reason="PodGivenUp", message=message, force=True, permit=verdict)
     return Part(actions=(delete,), verdicts=(verdict,))
 
@@ -108,7 +111,7 @@ def leftover_formatter(situation: Situation, pod: Pod) -> Part:
     removed = _remove_formatter(pod, "FormatterDone", f"formatter {pod.name} is removed with its controller")
     if not pod.deleting and removed.actions:
         return removed
-    text = f"Waiting for formatter {pod.name} of a removed controller to end"
+    text = f"Waiting for formatter pod {pod.name} of a removed controller to terminate"
     return Part(
         waits=(Wait(severity=Severity.PROGRESS, reason="PodEnds", message=text, node_id=pod.node_id),),
         verdicts=removed.verdicts,

@@ -96,7 +96,8 @@ def _format(situation: Situation, node: NodeIdentity) -> Part:
     if isinstance(verdict, Refusal):
         return Part(verdicts=(verdict,), waits=(_format_wait(observed, node, verdict),))
     if not is_mirrored(situation, node):
-        message = f"Waiting to format controller {node.node_id}: its identity is not in the status and on the claim yet"
+        first = "the operator has to copy its directory id into the status and its claim first"
+        message = f"Waiting to format controller {node.node_id}: {first}"
         return Part(verdicts=(verdict,), waits=(progress(node, "Formatting", message),))
     naming = format_config_name if initial else config_name
     if (refused := before_create(observed, node, revision.name, formatter=True)) is not None:

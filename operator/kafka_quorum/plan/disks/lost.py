@@ -72,8 +72,8 @@ def _bootstrap_failed(record: IdentityRecord, suspects: list[NodeIdentity]) -> W
     names = ", ".join(str(key) for key in gone)
     message = (
         f"Did not start the quorum: a majority of the initial controllers lost their disks before there was a leader "
-        f"({names}). If no broker ever joined, delete the resource, its claims and its identity ConfigMap, and apply "
-        "the resource again"
+        f"({names}). Bring these disks back. If they are gone and no broker ever joined, delete the resource, its "
+        "claims and its identity ConfigMap, and apply the resource again"
     )
     return Wait(severity=Severity.DEGRADED, reason="BootstrapFailed", message=message)
 
@@ -90,7 +90,7 @@ def _retire(situation: Situation, node: NodeIdentity) -> Part:
         wait = Wait(severity=Severity.DEGRADED, reason="LostDisk", message=told, node_id=node.node_id)
         return Part(waits=(wait,), verdicts=(verdict,))
     new_claim = claim is None or claim.lost
-    on_it = "its volume holds an earlier one" if has_earlier(observed, node) else "its volume is empty"
+    on_it = "its volume holds an earlier, retired disk" if has_earlier(observed, node) else "its volume is empty"
     how = "its claim is gone" if claim is None else "its volume is gone" if claim.lost else on_it
     message = f"controller {node.node_id} lost its disk ({how}): directory id {node.directory_id} is retired"
     retired = with_disk_lost(situation.record, node.node_id, new_claim=new_claim)

@@ -31,13 +31,14 @@ def before_stop(observed: Observed, node: NodeIdentity, revision: str, *, reason
     question = PodQuestion(node_id=node.node_id, revision=revision)
     first = f"Did not restart controller {node.node_id}"
     if (failed := _refused_lately(observed, revision)) is not None:
-        text = f"{first}: a pod from revision {revision} was refused a short time ago ({failed.words}). {_WAY_OUT}"
+        refused = f"the API server refused a pod from revision {revision} a short time ago"
+        text = f"{first}: {refused} ({failed.words}). {_WAY_OUT}"
         return Part(waits=(_wait(Severity.HELD, held, text, node.node_id),))
-    waiting = f"Waiting to restart controller {node.node_id}: the API server"
+    waiting = f"Waiting to restart controller {node.node_id}"
     if observed.admission(question) is None:
-        text = f"{waiting} has to accept its new pod first"
+        text = f"{waiting}: the operator first asks the API server whether it accepts the new pod"
         return Part(waits=(_wait(Severity.PROGRESS, reason, text, node.node_id),), questions=(question,))
-    unchecked = _wait(Severity.PROGRESS, reason, f"{waiting} could not check its new pod", node.node_id)
+    unchecked = _wait(Severity.PROGRESS, reason, f"{waiting}: the API server could not check its new pod", node.node_id)
     text = f"{first}: the API server refuses its new pod from revision {revision}"
     return _unless_accepted(observed, question, unchecked, _wait(Severity.HELD, held, text, node.node_id))
 

@@ -32,7 +32,13 @@ def is_going(situation: Situation, node: NodeIdentity) -> bool:
 def goes_with(situation: Situation, node: NodeIdentity, pod: Pod) -> str:
     """What a person should know of a disk that goes with this pod, the way out included."""
     needed, fate = _why_needed(situation, node), why_going(situation.disk(node), node)
-    way_out = f"Keep that pod. {needed}" if needed else "Delete that pod to have the disk replaced. A roll does so, too"
+    way_out = "Delete that pod to have the disk replaced. A roll deletes it, too"
+    if needed:
+        way_out = f"Keep that pod. {needed}"
+    elif situation.desired.replacement.lost_disk is Cure.MANUAL:
+        way_out = (
+            "To have the disk replaced, set spec.controllers.replacement.lostDisk to Automatic, and delete that pod"
+        )
     return f"{fate}, so the disk of controller {node.node_id} is gone when pod {pod.name} stops. {way_out}"
 
 
@@ -50,7 +56,8 @@ def _why_needed(situation: Situation, node: NodeIdentity) -> str:
     votes = view.votes.only(staying)
     healthy, majority = len(votes.healthy), votes.majority
     least = 2 * (len(view.voters) - len(staying)) + 1
-    way_out = "Wait for the others" if len(staying) >= majority else f"Request {least} controllers first"
+    more = f"Set spec.controllers.replicas to {least} first"
+    way_out = "Wait for the others" if len(staying) >= majority else more
     rows = (
         (
             situation.desired.replacement.lost_disk is Cure.MANUAL,
@@ -59,7 +66,7 @@ def _why_needed(situation: Situation, node: NodeIdentity) -> str:
         (not view.committed, "The disk is needed until the present voter set is committed"),
         (
             not votes.carries,
-            f"{healthy} other voters are caught up on disks that stay, and {majority} must be. {way_out}",
+            f"Too few other voters are caught up on disks that stay ({healthy} of the {majority} needed). {way_out}",
         ),
     )
     return next((text for holds, text in rows if holds), "")

@@ -13,14 +13,16 @@ def claim_is_ours(situation: Situation, node: NodeIdentity) -> Answer:
         case Unclaimed() | Gone():
             return no(f"Waiting for the claim of controller {node.node_id}: it does not exist yet")
         case Another(claim=claim):
-            both = f"its uid is {claim.uid}, and the identity record has {node.claim_uid}"
+            both = f"its uid is {claim.uid}, and the identity ConfigMap has {node.claim_uid}"
             return no(f"Did not use claim {claim.name}: {both}")
         case Deleting(claim=claim):
             return no(f"Did not use claim {claim.name}: it is being deleted")
         case VolumeLost(claim=claim):
             return no(f"Did not use claim {claim.name}: its volume is lost")
         case Present(claim=claim):
-            return yes(f"claim {claim.name} is the one in the identity record of cluster {situation.record.cluster_id}")
+            return yes(
+                f"claim {claim.name} is the one in the identity ConfigMap of cluster {situation.record.cluster_id}"
+            )
 
 
 def is_claim_of(claim: Claim, node: NodeIdentity) -> bool:

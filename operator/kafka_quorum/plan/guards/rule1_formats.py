@@ -18,7 +18,7 @@ def may_format_initial(situation: Situation, node: NodeIdentity) -> Answer:
     if situation.record.phase is not BootstrapPhase.FORMATTING:
         return no(f"{first}: the quorum may have started")
     if node.key not in situation.record.initial or node.mode is FormatMode.NO_INITIAL_CONTROLLERS:
-        return no(f"{first}: the identity record does not list it as one")
+        return no(f"{first}: the identity ConfigMap does not list it as one")
     if kafka := [pod.name for pod in situation.observed.pods if pod.role is PodRole.KAFKA]:
         return no(f"{first}: pods that run Kafka exist ({', '.join(kafka)}), so the quorum may have started")
     return claim_is_ours(situation, node)
@@ -58,8 +58,11 @@ def may_start(situation: Situation, initial: tuple[NodeIdentity, ...], quorum: s
     missing = [str(node.node_id) for node in initial if not node.formatted]
     if missing:
         return no(f"Waiting to start the quorum: controllers {', '.join(missing)} are not formatted yet")
-    if any(item.name.startswith(f"{quorum}-format-") for item in situation.observed.support):
-        return no("Waiting to start the quorum: a formatter could still run, because the format's config map exists")
+    configs = (item.name for item in situation.observed.support if item.name.startswith(f"{quorum}-format-"))
+    if (config := next(configs, None)) is not None:
+        return no(
+            f"Waiting to start the quorum: the operator has to delete config map {config} of the formatters first"
+        )
     for node in initial:
         verdict = claim_is_ours(situation, node)
         if not verdict.allowed:

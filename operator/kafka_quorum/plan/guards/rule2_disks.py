@@ -37,7 +37,7 @@ def may_run(situation: Situation, node: NodeIdentity, *, mirrored: bool) -> Answ
     formatter = formatters[0].name if formatters else ""
     static = record.static and node.mode is FormatMode.NO_INITIAL_CONTROLLERS
     first = f"Waiting to start controller {node.node_id}"
-    votes = "controller.quorum.voters is still set, so it would act as a voter with the data of none"
+    votes = "controller.quorum.voters is still set, so it would vote with an empty log"
     verdict = unless(
         (
             (
@@ -57,7 +57,7 @@ def may_run(situation: Situation, node: NodeIdentity, *, mirrored: bool) -> Answ
             ),
             (bool(formatters), f"{first}: formatter {formatter} still uses its disk"),
             (static, f"{first} on its new disk: {votes}"),
-            (not mirrored, f"{first}: its identity is not in the status and on the claim yet"),
+            (not mirrored, f"{first}: the operator has to copy its directory id into the status and its claim first"),
         ),
         "",
     )
@@ -82,10 +82,13 @@ def may_retire_node(situation: Situation, node: NodeIdentity) -> Answer:
     others = view.votes.without(node.key)
     healthy, majority = len(others.healthy), others.majority
     votes = node.key in view.voters | (view.committed_voters or view.voters)
-    manual = "spec.controllers.replacement.lostNode is Manual. Set it to Automatic, or bring the node back"
+    manual = "spec.controllers.replacement.lostNode is Manual. Set it to Automatic, or bring the Kubernetes node back"
     return unless(
         (
-            (node.key in view.live, f"Did not give up replica {node.key}: it still fetches, so its node is not lost"),
+            (
+                node.key in view.live,
+                f"Did not give up replica {node.key}: it still fetches, so its Kubernetes node is not lost",
+            ),
             (takes_empty_disks(situation), f"Did not replace {lost}: {STATIC}"),
             (
                 situation.desired.replacement.lost_node is Cure.MANUAL,
@@ -95,11 +98,14 @@ def may_retire_node(situation: Situation, node: NodeIdentity) -> Answer:
                 observed.memory.lost_for_s(node.key) < after_s,
                 f"Waiting to replace {lost}: Kubernetes and the quorum must both report this for {after_s} s",
             ),
-            (votes and bool(stale), f"Waiting to replace {lost}: stale voters {stale} must be removed first"),
+            (
+                votes and bool(stale),
+                f"Waiting to replace {lost}: stale or foreign voters {stale} must be removed first",
+            ),
             (votes and not view.committed, f"Waiting to replace {lost}: the present voter set is not committed yet"),
             (
                 votes and not others.carries,
-                f"Waiting to replace {lost}: {healthy} other voters are caught up, and {majority} must be",
+                f"Waiting to replace {lost}: too few other voters are caught up ({healthy} of the {majority} needed)",
             ),
         ),
         f"{kube_node} of controller {node.node_id} was down for {after_s} s, and the replica does not fetch",
@@ -125,15 +131,15 @@ def may_retire_disk(situation: Situation, node: NodeIdentity) -> Answer:
     if has_volume and not seen and not looks_again(observed, node):
         return no(f"Did not replace {disk}: there is no evidence that it is lost")
     if has_volume and not is_blank(observed, node):
-        text = f"its pod must find that again, {BLANK_FOR_S:.0f} s later or more"
-        return no(f"Waiting to replace {disk}, which {looks(observed, node)}: {text}")
+        text = f"its pod must find that twice, at least {BLANK_FOR_S:.0f} s apart"
+        return no(f"Waiting to replace {disk}, {looks(observed, node)}: {text}")
     if state.claim is not None and state.claim.lost and not is_gone(observed, state):
         text = f"Kubernetes must report the volume of claim {state.claim.name} as lost for {BLANK_FOR_S:.0f} s"
         return no(f"Waiting to replace {disk}: {text}")
     verdict = _may_do_without(situation, node)
     if verdict.allowed and has_volume and not (seen and is_fresh(observed, node)):
-        text = "that was seen some time ago, and its pod must find it again now"
-        return no(f"Waiting to replace {disk}, which {looks(observed, node)}: {text}")
+        text = f"its pod found that more than {FRESH_FOR_S:.0f} s ago, and must look again"
+        return no(f"Waiting to replace {disk}, {looks(observed, node)}: {text}")
     return verdict
 
 
@@ -186,7 +192,7 @@ def _may_do_without(situation: Situation, node: NodeIdentity) -> Answer:
             (not view.committed, f"{waiting}: the present voter set is not committed yet"),
             (
                 votes and not others.carries,
-                f"{waiting}: {healthy} other voters are caught up, and {majority} must be",
+                f"{waiting}: too few other voters are caught up ({healthy} of the {majority} needed)",
             ),
         ),
         f"{disk} (directory id {node.directory_id}) is lost",

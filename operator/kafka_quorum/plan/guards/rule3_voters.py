@@ -9,9 +9,10 @@ from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.nodes import is_foreign
 from kafka_quorum.model.observed import Observed, QuorumView
 from kafka_quorum.model.permit import AddVoter, HandOver, RemoveLeader, RemoveVoter, ReplacePod, StopRetired
-from kafka_quorum.model.pods import Pod
+from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.voters import PAIR
+from kafka_quorum.plan.facts.changing import why_changing
 from kafka_quorum.plan.facts.kept import staying_of, why_kept
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
@@ -37,12 +38,13 @@ def may_add_voter(
     alone = len(view.voters) == 1
     healthy, majority = len(projected.healthy) + alone, projected.majority
     second = any(observed.memory.looks(key) >= CAUGHT_UP_LOOKS for key in others)
+    count = f"{healthy} of {len(projected.voters)}, and {majority} are needed"
     needed = fate and not projected.only(_staying(observed, view)).carries
     return unless(
         (
             (
                 target not in view.caught_up or looks < CAUGHT_UP_LOOKS,
-                f"{waiting}: it was caught up in {looks} of {CAUGHT_UP_LOOKS} looks",
+                f"{waiting}: it was caught up in {looks} of {CAUGHT_UP_LOOKS} looks of the operator in a row",
             ),
             (not observed.serving(target.node_id), f"{waiting}: its pod does not run, or is being deleted"),
             (
@@ -55,7 +57,7 @@ def may_add_voter(
             ),
             (
                 healthy < majority,
-                f"{waiting}: {majority} of {len(projected.voters)} voters must be caught up, and {healthy} are",
+                f"{waiting}: too few voters are caught up ({count})",
             ),
         ),
         f"{target} is caught up, and so are {healthy} of {len(projected.voters)} voters",
@@ -91,7 +93,8 @@ def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey,
     stoppable = unknown or target.node_id in situation.wanted or view.votes.without(target).carries
     remaining = view.votes.removed(target)
     healthy, majority = len(remaining.healthy), remaining.majority
-    needs = f"{majority} of the {len(remaining.voters)} voters that stay must be caught up, and {healthy} are"
+    count = f"{healthy} of {len(remaining.voters)}, and {majority} are needed"
+    needs = f"too few of the voters that stay are caught up ({count})"
     staying = staying_of(situation, remaining.voters)
     going = ", ".join(sorted(str(key.node_id) for key in remaining.voters - staying))
     doomed = f"the disks of controllers {going} are gone when their pods stop, and could not be replaced without it"
@@ -102,11 +105,11 @@ def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey,
             (is_foreign(record, target), f"{kept}: it is no controller of this resource"),
             (
                 stale and stoppable and target in view.live,
-                f"Waiting to remove stale voter {target}: it still fetches, and must be stopped first",
+                f"Waiting to remove stale voter {target}: it still fetches. {_who_stops(situation, target)}",
             ),
             (
                 unknown and situation.desired.replacement.lost_disk is Cure.MANUAL,
-                f"Did not remove stale voter {target}: this quorum did not retire its disk. {manual}",
+                f"Did not remove stale voter {target}: the identity ConfigMap does not list its disk as lost. {manual}",
             ),
             (not remaining.voters, f"{kept}: it is the only one"),
             (not remaining.carries, f"{waiting}: {needs}"),
@@ -115,6 +118,17 @@ def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey,
         ),
         f"{healthy} of the {len(remaining.voters)} voters that stay are caught up",
     )
+
+
+def _who_stops(situation: Situation, target: ReplicaKey) -> str:
+    """Who stops a stale voter that fetches: the operator stops its own pods, and no other process."""
+    pods = situation.observed.pods_of(target.node_id, PodRole.KAFKA)
+    pod = next((pod for pod in pods if pod.directory_id == target.directory_id), None)
+    if pod is None:
+        return "No pod of this resource runs it: find where it runs, and stop it there"
+    if target.directory_id in situation.record.retired:
+        return f"The operator stops its pod {pod.name} first"
+    return f"Stop its pod {pod.name}"
 
 
 @guard(RemoveLeader)
@@ -127,8 +141,8 @@ def may_remove_leader(view: QuorumView, target: ReplicaKey) -> Answer:
     leads = target in view.voters and target.node_id == view.answer.leader_id
     if leads and len(view.voters) == PAIR:
         (other,) = view.voters - {target}
-        text = f"it leads, and {other} is the only other voter. A crash now could leave neither able to lead"
-        return no(f"Did not remove voter {target}: {text}, so {target} must hand over first")
+        text = f"it leads, and {other} is the only other voter. If {target} crashed now, neither could lead again"
+        return no(f"Did not remove voter {target}: {text}. So {other} must become the leader first")
     return yes(f"{target} is not the leader of a pair")
 
 
@@ -145,12 +159,13 @@ def may_hand_over(situation: Situation, view: QuorumView, target: ReplicaKey) ->
     running = all(situation.observed.serving(key.node_id) for key in (target, other))
     first = f"Waiting to let voter {target} hand over to {other}"
     stays = f"Did not restart controller {target.node_id} to hand over"
+    one_more = "Set spec.controllers.replicas to one more first"
     allow = "its restart interrupts a quorum of two voters. Set spec.controllers.allowInterruption to true"
     return unless(
         (
             (
                 node is None or node.key != target,
-                f"{stays}: replica {target} is retired, so it would not run again. Request one more controller first",
+                f"{stays}: replica {target} has lost its disk or its controller, so it would not run again. {one_more}",
             ),
             (
                 node is not None and situation.revision_of(node) is None,
@@ -190,7 +205,7 @@ def may_stop_retired(situation: Situation, pod: Pod) -> Answer:
     key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)
     waiting = f"Waiting to stop pod {pod.name}"
     if pod.directory_id not in situation.record.retired:
-        return no(f"Did not stop pod {pod.name}: this quorum did not retire its replica {key}")
+        return no(f"Did not stop pod {pod.name}: the identity ConfigMap does not list its replica {key} as retired")
     if isinstance(observed.quorum, Unknown):
         return no(f"{waiting}: the quorum has no leader ({observed.quorum.reason})")
     view, operation = observed.quorum.value, observed.status.operation
@@ -198,13 +213,14 @@ def may_stop_retired(situation: Situation, pod: Pod) -> Answer:
     other = operation is not None and operation.target.node_id != pod.node_id
     others = view.votes.without(key)
     healthy, majority = len(others.healthy), others.majority
-    without = f"without it {healthy} of {len(view.voters)} voters would be caught up, and {majority} must be"
+    count = f"{healthy} of {len(view.voters)}, and {majority} are needed"
+    without = f"too few voters are caught up without it ({count})"
     return unless(
         (
             (not view.committed, f"{waiting}: the present voter set is not committed yet"),
             (
                 votes and other and key in view.live,
-                f"{waiting}: another voter change is open",
+                f"{waiting}: {why_changing(observed)}",
             ),
             (votes and not others.carries, f"{waiting}: {without}"),
         ),

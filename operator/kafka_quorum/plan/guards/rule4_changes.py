@@ -13,7 +13,7 @@ from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 def may_change_voters(view: QuorumView, target: ReplicaKey, open_target: ReplicaKey | None) -> Answer:
     """Rule 4: one voter change at a time, and none while another is uncommitted."""
     if open_target is not None and open_target != target:
-        return no(f"Waiting to change voter {target}: the change of voter {open_target} is open")
+        return no(f"Waiting to change voter {target}: the change of voter {open_target} is not complete yet")
     if not view.committed:
         return no(f"Waiting to change voter {target}: the present voter set is not committed yet")
     return yes("no voter change is open")
@@ -33,7 +33,7 @@ def may_drop_node(situation: Situation, node: NodeIdentity) -> Answer:
         (
             (voter is not None, f"{waiting}: voter {voter} is not removed yet"),
             (not view.committed, f"{waiting}: its removal from the voters is not committed yet"),
-            (is_open, f"{waiting}: its voter change is still open"),
+            (is_open, f"{waiting}: the change of its voter is not complete yet"),
             (len(situation.record.nodes) == 1, f"Did not remove controller {node.node_id}: it is the last one"),
         ),
         f"controller {node.node_id} is no voter, and that is committed",

@@ -12,6 +12,7 @@ from kafka_quorum.model.permit import Restart
 from kafka_quorum.model.pods import Pod, PodRole
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.voters import PAIR
+from kafka_quorum.plan.facts.changing import why_changing
 from kafka_quorum.plan.facts.kept import is_going, why_kept
 from kafka_quorum.plan.facts.podstate import has_crashed
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
@@ -55,12 +56,15 @@ def may_restart(situation: Situation, node: NodeIdentity, pod: Pod | None) -> An
     interrupted = "its restart interrupts a quorum of one or two voters. Set spec.controllers.allowInterruption to true"
     return unless(
         (
-            (status.operation is not None or not view.committed or view.changing, f"{first}: a voter change is open"),
-            (status.feature_operation is not None, f"{first}: the step to {_step_of(observed)} is not done yet"),
+            (
+                status.operation is not None or not view.committed or view.changing,
+                f"{first}: {why_changing(observed)}",
+            ),
+            (status.feature_operation is not None, f"{first}: the change to {_step_of(observed)} is not complete yet"),
             (pod.deleting or not pod.running, f"Did not restart pod {pod.name}: it does not run, or is being deleted"),
             (
                 not has_disk_of(pod, node),
-                f"Did not restart pod {pod.name}: it runs on another disk than controller {node.node_id} has now",
+                f"Did not restart pod {pod.name}: it does not run on the present disk of controller {node.node_id}",
             ),
             (
                 interrupts and not situation.desired.allow_interruption,
@@ -69,7 +73,7 @@ def may_restart(situation: Situation, node: NodeIdentity, pod: Pod | None) -> An
             (key in view.voters and bool(waits_for), f"Waiting for {_voters(waits_for)} to catch up {then}"),
             (
                 key in view.voters and len(view.voters) > PAIR and len(steady) < majority,
-                f"{first}: {majority} other voters must be caught up, and {len(steady)} are",
+                f"{first}: too few other voters are caught up ({len(steady)} of the {majority} needed)",
             ),
             (leads and bool(older), f"{first}: it leads, so it restarts after controllers {older}"),
         ),

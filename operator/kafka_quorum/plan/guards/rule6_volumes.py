@@ -28,19 +28,22 @@ def may_delete_claim(situation: Situation, claim: Claim) -> Answer:
     return unless(
         (
             (any(is_claim_of(claim, node) for node in record.nodes), f"{kept}: it is the disk of a controller"),
-            (not is_former_claim(record, claim), f"{kept}: this quorum never had it"),
-            (unknown, f"{kept}: this quorum did not retire its replica"),
+            (not is_former_claim(record, claim), f"{kept}: it never was a disk of this quorum"),
+            (unknown, f"{kept}: the identity ConfigMap does not list its replica as retired"),
             (bool(pods), f"{waiting}: pods {', '.join(pods)} still exist"),
             (
                 claim.directory_id is not None and claim.directory_id in voting,
                 f"{kept}: its replica {claim.directory_id} is a voter",
             ),
-            (claim.kept, f"{kept}: data was found on it after it was retired"),
+            (
+                claim.kept,
+                f"{kept}: it was given up as lost, and its data came back. Look at it, and delete it yourself",
+            ),
             (bool(stale), f"{kept}: it may hold voter {', '.join(stale)}"),
             (not view.committed, f"{waiting}: the present voter set is not committed yet"),
             (
                 not view.votes.carries,
-                f"{waiting}: {healthy} voters are caught up, and {majority} must be",
+                f"{waiting}: too few voters are caught up ({healthy} of the {majority} needed)",
             ),
         ),
         f"claim {claim.name} holds no voter, and {healthy} voters have its data",

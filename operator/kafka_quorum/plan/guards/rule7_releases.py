@@ -18,6 +18,7 @@ from kafka_quorum.model.permit import CureGhost, DropStatic, LowerLevel, RaiseLe
 from kafka_quorum.model.pods import PodRole
 from kafka_quorum.model.quorum import FeatureRange, FeatureStep
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.changing import why_changing
 from kafka_quorum.plan.facts.formats import release_numbers
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.plan.guards.rule5_restarts import _names
@@ -158,7 +159,7 @@ def may_lower(situation: Situation, step: FeatureStep, whole: FeatureStep) -> An
 def _unsettled(observed: Observed, view: QuorumView, first: str) -> Iterator[tuple[bool, str]]:
     lagging = _names(view.voters - view.caught_up)
     changing = observed.status.operation is not None or not view.committed or view.changing
-    yield changing, f"{first}: a voter change is open"
+    yield changing, f"{first}: {why_changing(observed)}"
     yield bool(lagging), f"{first}: voters {lagging} are not caught up"
 
 
@@ -174,7 +175,7 @@ def _unsoaked(situation: Situation, first: str) -> Iterator[tuple[bool, str]]:
     soak = situation.observed.memory.soak
     healthy_s = soak.healthy_s if soak else 0.0
     needed_s = max(situation.desired.soak_s, LEAST_SOAK_S)
-    well = f"every voter must be well for {needed_s:.0f} s at the present levels"
+    well = f"every voter must be caught up for {needed_s:.0f} s, with no change of voters or levels in that time"
     yield healthy_s < needed_s, f"{first}: {well}"
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from kafka_quorum.model.actions import MintIdentity, RecordChange, WriteRecord
 from kafka_quorum.model.desired import BootstrapMode, Desired
 from kafka_quorum.model.identity import BootstrapPhase
+from kafka_quorum.model.names import record_name
 from kafka_quorum.model.nodes import initial_node_ids, requested_node_ids
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Permit, Refusal
@@ -58,7 +59,8 @@ def _without_record(desired: Desired, observed: Observed, *, repair_only: bool) 
         return Part(exclusive=action, verdicts=(verdict,))
     rebuilt = rebuilt_record(desired, observed)
     if isinstance(rebuilt, str):
-        stopped = _stop("IdentityLost", f"the identity ConfigMap is gone, and cannot be rebuilt: {rebuilt}")
+        gone = f"the identity ConfigMap {record_name(desired.name)} is gone, and cannot be rebuilt"
+        stopped = _stop("IdentityLost", f"{gone}: {rebuilt}")
         return replace(stopped, verdicts=(verdict,))
     message = "the identity ConfigMap was gone, and is rebuilt from the status, the claims and the pods"
     action_ = WriteRecord(record=rebuilt, change=RecordChange.REBUILT, message=message)
@@ -95,7 +97,7 @@ def _older_resource(desired: Desired, observed: Observed) -> tuple[Wait, ...]:
     foreign = [name for name, owner in owned if owner is not None and owner != desired.uid]
     if not foreign:
         return ()
-    message = f"Waiting for the objects of an earlier resource of this name to be deleted: {', '.join(foreign)}"
+    message = f"Waiting for Kubernetes to delete the objects of an earlier resource of this name: {', '.join(foreign)}"
     return (Wait(severity=Severity.PROGRESS, reason=EARLIER_RESOURCE, message=message),)
 
 

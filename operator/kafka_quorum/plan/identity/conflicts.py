@@ -6,6 +6,9 @@ from kafka_quorum.model.names import claim_name
 from kafka_quorum.model.observed import Claim, Observed
 from kafka_quorum.plan.identity.forgotten import forgotten
 
+_RESTORE = "Restore the identity ConfigMap from a backup"
+_BY_DISK = "Compare both with meta.properties on the disk, and correct the wrong one"
+
 
 def conflicts_with(desired: Desired, observed: Observed, record: IdentityRecord) -> list[str]:
     """Each contradiction between the record and its copies, in a sentence."""
@@ -14,41 +17,43 @@ def conflicts_with(desired: Desired, observed: Observed, record: IdentityRecord)
         way_out = f"Remove spec.clusterID, or set it to {record.cluster_id}"
         found.append(f"spec.clusterID is {desired.cluster_id}, but the volumes have {record.cluster_id}. {way_out}")
     if observed.status.cluster_id not in (None, record.cluster_id):
-        found.append(
-            f"status.clusterID is {observed.status.cluster_id}, but the identity record has {record.cluster_id}"
-        )
+        both = f"{observed.status.cluster_id}, but the identity ConfigMap has {record.cluster_id}"
+        found.append(f"status.clusterID is {both}. {_BY_DISK}")
     for claim in observed.claims:
         found.extend(_claim_conflicts(desired, record, claim))
     initial = {key.node_id: key.directory_id for key in record.initial}
     for entry in observed.status.initial:
         if entry.node_id not in initial or _another(entry.directory_id, initial[entry.node_id]):
             both = f"{entry.directory_id} instead of {initial.get(entry.node_id)}"
-            found.append(f"status.bootstrap.initialControllers names {entry.node_id} with directory id {both}")
+            found.append(
+                f"status.bootstrap.initialControllers has {entry.node_id} with directory id {both}. {_RESTORE}"
+            )
     for entry in observed.status.controllers:
         node = record.node(entry.node_id)
         if node is not None and _differs(node, entry.directory_id):
             both = f"{entry.directory_id} instead of {node.directory_id}"
-            found.append(f"status.controllers has controller {entry.node_id} with directory id {both}")
+            found.append(f"status.controllers has controller {entry.node_id} with directory id {both}. {_BY_DISK}")
     return [*found, *forgotten(observed, record)]
 
 
 def _claim_conflicts(desired: Desired, record: IdentityRecord, claim: Claim) -> list[str]:
     found: list[str] = []
     if claim.cluster_id not in (None, record.cluster_id):
-        found.append(
-            f"claim {claim.name} has cluster id {claim.cluster_id}, but the identity record has {record.cluster_id}"
-        )
+        both = f"{claim.cluster_id}, but the identity ConfigMap has {record.cluster_id}"
+        found.append(f"claim {claim.name} has cluster id {both}. {_BY_DISK}")
     node = record.node(claim.node_id)
     if node is None or claim.name != claim_name(desired.member(node.node_id), node.generation):
         return found
     if node.claim_uid is not None and claim.uid != node.claim_uid:
         way_out = (
-            "A claim that was recreated or restored is not this controller's disk: delete it, or restore the record"
+            "A claim that was recreated or restored is not this controller's disk: delete it, or restore the ConfigMap"
         )
-        found.append(f"claim {claim.name} has uid {claim.uid}, but the identity record has {node.claim_uid}. {way_out}")
+        found.append(
+            f"claim {claim.name} has uid {claim.uid}, but the identity ConfigMap has {node.claim_uid}. {way_out}"
+        )
     elif _differs(node, claim.directory_id):
         both = f"{claim.directory_id} instead of {node.directory_id}"
-        found.append(f"claim {claim.name} is annotated with directory id {both}")
+        found.append(f"claim {claim.name} is annotated with directory id {both}. {_BY_DISK}")
     return found
 
 

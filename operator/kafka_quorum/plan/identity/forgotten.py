@@ -10,7 +10,7 @@ from kafka_quorum.model.identity import BootstrapPhase, IdentityRecord
 from kafka_quorum.model.names import RETIRED
 from kafka_quorum.model.observed import Observed
 
-_WAY_OUT = "Restore the identity ConfigMap from a backup. The disk holds this quorum's data: do not empty it"
+_WAY_OUT = "Restore it from a backup. The disk holds this quorum's data: do not empty it"
 
 
 def forgotten(observed: Observed, record: IdentityRecord) -> Iterator[str]:
@@ -23,11 +23,11 @@ def forgotten(observed: Observed, record: IdentityRecord) -> Iterator[str]:
         told = node is not None and node.directory_id is not None  # then they differ, which is said elsewhere
         if entry.directory_id and entry.directory_id not in known and not told:
             what = f"status.controllers has controller {entry.node_id} with directory id {entry.directory_id}"
-            yield f"{what}, which is missing from the identity record. {_WAY_OUT}"
+            yield f"{what}, which is missing from the identity ConfigMap. {_WAY_OUT}"
     for claim in observed.claims:
         node = record.node(claim.node_id)
         told = node is not None and node.directory_id is not None and claim.generation == node.generation
         ours = claim.cluster_id == record.cluster_id and claim.phase != RETIRED and not claim.lost
         if ours and claim.directory_id and claim.directory_id not in known and not told:
             what = f"claim {claim.name} has controller {claim.node_id} with directory id {claim.directory_id}"
-            yield f"{what}, which is missing from the identity record. {_WAY_OUT}"
+            yield f"{what}, which is missing from the identity ConfigMap. {_WAY_OUT}"

@@ -82,7 +82,8 @@ def _rebuilt_nodes(desired: Desired, observed: Observed) -> tuple[NodeIdentity, 
         from_claim = claim.directory_id if claim else None
         from_status = entry.directory_id if entry else None
         if from_claim and from_status and from_claim != from_status:
-            return f"the claim of controller {node_id} has directory id {from_claim}, but the status has {from_status}"
+            both = f"the claim of controller {node_id} has directory id {from_claim}, but the status has {from_status}"
+            return f"{both}. Restore the ConfigMap from a backup"
         directory = from_claim or from_status
         started = somebody_started(observed)
         found.append(

@@ -55,7 +55,7 @@ def _leftover(situation: Situation, pod: Pod) -> Part:
 
 
 def _ends(pod: Pod) -> Wait:
-    text = f"Waiting for pod {pod.name} to end"
+    text = f"Waiting for pod {pod.name} to terminate"
     return Wait(severity=Severity.PROGRESS, reason="PodEnds", message=text, node_id=pod.node_id)
 
 
@@ -129,7 +129,7 @@ def _looks_again(situation: Situation, node: NodeIdentity, pod: Pod) -> Part:
     if not is_look_due(situation, node, pod):
         return Part()
     verdict = may_replace_pod(pod, kept=_why_kept(situation, node, pod))
-    text = f"pod {pod.name} did not find its disk some time ago, and is recreated to look for it now"
+    text = f"pod {pod.name} did not find its data some time ago, and is recreated to look again now"
     if isinstance(verdict, Refusal):
         return Part(verdicts=(verdict,))
     delete = DeletePod(pod=pod, reason="DiskLooksEmpty", message=text, permit=verdict)
@@ -147,7 +147,9 @@ def _stranded(situation: Situation, pod: Pod) -> Part:
     if isinstance(verdict, Refusal):
         wait = Wait(severity=Severity.DEGRADED, reason="LostNode", message=verdict.reason, node_id=pod.node_id)
         return Part(verdicts=(verdict,), waits=(wait,))
-    message = f"pod {pod.name} is given up with Kubernetes node {pod.node_name}: {verdict.reason}"
+    message = (
+        f"pod {pod.name} is deleted by force, because its Kubernetes node {pod.node_name} is down: {verdict.reason}"
+    )
     delete = DeletePod(pod=pod, reason="PodGivenUp", message=message, force=True, permit=verdict)
     return Part(actions=(delete,), verdicts=(verdict,))
 

@@ -51,7 +51,8 @@ def _ghosts(situation: Situation, *, in_the_way: bool) -> Part:
             # Another's, or one that is not gone yet: it hides no other ghost.
             refused = Part(verdicts=(*refused.verdicts, verdict))
             continue
-        how = "is unregistered" if forgets else "is registered again, so that it does not block feature levels"
+        anew = "is registered anew with the levels of the active controller, because its old registration blocks a step"
+        how = "is unregistered" if forgets else anew
         cure = CureGhost(
             leader=leader,
             node_id=node_id,

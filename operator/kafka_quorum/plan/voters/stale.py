@@ -1,8 +1,8 @@
 """Stale and foreign voters, each named with what becomes of it."""
 
-from kafka_quorum.model.identity import IdentityRecord
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known
+from kafka_quorum.model.names import advertised
 from kafka_quorum.model.nodes import is_foreign
 from kafka_quorum.model.nodes import stale_voters as stale_keys
 from kafka_quorum.model.observed import QuorumView
@@ -16,17 +16,28 @@ def stale_voters(situation: Situation) -> Part:
     if not isinstance(situation.observed.quorum, Known):
         return Part()
     view = situation.observed.quorum.value
-    return Part(waits=tuple(_stale(situation.record, view, key) for key in stale_keys(situation.record, view)))
+    return Part(waits=tuple(_stale(situation, view, key) for key in stale_keys(situation.record, view)))
 
 
-def _stale(record: IdentityRecord, view: QuorumView, key: ReplicaKey) -> Wait:
+def _stale(situation: Situation, view: QuorumView, key: ReplicaKey) -> Wait:
+    record = situation.record
     caught_up = f"{len(view.voters & view.caught_up)} of {len(view.voters)} voters are caught up"
     if is_foreign(record, key):
-        remove = f"kafka-metadata-quorum.sh remove-controller --controller-id {key.node_id}"
+        at = f"kafka-metadata-quorum.sh --bootstrap-controller {_address(situation)} remove-controller"
         text = (
             f"Did not remove voter {key}: it is no controller of this resource ({caught_up}). If it does not belong to "
-            f"the quorum, remove it yourself: {remove} --controller-directory-id {key.directory_id}"
+            f"the quorum, remove it yourself: {at} --controller-id {key.node_id} "
+            f"--controller-directory-id {key.directory_id}"
         )
         return Wait(severity=Severity.DEGRADED, reason="ForeignVoter", message=text, node_id=key.node_id)
     text = f"voter {key} is stale: its disk is lost, or its controller was removed ({caught_up})"
+    if key.directory_id in record.retired:
+        text = f"{text}. The operator removes it while a majority of the others is caught up"
     return Wait(severity=Severity.DEGRADED, reason="StaleVoter", message=text, node_id=key.node_id)
+
+
+def _address(situation: Situation) -> str:
+    """Where a client in the cluster reaches a controller of ours."""
+    desired = situation.desired
+    listener = advertised(desired.namespace, desired.member(situation.record.nodes[0].node_id), situation.runtime)
+    return f"{listener.host}:{listener.port}"

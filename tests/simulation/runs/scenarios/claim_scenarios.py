@@ -170,7 +170,7 @@ CLAIM_SCENARIOS: Final = (
             turn("deletes the claim", is_ready, _deletes_claims()),
             turn(
                 "asks for three and another heap",
-                tells("Degraded", "Request 3 controllers"),
+                tells("Degraded", "spec.controllers.replicas to 3"),
                 both(applies({"controllers": {"replicas": 3}}), _HEAP),
             ),
         ),
