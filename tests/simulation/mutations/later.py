@@ -46,11 +46,7 @@ LATER_MUTANTS: Final = (
         "faults-bring-back-who-left",
         "stored",
         ("spec-invalid-while-it-shrinks",),
-        (
-            "_newcomers",
-            "set(situation.requested) if situation.repair_only else set(situation.wanted)",
-            "set(situation.wanted)",
-        ),
+        ("asked", "situation.requested if situation.repair_only else situation.wanted", "situation.wanted"),
     ),
     mutant(
         "what-must-wait-keeps-all-waiting",

@@ -195,7 +195,7 @@ MUTANTS: Final = (
         "a-pair-without-a-third",
         "3",
         ("standalone-3~node-killed", "scale-1-to-3~node-killed"),
-        ("may_add_voter", "wanted > PAIR and not second", "wanted > 9 and not second"),
+        ("may_add_voter", "alone and wanted > PAIR and not second", "False"),
     ),
     mutant(
         "added-without-a-majority",
