@@ -127,11 +127,24 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument("--until", type=date.fromisoformat, metavar="DAY", help="leave out what began after (UTC)")
     _target(page, _report)
 
+    _refresh_parser(commands.add_parser("refresh", help="ingest, all tables and the page, as a schedule runs them"))
+
     check = commands.add_parser("verify", help="compare a decode with kafka-dump-log")
     check.add_argument("files", nargs="+")
     check.add_argument("--kafka-home", type=Path, required=True, help="a Kafka installation, with libs/")
     check.set_defaults(run=_verify)
     return parser
+
+
+def _refresh_parser(parser: argparse.ArgumentParser) -> None:
+    """The options of the commands that it runs, as far as a schedule wants them; the rest is as by default."""
+    parser.add_argument("--logs", metavar="PATHS", help="as for ingest; the tables of timeline and downgrade follow")
+    parser.add_argument("--observations", metavar="PATHS", help="as for ingest; the tables of observe follow")
+    parser.add_argument("--max-gap-s", type=int, default=MAX_GAP_S, help="as for observe")
+    parser.add_argument("--output", type=Path, required=True, help="a directory for index.html")
+    parser.add_argument("--pages", action="store_true", help="as for report")
+    parser.set_defaults(all_types=False, high_watermarks="{}", continuous=None, quorum=[], since=None, until=None)
+    _format(_target(parser, _refresh))
 
 
 def _target(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
@@ -292,6 +305,17 @@ def _order(row: dict[str, Any]) -> tuple[str, ...]:
     """Rows in a fixed order: clusters and quorums first, then by offset or time."""
     names = ("cluster", "namespace", "name", "kind", "offset", "leader_epoch", "target", "since", "day", "node_id")
     return tuple(f"{row[name]:>20}" if isinstance(row[name], int) else str(row[name]) for name in names if name in row)
+
+
+def _refresh(chosen: argparse.Namespace) -> int:
+    """Run the commands from the sources to the page. What is damaged is told, and keeps none of them from running."""
+    codes = [_ingest(chosen)]
+    if chosen.logs:
+        codes += [_timeline(chosen), _downgrade(chosen)]
+    if chosen.observations:
+        codes.append(_observe(chosen))
+    codes.append(_report(chosen))
+    return max(codes)
 
 
 def _verify(chosen: argparse.Namespace) -> int:
