@@ -35,5 +35,5 @@ def _fill(engine: Engine, base: str, context: Path) -> None:
         shutil.copy(path, context / path.name)
     for code in CODE:
         shutil.copytree(code, context / "operator" / code.name, ignore=shutil.ignore_patterns("__pycache__"))
-    target = engine.paths.work / "history-wheels"
-    shutil.copytree(ensure_packages(engine.paths, target, "packages of the history", "--no-deps", *LOCKS), context / "wheels")
+    target, name = engine.paths.work / "history-wheels", "packages of the history"
+    shutil.copytree(ensure_packages(engine.paths, target, name, "--no-deps", *LOCKS), context / "wheels")

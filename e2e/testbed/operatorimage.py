@@ -58,7 +58,7 @@ def ensure_wheels(paths: Paths) -> Path:
 
 
 def ensure_packages(paths: Paths, target: Path, name: str, which: str, *locks: Path) -> Path:
-    """A directory with what locks name, by hash. `which` is pip's `--only-binary=:all:`, or `--no-deps` for sources too."""
+    """A directory with what locks name, by hash; `which` is `--only-binary=:all:`, or `--no-deps` for sources too."""
     platforms = platform_tags(os.uname().machine)
 
     def download() -> None:

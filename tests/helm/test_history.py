@@ -161,7 +161,8 @@ def test_its_pods_are_not_taken_for_operators() -> None:
 
 def test_the_server_is_reached_by_port_forward_alone() -> None:
     """It listens to its own pod, serves the folder of the page, and may not write; a network policy admits nobody."""
-    assert [item for item in rendered(*options(CLAIMS)) if item["metadata"]["name"] == NAME and item["kind"] == "Deployment"] == []
+    plain = rendered(*options(CLAIMS))
+    assert [item["metadata"]["name"] for item in plain if item["kind"] == "Deployment"] == ["kafka-quorum-operator"]
     items = rendered(*options(CLAIMS, {"history.server": "true", "networkPolicy.enabled": "true"}))
     deployment = only(items, "Deployment", NAME)
     (container,) = pod(deployment)["containers"]
@@ -211,7 +212,10 @@ def pod_labels(items: list[Json]) -> Json:
     ("values", "said"),
     [
         ({"observations.url": ""}, "there is nothing to read: set observations.volume or observations.url"),
-        ({"history.volume.emptyDir.medium": "Memory"}, "history.volume.emptyDir: each pod has such a volume of its own"),
+        (
+            {"history.volume.emptyDir.medium": "Memory"},
+            "history.volume.emptyDir: each pod has such a volume of its own",
+        ),
         (
             {"observations.url": "", "observations.volume.ephemeral.x": "y"},
             "observations.volume.ephemeral: each pod has such a volume of its own",
@@ -252,6 +256,27 @@ def test_names_stay_within_what_a_cron_job_may_have() -> None:
     (job,) = [item for item in items if item["kind"] == "CronJob"]
     assert len(job["metadata"]["name"]) <= 52
     assert all(len(value) <= 63 for value in pod_labels([job | {"metadata": {"name": NAME}}]).values())
+
+
+def test_the_documented_commands_work_together() -> None:
+    """In docs/history.md, the values render; the claims, the CronJob and the Deployment have the names that are used."""
+    text = (render.ROOT / "docs" / "history.md").read_text()
+    (block,) = re.findall(r"^```sh\n(docker build -f Dockerfile\.history.*?)^```", text, re.MULTILINE | re.DOTALL)
+    words = block.replace("\\\n", " ").split()
+    values = [words[place + 1] for place, word in enumerate(words) if word == "--set"]
+    items = rendered(*(word for value in values for word in ("--set", value)))
+    used = {word for word in words if word.startswith(("--from=cronjob/", "deployment/"))}
+    assert used == {f"--from=cronjob/{NAME}", f"deployment/{NAME}"}
+    only(items, "Deployment", NAME)
+    claims = list(yaml.safe_load_all((render.ROOT / "e2e" / "examples" / "history-claims.yaml").read_text()))
+    volumes = pod(only(items, "CronJob", NAME))["volumes"]
+    mounted = {volume["persistentVolumeClaim"]["claimName"] for volume in volumes if "emptyDir" not in volume}
+    assert mounted == {claim["metadata"]["name"] for claim in claims}
+    (container,) = pod(only(items, "Deployment", NAME))["containers"]
+    assert (container["command"][-1], words[-1]) == ("8080", "8080")
+    version = yaml.safe_load((render.CHART / "Chart.yaml").read_text())["appVersion"]
+    assert container["image"] == f"REGISTRY/kafka-quorum-history:{version}"
+    assert f"-t {container['image']} ." in block
 
 
 def test_the_schema_has_each_value_and_no_other() -> None:

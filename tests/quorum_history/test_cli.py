@@ -78,7 +78,11 @@ def test_refresh_is_all_of_it(spark: SparkSession, tmp_path: Path) -> None:  # n
     ("arguments", "code", "said"),
     [
         (["refresh", "--target", "{t}", "--output", "{t}"], 2, "--logs"),
-        (["refresh", "--target", "{t}", "--output", "{t}", "--observations", "{t}", "--max-gap-s", "0"], 2, "--max-gap-s"),
+        (
+            ["refresh", "--target", "{t}", "--output", "{t}", "--observations", "{t}", "--max-gap-s", "0"],
+            2,
+            "--max-gap-s",
+        ),
         (["ingest", "--target", "{t}"], 2, "--logs"),
         (["ingest", "--target", "{t}", "--logs", "{t}/nothing"], 1, "no metadata log"),
         (["ingest", "--target", "{t}", "--logs", "{t}", "--high-watermarks", "[]"], 2, "highWatermarks"),

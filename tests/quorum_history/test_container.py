@@ -31,8 +31,9 @@ _EXECUTOR = {
 
 def test_arguments_are_a_command_of_the_history() -> None:
     """What is none of Spark's goes to `quorum-history`, no arguments at all too."""
-    assert command(["ingest", "--target", "x"], {}) == [sys.executable, "-m", "quorum_history", "ingest", "--target", "x"]
-    assert command([], {}) == [sys.executable, "-m", "quorum_history"]
+    own = [sys.executable, "-m", "quorum_history"]
+    assert command(["ingest", "--target", "x"], {}) == [*own, "ingest", "--target", "x"]
+    assert command([], {}) == own
 
 
 def test_a_driver_is_submitted_in_its_own_pod() -> None:

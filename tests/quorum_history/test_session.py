@@ -13,3 +13,9 @@ def test_large_results_of_tasks_arrive(spark: SparkSession) -> None:
     assert conf.get("spark.driver.host") == conf.get("spark.driver.bindAddress") == "127.0.0.1"
     rows = spark.range(0, 40, 1, 2).select(f.repeat(f.lit("x"), 200_000).alias("text")).collect()
     assert sum(len(row["text"]) for row in rows) == 40 * 200_000
+
+
+def test_this_machines_name_is_not_asked_for(spark: SparkSession) -> None:
+    """Spark takes the loopback address, so it also starts where the machine's name leads nowhere, as in a sandbox."""
+    assert spark._jvm is not None
+    assert spark._jvm.java.lang.System.getenv("SPARK_LOCAL_IP") == "127.0.0.1"
