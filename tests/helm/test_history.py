@@ -259,7 +259,7 @@ def test_names_stay_within_what_a_cron_job_may_have() -> None:
 
 
 def test_the_documented_commands_work_together() -> None:
-    """In docs/history.md, the values render; the claims, the CronJob and the Deployment have the names that are used."""
+    """In docs/history.md: the values render, and claims, CronJob and Deployment have the names that are used."""
     text = (render.ROOT / "docs" / "history.md").read_text()
     (block,) = re.findall(r"^```sh\n(docker build -f Dockerfile\.history.*?)^```", text, re.MULTILINE | re.DOTALL)
     words = block.replace("\\\n", " ").split()
