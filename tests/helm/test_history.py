@@ -83,7 +83,7 @@ def test_every_value_reaches_the_run() -> None:
         "history.schedule": "*/15 2-4 * * MON\\,TUE",
         "history.image.tag": "1.2.3",
         "history.scratchSize": "9Gi",
-        "history.resources.limits.cpu": "7",
+        "history.resources.limits.cpu": "7500m",
         "history.serviceAccountName": "reader",
         "history.env[0].name": "PYSPARK_SUBMIT_ARGS",
         "history.env[0].value": "x",
@@ -95,7 +95,7 @@ def test_every_value_reaches_the_run() -> None:
     assert container["envFrom"] == [{"secretRef": {"name": "keys"}}]
     assert container["env"] == [{"name": "PYSPARK_SUBMIT_ARGS", "value": "x"}]
     assert container["image"] == "kafka-quorum-history:1.2.3"
-    assert container["resources"]["limits"] == {"cpu": "7", "memory": "3Gi"}
+    assert container["resources"]["limits"] == {"cpu": "7500m", "memory": "3Gi"}
     assert {"name": "logs", "mountPath": "/logs", "readOnly": True} in container["volumeMounts"]
     assert {"name": "tmp", "emptyDir": {"sizeLimit": "9Gi"}} in spec["volumes"]
     assert spec["serviceAccountName"] == "reader"
