@@ -72,7 +72,8 @@ def observed(scheduled: None, quorum: Quorum) -> Quorum:  # noqa: ARG001 - an or
         text = on_node(node, "sh", "-c", f"cat {path}/observations-*.jsonl 2> /dev/null || true")
         lines = (json.loads(line) for line in text.splitlines())
         ours = [line for line in lines if line["namespace"] == quorum.namespace and line["quorum"]]
-        return sum(line["quorum"]["leaderID"] >= 0 for line in ours) >= _LOOKS
+        led = [line for line in ours if line["quorum"]["leaderID"] >= 0]
+        return len(led) >= _LOOKS
 
     wait_until("the operator has written looks at a quorum with a leader", written, _LOOKS_TIMEOUT_S, 2.0)
     return quorum

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 
 from kraftlog import KraftLogError, SchemaError
 from kraftlog.errors import quoted
-from quorum_history import jobs, report
+from quorum_history import demo, jobs, report
 from quorum_history.at import at, differences, text_of, text_of_differences
 from quorum_history.executor import Executor, OnSpark, Threads
 from quorum_history.files import NoLogsError, find_files
@@ -128,6 +128,10 @@ def _parser() -> argparse.ArgumentParser:
     _target(page, _report)
 
     _refresh_parser(commands.add_parser("refresh", help="ingest, all tables and the page, as a schedule runs them"))
+
+    sample = commands.add_parser("demo", help="make sample logs and observations, and their tables and page")
+    sample.add_argument("--output", type=Path, required=True, metavar="DIR", help="a new directory for all of it")
+    sample.set_defaults(run=_demo)
 
     check = commands.add_parser("verify", help="compare a decode with kafka-dump-log")
     check.add_argument("files", nargs="+")
@@ -316,6 +320,16 @@ def _refresh(chosen: argparse.Namespace) -> int:
         codes.append(_observe(chosen))
     codes.append(_report(chosen))
     return max(codes)
+
+
+def _demo(chosen: argparse.Namespace) -> int:
+    if chosen.output.exists() and any(chosen.output.iterdir()):
+        raise OptionError(f"--output: {chosen.output} is not empty: name a new directory for the demonstration")
+    logs, observations = demo.make(chosen.output, datetime.now(UTC))
+    sources = ("--logs", str(logs), "--observations", str(observations))
+    results = ("--target", str(chosen.output / "tables"), "--output", str(chosen.output / "page"))
+    master = () if chosen.master is None else ("--master", chosen.master)
+    return _refresh(_parser().parse_args([*master, "refresh", *sources, *results]))
 
 
 def _verify(chosen: argparse.Namespace) -> int:
