@@ -19,7 +19,9 @@ _EMBEDDED = {
     "spark.driver.bindAddress": _HERE,
     "spark.driver.host": _HERE,  # or a task's result of more than 1 MiB is fetched where nothing listens
 }
-_CHATTER = (b"WARNING: Using incubator modules",)
+_CHATTER = (
+    b"WARNING: Using incubator modules", b"Setting default log level to", b"To adjust logging level use",
+)  # fmt: skip
 """What the Java of Spark prints at its start, whatever is configured."""
 
 
