@@ -29,7 +29,7 @@ from quorum_history.ingest import Request, ingest
 from quorum_history.observations import MAX_GAP_S
 from quorum_history.progress import Progress
 from quorum_history.replicas import cluster_log
-from quorum_history.retention import prune
+from quorum_history.retention import keep, prune
 from quorum_history.session import NoJavaError, session, submitted
 from quorum_history.source import OptionError, checked_options
 from quorum_history.state import StateError
@@ -43,6 +43,7 @@ _CODES = """exit codes: 0, done; 1, could not be done, or `verify` found a diffe
 but something that ingest read for the first time is damaged, missing or no observation, or a table fails a check of
 its quality"""
 _SHOWN = 20
+_DAYS_MAX = 36_500
 _DERIVED = (
     "faults", "voter_sets", "voter_changes", "leaders", "feature_levels", "downgrade_losses", "spans", "availability",
     "leader_changes", "lag_percentiles", "recoveries", "stale_voters", "upgrade_readiness", "rejected_lines",
@@ -147,6 +148,7 @@ def _refresh_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-gap-s", type=int, default=MAX_GAP_S, help="as for observe")
     parser.add_argument("--output", type=Path, required=True, help="a directory for index.html")
     parser.add_argument("--pages", action="store_true", help="as for report")
+    parser.add_argument("--keep-days", type=int, metavar="N", help="remove older observations from the tables")
     parser.set_defaults(all_types=False, high_watermarks="{}", continuous=None, quorum=[], since=None, until=None)
     _format(_target(parser, _refresh))
 
@@ -313,7 +315,12 @@ def _order(row: dict[str, Any]) -> tuple[str, ...]:
 
 def _refresh(chosen: argparse.Namespace) -> int:
     """Run the commands from the sources to the page. What is damaged is told, and keeps none of them from running."""
+    if chosen.keep_days is not None and not 0 < chosen.keep_days <= _DAYS_MAX:
+        raise OptionError(f"--keep-days: {chosen.keep_days} is no number of days from 1 to {_DAYS_MAX}")
     codes = [_ingest(chosen)]
+    if chosen.keep_days is not None:
+        with chosen.target.locked():
+            _say(f"removed observations: {keep(chosen.target, chosen.keep_days, datetime.now(UTC)):,}")
     if chosen.logs:
         codes += [_timeline(chosen), _downgrade(chosen)]
     if chosen.observations:

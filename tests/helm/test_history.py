@@ -59,7 +59,7 @@ def test_a_run_reads_the_operators_observations_and_writes_a_page() -> None:
     chosen = commands._parser().parse_args(container["args"])
     assert chosen.run is commands._refresh
     assert (chosen.observations, chosen.logs, chosen.target.place) == ("/observations", None, "/history/tables")
-    assert (chosen.output, chosen.pages, chosen.master) == (Path("/history/page"), False, None)
+    assert (chosen.output, chosen.pages, chosen.keep_days) == (Path("/history/page"), False, None)
     mounts = {mount["name"]: mount for mount in container["volumeMounts"]}
     assert mounts["observations"] == {"name": "observations", "mountPath": "/observations", "readOnly": True}
     assert mounts["history"] == {"name": "history", "mountPath": "/history"}
@@ -79,6 +79,7 @@ def test_every_value_reaches_the_run() -> None:
         "history.logs.paths": "/logs/*/kafka\\,s3://bucket/logs",
         "history.credentialsSecret": "keys",
         "history.pages": "true",
+        "history.keepDays": "90",
         "history.deadlineSeconds": "900",
         "history.schedule": "*/15 2-4 * * MON\\,TUE",
         "history.image.tag": "1.2.3",
@@ -91,7 +92,7 @@ def test_every_value_reaches_the_run() -> None:
     spec, container = run_of(URLS, more)
     chosen = commands._parser().parse_args(container["args"])
     assert (chosen.observations, chosen.logs) == ("s3://bucket/looks", "/logs/*/kafka,s3://bucket/logs")
-    assert (chosen.target.place, chosen.pages) == ("file:///shared/tables", True)
+    assert (chosen.target.place, chosen.pages, chosen.keep_days) == ("file:///shared/tables", True, 90)
     assert container["envFrom"] == [{"secretRef": {"name": "keys"}}]
     assert container["env"] == [{"name": "PYSPARK_SUBMIT_ARGS", "value": "x"}]
     assert container["image"] == "kafka-quorum-history:1.2.3"
@@ -100,7 +101,7 @@ def test_every_value_reaches_the_run() -> None:
     assert {"name": "tmp", "emptyDir": {"sizeLimit": "9Gi"}} in spec["volumes"]
     assert spec["serviceAccountName"] == "reader"
     job = only(rendered(*options(URLS, more)), "CronJob", NAME)["spec"]
-    assert (job["schedule"], job["timeZone"]) == ("*/15 2-4 * * MON,TUE", "Etc/UTC")
+    assert (job["schedule"], job["timeZone"]) == ("*/15 2-4 * * MON,TUE", "UTC")
     assert job["jobTemplate"]["spec"]["activeDeadlineSeconds"] == 900
 
 
@@ -231,6 +232,7 @@ def pod_labels(items: list[Json]) -> Json:
         ({"history.schedule": "* * * *"}, "schedule"),
         ({"history.deadlineSeconds": "5"}, "deadlineSeconds"),
         ({"history.url": "/tables"}, "url"),
+        ({"history.keepDays": "-1"}, "keepDays"),
         ({"history.credentialsSecret": "No Secret"}, "credentialsSecret"),
         ({"history.scratchSize": "large"}, "scratchSize"),
         ({"history.image.digest": "latest"}, "digest"),

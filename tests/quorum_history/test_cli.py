@@ -70,7 +70,7 @@ def test_refresh_is_all_of_it(spark: SparkSession, tmp_path: Path) -> None:  # n
     assert "Not analysed" not in text
     (seen / "b.jsonl").write_text("no observation\n")
     looks.write(seen / "c.jsonl", [look(180, name="later")])
-    assert main(refresh) == 3
+    assert main([*refresh, "--keep-days", "36500"]) == 3
     assert "ns/later" in (output / "index.html").read_text()
 
 
@@ -83,6 +83,7 @@ def test_refresh_is_all_of_it(spark: SparkSession, tmp_path: Path) -> None:  # n
             2,
             "--max-gap-s",
         ),
+        (["refresh", "--target", "{t}", "--output", "{t}", "--observations", "{t}", "--keep-days", "0"], 2, "days: 0"),
         (["ingest", "--target", "{t}"], 2, "--logs"),
         (["ingest", "--target", "{t}", "--logs", "{t}/nothing"], 1, "no metadata log"),
         (["ingest", "--target", "{t}", "--logs", "{t}", "--high-watermarks", "[]"], 2, "highWatermarks"),
