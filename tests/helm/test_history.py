@@ -26,6 +26,7 @@ URLS = {
     "observations.url": "s3://bucket/looks",
 }
 OPERATOR = {"app.kubernetes.io/name": "kafka-quorum-operator", "app.kubernetes.io/instance": "kafka-quorum-operator"}
+CLAIM = "kafkaquorum.io/observations-claim"
 SECURE = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
 
 
@@ -195,12 +196,33 @@ def test_pods_that_share_a_volume_of_one_node_are_on_one_node(
     """Runs go where the operator has the observations mounted, else where the server has the page."""
     items = rendered(*options(CLAIMS, {"history.server": "true"}, values))
     labels = only(items, "Deployment", NAME)["spec"]["template"]["metadata"]["labels"]
-    wanted = {"operator": OPERATOR, "server": labels, None: None}
+    operators = only(items, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    claim = {key: value for key, value in operators.items() if key == CLAIM}
+    wanted = {"operator": OPERATOR | claim, "server": labels, None: None}
+    assert bool(claim) == ("operator" in {run, server})
     for kind, place in (("CronJob", run), ("Deployment", server)):
         rules = pod(only(items, kind, NAME)).get("affinity", {}).get("podAffinity", {})
         terms = rules.get("requiredDuringSchedulingIgnoredDuringExecution", [{"labelSelector": {"matchLabels": None}}])
         assert [term["labelSelector"]["matchLabels"] for term in terms] == [wanted[place]]
     assert labels["app.kubernetes.io/component"] != pod_labels(items)["app.kubernetes.io/component"]
+
+
+def test_runs_go_to_the_operator_that_has_the_claim() -> None:
+    """An operator from before an upgrade, on another node and without the claim or with another one, does not match."""
+
+    def label(*values: Mapping[str, str]) -> str | None:
+        found: str | None = only(rendered(*options(*values)), "Deployment")["spec"]["template"]["metadata"][
+            "labels"
+        ].get(CLAIM)
+        return found
+
+    other = {"observations.volume.persistentVolumeClaim.claimName": "other"}
+    assert label(CLAIMS) is not None
+    assert label(CLAIMS, other) not in {None, label(CLAIMS)}
+    assert label({**CLAIMS, "history.enabled": "false"}) is None
+    assert label(URLS) is None
+    selector = only(rendered(*options(CLAIMS)), "Deployment")["spec"]["selector"]["matchLabels"]
+    assert selector == OPERATOR, "or the Deployment could not be upgraded"
 
 
 def pod_labels(items: list[Json]) -> Json:

@@ -70,15 +70,25 @@ capabilities:
 {{- end }}
 
 {{/*
+On the operator's pods, where the history's have to find the one that has a claim mounted: an upgrade to that claim leaves
+older pods on other nodes for a while. Nothing is rendered where it does not matter.
+*/}}
+{{- define "kafka-quorum-operator.observationsLabel" -}}
+{{- if and (.Values.history).enabled (include "kafka-quorum-operator.oneNode" (dict "volume" .Values.observations.volume "shared" .Values.observations.sharedVolume)) -}}
+kafkaquorum.io/observations-claim: {{ .Values.observations.volume.persistentVolumeClaim.claimName | default "" | sha256sum | trunc 16 | quote }}
+{{- end }}
+{{- end }}
+
+{{/*
 Where a volume can be mounted by one node only, its pods come together: runs and the server go where the operator is, or
 runs where the server is. `labels` are the pods to go to; nothing is rendered without.
 */}}
 {{- define "kafka-quorum-operator.historyAffinity" -}}
 {{- $ours := include "kafka-quorum-operator.oneNode" (dict "volume" .root.Values.history.volume "shared" .root.Values.history.sharedVolume) }}
-{{- $theirs := include "kafka-quorum-operator.oneNode" (dict "volume" .root.Values.observations.volume "shared" .root.Values.observations.sharedVolume) }}
+{{- $theirs := include "kafka-quorum-operator.observationsLabel" .root }}
 {{- $labels := "" }}
 {{- if and $theirs (or .run $ours) }}
-{{- $labels = include "kafka-quorum-operator.selectorLabels" .root }}
+{{- $labels = printf "%s\n%s" (include "kafka-quorum-operator.selectorLabels" .root) $theirs }}
 {{- else if and .run $ours .root.Values.history.server }}
 {{- $labels = printf "%s\napp.kubernetes.io/component: page" (include "kafka-quorum-operator.historySelectorLabels" .root) }}
 {{- end }}
