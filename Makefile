@@ -54,6 +54,9 @@ testbed: setup ## a Kubernetes cluster with Kafka's and the operator's image on 
 	@$(TESTBED) operator-image > /dev/null
 	@$(TESTBED) helm-binary > /dev/null
 
+FOR_IMAGE := --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 \
+  --python-platform linux
+
 .PHONY: lock
 lock: setup ## resolve the dependencies anew into the requirement locks, uv of UV_VERSION among them
 	{ echo "# uv, which installs everything else, by hash. Made by \`make lock\` from UV_VERSION of the Makefile."; \
@@ -64,6 +67,13 @@ lock: setup ## resolve the dependencies anew into the requirement locks, uv of U
 	  --python-version 3.11 --universal -o requirements.lock
 	$(VENV)/uv pip compile -q pyproject.toml --extra uvloop --extra observations --extra history --extra delta --group dev \
 	  --generate-hashes --no-emit-index-url --python-version 3.11 --universal -o requirements-dev.lock
+	{ echo "# What the history's image installs, and nothing else. Made by \`make lock\` from the extra \`history\` of pyproject.toml."; \
+	  $(VENV)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	    print(*project["optional-dependencies"]["history"], sep="\n")' \
+	    | $(VENV)/uv pip compile -q - -c requirements-dev.lock $(FOR_IMAGE); } > requirements-history.lock.new
+	{ echo "# What builds PySpark in the history's image. Made by \`make lock\`."; \
+	  echo "setuptools>=80" | $(VENV)/uv pip compile -q - $(FOR_IMAGE); } > requirements-build.lock.new
+	for name in history build; do mv requirements-$$name.lock.new requirements-$$name.lock; done
 
 .PHONY: crds
 crds: setup ## generate the CRD from the models, into crds/ and the chart
@@ -163,9 +173,10 @@ test: ## everything but the full end-to-end run, soak and bench; under an hour f
 	@$(MAKE) test-e2e
 
 .PHONY: e2e
-e2e: testbed ## all end-to-end scenarios; those of upgrades need Kafka's older releases too
+e2e: testbed ## all end-to-end scenarios; some need Kafka's older releases, or the history's image, too
 	@for version in $(OLDER_KAFKA_VERSIONS); do $(TESTBED) base-images --kafka $$version > /dev/null; done
 	@$(TESTBED) load $(OLDER_KAFKA_VERSIONS:%=testbed/kafka:%)
+	@$(TESTBED) history-image > /dev/null
 	$(INSIDE) $(PYTEST) e2e/scenarios -m "not bench"
 
 .PHONY: storm

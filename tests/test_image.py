@@ -1,11 +1,15 @@
-"""What the operator's image is made of: a base by digest, packages and uv by hash, every licence."""
+"""What the images are made of: a base by digest, packages and uv by hash, every licence."""
 
 import re
 import runpy
+import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 PROJECT = Path(__file__).parents[1]
+DOCKERFILES = ("Dockerfile", "Dockerfile.history")
 LICENSES: dict[str, Any] = runpy.run_path(str(PROJECT / "licenses.py"))
 
 
@@ -18,9 +22,18 @@ def package(root: Path, name: str, *files: str) -> None:
     (info / "RECORD").write_text("".join(f"{info.name}/{file},,\n" for file in ("METADATA", "RECORD", *files)))
 
 
-def test_the_base_image_is_named_by_its_digest() -> None:
+def locked(name: str) -> set[tuple[str, str]]:
+    """The packages of a lock, each with a version that has a hash."""
+    text = (PROJECT / name).read_text()
+    found = re.findall(r"^([\w.-]+)==(\S+) (?:; [^\\]+)?\\\n    --hash=sha256:", text, flags=re.MULTILINE)
+    assert len(found) == len(re.findall(r"^[\w.-]+==", text, flags=re.MULTILINE))
+    return set(found)
+
+
+@pytest.mark.parametrize("name", DOCKERFILES)
+def test_the_base_image_is_named_by_its_digest(name: str) -> None:
     """A tag can be moved; a digest cannot."""
-    dockerfile = (PROJECT / "Dockerfile").read_text()
+    dockerfile = (PROJECT / name).read_text()
     (base,) = re.findall(r"^ARG BASE=(.*)$", dockerfile, flags=re.MULTILINE)
     assert re.fullmatch(r"python:3\.11-slim-bookworm@sha256:[0-9a-f]{64}", base)
     assert all(line.split()[1] == "${BASE}" for line in dockerfile.splitlines() if line.startswith("FROM "))
@@ -34,6 +47,35 @@ def test_uv_is_installed_by_hash() -> None:
     assert len(re.findall(r"--hash=sha256:[0-9a-f]{64}", lock)) > 5
     assert "--require-hashes -r requirements-uv.lock" in makefile
     assert '"uv==' not in makefile.split("lock: setup")[0]
+
+
+def test_both_images_have_one_base() -> None:
+    """One base is followed and scanned, not two."""
+    bases = [re.findall(r"^ARG BASE=.*$", (PROJECT / name).read_text(), flags=re.MULTILINE) for name in DOCKERFILES]
+    assert bases[0] == bases[1]
+
+
+def test_the_history_installs_what_was_tested_and_nothing_of_the_operator() -> None:
+    """Its lock has what the extra asks for, in the versions of the tests, and none of the operator's packages."""
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    history, tested = locked("requirements-history.lock"), locked("requirements-dev.lock")
+    asked = {re.split(r"[<>=]", item)[0] for item in project["optional-dependencies"]["history"]}
+    names = {name for name, _ in history}
+    assert asked <= names
+    assert history <= tested
+    operators = {re.split(r"[<>=]", item)[0] for item in project["dependencies"]}
+    assert not operators & names
+    assert {name for name, _ in locked("requirements-build.lock")} == {"setuptools"}
+
+
+@pytest.mark.parametrize("name", DOCKERFILES)
+def test_the_build_context_has_what_the_dockerfile_copies(name: str) -> None:
+    """`.dockerignore` leaves everything out but this; the test-bed's context is made from the same names."""
+    kept = {line[1:] for line in (PROJECT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    lines = re.findall(r"^COPY (?!--from)(.+) \S+$", (PROJECT / name).read_text(), flags=re.MULTILINE)
+    copied = {word for line in lines for word in line.split()}
+    assert {word.rstrip("*") for word in copied} <= kept
+    assert all((PROJECT / word).exists() for word in copied if not word.endswith("*"))
 
 
 def test_licences_are_collected(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from testbed import (
     daemon,
     engine,
     faults,
+    historyimage,
     kafka,
     loading,
     nodeimage,
@@ -132,6 +133,17 @@ def operator_image(paths: Paths, options: argparse.Namespace) -> int:
     return 0
 
 
+def history_image(paths: Paths, options: argparse.Namespace) -> int:
+    """Build the history's image, load it to the workers, and print its name, which follows its content."""
+    chosen = engine.choose(paths)
+    daemon.ensure(chosen)
+    tags = historyimage.ensure(chosen)
+    if not options.no_load:
+        loading.ensure(chosen, tags[:1], loading.workers(chosen))
+    print(tags[0])
+    return 0
+
+
 def helm_binary(paths: Paths, _: argparse.Namespace) -> int:
     """Print the path of the helm command, compiled if need be; works without a cluster."""
     paths.cache.mkdir(parents=True, exist_ok=True)
@@ -206,8 +218,8 @@ def _parser() -> argparse.ArgumentParser:
     builder.add_argument("context", metavar="CONTEXT")
     versions = f"versions, such as {','.join(KAFKA_VERSIONS)}; the first is the default"
     add("base-images", base_images).add_argument("--kafka", default=KAFKA_VERSIONS[0], help=versions)
-    operator = add("operator-image", operator_image)
-    operator.add_argument("--no-load", action="store_true", help="only build it")
+    for name, image in (("operator-image", operator_image), ("history-image", history_image)):
+        add(name, image).add_argument("--no-load", action="store_true", help="only build it")
     add("helm-binary", helm_binary)
     add("kafka-jars", kafka_jars).add_argument("version", nargs="?", default=KAFKA_VERSIONS[0])
     add("venv-packages", venv_packages)
@@ -235,7 +247,7 @@ def _alone(paths: Paths) -> Iterator[None]:
         yield
 
 
-_CHANGING: tuple[Subcommand, ...] = (up, down, base_images, operator_image, load)
+_CHANGING: tuple[Subcommand, ...] = (up, down, base_images, operator_image, history_image, load)
 
 
 def main() -> int:

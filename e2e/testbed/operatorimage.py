@@ -23,13 +23,13 @@ REPOSITORY = "kafka-quorum-operator"
 _LOCK = PROJECT / "requirements.lock"
 _CODE = tuple(PROJECT / "operator" / name for name in ("kafka_quorum", "kit"))
 _DOCKERFILE = PROJECT / "Dockerfile"
-_LICENSES = (PROJECT / "LICENSE", PROJECT / "licenses.py")
+LICENSES = (PROJECT / "LICENSE", PROJECT / "licenses.py")
 
 
 def ensure(engine: Engine) -> list[str]:
     """Build what is missing; returns the tags: one that follows the content, and `:dev` for people."""
     base = baseimages.ensure_python(engine)
-    key = content_key(base, _DOCKERFILE, _LOCK, *_CODE, *_LICENSES)
+    key = content_key(base, _DOCKERFILE, _LOCK, *_CODE, *LICENSES)
     tags = [f"{REPOSITORY}:dev-{key}", f"{REPOSITORY}:dev"]
     ensure_image(engine, tags, key, lambda context: _fill(engine.paths, context))
     return tags
@@ -37,7 +37,7 @@ def ensure(engine: Engine) -> list[str]:
 
 def _fill(paths: Paths, context: Path) -> None:
     (context / "Dockerfile").write_text(on_base(_DOCKERFILE.read_text(), baseimages.PYTHON_IMAGE))
-    for path in (_LOCK, *_LICENSES):
+    for path in (_LOCK, *LICENSES):
         shutil.copy(path, context / path.name)
     for code in _CODE:
         shutil.copytree(code, context / "operator" / code.name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -54,24 +54,29 @@ def on_base(dockerfile: str, image: str) -> str:
 
 def ensure_wheels(paths: Paths) -> Path:
     """A directory with the wheels that requirements.lock names, for the image's Python and this machine's kind."""
-    target, platforms = paths.work / "wheels", platform_tags(os.uname().machine)
+    return ensure_packages(paths, paths.work / "wheels", "wheels of requirements.lock", "--only-binary=:all:", _LOCK)
+
+
+def ensure_packages(paths: Paths, target: Path, name: str, which: str, *locks: Path) -> Path:
+    """A directory with what locks name, by hash; `which` is `--only-binary=:all:`, or `--no-deps` for sources too."""
+    platforms = platform_tags(os.uname().machine)
 
     def download() -> None:
         shutil.rmtree(target, ignore_errors=True)
         python = ["--python-version", PYTHON_VERSION, "--implementation", "cp"]
         named = [argument for platform in platforms for argument in ("--platform", platform)]
-        locked = ["--require-hashes", "--only-binary=:all:", "-r", _LOCK]
-        run([*_pip(paths), "download", *python, *named, *locked, "--dest", target], paths.log / "pip.log")
+        for lock in locks:
+            command = [*_pip(paths), "download", *python, *named, "--require-hashes", which, "-r", lock]
+            run([*command, "--dest", target], paths.log / "pip.log")
 
-    key = content_key(_LOCK, PYTHON_VERSION, *platforms)
-    once(paths, "wheels of requirements.lock", key, target, download)
+    once(paths, name, content_key(*locks, PYTHON_VERSION, *platforms), target, download)
     return target
 
 
 def platform_tags(machine: str) -> tuple[str, ...]:
     """The wheels that Debian 12 can use: of every manylinux up to its glibc, 2.36, that is in common use."""
     if machine not in ("x86_64", "aarch64"):
-        raise TestbedError(f"no wheels are looked for on {machine}: build the operator's image with a network")
+        raise TestbedError(f"no wheels are looked for on {machine}: build the image with a network")
     return tuple(f"{standard}_{machine}" for standard in ("manylinux2014", "manylinux_2_17", "manylinux_2_28"))
 
 

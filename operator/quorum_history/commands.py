@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 
 from kraftlog import KraftLogError, SchemaError
 from kraftlog.errors import quoted
-from quorum_history import jobs, report
+from quorum_history import demo, jobs, report
 from quorum_history.at import at, differences, text_of, text_of_differences
 from quorum_history.executor import Executor, OnSpark, Threads
 from quorum_history.files import NoLogsError, find_files
@@ -29,7 +29,7 @@ from quorum_history.ingest import Request, ingest
 from quorum_history.observations import MAX_GAP_S
 from quorum_history.progress import Progress
 from quorum_history.replicas import cluster_log
-from quorum_history.retention import prune
+from quorum_history.retention import keep, prune
 from quorum_history.session import NoJavaError, session, submitted
 from quorum_history.source import OptionError, checked_options
 from quorum_history.state import StateError
@@ -43,6 +43,7 @@ _CODES = """exit codes: 0, done; 1, could not be done, or `verify` found a diffe
 but something that ingest read for the first time is damaged, missing or no observation, or a table fails a check of
 its quality"""
 _SHOWN = 20
+_DAYS_MAX = 36_500
 _DERIVED = (
     "faults", "voter_sets", "voter_changes", "leaders", "feature_levels", "downgrade_losses", "spans", "availability",
     "leader_changes", "lag_percentiles", "recoveries", "stale_voters", "upgrade_readiness", "rejected_lines",
@@ -135,11 +136,29 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument("--until", type=_day, metavar="DAY", help="leave out what began after (UTC)")
     _target(page, _report)
 
+    _refresh_parser(commands.add_parser("refresh", help="ingest, all tables and the page, as a schedule runs them"))
+
+    sample = commands.add_parser("demo", help="make sample logs and observations, and their tables and page")
+    sample.add_argument("--output", type=Path, required=True, metavar="DIR", help="a new directory for all of it")
+    sample.set_defaults(run=_demo)
+
     check = commands.add_parser("verify", help="compare a decode with kafka-dump-log")
     check.add_argument("files", nargs="+")
     check.add_argument("--kafka-home", type=Path, required=True, help="a Kafka installation, with libs/")
     check.set_defaults(run=_verify)
     return parser
+
+
+def _refresh_parser(parser: argparse.ArgumentParser) -> None:
+    """The options of the commands that it runs, as far as a schedule wants them; the rest is as by default."""
+    parser.add_argument("--logs", metavar="PATHS", help="as for ingest; the tables of timeline and downgrade follow")
+    parser.add_argument("--observations", metavar="PATHS", help="as for ingest; the tables of observe follow")
+    parser.add_argument("--max-gap-s", type=int, default=MAX_GAP_S, help="as for observe")
+    parser.add_argument("--output", type=Path, required=True, help="a directory for index.html")
+    parser.add_argument("--pages", action="store_true", help="as for report")
+    parser.add_argument("--keep-days", type=int, metavar="N", help="remove older observations from the tables")
+    parser.set_defaults(all_types=False, high_watermarks="{}", continuous=None, quorum=[], since=None, until=None)
+    _format(_target(parser, _refresh))
 
 
 def _target(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
@@ -300,6 +319,32 @@ def _order(row: dict[str, Any]) -> tuple[str, ...]:
     """Rows in a fixed order: clusters and quorums first, then by offset or time."""
     names = ("cluster", "namespace", "name", "kind", "offset", "leader_epoch", "target", "since", "day", "node_id")
     return tuple(f"{row[name]:>20}" if isinstance(row[name], int) else str(row[name]) for name in names if name in row)
+
+
+def _refresh(chosen: argparse.Namespace) -> int:
+    """Run the commands from the sources to the page. What is damaged is told, and keeps none of them from running."""
+    if chosen.keep_days is not None and not 0 < chosen.keep_days <= _DAYS_MAX:
+        raise OptionError(f"--keep-days: {chosen.keep_days} is no number of days from 1 to {_DAYS_MAX}")
+    codes = [_ingest(chosen)]
+    if chosen.keep_days is not None:
+        with chosen.target.locked():
+            _say(f"removed observations: {keep(chosen.target, chosen.keep_days, datetime.now(UTC)):,}")
+    if chosen.logs:
+        codes += [_timeline(chosen), _downgrade(chosen)]
+    if chosen.observations:
+        codes.append(_observe(chosen))
+    codes.append(_report(chosen))
+    return max(codes)
+
+
+def _demo(chosen: argparse.Namespace) -> int:
+    if chosen.output.exists() and any(chosen.output.iterdir()):
+        raise OptionError(f"--output: {chosen.output} is not empty: name a new directory for the demonstration")
+    logs, observations = demo.make(chosen.output, datetime.now(UTC))
+    sources = ("--logs", str(logs), "--observations", str(observations))
+    results = ("--target", str(chosen.output / "tables"), "--output", str(chosen.output / "page"))
+    master = () if chosen.master is None else ("--master", chosen.master)
+    return _refresh(_parser().parse_args([*master, "refresh", *sources, *results]))
 
 
 def _verify(chosen: argparse.Namespace) -> int:

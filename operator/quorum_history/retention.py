@@ -1,7 +1,7 @@
 """How long observations are kept. Records stay: a timeline begins with the first of them."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pyarrow as pa
 from pyarrow import compute, parquet
@@ -10,6 +10,30 @@ from quorum_history.ingest import clean
 from quorum_history.sink import OBSERVATIONS, ROW_GROUP_ROWS, SCHEMAS, Sink
 from quorum_history.state import Batch, StateError, commit, load
 from quorum_history.store import Store
+
+_SLACK = timedelta(days=1)
+
+
+def keep(store: Store, days: int, now: datetime) -> int:
+    """Remove the observations of more than so many days ago; answers how many. The tables' folder must be `locked`.
+
+    All that stays is written anew, so it is done once a day, however often a schedule asks.
+    """
+    oldest, before = _oldest(store), now - timedelta(days=days)
+    return prune(store, before) if oldest is not None and oldest < before - _SLACK else 0
+
+
+def _oldest(store: Store) -> datetime | None:
+    """When the first look was; None where there is none."""
+    state = load(store)
+    firsts: list[datetime] = []
+    for batch in state.live(OBSERVATIONS) if state else ():
+        for name in store.names(OBSERVATIONS, batch.folder):
+            path = store.path(OBSERVATIONS, batch.folder, name)
+            with parquet.ParquetFile(path, filesystem=store.filesystem) as file:
+                times = (rows.column(0) for rows in file.iter_batches(ROW_GROUP_ROWS, columns=["observedAt"]))
+                firsts += (compute.min(some).as_py() for some in times if len(some))
+    return min(firsts, default=None)
 
 
 def prune(store: Store, before: datetime) -> int:

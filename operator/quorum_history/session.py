@@ -13,12 +13,15 @@ from pyspark.sql import SparkSession
 
 from quorum_history.source import register
 
+_HERE = "127.0.0.1"
 _EMBEDDED = {
     "spark.ui.enabled": "false",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",  # or a task's result of more than 1 MiB is fetched where nothing listens
+    "spark.driver.bindAddress": _HERE,
+    "spark.driver.host": _HERE,  # or a task's result of more than 1 MiB is fetched where nothing listens
 }
-_CHATTER = (b"WARNING: Using incubator modules",)
+_CHATTER = (
+    b"WARNING: Using incubator modules", b"Setting default log level to", b"To adjust logging level use",
+)  # fmt: skip
 """What the Java of Spark prints at its start, whatever is configured."""
 
 
@@ -41,6 +44,7 @@ def session(master: str | None = None, **settings: str) -> SparkSession:
     builder = SparkSession.builder.appName("quorum-history")
     if not submitted():
         _check_java()
+        os.environ.setdefault("SPARK_LOCAL_IP", _HERE)  # or Spark asks for this machine's name, which may lead nowhere
     if master or not submitted():
         builder = builder.master(master or "local[*]")
     defaults = {

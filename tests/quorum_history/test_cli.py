@@ -56,9 +56,36 @@ def test_from_logs_to_a_report(spark: SparkSession, tmp_path: Path) -> None:
     assert "ns/q was available for 50.000%" in text
 
 
+def test_refresh_is_all_of_it(spark: SparkSession, tmp_path: Path) -> None:  # noqa: ARG001 - it must run
+    """One command makes every table and the page; a damaged source is told by the exit code, and the page is there."""
+    target, output, seen = tmp_path / "tables", tmp_path / "page", tmp_path / "observations"
+    seen.mkdir()
+    refresh = ["refresh", "--target", str(target), "--observations", str(seen), "--output", str(output)]
+    assert main(refresh) == 0  # a schedule may begin before the operator has written anything
+    assert "No observations." in (output / "index.html").read_text()
+    looks.write(seen / "a.jsonl", [look(0), look(120)])
+    assert main([*refresh, "--logs", str(SAMPLES / "4.1.2")]) == 0
+    assert {path.name for path in target.iterdir()} == _TABLES
+    text = (output / "index.html").read_text()
+    assert "Voters and leaders" in text
+    assert "ns/q" in text
+    assert "Not analysed" not in text
+    (seen / "b.jsonl").write_text("no observation\n")
+    looks.write(seen / "c.jsonl", [look(180, name="later")])
+    assert main([*refresh, "--keep-days", "36500"]) == 3
+    assert "ns/later" in (output / "index.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
+        (["refresh", "--target", "{t}", "--output", "{t}"], 2, "--logs"),
+        (
+            ["refresh", "--target", "{t}", "--output", "{t}", "--observations", "{t}", "--max-gap-s", "0"],
+            2,
+            "--max-gap-s",
+        ),
+        (["refresh", "--target", "{t}", "--output", "{t}", "--observations", "{t}", "--keep-days", "0"], 2, "days: 0"),
         (["ingest", "--target", "{t}"], 2, "--logs"),
         (["ingest", "--target", "{t}", "--logs", "{t}/nothing"], 1, "no such file or directory"),
         (["ingest", "--target", "{t}", "--logs", "{t}", "--high-watermarks", "[]"], 2, "highWatermarks"),

@@ -23,7 +23,7 @@ from tests.quorum_history import clusters, looks
 from tests.quorum_history.looks import look
 
 from kraftlog import places
-from quorum_history import index, jobs, lines, quality, replicas
+from quorum_history import index, jobs, lines, quality, replicas, retention
 from quorum_history.__main__ import main
 from quorum_history.executor import Executor, OnSpark, Threads
 from quorum_history.files import find_files
@@ -374,6 +374,17 @@ def test_old_observations_can_be_removed(tables: Tables, capsys: pytest.CaptureF
     assert tables.records() == once((0, 3, 1))
     assert main(["prune", "--target", tables.store.place, "--before", "2027-01-01"]) == 0
     assert tables.rows("observations") == []
+
+
+def test_old_observations_are_removed_once_a_day(tables: Tables) -> None:
+    """What is kept is written anew, so nothing is done until a whole day is too old; then all that is too old goes."""
+    assert retention.keep(tables.store, 2, looks.START) == 0, "nothing was ingested yet"
+    looks.write(tables.looks / "a.jsonl", [look(0), look(60), look(86_400), look(3 * 86_400)])
+    tables.ingest()
+    assert retention.keep(tables.store, 2, looks.START + timedelta(days=3)) == 0
+    assert retention.keep(tables.store, 2, looks.START + timedelta(days=3, seconds=30)) == 3
+    assert [row["observedAt"] for row in tables.rows("observations")] == [looks.START + timedelta(days=3)]
+    assert retention.keep(tables.store, 2, looks.START + timedelta(days=4)) == 0
 
 
 @pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.timestamp("us"), pa.timestamp("us", tz="UTC")], ids=str)

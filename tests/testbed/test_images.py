@@ -1,11 +1,13 @@
-"""Where base images come from."""
+"""Where base images come from, and what goes into the build of others."""
 
+import re
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from testbed.config import Paths
+from testbed import baseimages, historyimage, operatorimage
+from testbed.config import PROJECT, Paths
 from testbed.engine import Engine
 from testbed.images import take_public
 
@@ -54,3 +56,69 @@ def test_the_private_docker_is_not_even_asked(tmp_path: Path) -> None:
     engine, asked = _engine(tmp_path, "own", here="a:1")
     assert take_public(engine, "a:1", "testbed/a:1") is None
     assert not asked.read_text()
+
+
+def test_the_historys_base_has_a_java_where_the_build_has_no_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the public Python image the build installs one; without a registry the base brings it, on the same Debian."""
+    made: dict[str, tuple[str, ...]] = {}
+
+    def ensure_debian_with(_: Engine, tag: str, packages: tuple[str, ...], __: str = "") -> str:
+        made[tag] = packages
+        return "key"
+
+    monkeypatch.setattr(baseimages, "ensure_debian_with", ensure_debian_with)
+    public, _ = _engine(tmp_path, "stock", here="python:3.11-slim")
+    assert baseimages.ensure_both(public) == (baseimages.PYTHON_IMAGE, "sha256:0123")
+    assert made == {}
+    assert baseimages.ensure_both(Engine("own", "", Paths(tmp_path))) == (baseimages.BOTH_IMAGE, "key")
+    dockerfile = (PROJECT / "Dockerfile.history").read_text()
+    (java,) = (name for name in made[baseimages.BOTH_IMAGE] if "jre" in name)
+    assert f"apt-get install -y --no-install-recommends {java} " in dockerfile
+
+
+def test_the_historys_build_context_has_what_the_dockerfile_copies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The Dockerfile is the project's on the base that was chosen; the packages are those of both locks."""
+    asked: list[tuple[object, ...]] = []
+
+    def ensure_packages(_: Paths, target: Path, *rest: object) -> Path:
+        asked.append(rest)
+        target.mkdir()
+        (target / "a.whl").touch()
+        return target
+
+    monkeypatch.setattr(historyimage, "ensure_packages", ensure_packages)
+    paths = Paths(tmp_path / "cache")
+    paths.work.mkdir(parents=True)
+    context = tmp_path / "context"
+    context.mkdir()
+    historyimage._fill(Engine("own", "", paths), "some/base:1", context)
+    text = (context / "Dockerfile").read_text()
+    assert "ARG BASE=some/base:1\n" in text
+    copied = [word for line in re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.MULTILINE) for word in line.split()]
+    assert copied
+    assert [word for word in copied if not list(context.glob(word))] == []
+    ((_, which, *locks),) = asked
+    assert which == "--no-deps"  # sources too: PySpark is published in no other form
+    assert locks == list(historyimage.LOCKS)
+
+
+def test_the_operators_packages_are_wheels_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are asked for by hash, for the image's Python; once, as long as the lock is the same."""
+    commands: list[list[str]] = []
+
+    def run(command: list[object], log: Path) -> None:  # noqa: ARG001 - as the real one
+        commands.append([*map(str, command)])
+        Path(str(command[-1])).mkdir(parents=True)
+
+    monkeypatch.setattr(operatorimage, "run", run)
+    monkeypatch.setattr(operatorimage, "platform_tags", lambda _: ("manylinux2014_x86_64",))
+    paths = Paths(tmp_path)
+    assert operatorimage.ensure_wheels(paths) == operatorimage.ensure_wheels(paths) == tmp_path / "work" / "wheels"
+    (command,) = commands
+    assert "--require-hashes" in command
+    assert "--only-binary=:all:" in command
+    assert command[command.index("-r") + 1] == str(PROJECT / "requirements.lock")
