@@ -178,7 +178,9 @@ def _store(scheme: str, authority: str) -> tuple[Any, str]:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise PlaceError(f"{url}: this store cannot be read: {error}{hint(error)}") from error
     if scheme in _OF_BUCKETS and not _bucket_is_there(url, filesystem, base):
-        raise PlaceError(f"{url}: there is no such bucket{_endpoint(scheme)}: create it, or correct its name")
+        raise PlaceError(
+            f"{url}: there is no such bucket{_endpoint(scheme)}, or the store does not know these credentials"
+        )
     return filesystem, str(base)
 
 
