@@ -98,7 +98,7 @@ def ensure_helm(paths: Paths) -> Path:
     return _ensure_command(paths, "helm", f"helm.sh/helm/v3/cmd/helm@{HELM_VERSION}", key, flags)
 
 
-def ensure_s3_server(paths: Paths) -> Path:
+def ensure_versitygw(paths: Paths) -> Path:
     """Compile versitygw, an S3 server whose buckets are folders of this machine; needs nothing else of the test bed."""
     package = f"github.com/versity/versitygw/cmd/versitygw@{VERSITYGW_VERSION}"
     return _ensure_command(paths, "versitygw", package, content_key(VERSITYGW_VERSION, _go_version()))

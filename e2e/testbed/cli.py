@@ -139,10 +139,10 @@ def helm_binary(paths: Paths, _: argparse.Namespace) -> int:
     return 0
 
 
-def s3_server(paths: Paths, _: argparse.Namespace) -> int:
+def versitygw_binary(paths: Paths, _: argparse.Namespace) -> int:
     """Print the path of versitygw, an S3 server, compiled if need be; works without a cluster."""
     paths.cache.mkdir(parents=True, exist_ok=True)
-    print(binaries.ensure_s3_server(paths))
+    print(binaries.ensure_versitygw(paths))
     return 0
 
 
@@ -216,7 +216,7 @@ def _parser() -> argparse.ArgumentParser:
     operator = add("operator-image", operator_image)
     operator.add_argument("--no-load", action="store_true", help="only build it")
     add("helm-binary", helm_binary)
-    add("s3-server", s3_server)
+    add("versitygw-binary", versitygw_binary)
     add("kafka-jars", kafka_jars).add_argument("version", nargs="?", default=KAFKA_VERSIONS[0])
     add("venv-packages", venv_packages)
     wheel = add("wheels", wheels)

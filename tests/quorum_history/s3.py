@@ -24,7 +24,11 @@ REGION = "us-east-1"
 def compiled() -> Path:
     """The server's program. It says what is missing if it cannot be compiled."""
     done = subprocess.run(
-        [sys.executable, _TESTBED, "s3-server"], capture_output=True, text=True, timeout=_COMPILE_TIMEOUT_S, check=False
+        [sys.executable, _TESTBED, "versitygw-binary"],
+        capture_output=True,
+        text=True,
+        timeout=_COMPILE_TIMEOUT_S,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return Path(done.stdout.strip().splitlines()[-1])

@@ -167,8 +167,10 @@ def test_a_downgrade_from_an_archive(spark: SparkSession, tmp_path: Path, form: 
 def test_a_page_at_a_url(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is stored there, and not in a folder that is named like a URL."""
     store = Store(str(tmp_path / "tables"))
-    schema = pa.schema([("cluster", pa.string()), ("level", pa.int32()), ("end_offset", pa.int64())])
-    jobs.write_small(store, "downgrade_analysed", [{"cluster": "a", "level": 30, "end_offset": 9}], schema)
+    row = {"cluster": "a", "level": 30, "end_offset": 9, "faults": 0}
+    kinds = {str: pa.string(), int: pa.int64()}
+    schema = pa.schema([(name, kinds[type(value)]) for name, value in row.items()])
+    jobs.write_small(store, "downgrade_analysed", [row], schema)
     output = f"file://{tmp_path}/page"
     assert main(["report", "--target", store.place, "--output", output]) == 0
     assert capsys.readouterr().out == f"{output}/index.html\n"
