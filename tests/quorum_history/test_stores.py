@@ -19,6 +19,7 @@ from kraftlog import archives, places
 from kraftlog.__main__ import main as kraftlog
 from quorum_history import commands, jobs, rows
 from quorum_history.__main__ import main
+from quorum_history.sink import write_small
 from quorum_history.store import Store
 
 _SECRET = "wJalrXUtnFEMI"  # noqa: S105 -- nobody's
@@ -170,7 +171,7 @@ def test_a_page_at_a_url(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     row = {"cluster": "a", "level": 30, "end_offset": 9, "faults": 0}
     kinds = {str: pa.string(), int: pa.int64()}
     schema = pa.schema([(name, kinds[type(value)]) for name, value in row.items()])
-    jobs.write_small(store, "downgrade_analysed", [row], schema)
+    write_small(store, "downgrade_analysed", [row], schema)
     output = f"file://{tmp_path}/page"
     assert main(["report", "--target", store.place, "--output", output]) == 0
     assert capsys.readouterr().out == f"{output}/index.html\n"
