@@ -140,8 +140,9 @@ test-history: setup ## metadata logs and observations: samples, fuzzing, one Spa
 	$(PYTEST) $(HISTORY) -m "not full and not bench"
 
 .PHONY: test-history-full
-test-history-full: setup ## the same with Kafka's own tools beside it, all of the fuzzing, a Spark cluster, a browser
+test-history-full: setup ## the same with Kafka's own tools, all of the fuzzing, a Spark cluster, an S3 server, a browser
 	@$(TESTBED) kafka-jars $(KAFKA_VERSION) > /dev/null
+	@$(TESTBED) versitygw-binary > /dev/null
 	$(PYTEST) $(HISTORY) -m "not bench"
 
 .PHONY: bench-history

@@ -1,11 +1,19 @@
-"""The programs compiled from Go modules: Kubernetes, etcd, CoreDNS, the volume provisioner, kind and helm."""
+"""The programs compiled from Go modules: Kubernetes, etcd, CoreDNS, volume provisioner, kind, helm, an S3 server."""
 
 import re
 import shutil
 from functools import cache, partial
 from pathlib import Path
 
-from testbed.config import GO_VERSION_MIN, HELM_VERSION, KIND_VERSION, KUBERNETES_VERSION, SOURCE, Paths
+from testbed.config import (
+    GO_VERSION_MIN,
+    HELM_VERSION,
+    KIND_VERSION,
+    KUBERNETES_VERSION,
+    SOURCE,
+    VERSITYGW_VERSION,
+    Paths,
+)
 from testbed.keys import content_key, once
 from testbed.process import TestbedError, output, run
 
@@ -88,6 +96,12 @@ def ensure_helm(paths: Paths) -> Path:
     flags = f"{_STRIP} -X helm.sh/helm/v3/internal/version.version={HELM_VERSION}"
     key = content_key(HELM_VERSION, flags, _go_version())
     return _ensure_command(paths, "helm", f"helm.sh/helm/v3/cmd/helm@{HELM_VERSION}", key, flags)
+
+
+def ensure_versitygw(paths: Paths) -> Path:
+    """Compile versitygw, an S3 server whose buckets are folders of this machine; needs nothing else of the test bed."""
+    package = f"github.com/versity/versitygw/cmd/versitygw@{VERSITYGW_VERSION}"
+    return _ensure_command(paths, "versitygw", package, content_key(VERSITYGW_VERSION, _go_version()))
 
 
 def _ensure_command(paths: Paths, name: str, package: str, key: str, flags: str = _STRIP) -> Path:

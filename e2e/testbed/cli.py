@@ -151,6 +151,13 @@ def helm_binary(paths: Paths, _: argparse.Namespace) -> int:
     return 0
 
 
+def versitygw_binary(paths: Paths, _: argparse.Namespace) -> int:
+    """Print the path of versitygw, an S3 server, compiled if need be; works without a cluster."""
+    paths.cache.mkdir(parents=True, exist_ok=True)
+    print(binaries.ensure_versitygw(paths))
+    return 0
+
+
 def kafka_jars(paths: Paths, options: argparse.Namespace) -> int:
     """Print a directory with Kafka's jars in libs/ and those of its tools in tools-libs/; works without docker."""
     print(kafka.ensure_jars(paths, options.version))
@@ -221,6 +228,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, image in (("operator-image", operator_image), ("history-image", history_image)):
         add(name, image).add_argument("--no-load", action="store_true", help="only build it")
     add("helm-binary", helm_binary)
+    add("versitygw-binary", versitygw_binary)
     add("kafka-jars", kafka_jars).add_argument("version", nargs="?", default=KAFKA_VERSIONS[0])
     add("venv-packages", venv_packages)
     wheel = add("wheels", wheels)

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
     from kraftlog.places import OpenFile
 
 MARK = "!/"
@@ -29,6 +31,9 @@ _ALWAYS_BYTES = 1 << 30
 _TIMES = 100
 """A compressed archive may unpack to a gibibyte, and to so many times its own size."""
 _PIECE_BYTES = 1 << 20
+_REQUEST_BYTES = 4 << 20
+_HEADER_BYTES = 1 << 16
+"""What is asked for at a time, of a compressed archive and of a plain one: for an object store each is a request."""
 _EXTRA_BYTES = 1 << 20
 _EXTRAS = frozenset(
     {tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK}
@@ -121,12 +126,12 @@ def split(place: str) -> tuple[str, str] | None:
 
 def archive(place: str, source: "OpenFile") -> Archive:
     """The regular files of the archive `source`, which is named by `place` (ArchiveError, OSError)."""
-    raw = _Raw(source)
     try:
         if source.read(0, 512)[257:262] == b"ustar" or not place.lower().endswith(("z", "z2")):
+            raw = io.BufferedReader(_Raw(source), _HEADER_BYTES)
             with tarfile.open(fileobj=raw, mode="r:", tarinfo=_Header) as plain:
                 return Archive(dict(_plain(plain, source.size)), None)
-        unpacked = Spool()
+        raw, unpacked = io.BufferedReader(_Raw(source), _REQUEST_BYTES), Spool()
         with tarfile.open(fileobj=raw, mode="r|*", tarinfo=_Header) as packed:
             return Archive(dict(_unpacked(packed, unpacked, source.size)), unpacked)
     except (tarfile.TarError, EOFError, ValueError, ArithmeticError, RecursionError, lzma.LZMAError) as error:
@@ -187,8 +192,9 @@ class _Raw(io.RawIOBase):
     def tell(self) -> int:
         return self._at
 
-    def read(self, size: int = -1) -> bytes:
-        left = max(0, self._source.size - self._at)
-        found = self._source.read(self._at, left if size < 0 else min(size, left))
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        view = memoryview(buffer).cast("B")
+        found = self._source.read(self._at, min(len(view), max(0, self._source.size - self._at)))
+        view[: len(found)] = found
         self._at += len(found)
-        return found
+        return len(found)

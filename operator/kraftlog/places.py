@@ -1,7 +1,11 @@
 """Files wherever they lie: a local path, or the URL of a store that Arrow knows (`s3://`, `gs://`, `abfs://`, `hdfs://`).
 
 A place within a tar archive is `ARCHIVE!/MEMBER` (`archives.py`). `s3a://`, as Hadoop calls it, is `s3://`. Credentials
-come from where the store's own tools take them: environment, configuration files, the instance.
+come from where the store's own tools take them: environment, configuration files, the instance. A URL that holds some
+is refused, because places are printed and stored in tables.
+
+A store that does not answer is no damaged file: it raises `PlaceError`, which ends the command. A file that is not
+there raises `FileNotFoundError`, as on a disk.
 """
 
 import errno
@@ -21,6 +25,9 @@ from kraftlog.compiled import Bytes, readable
 from kraftlog.errors import KraftLogError
 
 _URL = re.compile(r"^([a-z][a-z0-9+.-]*)://([^/]*)(/.*)?$")
+_OF_BUCKETS = ("s3", "gs")
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+_DENIED = "ACCESS_DENIED"
 _SAME = {"s3a": "s3", "s3n": "s3", "wasb": "abfs", "wasbs": "abfss"}
 
 
@@ -51,12 +58,15 @@ class _Local:
 
 class _Remote:
     def __init__(self, url: str) -> None:
+        self._url = url
         filesystem, path = filesystem_of(url)
-        self._file = filesystem.open_input_file(path)
-        self.size = int(self._file.size())
+        with _reached(url):
+            self._file = filesystem.open_input_file(path)
+            self.size = int(self._file.size())
 
     def read(self, position: int, size: int) -> bytes:
-        return bytes(self._file.read_at(size, position))
+        with _reached(self._url):
+            return bytes(self._file.read_at(size, position))
 
     def close(self) -> None:
         self._file.close()
@@ -84,7 +94,8 @@ class _Member:
 def archive_at(place: str) -> Archive:
     """What is in a tar archive (OSError, PlaceError). It is read again only when it has another size or time."""
     filesystem, path = filesystem_of(place)
-    info = filesystem.get_file_info(path)
+    with _reached(place):
+        info = filesystem.get_file_info(path)
     version = (info.size, info.mtime_ns)
     known = _archives().get(place)
     if known is None or known[0] != version:
@@ -155,9 +166,59 @@ def filesystem_of(place: str) -> tuple[Any, str]:
 
 @lru_cache(maxsize=64)
 def _store(scheme: str, authority: str) -> tuple[Any, str]:
+    if _holds_credentials(scheme, authority):
+        raise PlaceError(
+            f"{scheme}://…: a URL must not hold credentials, because it is printed and stored in tables: write"
+            f" {scheme}://NAME/PATH, and give credentials in the environment (for s3, AWS_ACCESS_KEY_ID and"
+            f" AWS_SECRET_ACCESS_KEY) or in the store's own configuration files"
+        )
     url = f"{scheme}://{authority}"
     try:
         filesystem, base = fs.FileSystem.from_uri(f"{url}/" if scheme == "file" else url)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise PlaceError(f"{url}: this store cannot be read: {error}") from error
+        raise PlaceError(f"{url}: this store cannot be read: {error}{hint(error)}") from error
+    if scheme in _OF_BUCKETS and not _bucket_is_there(url, filesystem, base):
+        raise PlaceError(
+            f"{url}: there is no such bucket{_endpoint(scheme)}, or the store does not know these credentials"
+        )
     return filesystem, str(base)
+
+
+def _holds_credentials(scheme: str, authority: str) -> bool:
+    """`NAME:PASSWORD@` in any store; a bucket's name has neither sign, but a secret key may end the authority early."""
+    user, at, _ = authority.rpartition("@")
+    return ":" in user or (scheme == "s3" and bool(at or ":" in authority))
+
+
+def _bucket_is_there(url: str, filesystem: Any, bucket: str) -> bool:  # noqa: ANN401 -- pyarrow has no types
+    """Without this look, a bucket that is not there would be an empty folder (PlaceError: no answer)."""
+    try:
+        return bool(filesystem.get_file_info(bucket).type != fs.FileType.NotFound)
+    except OSError as error:
+        if _DENIED in str(error):
+            return True  # or so it may be: these credentials may be for some of its objects only
+        raise PlaceError(f"{url}: this store cannot be read: {error}{hint(error)}") from error
+
+
+@contextmanager
+def _reached(place: str) -> Iterator[None]:
+    """Tell a store that fails from a file that is not there."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise PlaceError(f"{place}: cannot be read: {error}{hint(error)}") from error
+
+
+def hint(error: Exception) -> str:
+    """What to look at after an error of an S3 store: Arrow's text names bucket and key, but not the store."""
+    if "AWS Error" not in str(error):
+        return ""
+    return f"; check the store{_endpoint('s3')} and the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)"
+
+
+def _endpoint(scheme: str) -> str:
+    """Which store it is, as far as the environment says so."""
+    named = next((os.environ[name] for name in _ENDPOINTS if os.environ.get(name)), "") if scheme == "s3" else ""
+    return f" at {named.rpartition('@')[2]} (AWS_ENDPOINT_URL)" if named else ""

@@ -6,8 +6,10 @@
 
 import argparse
 import json
+import re
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +23,7 @@ from pyspark.sql import DataFrame
 
 from kraftlog import KraftLogError, SchemaError
 from kraftlog.errors import quoted
+from kraftlog.places import hint, is_url, join
 from quorum_history import demo, jobs, report
 from quorum_history.at import at, differences, text_of, text_of_differences
 from quorum_history.executor import Executor, OnSpark, Threads
@@ -44,6 +47,8 @@ but something that ingest read for the first time is damaged, missing or no obse
 its quality"""
 _SHOWN = 20
 _DAYS_MAX = 36_500
+_RAISED = re.compile(r"^(?:[a-zA-Z_]+\.)*[A-Z]\w*: (.+)$", re.MULTILINE)
+"""The end of a traceback."""
 _DERIVED = (
     "faults", "voter_sets", "voter_changes", "leaders", "feature_levels", "downgrade_losses", "spans", "availability",
     "leader_changes", "lag_percentiles", "recoveries", "stale_voters", "upgrade_readiness", "rejected_lines",
@@ -59,12 +64,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run(chosen)
     except (OptionError, SchemaError) as error:
         return _complain(error, MISUSED)
-    except (
-        NoLogsError, NoJavaError, BusyError, StateError, jobs.JobError, VerifyError, KraftLogError, OSError,
-    ) as error:  # fmt: skip
+    except (NoLogsError, NoJavaError, BusyError, StateError, jobs.JobError, VerifyError, KraftLogError) as error:
         return _complain(error, FAILED)
+    except OSError as error:
+        return _complain(f"{error}{hint(error)}", FAILED)
     except PySparkException as error:
-        return _complain(str(error).split("\n", 1)[0], FAILED)
+        return _complain(_essence(str(error)), FAILED)
+
+
+def _essence(text: str) -> str:
+    """The line that says why: of a task's Python that failed the last one, of all else the first."""
+    raised = _RAISED.findall(text)
+    return raised[-1] if raised else text.strip().split("\n", 1)[0]
 
 
 def _complain(about: object, code: int) -> int:
@@ -127,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     state.set_defaults(run=_at)
 
     page = commands.add_parser("report", help="one page about all of it, with pictures")
-    page.add_argument("--output", type=Path, required=True, help="a directory for index.html")
+    page.add_argument("--output", required=True, metavar="FOLDER", help="the directory or URL for index.html")
     page.add_argument("--pages", action="store_true", help="a page for each cluster besides, linked from the first")
     page.add_argument(
         "--quorum", action="append", default=[], metavar="NAME", help="namespace/name or cluster id to show"
@@ -143,7 +154,7 @@ def _parser() -> argparse.ArgumentParser:
     sample.set_defaults(run=_demo)
 
     check = commands.add_parser("verify", help="compare a decode with kafka-dump-log")
-    check.add_argument("files", nargs="+")
+    check.add_argument("files", nargs="+", metavar="FILE", help="paths or URLs")
     check.add_argument("--kafka-home", type=Path, required=True, help="a Kafka installation, with libs/")
     check.set_defaults(run=_verify)
     return parser
@@ -311,8 +322,23 @@ def _report(chosen: argparse.Namespace) -> int:
     since = report.at_midnight(chosen.since) if chosen.since else None
     until = report.at_midnight(chosen.until) + timedelta(days=1) if chosen.until else None
     shown = report.between(tables, since, until)
-    _say(str(report.write(shown, chosen.output, quorums=chosen.quorum, pages=chosen.pages)))
+    with _folder(chosen.output) as folder:
+        page = report.write(shown, folder, quorums=chosen.quorum, pages=chosen.pages)
+    _say(join(chosen.output, page.name))
     return DONE
+
+
+@contextmanager
+def _folder(place: str) -> Iterator[Path]:
+    """A folder to write files into, which are stored in an object store afterwards if `place` is there."""
+    if not is_url(place):
+        yield Path(place)
+        return
+    store = Store(place)
+    with tempfile.TemporaryDirectory(prefix="quorum-history-") as folder:
+        yield Path(folder)
+        for file in sorted(Path(folder).iterdir()):
+            store.write(file.read_bytes(), file.name)
 
 
 def _order(row: dict[str, Any]) -> tuple[str, ...]:
@@ -350,7 +376,7 @@ def _demo(chosen: argparse.Namespace) -> int:
 def _verify(chosen: argparse.Namespace) -> int:
     different = False
     for file in chosen.files:
-        verdict = verify(Path(file), chosen.kafka_home)
+        verdict = verify(file, chosen.kafka_home)
         silent = f", {verdict.silent} of which the tool prints no content" if verdict.silent else ""
         same = verdict.equal + verdict.silent == verdict.records and not verdict.first_difference
         different |= not same

@@ -1,8 +1,12 @@
 """Derived tables in Delta's format: each run is one MERGE, so a version holds only what has changed since the last one.
 
-Written by delta-rs (the package `deltalake`), which needs neither a jar nor Spark.
+Written by delta-rs (the package `deltalake`), which needs neither a jar nor Spark. It reaches object stores by itself,
+with credentials from the same places as everything else.
 """
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,26 +26,50 @@ def write(store: Store, name: str, rows: pa.Table, key: tuple[str, ...]) -> None
     if not is_delta(store, name):
         store.delete(name)  # of another format: computed anew from the same records
     elif key and _is_unique(rows, key) and _schema(table := opened(store, name)) == rows.schema:
-        _merge(table, rows, key)
+        with _failing_as_files_do(store, name):
+            _merge(table, rows, key)
         return
-    write_deltalake(canonical(store.url(name)), rows, mode="overwrite", schema_mode="overwrite")
+    with _failing_as_files_do(store, name):
+        write_deltalake(
+            canonical(store.url(name)), rows, mode="overwrite", schema_mode="overwrite", storage_options=_options()
+        )
 
 
 def read(store: Store, name: str) -> pa.Table:
     """The rows of the latest version."""
-    return opened(store, name).to_pyarrow_table()
+    table = opened(store, name)
+    with _failing_as_files_do(store, name):
+        return table.to_pyarrow_table()
 
 
 def opened(store: Store, name: str) -> "DeltaTable":
     """The table as delta-rs has it."""
     from deltalake import DeltaTable  # noqa: PLC0415 -- an extra
 
-    return DeltaTable(canonical(store.url(name)))
+    with _failing_as_files_do(store, name):
+        return DeltaTable(canonical(store.url(name)), storage_options=_options())
 
 
 def is_delta(store: Store, name: str) -> bool:
     """Whether a table is stored in this format. Read as Parquet it would show what was overwritten as well."""
     return store.exists(name, "_delta_log")
+
+
+def _options() -> dict[str, str]:
+    """What delta-rs wants to be told besides the environment: that a store which is named by http may be asked so."""
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+    return {"allow_http": "true"} if endpoint.startswith("http://") else {}
+
+
+@contextmanager
+def _failing_as_files_do(store: Store, name: str) -> Iterator[None]:
+    """Raise what delta-rs raises as an OSError that names the table."""
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415 -- an extra
+
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        raise OSError(f"{store.url(name)}: the Delta table cannot be read or written: {error}") from error
 
 
 def _merge(table: "DeltaTable", rows: pa.Table, key: tuple[str, ...]) -> None:

@@ -195,7 +195,7 @@ def _properties(place: str) -> dict[str, str]:
     try:
         with opened(place) as file:
             lines = file.read(0, _PROPERTIES_BYTES).decode(errors="replace").splitlines()
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith("#"))
     return {key.strip(): value.strip().replace("\\", "") for key, _, value in pairs}

@@ -4,21 +4,26 @@ Tables that follow from others are computed anew from all of them, so late data 
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 from pyarrow import compute, dataset
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
+from kraftlog.places import filesystem_of
 from quorum_history import delta, quality, rows
 from quorum_history import observations as looks
 from quorum_history.catalogue import BY_NAME
 from quorum_history.downgrade import LEVELS, all_losses, image_of
-from quorum_history.files import find_files
+from quorum_history.files import FileKind, LogFile, find_files
 from quorum_history.quality import Verdict
-from quorum_history.replicas import cluster_logs
-from quorum_history.sink import OBSERVATIONS, RECORDS, write_small
+from quorum_history.replicas import cluster_log
+from quorum_history.sink import OBSERVATIONS, RECORDS, write_small, write_whole
 from quorum_history.state import load
 from quorum_history.store import Store
 from quorum_history.tables import timelines
@@ -31,6 +36,13 @@ _LOSS_SCHEMA = (
     "cluster string, level int, end_offset bigint, faults bigint, target int, target_name string, record_type string,"
     " effect string, what string, count bigint, examples array<string>"
 )
+
+
+_LOG_FILE = (
+    "cluster:string,replica:string,node_id:int,directory_id:string,kind:string,base_offset:bigint,epoch:int,path:string,"
+    "size_bytes:bigint,modified_ns:bigint"
+)
+"""The fields of `LogFile`."""
 
 
 class JobError(Exception):
@@ -53,8 +65,28 @@ def read_ingested(spark: SparkSession, store: Store, table: str) -> DataFrame:
     if state is None:
         raise JobError(f"{store.place} holds no {table}: run `quorum-history ingest` first")
     schema = {RECORDS: rows.SCHEMA, OBSERVATIONS: looks.SCHEMA}[table]
-    places = [store.url(table, batch.folder) for batch in state.live(table)]
-    return spark.read.schema(schema).parquet(*places) if places else spark.createDataFrame([], schema)
+    folders = [batch.folder for batch in state.live(table)]
+    if not folders:
+        return spark.createDataFrame([], schema)
+    if store.local:
+        return spark.read.schema(schema).parquet(*(store.url(table, folder) for folder in folders))
+    return _read_remotely(
+        spark, [store.url(table, each, name) for each in folders for name in store.names(table, each)], schema
+    )
+
+
+def _read_remotely(spark: SparkSession, files: list[str], schema: str) -> DataFrame:
+    """Parquet files of an object store, a task each. Arrow reads them, so Spark needs no connector of its own."""
+    wanted = cast("StructType", StructType.fromDDL(schema))
+    named = spark.createDataFrame([(file,) for file in files], "file string").repartition(len(files))
+    return named.mapInArrow(partial(_file_rows, schema=to_arrow_schema(wanted, timezone="UTC")), wanted)
+
+
+def _file_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of the named files, with null for what they do not have."""
+    for place in (place for batch in batches for place in batch.column("file").to_pylist()):
+        filesystem, path = filesystem_of(place)
+        yield from dataset.dataset(path, schema=schema, format="parquet", filesystem=filesystem).to_batches()
 
 
 def derived(store: Store, name: str) -> list[dict[str, object]] | None:
@@ -96,13 +128,24 @@ _QUALITY = pa.schema(
 
 
 def write_tables(tables: dict[str, DataFrame], store: Store, form: str, done: Callable[[str], None]) -> None:
-    """Write each table anew, in one file each, which is what tables of this size want to be; Delta's are merged."""
+    """Write each table anew, in one file each, which is what tables of this size want to be; Delta's are merged.
+
+    Spark writes to a disk, Arrow to an object store: the rows of one table pass through this process then.
+    """
     for name, table in tables.items():
         if form == "delta":
             delta.write(store, name, table.toArrow(), BY_NAME[name].key)
+        elif not store.local:
+            _write_remotely(store, name, table.toArrow())
         else:
             table.coalesce(1).write.mode("overwrite").format(form).save(store.url(name))
         done(name)
+
+
+def _write_remotely(store: Store, name: str, content: pa.Table) -> None:
+    if delta.is_delta(store, name):
+        store.delete(name)  # computed anew from the same records
+    write_whole(store, name, content)
 
 
 def timeline_tables(spark: SparkSession, store: Store) -> dict[str, DataFrame]:
@@ -121,10 +164,10 @@ def downgrade_tables(spark: SparkSession, paths: str) -> dict[str, DataFrame]:
 
     `downgrade_analysed` has a row for each cluster, so that one without losses is told from one that nobody looked at.
     """
-    clusters: dict[str, list[str]] = {}
+    clusters: dict[str, list[dict[str, object]]] = {}
     for file in find_files(paths):
-        clusters.setdefault(file.cluster, []).append(file.path)
-    work = spark.createDataFrame(sorted(clusters.items()), "cluster string, files array<string>")
+        clusters.setdefault(file.cluster, []).append(asdict(file))
+    work = spark.createDataFrame(sorted(clusters.items()), f"cluster string, files array<struct<{_LOG_FILE}>>")
     found = work.repartition(len(clusters), "cluster").mapInArrow(_losses, _LOSS_SCHEMA).persist()
     return {
         "downgrade_losses": found.where("record_type is not null").select("cluster", *_LOSS_COLUMNS),
@@ -135,7 +178,8 @@ def downgrade_tables(spark: SparkSession, paths: str) -> dict[str, DataFrame]:
 def _losses(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for row in batch.to_pylist():
-            (log,) = cluster_logs(find_files(",".join(row["files"])))
+            files = [LogFile(**{**each, "kind": FileKind(each["kind"])}) for each in row["files"]]
+            log = cluster_log(row["cluster"], files)
             faults: list[Fault] = []
             image = image_of(log, faults)
             empty: dict[str, object] = dict.fromkeys(_LOSSES.names)

@@ -82,8 +82,13 @@ def write_small(
     store: Store, table: str, rows_: Sequence[Mapping[str, object]], schema: pa.Schema, name: str = "part-00000.parquet"
 ) -> None:
     """Write a small table anew, whole: its one file, and no other beside it."""
+    write_whole(store, table, pa.Table.from_pylist(list(rows_), schema), name)
+
+
+def write_whole(store: Store, table: str, content: pa.Table, name: str = "part-00000.parquet") -> None:
+    """The same, with rows that Arrow holds already."""
     sink = pa.BufferOutputStream()
-    parquet.write_table(pa.Table.from_pylist(list(rows_), schema), sink)
+    parquet.write_table(content, sink)
     store.write(sink.getvalue().to_pybytes(), table, name)
     for other in store.names(table):
         if other != name:

@@ -1,7 +1,7 @@
 """The folder of the tables, on a local disk or in an object store: small files, whole or not at all.
 
-Spark reads and writes tables by itself. What is kept here besides is what `ingest` knows of its sources, and the files
-that it writes without Spark.
+On a disk Spark reads and writes tables by itself. What is kept here is what `ingest` knows of its sources, the files
+that it writes without Spark, and all tables of an object store, for which Spark would need a connector of its own.
 """
 
 import fcntl
@@ -25,13 +25,13 @@ class BusyError(Exception):
 
 
 class Store:
-    """A folder that is named by a path or a URL."""
+    """A folder that is named by a path or a URL. `local`: Spark reads and writes there by itself."""
 
     def __init__(self, place: str) -> None:
         """The folder need not be there yet."""
         self.place = place.rstrip("/") or "/"
         self.filesystem, self._base = filesystem_of(self.place)
-        self._local = isinstance(self.filesystem, fs.LocalFileSystem)
+        self.local = isinstance(self.filesystem, fs.LocalFileSystem)
 
     def url(self, *names: str) -> str:
         """As Spark takes it."""
@@ -59,10 +59,10 @@ class Store:
         """Store a file whole: whoever reads meanwhile finds the old one or the new one."""
         path = self.path(*names)
         self.folder(*names[:-1])
-        there = f"{path}.tmp" if self._local else path
+        there = f"{path}.tmp" if self.local else path
         with self.filesystem.open_output_stream(there) as stream:
             stream.write(content)
-        if self._local:
+        if self.local:
             self.sync(there)
             Path(there).replace(path)
 
@@ -72,7 +72,7 @@ class Store:
 
     def sync(self, path: str) -> None:
         """Have a local file, by the path of `filesystem`, survive a loss of power."""
-        if self._local:
+        if self.local:
             descriptor = os.open(path, os.O_RDONLY)
             try:
                 os.fsync(descriptor)
@@ -92,7 +92,7 @@ class Store:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep every other writer of this machine out for as long (BusyError). The lock ends with the process."""
-        if self._local:
+        if self.local:
             self.folder()
             place = Path(self.path(_LOCK))
         else:

@@ -18,7 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from kraftlog import Fault, NotALogError, RecordBlock, read_blocks
+from kraftlog.archives import split
 from kraftlog.lines import lines_of
+from kraftlog.places import is_url, opened, read_fully
+from kraftlog.reader import WINDOW_BYTES
 from kraftlog.schema import CONTROL_TYPES
 
 _BATCH = re.compile(r"baseOffset: (-?\d+) .*partitionLeaderEpoch: (-?\d+) .*isControl: (\w+) .*isvalid: (\w+)")
@@ -47,11 +50,11 @@ class Verdict:
     first_difference: str
 
 
-def verify(path: Path, kafka_home: Path, done: Callable[[int], None] = lambda _: None) -> Verdict:
-    """Compare one file, record by record (VerifyError)."""
+def verify(path: str | Path, kafka_home: Path, done: Callable[[int], None] = lambda _: None) -> Verdict:
+    """Compare one file, by its path or URL, record by record (VerifyError, PlaceError, OSError)."""
     equal = silent = count = 0
     first = ""
-    with _running(path, kafka_home) as lines:
+    with _on_disk(str(path)) as copy, _running(copy, kafka_home) as lines:
         for mine, said in zip_longest(_ours(path), _parsed(lines)):
             count += mine is not None
             difference = _difference(mine, said)
@@ -63,6 +66,20 @@ def verify(path: Path, kafka_home: Path, done: Callable[[int], None] = lambda _:
                 equal += 1
             done(count)
     return Verdict(path=str(path), records=count, equal=equal, silent=silent, first_difference=first)
+
+
+@contextmanager
+def _on_disk(place: str) -> Iterator[Path]:
+    """The file as Kafka's tool can open it: what lies in a store or an archive is copied, under its own name."""
+    if not is_url(place) and split(place) is None:
+        yield Path(place)
+        return
+    with tempfile.TemporaryDirectory(prefix="quorum-history-") as folder:
+        copy = Path(folder, place.rpartition("/")[2])
+        with opened(place) as source, copy.open("wb") as sink:
+            for position in range(0, source.size, WINDOW_BYTES):
+                sink.write(read_fully(source, position, WINDOW_BYTES).tobytes())
+        yield copy
 
 
 def _difference(mine: Line | None, said: Line | None) -> str:
@@ -77,7 +94,7 @@ def _difference(mine: Line | None, said: Line | None) -> str:
     return ""
 
 
-def _ours(path: Path) -> Iterator[Line]:
+def _ours(path: str | Path) -> Iterator[Line]:
     try:
         for item in read_blocks(path):
             if isinstance(item, RecordBlock):

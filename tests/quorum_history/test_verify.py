@@ -2,13 +2,16 @@
 
 import json
 import sys
+import tarfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.kraftlog import logs
 
-from quorum_history.verify import VerifyError, verify
+from quorum_history.verify import VerifyError, _running, verify
 
 _TOOL = """#!{python}
 import sys, time
@@ -75,6 +78,32 @@ def test_equal_records_are_counted(tmp_path: Path, tool: _Tool) -> None:
     tool.says(_printed(logs.read(path)[0]))
     verdict = verify(path, tmp_path)
     assert (verdict.records, verdict.equal, verdict.first_difference) == (5, 5, "")
+
+
+@pytest.mark.parametrize("way", ["url", "archive"])
+def test_a_file_that_is_not_on_a_disk_is_copied_for_the_tool(
+    tmp_path: Path, tool: _Tool, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """Under its own name, which the tool goes by; the copy is gone afterwards, and the verdict names the place."""
+    path = logs.write(tmp_path, b"".join(logs.three_batches()))
+    place = f"file://{path}"
+    if way == "archive":
+        with tarfile.open(tmp_path / "a.tar", "w") as tar:
+            tar.add(path, arcname=path.name)
+        place = f"{tmp_path}/a.tar!/{path.name}"
+    seen: list[Path] = []
+
+    def running(copy: Path, home: Path) -> AbstractContextManager[Iterator[str]]:
+        assert copy.read_bytes() == path.read_bytes()
+        seen.append(copy)
+        return _running(copy, home)
+
+    monkeypatch.setattr("quorum_history.verify._running", running)
+    tool.says(_printed(logs.read(path)[0]))
+    verdict = verify(place, tmp_path)
+    assert (verdict.path, verdict.records, verdict.equal) == (place, 5, 5)
+    assert [copy.name for copy in seen] == [path.name]
+    assert not seen[0].exists()
 
 
 @pytest.mark.parametrize(

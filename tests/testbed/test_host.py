@@ -102,6 +102,25 @@ def test_a_program_without_an_answer_is_given_up() -> None:
         process.output(["sleep", "30"], timeout_s=0.05)
 
 
+def test_the_s3_server_is_compiled_once_per_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of its pinned release, and anew for another one; it needs nothing else of the test-bed."""
+    compiled: list[list[object]] = []
+
+    def go(command: list[object], *_: object, env: dict[str, str], **__: object) -> None:
+        compiled.append(command)
+        Path(env["GOBIN"]).mkdir(exist_ok=True)
+        Path(env["GOBIN"], "versitygw").touch()
+
+    monkeypatch.setattr(binaries, "run", go)
+    monkeypatch.setattr(binaries, "_go", lambda: "go")
+    monkeypatch.setattr(binaries, "_go_version", lambda: "go1.26.8")
+    for version in ("v1.2.3", "v1.2.3", "v1.2.4"):
+        monkeypatch.setattr(binaries, "VERSITYGW_VERSION", version)
+        assert binaries.ensure_versitygw(Paths(tmp_path)) == tmp_path / "bin" / "versitygw"
+    module = "github.com/versity/versitygw/cmd/versitygw"
+    assert [command[-1] for command in compiled] == [f"{module}@v1.2.3", f"{module}@v1.2.4"]
+
+
 def test_asking_is_not_doing() -> None:
     """A question whose program fails, or is missing, is answered with no."""
     assert process.succeeds(["true"])

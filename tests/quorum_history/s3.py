@@ -1,0 +1,124 @@
+"""A real S3 server on loopback, with buckets of its own: versitygw, which the test-bed compiles once per machine."""
+
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyarrow import fs
+from tests.live.process import ServerProcess
+
+_TESTBED = Path(__file__).resolve().parents[2] / "e2e" / "testbed"
+_COMPILE_TIMEOUT_S = 3600.0
+_START_TIMEOUT_S = 60.0
+BUCKET = "history"
+REGION = "us-east-1"
+
+
+def compiled() -> Path:
+    """The server's program. It says what is missing if it cannot be compiled."""
+    done = subprocess.run(
+        [sys.executable, _TESTBED, "versitygw-binary"],
+        capture_output=True,
+        text=True,
+        timeout=_COMPILE_TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip().splitlines()[-1])
+
+
+class S3Server:
+    """A server, which can be killed and started again, with credentials that are nowhere else."""
+
+    def __init__(self, program: Path, home: Path) -> None:
+        """Starts it, and makes the bucket `history`."""
+        self._program, self._home = program, home
+        self.access_key, self.secret_key = f"AK{secrets.token_hex(8).upper()}", secrets.token_hex(20)
+        self.access_log = home / "access.log"
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._port = int(probe.getsockname()[1])
+        for folder in ("buckets", "metadata"):
+            (home / folder).mkdir(parents=True)
+        self.start()
+        self.filesystem().create_dir(BUCKET)
+
+    @property
+    def endpoint(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What names the store and gives credentials to every program that uses it."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ACCESS_KEY_ID": self.access_key,
+            "AWS_SECRET_ACCESS_KEY": self.secret_key,
+            "AWS_REGION": REGION,
+        }
+
+    def start(self) -> None:
+        """Begin to answer, with all that was stored before."""
+        command = [
+            str(self._program), "--port", f"127.0.0.1:{self._port}", "--region", REGION, "--quiet",
+            "--access-log", str(self.access_log),
+            "posix", "--sidecar", str(self._home / "metadata"), str(self._home / "buckets"),
+        ]  # fmt: skip
+        secret = {"ROOT_ACCESS_KEY": self.access_key, "ROOT_SECRET_KEY": self.secret_key}
+        self._process = ServerProcess(command, self._home / "server.log", {**os.environ, **secret})
+        end_s = time.monotonic() + _START_TIMEOUT_S
+        while not self._listens():
+            assert self._process.exit_code is None, (self._home / "server.log").read_text()
+            assert time.monotonic() < end_s, "versitygw does not listen"
+            time.sleep(0.05)
+
+    def _listens(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self._port)) == 0
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self._process.kill()
+
+    def filesystem(self) -> Any:  # noqa: ANN401 -- pyarrow has no types
+        """The store as Arrow has it."""
+        return fs.S3FileSystem(
+            access_key=self.access_key,
+            secret_key=self.secret_key,
+            endpoint_override=self.endpoint,
+            region=REGION,
+            allow_bucket_creation=True,
+        )
+
+    def put(self, source: Path, place: str) -> None:
+        """Store a file or folder below `BUCKET/place`."""
+        fs.copy_files(str(source), f"{BUCKET}/{place}", destination_filesystem=self.filesystem())
+
+    def contents(self) -> Mapping[str, bytes]:
+        """Every object of the bucket."""
+        store = self.filesystem()
+        found = store.get_file_info(fs.FileSelector(BUCKET, recursive=True))
+        return {each.path: store.open_input_file(each.path).read() for each in found if each.type == fs.FileType.File}
+
+    def requests(self) -> list[tuple[str, str]]:
+        """The operation and the key of every request so far, as the server's own log has them."""
+        _, *lines = self.access_log.read_text().splitlines()  # the first one is a heading
+        return [(fields[7], fields[8]) for fields in map(str.split, lines)]
+
+
+@contextmanager
+def served(home: Path) -> Iterator[S3Server]:
+    """A server that ends with the block."""
+    server = S3Server(compiled(), home)
+    try:
+        yield server
+    finally:
+        server.kill()

@@ -1,0 +1,180 @@
+"""Object stores without one: what holds of every store, whether it answers or not. `test_s3` has a real one."""
+
+import io
+import random
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import fs
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from tests.kraftlog.record_samples import SAMPLES
+from tests.quorum_history import clusters, looks
+from tests.quorum_history.looks import look
+
+from kraftlog import archives, places
+from kraftlog.__main__ import main as kraftlog
+from quorum_history import commands, jobs, rows
+from quorum_history.__main__ import main
+from quorum_history.sink import write_small
+from quorum_history.store import Store
+
+_SECRET = "wJalrXUtnFEMI"  # noqa: S105 -- nobody's
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"s3://AKUSER:{_SECRET}@history",
+        f"s3a://AKUSER:{_SECRET}/K7MDENG@history",
+        f"s3://AKUSER:{_SECRET}",
+        f"abfs://container:{_SECRET}@account.dfs.core.windows.net",
+        f"hdfs://user:{_SECRET}@namenode:8020",
+    ],
+)
+def test_credentials_in_a_url_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], url: str) -> None:
+    """By every command, before anything is read or written; the message does not have them."""
+    codes = [
+        main(["ingest", "--logs", f"{url}/logs", "--target", str(tmp_path / "tables")]),
+        main(["ingest", "--logs", str(SAMPLES / "4.4.0"), "--target", f"{url}/tables"]),
+        main(["ingest", "--observations", f"{url}/looks", "--target", str(tmp_path / "tables")]),
+        main(["at", "--logs", f"{url}/logs/*"]),
+        main(["verify", f"{url}/{0:020d}.log", "--kafka-home", str(tmp_path)]),
+        kraftlog(["dump", f"{url}/{0:020d}.log"]),
+    ]
+    said = capsys.readouterr()
+    assert codes == [1] * 6
+    assert said.err.count("a URL must not hold credentials") == 6
+    assert _SECRET not in said.err + said.out
+    assert not list(tmp_path.glob("**/*.parquet"))
+
+
+@pytest.mark.parametrize(
+    "url", ["abfs://container@account.dfs.core.windows.net", "gs://anonymous@bucket", "hdfs://n:1"]
+)
+def test_names_and_ports_are_no_credentials(url: str) -> None:
+    """What some stores are named by has these signs too."""
+    scheme, _, authority = url.partition("://")
+    assert not places._holds_credentials(scheme, authority)
+
+
+class _Flaky:
+    """A store that is a folder of this machine, and fails as S3 does where a file has a certain name."""
+
+    def __init__(self, failing: str) -> None:
+        self._disk, self._failing = fs.LocalFileSystem(), failing
+
+    def get_file_info(self, what: Any) -> Any:  # noqa: ANN401 -- pyarrow has no types
+        return self._disk.get_file_info(what)
+
+    def open_input_file(self, path: str) -> Any:  # noqa: ANN401 -- pyarrow has no types
+        if path.endswith(self._failing):
+            raise OSError(f"When reading information for key '{path}': AWS Error NETWORK_CONNECTION")
+        return self._disk.open_input_file(path)
+
+
+@pytest.mark.parametrize("failing", ["meta.properties", f"{5:020d}.log"])
+def test_a_store_that_fails_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], failing: str
+) -> None:
+    """It is no damage: with the rest of the log committed, what could not be read would be passed over for good."""
+    folder = clusters.replica(tmp_path / "bucket", "one", 1)
+    clusters.segment(folder, 0, clusters.run(0, 5, 1))
+    clusters.segment(folder, 5, clusters.run(5, 9, 1))
+    arguments = ["ingest", "--all-types", "--logs", "s3://bucket", "--target", str(tmp_path / "tables")]
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://store.example:7070")
+    monkeypatch.setattr(places, "_store", lambda *_: (_Flaky(failing), str(tmp_path / "bucket")))
+    assert main(arguments) == 1
+    said = capsys.readouterr().err
+    assert f"{failing}: cannot be read" in said
+    assert "http://store.example:7070" in said
+    assert not list((tmp_path / "tables" / "ingest").glob("*"))
+    monkeypatch.setattr(places, "_store", lambda *_: (_Flaky("none"), str(tmp_path / "bucket")))
+    assert main(arguments) == 0
+    assert "new records: 9;" in capsys.readouterr().out
+
+
+class _Counted:
+    """A file of a store, where each read is a request."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content, self.size, self.reads = content, len(content), 0
+
+    def read(self, position: int, size: int) -> bytes:
+        self.reads += 1
+        return self._content[position : position + size]
+
+
+@pytest.mark.parametrize(("form", "most"), [("tar", 20), ("tar.gz", 8)])
+def test_an_archive_takes_few_requests(form: str, most: int) -> None:
+    """A compressed one of 16 MiB a few, a plain one two for each of its members: each costs as much as a megabyte."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz" if form == "tar.gz" else "w:") as tar:
+        for number in range(8):
+            info = tarfile.TarInfo(f"__cluster_metadata-0/{number:020d}.log")
+            info.size = 2 << 20
+            tar.addfile(info, io.BytesIO(random.Random(number).randbytes(info.size)))
+    source = _Counted(packed.getvalue())
+    assert len(archives.archive(f"a.{form}", source).members) == 8
+    assert source.reads <= most
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("table", ["records", "observations"])
+def test_tables_by_arrow_are_those_by_spark(spark: SparkSession, tmp_path: Path, table: str) -> None:
+    """As they are read and written in an object store: the same columns and rows, also in place of a table by Spark."""
+    seen = looks.write(tmp_path / "seen" / "a.jsonl", [look(0), look(60, live=(1,)), look(120, known=False)])
+    target = str(tmp_path / "tables")
+    logs = str(SAMPLES / "4.4.0")
+    assert main(["ingest", "--logs", logs, "--observations", str(seen.parent), "--target", target]) == 0
+    read, written = [], []
+    for local in (True, False):
+        store = Store(target)
+        store.local = local
+        made = jobs.read_ingested(spark, store, table)
+        read.append((made.dtypes, sorted(map(str, made.collect()))))
+        jobs.write_tables({"made": made}, store, "parquet", lambda _: None)
+        written.append(sorted(map(str, jobs.derived(store, "made") or ())))
+    assert read[0] == read[1]
+    assert written[0] == written[1]
+    assert len(written[0]) >= 3
+    assert [each.name for each in (tmp_path / "tables" / "made").iterdir()] == ["part-00000.parquet"]
+
+
+@pytest.mark.timeout(1200)
+def test_a_task_that_cannot_read_says_why(spark: SparkSession, tmp_path: Path) -> None:
+    """What a person reads is the reason and the file, not the first line of a traceback."""
+    with pytest.raises(PySparkException) as failed:
+        jobs._read_remotely(spark, [str(tmp_path / "gone.parquet")], rows.SCHEMA).collect()
+    assert str(tmp_path / "gone.parquet") in commands._essence(str(failed.value))
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("form", ["tar", "tgz"])
+def test_a_downgrade_from_an_archive(spark: SparkSession, tmp_path: Path, form: str) -> None:
+    """What it would lose is the same as from the folder."""
+    sample, losses = SAMPLES / "4.4.0" / "node-1", []
+    archive = tmp_path / f"volume.{form}"
+    with tarfile.open(archive, "w:gz" if form == "tgz" else "w") as tar:
+        tar.add(sample, arcname=".")
+    for place in (sample, archive):
+        made = jobs.downgrade_tables(spark, str(place))
+        losses.append({name: sorted(map(str, table.collect())) for name, table in made.items()})
+    assert losses[0] == losses[1]
+    assert losses[0]["downgrade_analysed"]
+
+
+def test_a_page_at_a_url(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is stored there, and not in a folder that is named like a URL."""
+    store = Store(str(tmp_path / "tables"))
+    row = {"cluster": "a", "level": 30, "end_offset": 9, "faults": 0}
+    kinds = {str: pa.string(), int: pa.int64()}
+    schema = pa.schema([(name, kinds[type(value)]) for name, value in row.items()])
+    write_small(store, "downgrade_analysed", [row], schema)
+    output = f"file://{tmp_path}/page"
+    assert main(["report", "--target", store.place, "--output", output]) == 0
+    assert capsys.readouterr().out == f"{output}/index.html\n"
+    assert "<html" in (tmp_path / "page" / "index.html").read_text()
