@@ -208,6 +208,7 @@ MUTANTS: Final = (
         "3",
         ("scale-3-to-1~frozen",),
         ("may_remove_voter", "not remaining.carries", "False"),
+        ("may_remove_voter", "target in view.shown and not remaining.only(staying).carries", "False"),
     ),
     mutant(
         "the-leader-of-a-pair-removes-itself",
