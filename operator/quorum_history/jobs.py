@@ -20,7 +20,7 @@ from quorum_history.quality import Verdict
 from quorum_history.replicas import cluster_logs
 from quorum_history.sink import OBSERVATIONS, RECORDS, TABLE_FILE, write_small
 from quorum_history.state import load
-from quorum_history.store import STAGED, Store
+from quorum_history.store import RETIRED, STAGED, Store
 from quorum_history.tables import timelines
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ def _write_parquet(table: DataFrame, store: Store, name: str) -> None:
     """Have Spark write the file beside the table, where a killed run may have left some, and put it in its place."""
     staged = f"{STAGED}{name}"
     store.delete(staged)
+    store.delete(f"{RETIRED}{name}")
     table.coalesce(1).write.mode("overwrite").parquet(store.url(staged))
     written = _parquet_files(store, staged)
     if len(written) != 1:
