@@ -97,12 +97,12 @@ def list_batches(path: str | Path, start_position: int = 0) -> Batches:
                 want = WINDOW_BYTES if rows else 2 * want
     except OSError as error:
         raise NotALogError(str(path), position, f"cannot be read: {error.strerror or error}") from error
-    found = np.concatenate(tables, axis=1)
-    kept = fitting(found)
-    strays = np.delete(found, kept, axis=1) if kept.size < found.shape[1] else found[:, :0]
+    listed: Ints = np.concatenate(tables, axis=1)
+    kept = fitting(listed)
+    ordered = kept.size == listed.shape[1]
     return Batches(
-        table=found[:, kept] if strays.size else found,
-        strays=strays,
+        table=listed if ordered else listed[:, kept],
+        strays=listed[:, :0] if ordered else np.delete(listed, kept, axis=1),
         start_position=start_position,
         end_position=end,
         size_bytes=size,

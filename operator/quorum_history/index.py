@@ -248,9 +248,9 @@ def plan(
         read = _ranges([*standing, *((each.first, each.end) for each in stretches)])
         parts += [Part(file=each.file, start=each.start, stop=each.stop) for each in stretches]
         since = same_until if before is not None and before.read else damage.covered(log)
-        for gap, state in damage.gaps(log, stretches, since):
+        for gap, behind in damage.gaps(log, stretches, since):
             index.found.append(gap)
-            parts += [_whole(state)] if state is not None and checkpoints != "none" else []
+            parts += [_whole(behind)] if behind is not None and checkpoints != "none" else []
     index.found += [*damage.unused(log, index.segments.values()), *damage.behind(log, done)]
     index.found += _disagreements(log, index.before)
     state = ClusterState(

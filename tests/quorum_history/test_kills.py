@@ -416,16 +416,16 @@ def test_a_table_at_every_step_of_its_writing(tmp_path: Path, before: str, after
         store = Store(str(place))
         store.folder()
         if before != "nothing":
-            jobs.write_tables({"leaders": Frame(old)}, store, before, str)  # type: ignore[dict-item]
+            jobs.write_tables({"leaders": Frame(old)}, store, before, print)  # type: ignore[dict-item]
         left = [step]
         with pytest.MonkeyPatch.context() as patched:
             _die_after(left, patched)
             try:
-                jobs.write_tables({"leaders": Frame(new)}, store, after, str)  # type: ignore[dict-item]
+                jobs.write_tables({"leaders": Frame(new)}, store, after, print)  # type: ignore[dict-item]
             except Killed:
                 found = _rows(place, "leaders")
                 assert found in (known if before != after else known[1:]), f"step {step}"
-        jobs.write_tables({"leaders": Frame(new)}, store, after, str)  # type: ignore[dict-item]
+        jobs.write_tables({"leaders": Frame(new)}, store, after, print)  # type: ignore[dict-item]
         assert _rows(place, "leaders") == known[2]
         assert {name for name in store.names() if name.startswith((STAGED, RETIRED))} == set()
         if left[0] > 0:
