@@ -110,9 +110,8 @@ def list_batches(path: str | Path, start_position: int = 0) -> Batches:
     )
 
 
-def footer_faults(path: str) -> Iterator[Fault]:
-    """A checkpoint that begins as Kafka's do and does not end as they do: a part of one (NotALogError)."""
-    batches = list_batches(path)
+def footer_faults(path: str, batches: Batches) -> Iterator[Fault]:
+    """A checkpoint, all of it listed, that begins as Kafka's do and does not end as they do (NotALogError)."""
     if not (batches.whole and len(batches)):
         return
     ends = [

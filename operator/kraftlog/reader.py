@@ -113,10 +113,12 @@ class _Reading:
         """What does not follow what is before it: the batches are listed again where something did not."""
         from kraftlog.batches import footer_faults, list_batches  # noqa: PLC0415 -- it needs this module's bounds
 
-        if not self.place[2]:
-            yield from list_batches(self.path).order_faults(self.path)
-        if self.path.endswith(_CHECKPOINT):
-            yield from footer_faults(self.path)
+        checkpoint = self.path.endswith(_CHECKPOINT)
+        if checkpoint or not self.place[2]:
+            batches = list_batches(self.path)
+            yield from batches.order_faults(self.path)
+            if checkpoint:
+                yield from footer_faults(self.path, batches)
 
     def _windows(self, file: OpenFile) -> Iterator[RecordBlock | Fault]:
         if self.size == 0:

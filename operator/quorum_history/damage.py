@@ -27,7 +27,7 @@ def of_checkpoint(file: LogFile) -> Iterator[Found]:
     try:
         batches = list_batches(file.path)
         yield from _listed(file, batches, [])
-        for fault in footer_faults(file.path):
+        for fault in footer_faults(file.path, batches):
             yield _found(file, fault)
     except NotALogError as error:
         yield _found(file, error)

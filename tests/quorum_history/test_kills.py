@@ -187,11 +187,12 @@ def _prepared(
 
 def _check_kills(command: Command, home: Path, rng: random.Random, kills: int, *, form: str = "parquet") -> None:
     """Kill it so often, now and then twice in a row; a reader finds whole tables, and a rerun makes it good."""
-    struck = 0
+    struck = begun = 0
     for number in range(kills):
         target = home / f"disturbed-{number}"
         shutil.copytree(command.base, target)
         for _ in range(1 + (number % 3 == 1)):
+            begun += 1
             struck += command.killed(target, rng)
             for name, rows in _snapshot(target).items():
                 assert rows in (command.before.get(name), command.expected.get(name)), f"{name} is neither old nor new"
@@ -199,7 +200,7 @@ def _check_kills(command: Command, home: Path, rng: random.Random, kills: int, *
         assert _snapshot(target) == command.expected
         if form == "parquet":
             assert _files(target) == command.expected_files, "nothing is left of the killed runs"
-    print(f"{struck} kills of {kills} runs before their end")  # noqa: T201 -- what the test is worth
+    print(f"{struck} of {begun} runs were killed before their end")  # noqa: T201 -- what the test is worth
 
 
 # --- commands without Spark -------------------------------------------------------------------------------------------
