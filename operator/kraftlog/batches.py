@@ -4,39 +4,35 @@ For whoever has to place a read: the end of a growing log at a whole batch, the 
 replicas hold the same.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import IntEnum
 from pathlib import Path
 
 import numpy as np
 
+from kraftlog.blocks import RecordBlock
 from kraftlog.compiled import Bytes, Ints, compiled, wide
 from kraftlog.crc import crc32c
-from kraftlog.errors import NotALogError
+from kraftlog.errors import Fault, FaultKind, NotALogError
+from kraftlog.order import BatchColumn, fitting, order_faults
 from kraftlog.places import opened, read_fully
-from kraftlog.reader import MAX_BATCH_BYTES, SUM_WINDOWS, WINDOW_BYTES
+from kraftlog.reader import MAX_BATCH_BYTES, SUM_WINDOWS, WINDOW_BYTES, Options, read_blocks
 from kraftlog.scan import BATCH_HEADER_BYTES, BATCH_LENGTH_AT, BATCH_OVERHEAD_BYTES, find_batch, int32, int64
 
-
-class BatchColumn(IntEnum):
-    """The rows of a table of batches, one column of it per batch."""
-
-    POSITION = 0
-    BASE_OFFSET = 1
-    LAST_OFFSET = 2
-    LEADER_EPOCH = 3
-    CRC = 4
-    MAX_TIMESTAMP = 5
+__all__ = ["BatchColumn", "Batches", "footer_faults", "list_batches"]
 
 
 @dataclass(frozen=True, slots=True)
 class Batches:
     """The good batches of a file: `table[BatchColumn, batch]`, and `end_position`, where the last one ends.
 
-    `whole`: nothing lies between them, before them or behind them.
+    `strays` are good batches that do not fit among the others, left out of `table`. `whole`: nothing else lies between
+    them, before them or behind them.
     """
 
     table: Ints
+    strays: Ints
+    start_position: int
     end_position: int
     size_bytes: int
     whole: bool
@@ -49,6 +45,10 @@ class Batches:
         """One value a batch."""
         chosen: Ints = self.table[column]
         return chosen
+
+    def order_faults(self, path: str) -> Iterator[Fault]:
+        """What does not follow what is before it."""
+        return order_faults(path, self.table, self.strays, whole_file=self.start_position == 0)
 
 
 _CAPACITY = 1 << 15
@@ -69,6 +69,7 @@ def _list(data: Bytes, at: int, end: int, position: int, table: Ints) -> tuple[i
         table[2, row] = table[1, row] + int32(data, at + 23)
         table[3, row], table[4, row], table[5, row] = int32(data, at + 12), crc, int64(data, at + 35)
         at += size
+        table[6, row] = position + at
         row += 1
     return wide(at), row
 
@@ -96,4 +97,33 @@ def list_batches(path: str | Path, start_position: int = 0) -> Batches:
                 want = WINDOW_BYTES if rows else 2 * want
     except OSError as error:
         raise NotALogError(str(path), position, f"cannot be read: {error.strerror or error}") from error
-    return Batches(np.concatenate(tables, axis=1), end, size, whole=end == size and not skipped)
+    listed: Ints = np.concatenate(tables, axis=1)
+    kept = fitting(listed)
+    ordered = kept.size == listed.shape[1]
+    return Batches(
+        table=listed if ordered else listed[:, kept],
+        strays=listed[:, :0] if ordered else np.delete(listed, kept, axis=1),
+        start_position=start_position,
+        end_position=end,
+        size_bytes=size,
+        whole=end == size and not skipped,
+    )
+
+
+def footer_faults(path: str, batches: Batches) -> Iterator[Fault]:
+    """A checkpoint, all of it listed, that begins as Kafka's do and does not end as they do (NotALogError)."""
+    if not (batches.whole and len(batches)):
+        return
+    ends = [
+        (int(batches.table[BatchColumn.POSITION, row]), int(batches.table[BatchColumn.END, row])) for row in (0, -1)
+    ]
+    kinds = [_types_within(path, *each) for each in ends]
+    if "SnapshotHeader" in kinds[0] and "SnapshotFooter" not in kinds[1]:
+        reason = "the checkpoint ends without its footer"
+        yield Fault(kind=FaultKind.TORN_TAIL, path=path, position=batches.end_position, skipped_bytes=0, reason=reason)
+
+
+def _types_within(path: str, start: int, stop: int) -> set[str]:
+    options = Options(types=frozenset({"SnapshotHeader", "SnapshotFooter"}), start_position=start, end_position=stop)
+    blocks = [item for item in read_blocks(path, options) if isinstance(item, RecordBlock)]
+    return {block.type_of(row) for block in blocks for row in range(len(block))}

@@ -45,6 +45,8 @@ class FaultKind(StrEnum):
     CORRUPT_BATCH = "corrupt-batch"
     CRC_MISMATCH = "crc-mismatch"
     CORRUPT_RECORD = "corrupt-record"
+    GAP = "gap"
+    OUT_OF_ORDER = "out-of-order"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

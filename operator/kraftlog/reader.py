@@ -15,6 +15,7 @@ from kraftlog.blocks import RecordBlock
 from kraftlog.codecs import MAX_UNPACKED_BYTES, CodecError, unpack
 from kraftlog.compiled import Bytes, Ints, readable
 from kraftlog.errors import Fault, FaultKind, NotALogError, SchemaError
+from kraftlog.order import follows, named_offset
 from kraftlog.places import OpenFile, opened, read_fully
 from kraftlog.program import Program, program
 from kraftlog.scan import (
@@ -40,6 +41,8 @@ MAX_BATCH_BYTES = MAX_UNPACKED_BYTES
 _BLOCK_RECORDS = 1 << 17
 """A block has no more. A larger batch is cut: seven bytes can be a record, whose columns take a hundred."""
 SUM_WINDOWS = 16  # how often over a window's bytes may be summed up in looking for the next good batch
+
+_CHECKPOINT = ".checkpoint"
 
 UNKNOWN_TYPES = "UNKNOWN"
 """Stands among wanted types for whatever no schema has."""
@@ -92,6 +95,7 @@ class _Reading:
         self.data = readable(b"")
         self.size = 0
         self.table = np.empty((len(Column), _BLOCK_RECORDS), dtype=np.int64)
+        self.place: Ints = np.array([named_offset(path), -1, 1], dtype=np.int64)  # as `follows` has it
 
     def run(self) -> Iterator[RecordBlock | Fault]:
         try:
@@ -100,11 +104,24 @@ class _Reading:
                 if self.options.end_position is not None:
                     self.size = min(self.size, self.options.end_position)
                 yield from self._windows(file)
+            if self.options.start_position == 0 and self.options.end_position is None:
+                yield from self._order()
         except IsADirectoryError as error:
             text = "it is a directory: name the .log and .checkpoint files in it"
             raise NotALogError(self.path, self.position, text) from error
         except OSError as error:
             raise NotALogError(self.path, self.position, f"cannot be read: {error.strerror or error}") from error
+
+    def _order(self) -> Iterator[Fault]:
+        """What does not follow what is before it: the batches are listed again where something did not."""
+        from kraftlog.batches import footer_faults, list_batches  # noqa: PLC0415 -- it needs this module's bounds
+
+        checkpoint = self.path.endswith(_CHECKPOINT)
+        if checkpoint or not self.place[2]:
+            batches = list_batches(self.path)
+            yield from batches.order_faults(self.path)
+            if checkpoint:
+                yield from footer_faults(self.path, batches)
 
     def _windows(self, file: OpenFile) -> Iterator[RecordBlock | Fault]:
         if self.size == 0:
@@ -123,6 +140,7 @@ class _Reading:
         at, end = 0, self.data.size
         while True:
             code, stop, rows = scan(self.data, at, end, self.wanted, self.program.schemas, self.table)
+            follows(self.data, at, stop, self.place)
             if code != Stop.BAD_RECORDS and stop > at:
                 yield self._block(self.data, self.table[:, :rows].copy(), self.position + stop)
             if code == Stop.END:
@@ -158,6 +176,7 @@ class _Reading:
         """A batch that is not as it should be; answers where to go on, or -1 for the next window."""
         if code in {Stop.BAD_RECORDS, Stop.BAD_COUNT}:
             after = at + self._batch_bytes(at)
+            follows(self.data, at, after, self.place)
             if rows and code == Stop.BAD_RECORDS:
                 yield self._block(self.data, self.table[:, :rows].copy(), self.position + after)
             yield from self._bad_content(at, "its records do not fill it")
@@ -214,6 +233,7 @@ class _Reading:
 
     def _apart(self, at: int) -> _Steps:
         stop = at + self._batch_bytes(at)
+        follows(self.data, at, stop, self.place)
         yield from self._unpacked(at, self.data[at + BATCH_HEADER_BYTES : stop], crc_valid=True)
         return stop
 

@@ -1,38 +1,78 @@
 """Derived tables in Delta's format: each run is one MERGE, so a version holds only what has changed since the last one.
 
 Written by delta-rs (the package `deltalake`), which needs neither a jar nor Spark. It reaches object stores by itself,
-with credentials from the same places as everything else.
+with credentials from the same places as everything else. A run that is killed before its commit leaves files that no
+version names. The mark that it leaves with them has a later run remove them.
 """
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import compute
 
 from kraftlog.places import canonical
-from quorum_history.store import Store
+from quorum_history.store import STAGED, Store
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
+_MARK = "_writing"
+_LOG = "_delta_log"
+_ORPHANED = timedelta(days=1)
+"""A file that no version names may be one that another run is about to commit, unless it is older than this."""
+
 
 def write(store: Store, name: str, rows: pa.Table, key: tuple[str, ...]) -> None:
     """Make the table `name` these rows. Without a key, or where two rows share one, it is replaced as a whole."""
-    from deltalake import write_deltalake  # noqa: PLC0415 -- an extra
-
     if not is_delta(store, name):
-        store.delete(name)  # of another format: computed anew from the same records
-    elif key and _is_unique(rows, key) and _schema(table := opened(store, name)) == rows.schema:
+        _create(store, name, rows)
+        return
+    killed = store.exists(name, _MARK)
+    store.write(b"", name, _MARK)
+    if key and _is_unique(rows, key) and _schema(table := opened(store, name)) == rows.schema:
         with _failing_as_files_do(store, name):
             _merge(table, rows, key)
-        return
+    else:
+        _overwrite(store, name, rows)
+    if not killed or _swept(store, name):
+        store.delete(name, _MARK)
+
+
+def _create(store: Store, name: str, rows: pa.Table) -> None:
+    """Make the table at another place first: without its log, a reader would take it for one of Parquet."""
+    store.retire(name)  # of another format: computed anew from the same records
+    if store.local:
+        store.delete(f"{STAGED}{name}")
+        _overwrite(store, f"{STAGED}{name}", rows)
+        store.replace((f"{STAGED}{name}",), (name,))
+    else:
+        _overwrite(store, name, rows)
+
+
+def _overwrite(store: Store, name: str, rows: pa.Table) -> None:
+    from deltalake import write_deltalake  # noqa: PLC0415 -- an extra
+
     with _failing_as_files_do(store, name):
         write_deltalake(
             canonical(store.url(name)), rows, mode="overwrite", schema_mode="overwrite", storage_options=_options()
         )
+
+
+def _swept(store: Store, name: str) -> bool:
+    """Remove files that no version names; answers whether none is left, because none is too young to be sure of."""
+    live = {uri.rpartition("/")[2] for uri in opened(store, name).file_uris()}
+    files = [file for file in store.names(name) if file.endswith(".parquet") and file not in live]
+    logs = [store.read(name, _LOG, each) for each in store.names(name, _LOG) if each.endswith(".json")] if files else []
+    orphans = [file for file in files if not any(file.encode() in log for log in logs)]
+    latest = datetime.now(UTC) - _ORPHANED
+    young = [file for file in orphans if store.modified(name, file) > latest]
+    for file in set(orphans) - set(young):
+        store.delete(name, file)
+    return not young
 
 
 def read(store: Store, name: str) -> pa.Table:
@@ -52,7 +92,7 @@ def opened(store: Store, name: str) -> "DeltaTable":
 
 def is_delta(store: Store, name: str) -> bool:
     """Whether a table is stored in this format. Read as Parquet it would show what was overwritten as well."""
-    return store.exists(name, "_delta_log")
+    return store.exists(name, _LOG)
 
 
 def _options() -> dict[str, str]:

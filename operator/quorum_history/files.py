@@ -112,15 +112,21 @@ def stored(pattern: str) -> Iterator[Stored]:
 def _stored_locally(pattern: str) -> Iterator[Stored]:
     for match in sorted(glob.glob(os.path.expanduser(pattern), recursive=True)):  # noqa: PTH111, PTH207 -- patterns may be absolute
         path = Path(match)
-        if path.is_file():
+        if path.is_file() or _is_in_place_of_a_log(path):
             yield from _opened(_on_disk(str(path.resolve().parent / path.name), 0))
-        for folder, _, names in os.walk(path, onerror=_refuse_unreadable):
+        for folder, folders, names in os.walk(path, onerror=_refuse_unreadable):
             resolved = Path(folder).resolve()
             depth = len(Path(folder).relative_to(path).parts) + 1
-            files = (resolved / name for name in sorted(names))
+            files = (resolved / name for name in sorted([*folders, *names]))
             for file in files:
-                if file.is_file():
+                if file.is_file() or _is_in_place_of_a_log(file):
                     yield from _opened(_on_disk(str(file), depth))
+
+
+def _is_in_place_of_a_log(path: Path) -> bool:
+    """A folder, or a link to nothing, by the name of a segment or checkpoint: its reader says what is wrong with it."""
+    named = _SEGMENT.match(path.name) or _CHECKPOINT.match(path.name)
+    return named is not None and os.path.lexists(path) and not path.is_file()
 
 
 def _opened(file: Stored) -> Iterator[Stored]:
@@ -134,7 +140,7 @@ def _opened(file: Stored) -> Iterator[Stored]:
 
 
 def _on_disk(path: str, depth: int) -> Stored:
-    stat = os.stat(path)  # noqa: PTH116 -- thousands of files
+    stat = os.stat(path, follow_symlinks=os.path.exists(path))  # noqa: PTH110, PTH116 -- thousands of files
     return Stored(path, stat.st_size, stat.st_mtime_ns, depth)
 
 

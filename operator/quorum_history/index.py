@@ -7,13 +7,13 @@ of every replica, whether or not their records are needed.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import numpy as np
 
-from kraftlog import Fault, FaultKind, NotALogError, Options, read_blocks
+from kraftlog import NotALogError
 from kraftlog.batches import BatchColumn, Batches, list_batches
-from quorum_history.files import LogFile
+from quorum_history import damage
+from quorum_history.files import FileKind, LogFile
 from quorum_history.replicas import (
     Checks,
     ClusterLog,
@@ -31,7 +31,6 @@ from quorum_history.state import Anchor, ClusterState, FileState, Found
 
 _ANCHOR_BYTES = 1 << 20
 """How far before the end of a file its next listing begins, so that followers which lag a little can be compared."""
-_FAULTS_PER_FILE = 100
 _KEPT_EPOCHS = 200
 
 
@@ -185,9 +184,7 @@ class _Index:
     def load(self, file: LogFile) -> Known | None:
         """The segment; None if it cannot be read, which is a fault."""
         earlier = self.before.files.get(file.path)
-        old = [
-            each for each in self.before.found if each.file == file.path and not each.lasting and each.offset is None
-        ]
+        old = self._old(file)
         try:
             segment = Known(file, earlier)
         except NotALogError as error:
@@ -198,9 +195,19 @@ class _Index:
             self.found += old
         else:
             kept = [each for each in old if (each.position or 0) < segment.listed_from]
-            self.found += [*kept, *_damage(segment)]
+            self.found += [*kept, *damage.of_segment(file, segment.tail)]
         self.segments[file.path] = segment
         return segment
+
+    def _old(self, file: LogFile) -> list[Found]:
+        found = (each for each in self.before.found if each.file == file.path)
+        return [each for each in found if not each.lasting and each.offset is None]
+
+    def checkpoint(self, file: LogFile) -> None:
+        """Look at a checkpoint that is new or has changed."""
+        earlier = self.before.files.get(file.path)
+        same = earlier is not None and earlier.same(file.size_bytes, file.modified_ns)
+        self.found += self._old(file) if same else damage.of_checkpoint(file)
 
     def files(self, files: Sequence[LogFile]) -> dict[str, FileState]:
         """The state of every file but those that cannot be opened, which are tried again."""
@@ -211,24 +218,6 @@ class _Index:
             for file in files
             if file.path not in self.unread
         }
-
-
-def _damage(segment: Known) -> Iterator[Found]:
-    """What is wrong with a file from where it was listed on."""
-    if segment.tail.whole and segment.file.size_bytes:
-        return
-    faults: list[Fault | NotALogError] = []
-    try:
-        options = Options(types=frozenset(), start_position=segment.listed_from)
-        items = (item for item in read_blocks(segment.file.path, options) if isinstance(item, Fault))
-        faults += islice((item for item in items if item.kind is not FaultKind.EMPTY), _FAULTS_PER_FILE + 1)
-    except NotALogError as error:
-        faults.append(error)
-    for fault in faults[:_FAULTS_PER_FILE]:
-        yield Found(file=segment.file.path, position=fault.position, offset=None, text=str(fault))
-    if len(faults) > _FAULTS_PER_FILE:
-        text = f"{segment.file.path}: more than {_FAULTS_PER_FILE} faults; the rest is not listed"
-        yield Found(file=segment.file.path, position=faults[-1].position, offset=None, text=text)
 
 
 def plan(
@@ -242,6 +231,9 @@ def plan(
     """What is new in a cluster's files."""
     index = _Index(before or ClusterState())
     log = cluster_log(cluster, files, index.load)
+    for file in files:
+        if file.kind is FileKind.CHECKPOINT:
+            index.checkpoint(file)
     reach = log.end if watermark is None else min(log.end, watermark)
     done = before.end if before else 0
     same_until = divergence(before.epochs, done, log.epochs, reach) if before and before.epochs else 0
@@ -255,9 +247,11 @@ def plan(
         standing = [(first, min(end, same_until)) for first, end in read if first < same_until]
         read = _ranges([*standing, *((each.first, each.end) for each in stretches)])
         parts += [Part(file=each.file, start=each.start, stop=each.stop) for each in stretches]
-        for gap, file in _gaps(log, stretches, _covered(log, before, same_until)):
+        since = same_until if before is not None and before.read else damage.covered(log)
+        for gap, behind in damage.gaps(log, stretches, since):
             index.found.append(gap)
-            parts += [_whole(file)] if file is not None and checkpoints != "none" else []
+            parts += [_whole(behind)] if behind is not None and checkpoints != "none" else []
+    index.found += [*damage.unused(log, index.segments.values()), *damage.behind(log, done)]
     index.found += _disagreements(log, index.before)
     state = ClusterState(
         end=reach if new else done,
@@ -288,36 +282,6 @@ def _first_checkpoints(log: ClusterLog, wanted: str) -> Sequence[LogFile]:
     return {"all": log.checkpoints, "none": ()}.get(wanted, (first,) if first else ())
 
 
-def _covered(log: ClusterLog, before: ClusterState | None, same_until: int) -> int:
-    """The offset from which on the log has to be there."""
-    if before is not None and before.read:
-        return same_until
-    first = log.first_checkpoint()
-    return first.base_offset if first and log.replicas and first.base_offset <= _start(log) else 0
-
-
-def _start(log: ClusterLog) -> int:
-    return min(replica.first for replica in log.replicas)
-
-
-def _gaps(log: ClusterLog, stretches: Sequence[Stretch], covered: int) -> Iterator[tuple[Found, LogFile | None]]:
-    """Offsets that no replica has any more, each with the checkpoint that holds the state behind them, if one does."""
-    for stretch in stretches:
-        if stretch.first > covered:
-            later = [file for file in log.checkpoints if covered < file.base_offset]
-            usable = [file for file in later if file.base_offset <= stretch.first]
-            chosen = max(usable, key=_end, default=None) or min(later, key=_end, default=None)
-            state = (
-                f"the state behind them comes from {chosen.path}"
-                if chosen
-                else "no checkpoint has the state behind them"
-            )
-            text = f"offsets {covered} to {stretch.first - 1} are whole in no file: {state}"
-            found = Found(file=stretch.file.path, position=stretch.start, offset=covered, text=text, lasting=True)
-            yield found, chosen
-        covered = max(covered, stretch.end)
-
-
 def _ranges(pieces: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Ranges of offsets joined where they touch."""
     joined: list[tuple[int, int]] = []
@@ -329,40 +293,22 @@ def _ranges(pieces: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(joined)
 
 
-def _end(file: LogFile) -> int:
-    return file.base_offset
-
-
 def _disagreements(log: ClusterLog, before: ClusterState) -> Iterator[Found]:
     """Where replicas differ: those that were known and still stand, and what this run's new batches show."""
     paths = {segment.file.path: replica for replica in log.replicas for segment in replica.segments}
     for each in before.found:
         if each.lasting or each.offset is None:
             continue
-        segment = _segment_at(paths.get(each.file), each.offset)
-        if segment is not None and segment.compared_from > each.offset:
+        replica = paths.get(each.file)
+        segment = damage.segment_at(replica, each.offset) if replica else None
+        if isinstance(segment, Known) and segment.compared_from > each.offset:
             yield each
 
     def since(other: Replica) -> int:
         pair = [*log.replicas[0].segments, *other.segments]
         return min((each.compared_from for each in pair if isinstance(each, Known) and each.changed), default=2**62)
 
-    for each_ in log.disagreements(since):
-        other = next(replica for replica in log.replicas if replica.name == each_.other)
-        segment = _segment_at(other, each_.offset)
-        text = (
-            f"replicas disagree at offset {each_.offset}: epoch {each_.other_epoch} here, epoch {each_.trusted_epoch}"
-            f" in {each_.trusted}, which was read"
-        )
-        place = segment.file.path if segment else other.segments[0].file.path
-        yield Found(file=place, position=None, offset=each_.offset, text=text)
-
-
-def _segment_at(replica: Replica | None, offset: int) -> Known | None:
-    for segment in replica.segments if replica else ():
-        if isinstance(segment, Known) and segment.first <= offset < segment.end:
-            return segment
-    return None
+    yield from (damage.of_disagreement(log, each) for each in log.disagreements(since))
 
 
 def _once(found: Sequence[Found]) -> tuple[Found, ...]:
@@ -374,12 +320,13 @@ def _once(found: Sequence[Found]) -> tuple[Found, ...]:
 
 
 def with_record_faults(state: ClusterState, found: Mapping[str, Sequence[Found]]) -> ClusterState:
-    """A state to which the decoding of its parts has added what was wrong with records, by file."""
-    known = {(each.file, each.position, each.text) for each in state.found}
-    more = [
-        each
-        for file in sorted(found)
-        for each in found[file][:_FAULTS_PER_FILE]
-        if (each.file, each.position, each.text) not in known
-    ]
-    return replace(state, found=_once([*state.found, *more]))
+    """A state to which the decoding of its parts has added what was wrong with records, by file.
+
+    What was read in spite of a fault has that fault for good, also where the file's own faults go with it.
+    """
+    more = [each for file in sorted(found) for each in found[file][: damage.FAULTS_PER_FILE]]
+    places = {(each.file, each.position, each.text) for each in more}
+    kept = [each for each in state.found if each.lasting or (each.file, each.position, each.text) not in places]
+    known = {(each.file, each.position, each.text) for each in kept}
+    added = [each for each in more if (each.file, each.position, each.text) not in known]
+    return replace(state, found=_once([*kept, *added]))

@@ -14,14 +14,25 @@ from functools import partial
 import pyarrow as pa
 from pyarrow import parquet
 
-from kraftlog import Fault, FaultKind, Options
+from kraftlog import Options
 from quorum_history import index, lines
+from quorum_history.damage import within_a_batch
 from quorum_history.executor import Executor
 from quorum_history.files import FileKind, LogFile, Stored, find_files
 from quorum_history.index import Part, Plan
 from quorum_history.progress import Progress
 from quorum_history.rows import Wrong, read_rows
-from quorum_history.sink import OBSERVATIONS, RECORDS, ROW_GROUP_ROWS, SCHEMAS, Sink, Written, write_bins, write_small
+from quorum_history.sink import (
+    OBSERVATIONS,
+    RECORDS,
+    ROW_GROUP_ROWS,
+    SCHEMAS,
+    TABLE_FILE,
+    Sink,
+    Written,
+    write_bins,
+    write_small,
+)
 from quorum_history.source import SourceOptions
 from quorum_history.state import Batch, ClusterState, Found, State, StateError, commit, load
 from quorum_history.store import Store
@@ -175,15 +186,8 @@ def _part_rows(options: SourceOptions, part: Part) -> Iterator[pa.RecordBatch | 
     for item in read_rows(part.file, wanted):
         if not isinstance(item, Wrong):
             yield item
-        elif part.file.kind is FileKind.CHECKPOINT or _within_a_batch(item):
+        elif part.file.kind is FileKind.CHECKPOINT or within_a_batch(item):
             yield Found(file=item.path, position=item.position, offset=None, text=str(item), lasting=True)
-
-
-def _within_a_batch(wrong: Wrong) -> bool:
-    """Whether the batch has a right checksum. All else that is wrong with a segment was found as it was listed."""
-    if not isinstance(wrong, Fault):
-        return False
-    return wrong.kind is FaultKind.CORRUPT_RECORD or (wrong.kind is FaultKind.CORRUPT_BATCH and not wrong.skipped_bytes)
 
 
 # --- observations -----------------------------------------------------------------------------------------------------
@@ -264,6 +268,7 @@ _FAULTS = pa.schema(
      ("fault", pa.string())]
 )  # fmt: skip
 _REJECTED = pa.schema([("file", pa.string()), ("position", pa.int64()), ("reason", pa.string())])
+_COMMIT = b"quorum-history.commit"
 
 
 def _publish(store: Store, state: State) -> None:
@@ -278,6 +283,14 @@ def _publish(store: Store, state: State) -> None:
         for each in file.rejected
     ]
     for table, rows, schema in (("faults", faults, _FAULTS), ("rejected_lines", rejected, _REJECTED)):
-        name = f"part-{state.number:010d}.parquet"
-        if store.names(table) != (name,):
-            write_small(store, table, rows, schema, name)
+        numbered = schema.with_metadata({_COMMIT: str(state.number)})
+        if _published(store, table) != state.number:
+            write_small(store, table, rows, numbered)
+
+
+def _published(store: Store, table: str) -> int:
+    """The number of the commit as of which a table is there, alone in its folder; -1 for none."""
+    if store.names(table) != (TABLE_FILE,):
+        return -1
+    kept = parquet.read_schema(store.path(table, TABLE_FILE), filesystem=store.filesystem).metadata or {}
+    return int(kept.get(_COMMIT, -1))

@@ -23,9 +23,9 @@ from quorum_history.downgrade import LEVELS, all_losses, image_of
 from quorum_history.files import FileKind, LogFile, find_files
 from quorum_history.quality import Verdict
 from quorum_history.replicas import cluster_log
-from quorum_history.sink import OBSERVATIONS, RECORDS, write_small, write_whole
+from quorum_history.sink import OBSERVATIONS, RECORDS, TABLE_FILE, write_small, write_whole
 from quorum_history.state import load
-from quorum_history.store import Store
+from quorum_history.store import RETIRED, STAGED, Store
 from quorum_history.tables import timelines
 
 if TYPE_CHECKING:
@@ -96,11 +96,15 @@ def derived(store: Store, name: str) -> list[dict[str, object]] | None:
     if delta.is_delta(store, name):
         table_format("delta")
         return list(_in_utc(delta.read(store, name)).to_pylist())
-    files = [store.path(name, file) for file in store.names(name) if file.endswith(".parquet")]
+    files = [store.path(name, file) for file in _parquet_files(store, name)]
     if not files:
-        return []
+        return None  # a run that computes it was ended before its first row
     table = dataset.dataset(files, format="parquet", filesystem=store.filesystem).to_table()
     return list(_in_utc(table).to_pylist())
+
+
+def _parquet_files(store: Store, *folder: str) -> list[str]:
+    return [file for file in store.names(*folder) if file.endswith(".parquet") and not file.startswith(("_", "."))]
 
 
 def _in_utc(table: pa.Table) -> pa.Table:
@@ -130,7 +134,8 @@ _QUALITY = pa.schema(
 def write_tables(tables: dict[str, DataFrame], store: Store, form: str, done: Callable[[str], None]) -> None:
     """Write each table anew, in one file each, which is what tables of this size want to be; Delta's are merged.
 
-    Spark writes to a disk, Arrow to an object store: the rows of one table pass through this process then.
+    Spark writes to a disk, Arrow to an object store: the rows of one table pass through this process then. Each table
+    is the earlier one or the new one, whenever this ends: readers never find a part of it.
     """
     for name, table in tables.items():
         if form == "delta":
@@ -138,7 +143,7 @@ def write_tables(tables: dict[str, DataFrame], store: Store, form: str, done: Ca
         elif not store.local:
             _write_remotely(store, name, table.toArrow())
         else:
-            table.coalesce(1).write.mode("overwrite").format(form).save(store.url(name))
+            _write_parquet(table, store, name)
         done(name)
 
 
@@ -146,6 +151,22 @@ def _write_remotely(store: Store, name: str, content: pa.Table) -> None:
     if delta.is_delta(store, name):
         store.delete(name)  # computed anew from the same records
     write_whole(store, name, content)
+
+
+def _write_parquet(table: DataFrame, store: Store, name: str) -> None:
+    """Have Spark write the file beside the table, where a killed run may have left some, and put it in its place."""
+    staged = f"{STAGED}{name}"
+    store.delete(staged)
+    store.delete(f"{RETIRED}{name}")
+    table.coalesce(1).write.mode("overwrite").parquet(store.url(staged))
+    written = _parquet_files(store, staged)
+    if len(written) != 1:
+        raise JobError(f"{store.url(staged)}: Spark wrote {len(written)} files, where one was asked for")
+    if set(store.names(name)) - {TABLE_FILE}:
+        store.retire(name)  # of another format
+    store.folder(name)
+    store.replace((staged, written[0]), (name, TABLE_FILE))
+    store.delete(staged)
 
 
 def timeline_tables(spark: SparkSession, store: Store) -> dict[str, DataFrame]:

@@ -105,14 +105,16 @@ class Segment:
 
 
 def runs_of(file: LogFile, batches: Batches, first: int, end: int) -> Iterator[Stretch]:
-    """Runs of batches without a gap between them. What lies behind a run in the file is read with it, damage too."""
+    """Runs of batches without a gap or a stray between them. What else lies behind a run is read with it."""
     bases, lasts = batches.column(BatchColumn.BASE_OFFSET), batches.column(BatchColumn.LAST_OFFSET)
     low, high = int(np.searchsorted(bases, first)), int(np.searchsorted(lasts, end))
-    positions = batches.column(BatchColumn.POSITION)
-    breaks = np.flatnonzero(bases[low + 1 : high] != lasts[low : max(high - 1, low)] + 1) + low + 1
-    for start, stop in pairwise([low, *breaks.tolist(), high]):
+    positions, strays = batches.column(BatchColumn.POSITION), batches.strays[BatchColumn.POSITION]
+    before = np.searchsorted(strays, positions)  # how many strays lie before each batch
+    breaks = (bases[low + 1 : high] != lasts[low : max(high - 1, low)] + 1) | (np.diff(before[low:high]) != 0)
+    for start, stop in pairwise([low, *(np.flatnonzero(breaks) + low + 1).tolist(), high]):
         if start < stop:
             after = int(positions[stop]) if stop < len(batches) else batches.end_position
+            after = min([after, *strays[before[stop - 1] : before[stop - 1] + 1].tolist()])
             place = {"start": int(positions[start]), "stop": after}
             yield Stretch(file=file, first=int(bases[start]), end=int(lasts[stop - 1]) + 1, **place)
 

@@ -81,10 +81,17 @@ def write(
             alone = _Page(f"History of {names.get(cluster, cluster)}")
             alone.parts.append('<p><a href="index.html">All quorums</a></p>')
             _cluster(alone, "c", cluster, tables)
-            (target / link).write_text(alone.text())
+            _put(target / link, alone.text())
     path = target / "index.html"
-    path.write_text(page.text())
+    _put(path, page.text())
     return path
+
+
+def _put(path: Path, text: str) -> None:
+    """Store a page whole: a browser finds the earlier one or the new one."""
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    unfinished.write_text(text)
+    unfinished.replace(path)
 
 
 def between(tables: Tables, since: datetime | None, until: datetime | None) -> dict[str, list[Row]]:

@@ -18,6 +18,8 @@ from quorum_history.store import Store
 RECORDS, OBSERVATIONS = "records", "observations"
 SCHEMAS: Mapping[str, pa.Schema] = {RECORDS: rows.ARROW, OBSERVATIONS: lines.ARROW}
 ROW_GROUP_ROWS = 200_000
+TABLE_FILE = "part-00000.parquet"
+"""The one file of a table that is written anew as a whole."""
 
 Rows = Callable[[Any], Iterator[pa.RecordBatch | Found | Piece]]
 """Reads an item of a bin: rows, and what there is to say about its file."""
@@ -78,20 +80,18 @@ class Sink:
             self.size_bytes = int(self._store.filesystem.get_file_info(path).size)
 
 
-def write_small(
-    store: Store, table: str, rows_: Sequence[Mapping[str, object]], schema: pa.Schema, name: str = "part-00000.parquet"
-) -> None:
+def write_small(store: Store, table: str, rows_: Sequence[Mapping[str, object]], schema: pa.Schema) -> None:
     """Write a small table anew, whole: its one file, and no other beside it."""
-    write_whole(store, table, pa.Table.from_pylist(list(rows_), schema), name)
+    write_whole(store, table, pa.Table.from_pylist(list(rows_), schema))
 
 
-def write_whole(store: Store, table: str, content: pa.Table, name: str = "part-00000.parquet") -> None:
+def write_whole(store: Store, table: str, content: pa.Table) -> None:
     """The same, with rows that Arrow holds already."""
     sink = pa.BufferOutputStream()
     parquet.write_table(content, sink)
-    store.write(sink.getvalue().to_pybytes(), table, name)
+    store.write(sink.getvalue().to_pybytes(), table, TABLE_FILE)
     for other in store.names(table):
-        if other != name:
+        if other != TABLE_FILE:
             store.delete(table, other)
 
 

@@ -21,13 +21,15 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from kraftlog import Options
-from kraftlog.batches import BatchColumn
+from kraftlog import NotALogError, Options
+from kraftlog.batches import BatchColumn, list_batches
 from kraftlog.program import program
 from kraftlog.reader import wanted_slots
+from quorum_history import damage
 from quorum_history.files import FileKind, LogFile, NoLogsError, find_files
-from quorum_history.replicas import ClusterLog, Stretch, cluster_logs, divergence, with_watermarks
+from quorum_history.replicas import ClusterLog, Segment, cluster_log, cluster_logs, divergence, with_watermarks
 from quorum_history.rows import SCHEMA, Wrong, fault_rows, read_rows
+from quorum_history.state import Found
 
 FORMAT = "kraft-metadata"
 _TO_END = -1
@@ -104,10 +106,11 @@ class Task(InputPartition):
 
 @dataclass(frozen=True)
 class Notice(InputPartition):
-    """A fault that was found while planning, such as replicas that disagree."""
+    """What was found to be wrong while planning: damage between batches, or between files."""
 
     file: LogFile
-    offset: int
+    position: int | None
+    offset: int | None
     text: str
 
 
@@ -142,18 +145,31 @@ class _BatchReader(DataSourceReader):
         self.options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        files = find_files(self.options.path)
-        tasks: list[InputPartition] = []
-        planned: set[str] = set()
-        for log in cluster_logs(files):
-            tasks += _checkpoints(log, self.options)
-            end = with_watermarks(_reach(log), log.cluster, self.options.high_watermarks)
-            stretches = list(log.pieces(0, end))
-            tasks += [_task(log, stretch, whole=end >= stretch.end) for stretch in stretches]
-            tasks += _notices(log)
-            planned |= {segment.file.path for replica in log.replicas for segment in replica.segments}
-        segments = [file for file in files if file.kind is FileKind.SEGMENT and file.path not in planned]
-        return [*tasks, *(Task(file, 0, _TO_END, 0, 2**62) for file in segments)]
+        clusters: dict[str, list[LogFile]] = {}
+        for file in find_files(self.options.path):
+            clusters.setdefault(file.cluster, []).append(file)
+        return [task for name, files in sorted(clusters.items()) for task in self._of(name, files)]
+
+    def _of(self, cluster: str, files: Sequence[LogFile]) -> Iterator[InputPartition]:
+        """What to read of a cluster, and what is wrong with its files."""
+        loaded = _Loaded()
+        log = cluster_log(cluster, files, loaded.load)
+        end = with_watermarks(_reach(log), cluster, self.options.high_watermarks)
+        stretches = list(log.pieces(0, end))
+        checkpoints = list(_checkpoints(log, self.options))
+        for found, state in damage.gaps(log, stretches, damage.covered(log)):
+            loaded.found.append(found)
+            if state is not None and self.options.checkpoints != "none":
+                checkpoints.append(Task(state, 0, _TO_END, 0, 2**62))
+        for file in files:
+            if file.kind is FileKind.CHECKPOINT:
+                loaded.found += damage.of_checkpoint(file)
+        loaded.found += [*damage.unused(log, loaded.segments), *damage.behind(log, 0)]
+        loaded.found += [damage.of_disagreement(log, each) for each in log.disagreements()]
+        yield from dict.fromkeys(checkpoints)
+        yield from (Task(each.file, each.start, each.stop, each.first, each.end) for each in stretches)
+        by_path = {file.path: file for file in files}
+        yield from (Notice(by_path[each.file], each.position, each.offset, each.text) for each in loaded.found)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return _read(partition, self.options)
@@ -163,32 +179,28 @@ def _reach(log: ClusterLog) -> int:
     return max((replica.end for replica in log.replicas), default=0)
 
 
-def _task(log: ClusterLog, stretch: Stretch, *, whole: bool) -> Task:
-    """A stretch with the first or last good batch of its file is read from or to that end, for the faults there."""
-    begins = {segment.file.path: segment.first for each in log.replicas for segment in each.segments}
-    ends = {segment.file.path: segment.batches.end_position for each in log.replicas for segment in each.segments}
-    to_end = whole and stretch.stop == ends[stretch.file.path]
-    start = 0 if whole and stretch.first == begins[stretch.file.path] else stretch.start
-    return Task(stretch.file, start, _TO_END if to_end else stretch.stop, stretch.first, stretch.end)
+class _Loaded:
+    """The segments of a cluster, each listed once, and what is wrong with them."""
+
+    def __init__(self) -> None:
+        self.segments: list[Segment] = []
+        self.found: list[Found] = []
+
+    def load(self, file: LogFile) -> Segment | None:
+        try:
+            batches = list_batches(file.path)
+        except NotALogError as error:
+            self.found.append(Found(file=file.path, position=error.position, offset=None, text=str(error)))
+            return None
+        self.found += damage.of_segment(file, batches)
+        self.segments.append(Segment(file, batches))
+        return self.segments[-1]
 
 
 def _checkpoints(log: ClusterLog, options: SourceOptions) -> list[InputPartition]:
     first = log.first_checkpoint()
     chosen = {"all": log.checkpoints, "none": ()}.get(options.checkpoints, (first,) if first else ())
     return [Task(file, 0, _TO_END, 0, 2**62) for file in chosen]
-
-
-def _notices(log: ClusterLog) -> list[InputPartition]:
-    by_name = {segment.file.replica: segment.file for each in log.replicas for segment in each.segments}
-    return [
-        Notice(
-            by_name[each.other],
-            each.offset,
-            f"replicas disagree at offset {each.offset}: epoch {each.other_epoch} here, epoch {each.trusted_epoch} in"
-            f" {each.trusted}, which was read",
-        )
-        for each in log.disagreements()
-    ]
 
 
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -247,8 +259,9 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if before is None:
                 tasks += _checkpoints(log, self.options)
             first = divergence(_epochs(before), int(before["end"]), _epochs(after), int(after["end"])) if before else 0
-            tasks += [_task(log, stretch, whole=False) for stretch in log.pieces(first, int(after["end"]))]
-        return tasks or [Notice(_NOWHERE, -1, "")]
+            stretches = log.pieces(first, int(after["end"]))
+            tasks += [Task(each.file, each.start, each.stop, each.first, each.end) for each in stretches]
+        return tasks or [Notice(_NOWHERE, None, None, "")]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a task."""
@@ -284,7 +297,7 @@ def _batch_end(log: ClusterLog, wanted: int, first: int) -> int:
 def _read(partition: InputPartition, options: SourceOptions) -> Iterator[pa.RecordBatch]:
     if isinstance(partition, Notice):
         if partition.text:
-            yield fault_rows(partition.file, [(None, partition.offset, partition.text)])
+            yield fault_rows(partition.file, [(partition.position, partition.offset, partition.text)])
         return
     if not isinstance(partition, Task):
         raise TypeError(f"{partition!r} is no task of this source")
@@ -295,4 +308,7 @@ def _read(partition: InputPartition, options: SourceOptions) -> Iterator[pa.Reco
         end_position=None if partition.stop == _TO_END else partition.stop,
     )
     for found in read_rows(partition.file, wanted):
-        yield fault_rows(partition.file, [(found.position, None, str(found))]) if isinstance(found, Wrong) else found
+        if not isinstance(found, Wrong):
+            yield found
+        elif damage.within_a_batch(found):
+            yield fault_rows(partition.file, [(found.position, None, str(found))])

@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,10 @@ from pyarrow import fs
 from kraftlog.places import filesystem_of, join
 
 _LOCK = ".lock"
+_UNFINISHED = "_unfinished-"
+"""Stands before the name of a file that is being written. Spark and Arrow read no file whose name begins like this."""
+STAGED, RETIRED = "_staged-", "_retired-"
+"""Stand before the name of a table that is being written, and of one that is being removed."""
 
 
 class BusyError(Exception):
@@ -45,6 +50,11 @@ class Store:
         """Whether a file or folder is there."""
         return bool(self.filesystem.get_file_info(self.path(*names)).type != fs.FileType.NotFound)
 
+    def modified(self, *names: str) -> datetime:
+        """When a file was written last."""
+        written: datetime = self.filesystem.get_file_info(self.path(*names)).mtime
+        return written
+
     def names(self, *folder: str) -> tuple[str, ...]:
         """What lies in a folder; nothing where there is none."""
         selector = fs.FileSelector(self.path(*folder), allow_not_found=True)
@@ -59,12 +69,27 @@ class Store:
         """Store a file whole: whoever reads meanwhile finds the old one or the new one."""
         path = self.path(*names)
         self.folder(*names[:-1])
-        there = f"{path}.tmp" if self.local else path
+        there = self.path(*names[:-1], f"{_UNFINISHED}{names[-1]}") if self.local else path
         with self.filesystem.open_output_stream(there) as stream:
             stream.write(content)
         if self.local:
             self.sync(there)
             Path(there).replace(path)
+
+    def replace(self, old: tuple[str, ...], new: tuple[str, ...]) -> None:
+        """Put a whole file in the place of another one: in one step, where the store has such a step."""
+        self.sync(self.path(*old))
+        self.filesystem.move(self.path(*old), self.path(*new))
+
+    def retire(self, name: str) -> None:
+        """Remove a table. On a disk it is gone in one step, so that nobody reads a part of it."""
+        if not self.local:
+            self.delete(name)
+            return
+        self.delete(f"{RETIRED}{name}")
+        if self.exists(name):
+            self.filesystem.move(self.path(name), self.path(f"{RETIRED}{name}"))
+            self.delete(f"{RETIRED}{name}")
 
     def folder(self, *names: str) -> None:
         """Make a folder, where folders are things."""

@@ -33,7 +33,7 @@ def test_values_survive(schema: Schema, tmp_path: Path) -> None:
         written = [{**data, "version": schema.version} for data in written]
     assert [decode(schema, encode(schema, data)) for data in written] == written
     batch = batch_of(NewBatch(base_offset=7, control=schema.control), [record_of(schema, data) for data in written])
-    records, faults = logs.read(logs.write(tmp_path, batch))
+    records, faults = logs.read(logs.write(tmp_path, batch, f"{7:020d}.log"))
     assert not faults
     assert [record["data"] for record in records] == written
     assert {(record["type"], record["version"]) for record in records} == {(schema.type_name, schema.version)}
