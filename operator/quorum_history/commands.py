@@ -165,7 +165,7 @@ def _refresh_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--logs", metavar="PATHS", help="as for ingest; the tables of timeline and downgrade follow")
     parser.add_argument("--observations", metavar="PATHS", help="as for ingest; the tables of observe follow")
     parser.add_argument("--max-gap-s", type=int, default=MAX_GAP_S, help="as for observe")
-    parser.add_argument("--output", type=Path, required=True, help="a directory for index.html")
+    parser.add_argument("--output", required=True, metavar="FOLDER", help="the directory or URL for index.html")
     parser.add_argument("--pages", action="store_true", help="as for report")
     parser.add_argument("--keep-days", type=int, metavar="N", help="remove older observations from the tables")
     parser.set_defaults(all_types=False, high_watermarks="{}", continuous=None, quorum=[], since=None, until=None)
