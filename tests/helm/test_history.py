@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,7 +59,7 @@ def test_a_run_reads_the_operators_observations_and_writes_a_page() -> None:
     chosen = commands._parser().parse_args(container["args"])
     assert chosen.run is commands._refresh
     assert (chosen.observations, chosen.logs, chosen.target.place) == ("/observations", None, "/history/tables")
-    assert (chosen.output, chosen.pages, chosen.keep_days) == (Path("/history/page"), False, None)
+    assert (chosen.output, chosen.pages, chosen.keep_days) == ("/history/page", False, None)
     mounts = {mount["name"]: mount for mount in container["volumeMounts"]}
     assert mounts["observations"] == {"name": "observations", "mountPath": "/observations", "readOnly": True}
     assert mounts["history"] == {"name": "history", "mountPath": "/history"}
