@@ -185,7 +185,7 @@ async def test_an_add_waits_for_a_follower_that_stands_still(quorum: LiveCluster
         async def added_or_held() -> bool | None:
             seen = await quorum.look()
             added = seen is not None and len(seen.voters) == len(four)
-            return True if added or "3 of 4 voters must be caught up" in quorum.told() else None
+            return True if added or "(2 of 4, and 3 are needed)" in quorum.told() else None
 
         await wait_for("a voter more, or the reason why not", added_or_held)
     finally:
