@@ -20,6 +20,7 @@ from pyarrow import dataset, parquet
 from pyspark.sql import SparkSession
 from tests.kraftlog.record_samples import SAMPLES
 from tests.quorum_history import clusters, looks
+from tests.quorum_history.killed import Killed, dying
 from tests.quorum_history.looks import look
 
 from kraftlog import places
@@ -570,10 +571,6 @@ def test_what_breaks_ends_a_running_ingest(
 # --- what is killed ---------------------------------------------------------------------------------------------------
 
 
-class Killed(BaseException):
-    """The process is gone."""
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_a_run_that_is_killed_anywhere_is_made_good_by_the_next(
     tables: Tables, monkeypatch: pytest.MonkeyPatch, seed: int
@@ -586,19 +583,9 @@ def test_a_run_that_is_killed_anywhere_is_made_good_by_the_next(
     path.write_bytes(clusters.run(0, 15, 1) + clusters.run(15, 30, 2) + b"\0" * 10)
     looks.write(tables.looks / "b.jsonl", [look(120)])
     left = [seed]
-
-    def dying(original: Any) -> Any:  # noqa: ANN401 -- any method
-        def call(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
-            if left[0] == 0:
-                raise Killed
-            left[0] -= 1
-            return original(*arguments, **named)
-
-        return call
-
     with monkeypatch.context() as patched:
         for name in ("write", "folder", "sync", "delete"):
-            patched.setattr(Store, name, dying(getattr(Store, name)))
+            patched.setattr(Store, name, dying(left, getattr(Store, name)))
         try:
             tables.ingest()
         except Killed:

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from tests.quorum_history import clusters, looks
+from tests.quorum_history.killed import Killed, dying
 from tests.quorum_history.looks import look
 from tests.quorum_history.test_report import _tables as tables_of_a_page
 
@@ -366,10 +367,6 @@ def test_a_command_on_spark(base: Path, tmp_path: Path, rng: random.Random, name
 # --- every step of writing a table ------------------------------------------------------------------------------------
 
 
-class Killed(BaseException):
-    """The process is gone."""
-
-
 class Frame:
     """Writes as Spark does: into a temporary folder first, then under a name of its own."""
 
@@ -437,16 +434,6 @@ def test_a_table_at_every_step_of_its_writing(tmp_path: Path, before: str, after
 
 def _die_after(left: list[int], patched: pytest.MonkeyPatch) -> None:
     """Have the process die at the step that changes the folder of the tables when `left` are done."""
-
-    def dying(original: Any) -> Any:  # noqa: ANN401 -- any function
-        def call(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
-            if left[0] == 0:
-                raise Killed
-            left[0] -= 1
-            return original(*arguments, **named)
-
-        return call
-
     places: tuple[tuple[Any, tuple[str, ...]], ...] = (
         (Store, ("write", "folder", "sync", "delete", "replace", "retire")),
         (delta, ("_overwrite", "_merge")),
@@ -456,7 +443,7 @@ def _die_after(left: list[int], patched: pytest.MonkeyPatch) -> None:
     )
     for owner, names in places:
         for name in names:
-            patched.setattr(owner, name, dying(getattr(owner, name)))
+            patched.setattr(owner, name, dying(left, getattr(owner, name)))
 
 
 def test_files_of_killed_merges_do_not_gather(tmp_path: Path) -> None:
