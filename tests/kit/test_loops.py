@@ -66,13 +66,14 @@ def loops_of(passes: Passes) -> Loops:
     return Loops(passes)
 
 
+async def well(_: int) -> End:
+    """A pass with nothing to tell."""
+    return result()
+
+
 async def test_only_the_resource_itself_starts_a_loop() -> None:
     """A pod or claim of a quorum without a resource starts nothing."""
-
-    async def answer(_: int) -> End:
-        return result()
-
-    passes = Passes(answer)
+    passes = Passes(well)
     loops = loops_of(passes)
     loops.wake(KEY, create=False)
     assert tuple(loops.keys()) == ()
@@ -301,11 +302,7 @@ async def test_stop_ends_a_pass_that_hangs() -> None:
 
 async def test_every_wake_up_says_that_objects_changed() -> None:
     """Remembered objects are not trusted after a watch has spoken."""
-
-    async def answer(_: int) -> End:
-        return result()
-
-    passes = Passes(answer)
+    passes = Passes(well)
     loops = loops_of(passes)
     loops.wake(KEY, create=True)
     loops.wake(KEY, create=False)
@@ -315,11 +312,7 @@ async def test_every_wake_up_says_that_objects_changed() -> None:
 
 async def test_the_echo_of_our_own_write_wakes_nothing() -> None:
     """A pass that wrote the status is not followed by another one because of that."""
-
-    async def answer(_: int) -> End:
-        return result()
-
-    passes = Passes(answer)
+    passes = Passes(well)
     loops = loops_of(passes)
     loops.wake(KEY, create=True)
     await passes.reach(1)
@@ -341,12 +334,9 @@ async def test_an_error_of_the_loop_itself_does_not_end_it(monkeypatch: pytest.M
             raise fault
         await asyncio.sleep(0)
 
-    async def answer(_: int) -> End:
-        return result()
-
     monkeypatch.setattr(module, "_pause", faulty)
     monkeypatch.setattr(module, "_RESTART_S", 0.0)
-    passes = Passes(answer)
+    passes = Passes(well)
     loops = loops_of(passes)
     loops.wake(KEY, create=True)
     await passes.reach(3)
@@ -399,11 +389,7 @@ async def test_a_pass_that_runs_is_seen_from_outside() -> None:
 
 async def test_nothing_is_remembered_of_what_has_no_loop() -> None:
     """A label may hold any name: an object with one that no resource has leaves no trace, however many there are."""
-
-    async def answer(_: int) -> End:
-        return result()
-
-    passes = Passes(answer)
+    passes = Passes(well)
     loops = loops_of(passes)
     loops.wake(KEY, create=True)
     await passes.reach(1)
