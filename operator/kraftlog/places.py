@@ -218,7 +218,12 @@ def hint(error: Exception) -> str:
     return f"; check the store{_endpoint('s3')} and the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)"
 
 
+def s3_endpoint() -> str:
+    """The address of the S3 store that the environment names; empty for Amazon's."""
+    return next((os.environ[name] for name in _ENDPOINTS if os.environ.get(name)), "")
+
+
 def _endpoint(scheme: str) -> str:
     """Which store it is, as far as the environment says so."""
-    named = next((os.environ[name] for name in _ENDPOINTS if os.environ.get(name)), "") if scheme == "s3" else ""
+    named = s3_endpoint() if scheme == "s3" else ""
     return f" at {named.rpartition('@')[2]} (AWS_ENDPOINT_URL)" if named else ""

@@ -5,7 +5,6 @@ with credentials from the same places as everything else. A run that is killed b
 version names. The mark that it leaves with them has a later run remove them.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow import compute
 
-from kraftlog.places import canonical
+from kraftlog.places import canonical, s3_endpoint
 from quorum_history.store import STAGED, Store
 
 if TYPE_CHECKING:
@@ -97,8 +96,7 @@ def is_delta(store: Store, name: str) -> bool:
 
 def _options() -> dict[str, str]:
     """What delta-rs wants to be told besides the environment: that a store which is named by http may be asked so."""
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
-    return {"allow_http": "true"} if endpoint.startswith("http://") else {}
+    return {"allow_http": "true"} if s3_endpoint().startswith("http://") else {}
 
 
 @contextmanager

@@ -17,11 +17,11 @@ from pathlib import Path, PurePosixPath
 from pyarrow import fs
 
 from kraftlog.archives import MARK, is_archive
+from kraftlog.order import named_offset
 from kraftlog.places import archive_at, filesystem_of, is_url, opened
 
 PARTITION = "__cluster_metadata-0"
 _PROPERTIES_BYTES = 1 << 16
-_SEGMENT = re.compile(r"^(\d{20})\.log$")
 _CHECKPOINT = re.compile(r"^(\d{20})-(\d{10})\.checkpoint$")
 
 
@@ -125,8 +125,8 @@ def _stored_locally(pattern: str) -> Iterator[Stored]:
 
 def _is_in_place_of_a_log(path: Path) -> bool:
     """A folder, or a link to nothing, by the name of a segment or checkpoint: its reader says what is wrong with it."""
-    named = _SEGMENT.match(path.name) or _CHECKPOINT.match(path.name)
-    return named is not None and os.path.lexists(path) and not path.is_file()
+    named = named_offset(path.name) >= 0 or _CHECKPOINT.match(path.name) is not None
+    return named and os.path.lexists(path) and not path.is_file()
 
 
 def _opened(file: Stored) -> Iterator[Stored]:
@@ -165,8 +165,8 @@ def _stored_remotely(pattern: str) -> Iterator[Stored]:
 def _named(file: Stored) -> tuple[Stored, FileKind, int, int] | None:
     if file.depth > 1 and not file.folder.endswith(f"/{PARTITION}"):
         return None  # the log of another partition
-    if segment := _SEGMENT.match(file.name):
-        return file, FileKind.SEGMENT, int(segment[1]), -1
+    if (first := named_offset(file.name)) >= 0:
+        return file, FileKind.SEGMENT, first, -1
     if checkpoint := _CHECKPOINT.match(file.name):
         return file, FileKind.CHECKPOINT, int(checkpoint[1]), int(checkpoint[2])
     return None
