@@ -49,9 +49,9 @@ def clean(text: str, *, max_chars: int) -> str:
     format characters (bidirectional ones, zero width), lone surrogates and unassigned code points are removed.
     Cleaning twice changes nothing. `max_chars` must be at least 1.
     """
-    if len(text) <= max_chars and text.isprintable() and (text.isascii() or _HIDDEN.isdisjoint(text)):  # noqa: SIM102 -- the common case first: this reads every word of every object
-        if " " not in text or text == " ".join(text.split()):
-            return text
+    visible = len(text) <= max_chars and text.isprintable() and (text.isascii() or _HIDDEN.isdisjoint(text))
+    if visible and (" " not in text or text == " ".join(text.split())):
+        return text
     read = text[: max_chars * _LOOKED_AT]
     shown = "".join(map(_shown, _ESCAPES.sub("", read)))
     line = " ".join(shown.split())

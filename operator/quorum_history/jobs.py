@@ -4,7 +4,7 @@ Tables that follow from others are computed anew from all of them, so late data 
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
@@ -38,11 +38,7 @@ _LOSS_SCHEMA = (
 )
 
 
-_LOG_FILE = (
-    "cluster:string,replica:string,node_id:int,directory_id:string,kind:string,base_offset:bigint,epoch:int,path:string,"
-    "size_bytes:bigint,modified_ns:bigint"
-)
-"""The fields of `LogFile`."""
+_LOG_FILE = ",".join(f"{each.name}:{'bigint' if each.type is int else 'string'}" for each in fields(LogFile))
 
 
 class JobError(Exception):

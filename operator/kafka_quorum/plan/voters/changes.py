@@ -68,10 +68,11 @@ def asked(situation: Situation) -> frozenset[NodeID]:
 
 def _newcomers(situation: Situation, view: QuorumView) -> tuple[NodeIdentity, ...]:
     """Controllers that could join: asked for, formatted, no voter, and no stale voter in their place."""
+    could = asked(situation)
     return tuple(
         node
         for node in situation.record.nodes
-        if node.node_id in asked(situation) and node.formatted and view.voter_of(node.node_id) is None
+        if node.node_id in could and node.formatted and view.voter_of(node.node_id) is None
     )
 
 
