@@ -25,6 +25,8 @@ HOSTILE = "evil\r\n2026-01-01 INFO all is well\x1b[2J\x1b]0;t\x07\x00\x9b31m\u20
 DIGITS = "9" * 5000
 DEEP = "[" * 50_000
 STATUS_MAX_CHARS = 2000
+OURS = ("kafka_quorum", "kit")
+"""Whose log it is: other packages in the process log what they like."""
 
 Change = Callable[[Bench], None]
 
@@ -245,7 +247,7 @@ async def test_hostile_text_is_never_shown(name: str, caplog: pytest.LogCaptureF
     for _ in range(3):
         await bench.run()
         bench.clock.seconds += 10
-    for record in caplog.records:
+    for record in (one for one in caplog.records if one.name.partition(".")[0] in OURS):
         assert record.exc_info is None, record.getMessage()
         assert record.getMessage().isprintable(), record.getMessage()[:300]
         assert len(record.getMessage()) <= LINE_MAX_CHARS

@@ -1,5 +1,6 @@
 """Tables in Delta's format: the same rows as in Parquet, and versions that hold only what has changed."""
 
+import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -105,7 +106,8 @@ def test_both_formats_hold_the_same(spark: SparkSession, tmp_path: Path) -> None
         assert main(["report", "--target", target, "--output", str(tmp_path / form)]) == 0
     assert found[0] == found[1] == found[2] == found[3]
     assert found[0]["availability"]
-    assert (tmp_path / "delta" / "index.html").read_text() == (tmp_path / "parquet" / "index.html").read_text()
+    pages = ((tmp_path / form / "index.html").read_text() for form in ("delta", "parquet"))
+    assert len({re.sub(r"Made [-\d]+ [:\d]+ UTC", "", page) for page in pages}) == 1
     assert spark.read.parquet(f"{target}/availability").count() == len(found[0]["availability"])
 
 
