@@ -70,7 +70,7 @@ from kit.errors import (
     KubeRefused,
     KubeUnavailable,
 )
-from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, SERVICES
+from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES
 
 RESOURCE: dict[str, Any] = {
     "metadata": {"name": NAME, "namespace": NAMESPACE, "uid": UID, "resourceVersion": "77"},
@@ -452,6 +452,16 @@ async def test_create_revision(image: str, resolved: str) -> None:
     assert call.body is not None
     assert (call.body["revision"], call.body["data"]["image"]) == (3, resolved)
     assert call.body["data"]["spec"] == RESOURCE["spec"]
+
+
+async def test_delete_revision() -> None:
+    """Exactly the revision that was seen is deleted."""
+    kube = RecordingKube()
+    there = {"name": "alpha-x", "namespace": NAMESPACE, "uid": "u-9", "resourceVersion": "12"}
+    kube.put(REVISIONS, {"metadata": there})
+    call = await one_call(act.DeleteRevision(name="alpha-x", uid="u-9", resource_version="12"), kube=kube)
+    assert (call.verb, call.plural, call.name) == ("delete", "controllerrevisions", "alpha-x")
+    assert (call.option("uid"), call.option("resource_version")) == ("u-9", "12")
 
 
 async def test_create_config() -> None:

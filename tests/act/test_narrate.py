@@ -30,6 +30,7 @@ EVERY: list[tuple[Action, str, str]] = [
     (act.ApplyBudget(min_available=2), "BudgetApplied", "2 voters"),
     (act.KeepSpec(resource_version="7"), "SpecKept", "the spec"),
     (act.CreateRevision(name="alpha-x", number=1, runtime=runtime(), inputs_hash="x"), "RevisionCreated", "alpha-x"),
+    (act.DeleteRevision(name="alpha-x", uid="u", resource_version="1"), "RevisionDeleted", "alpha-x"),
     (act.CreateConfig(name="cfg", revision=revision(), node_ids=IDS), "ConfigCreated", "cfg"),
     (act.DeleteConfig(name="cfg"), "ConfigDeleted", "cfg"),
     (act.AdoptConfig(name="cfg", resource_version="1"), "ConfigAdopted", "cfg"),

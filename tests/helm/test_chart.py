@@ -29,7 +29,7 @@ QUORUM_RULES: dict[str, set[str]] = {
     "/configmaps": {"get", "list", "watch", "create", "update", "patch", "delete"},
     "/services": {"get", "list", "watch", "create", "patch"},
     "policy/poddisruptionbudgets": {"get", "list", "create", "patch"},
-    "apps/controllerrevisions": {"list", "create"},
+    "apps/controllerrevisions": {"list", "create", "delete"},
     "/events": {"create", "patch"},
 }
 """Everything that the operator may do in a namespace. No secrets."""

@@ -41,6 +41,7 @@ from kafka_quorum.model.memory import BlankDisk, LostClaim, Memory
 from kafka_quorum.model.nodes import all_initial_formatted
 from kafka_quorum.model.observed import (
     Claim,
+    KubeNode,
     Observed,
     QuorumView,
     RecordedController,
@@ -411,7 +412,7 @@ def support(record: IdentityRecord, min_available: int | None = None, port: int 
     if not all_initial_formatted(record):
         rows.append(("ConfigMap", names.format_config_name(NAME, revision().inputs_hash, record.node_ids), ""))
     return tuple(
-        SupportObject(kind=kind, name=name, owner_uid=UID, resource_version="30", facts=facts)
+        SupportObject(kind=kind, name=name, uid=f"uid-{name}", owner_uid=UID, resource_version="30", facts=facts)
         for kind, name, facts in rows
     )
 
@@ -438,8 +439,15 @@ def at_rest(record: IdentityRecord | None = None, **changes: Any) -> Observed:  
         quorum=quorum,
         versions=(),
         memory=memory,
+        kube_nodes=kube_nodes(f"worker-{of.node_id}" for of in known.nodes),
     )
     return replace(plain, **changes)
+
+
+def kube_nodes(names_: Iterable[str], **changes: Any) -> tuple[tuple[str, Knowable[KubeNode]], ...]:  # noqa: ANN401 - as above
+    """Kubernetes nodes that are ready, and take pods."""
+    well = KubeNode(name="", present=True, ready=True)
+    return tuple((name, Known(value=replace(well, name=name, **changes))) for name in names_)
 
 
 def permit(of: type[G]) -> Permit[G]:

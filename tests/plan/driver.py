@@ -16,6 +16,7 @@ from tests.model.values import (
     directory,
     empty_report,
     formatter,
+    kube_nodes,
     looks,
     mirrored,
     node,
@@ -43,7 +44,7 @@ from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.memory import LostNode, Soak, StepCheck
 from kafka_quorum.model.nodes import node_of
-from kafka_quorum.model.observed import KubeNode, Observed, Revision, SupportObject
+from kafka_quorum.model.observed import Observed, Revision, SupportObject
 from kafka_quorum.model.plan import Plan
 from kafka_quorum.model.pods import Pod, PodRole, Running, Terminated, Waiting
 from kafka_quorum.model.quorum import FeatureStep
@@ -166,6 +167,11 @@ class World(Features):
             case act.DeleteConfig(name=name):
                 kept = tuple(item for item in self.observed.support if item.name != name)
                 self.observed = replace(self.observed, support=kept)
+            case act.DeleteRevision(name=name):
+                kept = tuple(item for item in self.observed.support if item.name != name)
+                left = tuple(one for one in self.observed.revisions if one.name != name)
+                assert self.observed.revision(name) is not None, rule("revisions", f"{name} is gone already")
+                self.observed = replace(self.observed, support=kept, revisions=left)
             case act.CreateRevision():
                 made = Revision(
                     name=action.name,
@@ -247,7 +253,7 @@ class World(Features):
         self.take(step)
 
     def _support(self, kind: str, name: str, facts: str) -> None:
-        made = SupportObject(kind=kind, name=name, owner_uid=UID, resource_version="1", facts=facts)
+        made = SupportObject(kind=kind, name=name, uid="u-1", owner_uid=UID, resource_version="1", facts=facts)
         others = tuple(item for item in self.observed.support if (item.kind, item.name) != (kind, name))
         self.observed = replace(self.observed, support=(*others, made))
 
@@ -373,8 +379,9 @@ class World(Features):
             self.observed,
             quorum=Known(value=replace(seen, static=record.static and not self.levels.get(KRAFT, 0))),
             memory=replace(looks(seen), lost_nodes=self._lost(record), soak=self.observed.memory.soak),
-            kube_nodes=tuple(
-                (name, Known(value=KubeNode(name=name, present=True, ready=False))) for name in sorted(self.down)
+            kube_nodes=(
+                *kube_nodes(sorted(self.down), ready=False),
+                *kube_nodes(sorted({one.node_name for one in self.observed.pods} - self.down)),
             ),
         )
 

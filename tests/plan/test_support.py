@@ -104,7 +104,7 @@ def test_service_follows_the_spec_before_anything_runs() -> None:
 
 def config(name: str) -> SupportObject:
     """A config map."""
-    return SupportObject(kind="ConfigMap", name=name, owner_uid=None, resource_version="1", facts="")
+    return SupportObject(kind="ConfigMap", name=name, uid="u-1", owner_uid=None, resource_version="1", facts="")
 
 
 def test_config_per_revision() -> None:

@@ -130,6 +130,7 @@ def test_nothing_new_is_begun() -> None:
         actions.WriteRecord(record=running(), change=actions.RecordChange.NODES_ADDED, message="m"),
         actions.BeginOperation(change=VoterAddition(target=key(3002)), permit=permit(permits.OneChange)),
         actions.DeleteConfig(name="c"),
+        actions.DeleteRevision(name="r", uid="u", resource_version="1"),
         actions.AnnotateClaim(claim=at_rest().claims[0], directory_id=directory(3000), grow_to=None, retired=True),
     ],
     ids=lambda action: type(action).__name__,

@@ -103,6 +103,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   verbs:
     - list # the revisions that lost pods are made again from
     - create # one for each change of what pods are made of
+    - delete # old ones that nothing is made from
 - apiGroups: [""]
   resources: [events]
   verbs:

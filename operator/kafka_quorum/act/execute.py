@@ -259,6 +259,7 @@ class Executor:
         action: actions.ApplyService
         | actions.ApplyBudget
         | actions.CreateRevision
+        | actions.DeleteRevision
         | actions.CreateConfig
         | actions.DeleteConfig
         | actions.AdoptConfig
@@ -279,6 +280,8 @@ class Executor:
                 spec = context.resource["spec"]
                 build = partial(stored.revision_object, desired, name, number, runtime=runtime, image=image)
                 await self._kube.create(REVISIONS, namespace, built(partial(build, inputs_hash=hash_, spec=spec)))
+            case actions.DeleteRevision(name=name, uid=uid, resource_version=version):
+                await self._kube.delete(REVISIONS, namespace, name, uid=uid, resource_version=version)
             case actions.CreateConfig(name=name, revision=revision, node_ids=node_ids):
                 body = built(partial(objects.config, desired, name, revision, node_ids))
                 await self._kube.create(CONFIG_MAPS, namespace, body)

@@ -61,6 +61,8 @@ def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 
             return "BudgetApplied", f"the disruption budget keeps {count} voters available"
         case actions.CreateRevision(name=name):
             return "RevisionCreated", f"revision {name} stores what pods are made from"
+        case actions.DeleteRevision(name=name):
+            return "RevisionDeleted", f"revision {name} is deleted: it is an old one, and nothing is made from it"
         case actions.CreateConfig(name=name, node_ids=node_ids):
             return "ConfigCreated", f"config map {name} holds the server properties of {_ids(node_ids)}"
         case actions.DeleteConfig(name=name):

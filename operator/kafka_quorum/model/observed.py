@@ -73,10 +73,11 @@ class Stranger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupportObject:
-    """A service, disruption budget or config map of ours. `facts` are the fields that matter, as they are now."""
+    """A service, disruption budget, config map or revision of ours. `facts` are the fields that matter, as they are."""
 
     kind: str
     name: str
+    uid: str
     owner_uid: str | None
     resource_version: str
     facts: str

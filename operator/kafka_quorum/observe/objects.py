@@ -113,6 +113,7 @@ def support_from(items: Iterable[Json]) -> tuple[SupportObject, ...]:
         SupportObject(
             kind=item["kind"],
             name=item["metadata"]["name"],
+            uid=item["metadata"]["uid"],
             owner_uid=owner_uid(item),
             resource_version=item["metadata"]["resourceVersion"],
             facts=facts_of(item) if item["kind"] in ("Service", "PodDisruptionBudget") else "",

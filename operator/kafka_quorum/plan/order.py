@@ -31,6 +31,7 @@ from kafka_quorum.plan.pods.marks import marks
 from kafka_quorum.plan.pods.pods import pods
 from kafka_quorum.plan.pods.support import support
 from kafka_quorum.plan.releases.ghosts import ghosts_in_the_way, other_ghosts
+from kafka_quorum.plan.releases.history import old_revisions
 from kafka_quorum.plan.releases.levels import seen, step, turned_dynamic
 from kafka_quorum.plan.releases.revisions import revisions, unsupported
 from kafka_quorum.plan.releases.rolls import roll
@@ -113,6 +114,7 @@ CONCERNS: Final = (
     Concern(name="feature levels", stage=_RELEASES, part=step),
     Concern(name="other registrations", stage=_RELEASES, part=other_ghosts, repairing=Runs.OFF, feature_step=Runs.OFF),
     Concern(name="larger claims", stage=_RELEASES, part=growth, repairing=Runs.OFF, feature_step=Runs.OFF),
+    Concern(name="old revisions", stage=_RELEASES, part=old_revisions, repairing=Runs.OFF, feature_step=Runs.OFF),
 )
 """Every concern, in order of precedence. docs/architecture.md shows this table; a test compares the two."""
 

@@ -68,6 +68,15 @@ class ClaimDeleted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionDeleted:
+    """The operator deleted a ControllerRevision. `late`: its request arrived after it had given up on it."""
+
+    namespace: str
+    name: str
+    late: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PodDeleted:
     """The operator deleted a pod, or evicted it; the process that ran in it, and the hash of what it was made from."""
 
@@ -141,7 +150,7 @@ Asked: TypeAlias = (
     ClaimDeleted | PodDeleted | StopSent | AddSent | RemoveSent | UpdateSent | StepAllowed | GhostCured | Created
 )
 """What the operator asked for."""
-Happened: TypeAlias = Formatted | Started | Shared | DiskLost | Asked
+Happened: TypeAlias = Formatted | Started | Shared | DiskLost | RevisionDeleted | Asked
 
 Fail: TypeAlias = Callable[[str, str], None]
 """Whoever is told of a broken rule, and what happened."""

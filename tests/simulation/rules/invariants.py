@@ -21,6 +21,7 @@ from tests.simulation.model.happened import (
     Happened,
     PodDeleted,
     RemoveSent,
+    RevisionDeleted,
     Shared,
     Started,
     StepAllowed,
@@ -39,6 +40,8 @@ from tests.simulation.rules.roll_rules import NEEDLESS, RollRules
 from tests.status.contradictions import contradictions
 
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
+from kafka_quorum.model.names import REVISION
+from kit.kube.protocol import CONFIG_MAPS as _CONFIG_MAPS
 from kit.kube.protocol import PODS as _PODS
 from kit.kube.protocol import Json
 
@@ -167,6 +170,8 @@ class Checker:
                 self.fail("one user of a claim", f"{' and '.join(pods)} use claim {claim} at the same time")
             case DiskLost():
                 self._disk_lost(event)
+            case RevisionDeleted():
+                self._revision_deleted(event)
             case _:
                 self._asked(event)
 
@@ -202,6 +207,17 @@ class Checker:
             self._kept.stop_sent(stop, frozenset(retired))
         else:
             self._membership.pod_deleted(stop, retired)
+
+    def _revision_deleted(self, event: RevisionDeleted) -> None:
+        """One that arrives late may find that the spec has gone back to it: then it is made again."""
+        pods = [pod["metadata"] for pod in self._world.kube.all(_PODS)]
+        users = [str(one["name"]) for one in pods if (one.get("annotations") or {}).get(REVISION) == event.name]
+        for item in self._world.kube.all(_CONFIG_MAPS):
+            record = _record(item) or {}
+            named = {record.get("applied_revision"), *(node["revision"] for node in record.get("nodes", ()))}
+            users += [str(item["metadata"]["name"])] if event.name in named else []
+        if users and not event.late:
+            self.fail("revisions", f"revision {event.name} is deleted, and {', '.join(users)} is made from it")
 
     def _disk_lost(self, event: DiskLost) -> None:
         lineage = self.lineage(event.namespace, event.quorum)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeVar
 
-from tests.simulation.model.happened import ClaimDeleted, Created, Happened, PodDeleted, StopSent
+from tests.simulation.model.happened import ClaimDeleted, Created, Happened, PodDeleted, RevisionDeleted, StopSent
 from tests.simulation.model.kubernetes.budgets import evict
 from tests.simulation.model.kubernetes.kube_model import Items
 from tests.simulation.runs.edges import Edge
@@ -12,7 +12,7 @@ from tests.simulation.runs.faults import Call
 
 from kafka_quorum.model.names import INPUTS_HASH
 from kit.errors import KubeRefused, KubeUnavailable
-from kit.kube.protocol import CLAIMS, PODS, Json, ResourceType
+from kit.kube.protocol import CLAIMS, PODS, REVISIONS, Json, ResourceType
 
 T = TypeVar("T")
 
@@ -168,6 +168,8 @@ class KubeEdge(Edge):
         if resource == CLAIMS:
             volume = world.volumes.by_claim.get(world.volumes.claim_uid(namespace, name) or "")
             return ClaimDeleted(name=name, disk=volume.disk if volume else None)
+        if resource == REVISIONS:
+            return RevisionDeleted(namespace=namespace, name=name, late=world.steps > asked)
         return self._pod_goes(namespace, name, asked) if resource == PODS else None
 
     def _pod_goes(self, namespace: str, name: str, asked: int, *, evicted: bool = False) -> PodDeleted:

@@ -20,6 +20,7 @@ from kafka_quorum.model.actions.objects import (
     CreateRevision,
     DeleteClaim,
     DeleteConfig,
+    DeleteRevision,
 )
 from kafka_quorum.model.actions.pods import (
     CreateFormatter,
@@ -70,6 +71,7 @@ __all__ = [
     "DeleteClaim",
     "DeleteConfig",
     "DeletePod",
+    "DeleteRevision",
     "FinishOperation",
     "Guarded",
     "KeepSpec",
@@ -97,6 +99,7 @@ Action: TypeAlias = (
     | CreateRevision
     | CreateConfig
     | DeleteConfig
+    | DeleteRevision
     | AdoptConfig
     | CreateClaim
     | AnnotateClaim

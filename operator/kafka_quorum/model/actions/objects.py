@@ -39,6 +39,15 @@ class CreateRevision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteRevision:
+    """Delete exactly this ControllerRevision (uid and resource version), from which nothing is made."""
+
+    name: str
+    uid: str
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateConfig:
     """Create the immutable config map of one revision for one set of node ids."""
 

@@ -1,0 +1,48 @@
+"""Revisions that nothing is made from any more: the newest of them are kept, the others deleted.
+
+Each change of the spec leaves one behind, and every look reads them all.
+"""
+
+from typing import Final
+
+from kafka_quorum.model.actions import DeleteRevision
+from kafka_quorum.model.observed import Revision
+from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.formats import release_numbers
+from kafka_quorum.plan.part import Part
+
+KEPT: Final = 10
+"""So many revisions stay besides those in use: what people look back at."""
+_AT_ONCE: Final = 20
+
+
+def old_revisions(situation: Situation) -> Part:
+    """Delete what no pod, no controller and no spec needs; never the newest ones, nor the one of the oldest release.
+
+    A record that has to be rebuilt takes the release that the disks were formatted with from the oldest one.
+    """
+    observed = situation.observed
+    newest = sorted(observed.revisions, key=_age)
+    needed = _in_use(situation) | {revision.name for revision in newest[:KEPT]}
+    oldest = min(newest, key=lambda revision: release_numbers(revision.runtime.release), default=None)
+    if oldest is not None:
+        needed.add(oldest.name)
+    old = {revision.name for revision in newest if revision.name not in needed}
+    stored = (item for item in observed.support if item.kind == "ControllerRevision" and item.name in old)
+    deleted = [DeleteRevision(name=item.name, uid=item.uid, resource_version=item.resource_version) for item in stored]
+    return Part(actions=tuple(deleted[:_AT_ONCE]))
+
+
+def _age(revision: Revision) -> tuple[int, str]:
+    return -revision.number, revision.name
+
+
+def _in_use(situation: Situation) -> set[str | None]:
+    """What pods were made from, and what they may be made from next."""
+    record = situation.record
+    return {
+        situation.target,
+        record.applied_revision,
+        *(node.revision for node in record.nodes),
+        *(pod.revision for pod in situation.observed.pods),
+    }
