@@ -32,6 +32,7 @@ from kafka_quorum.observe.running import runs_since
 from kafka_quorum.observe.snapshot import Snapshot, snapshot
 from kafka_quorum.observe.soak import soaked
 from kafka_quorum.plan import unreadable
+from kafka_quorum.plan.facts.places import nodes_of_next
 from kafka_quorum.plan.planner import plan
 from kafka_quorum.plan.releases.wants import announced, questions
 from kafka_quorum.report import QuorumDraft, Reporter, narrate, no_effect, standing
@@ -305,14 +306,16 @@ class Reconciler:
         return PassResult(plan=None, outcomes=(), requeue_s=self._settings.tick_s, again=False, gone=False)
 
     async def _observe(self, key: ObjectKey, taken: Snapshot, desired: Desired) -> Observed:
-        """Look at the quorum, and at the nodes of what does not fetch."""
+        """Look at the quorum, and at the Kubernetes nodes of what does not fetch, or may be stopped next."""
         looked = await self._look(key, taken, desired)
         remembered = self._admission.remembered(key.namespace, key.name)
         seen = replace(gather.observed(taken, looked), admissions=remembered)
         claims = await gather.placed(self._kube, seen.claims, nodes.unplaced(seen))
         seen = replace(seen, claims=claims)
-        answers = await gather.kube_nodes(self._kube, nodes.suspects(seen))
-        checks = await self._checks(desired, seen, looked)
+        situation = None if seen.record is None else Situation(desired=desired, observed=seen, record=seen.record)
+        stopped_next = () if situation is None else nodes_of_next(situation)
+        answers = await gather.kube_nodes(self._kube, tuple(sorted({*nodes.suspects(seen), *stopped_next})))
+        checks = await self._checks(situation, looked)
         seen = replace(seen, kube_nodes=answers, checks=checks.answers)
         now_s = self._clock.monotonic()
         soak = soaked(seen, now_s)
@@ -325,14 +328,13 @@ class Reconciler:
         )
         return replace(seen, memory=self._memories[key])
 
-    async def _checks(self, desired: Desired, seen: Observed, looked: Look) -> _Checks:
+    async def _checks(self, situation: Situation | None, looked: Look) -> _Checks:
         """What the leader says of the next step, in every look; and of what could be raised, once a minute."""
-        if seen.record is None:
+        if situation is None:
             return _Checks(answers=(), announced=None)
-        situation = Situation(desired=desired, observed=seen, record=seen.record)
         asked = await gather.checks(self._controllers, looked.leader, questions(situation))
         could = announced(situation)
-        told, now_s = seen.memory.announced, self._clock.monotonic()
+        told, now_s = situation.observed.memory.announced, self._clock.monotonic()
         fresh = told is not None and now_s - told.at_s < _ANNOUNCED_FOR_S
         if could and (told is None or not fresh or tuple(step for step, _ in told.checks) != could):
             answers = await gather.checks(self._controllers, looked.leader, could)

@@ -75,6 +75,7 @@ def api_server(record: IdentityRecord | None = None) -> RecordingKube:
     kube.put(CONFIG_MAPS, stored(objects.config(desired(), "alpha-config-0123456789", revision(), IDS)))
     kube.put(SERVICES, stored(objects.service(desired(), 9093)))
     kube.put(BUDGETS, stored(objects.budget(desired(), 2)))
+    kube.put(NODES, {"metadata": {"name": "worker-1"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
     of = revision()
     kube.put(
         REVISIONS,

@@ -15,6 +15,7 @@ from tests.model.values import (
     directory,
     formatter,
     key,
+    kube_nodes,
     looks,
     manual,
     mirrored,
@@ -279,6 +280,16 @@ def test_leader_of_a_pair_hands_over(doing: tuple[type[VoterChange], ReplicaKey]
     handed = only(planned(look, of(1, allow_interruption=True)), DeletePod)
     assert (handed.pod.node_id, handed.reason) == (3001, "LeaderHandsOver")
     assert facts(handed.message) == facts("alpha-3001-g1", key(3000), key(3001))
+
+
+@pytest.mark.parametrize("doing", [None, (REMOVE, key(3001))], ids=["not begun", "open"])
+def test_leader_of_a_pair_on_a_cordoned_node_stays(doing: tuple[type[VoterChange], ReplicaKey] | None) -> None:
+    """Its pod might find no place, and the other one cannot lead alone: the quorum would have no leader for as long."""
+    look = scene(running(2), (key(3001), key(3000)), doing=doing, kept=2 if doing else 1)
+    said = planned(replace(look, kube_nodes=kube_nodes(["worker-3001"], cordoned=True)), ONE)
+    assert said.actions == ()
+    assert facts(wait(said, "RemovingVoter").message) == facts(key(3001), key(3000), "worker-3001")
+    assert every(planned(replace(look, kube_nodes=kube_nodes(["worker-3001"])), ONE), DeletePod)
 
 
 @pytest.mark.parametrize("doing", [None, (REMOVE, key(3001))], ids=["not begun", "open"])

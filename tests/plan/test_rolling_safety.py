@@ -10,6 +10,7 @@ from tests.model.values import (
     SILENT,
     desired,
     key,
+    kube_nodes,
     looks,
     node,
     operation,
@@ -23,6 +24,7 @@ from tests.model.values import (
     stepping,
     view,
     with_pod,
+    without_pod,
 )
 
 from kafka_quorum.api.features import KRAFT, METADATA
@@ -35,6 +37,7 @@ from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.quorum import FeatureStep, FinalizedFeature, NodeVersions
 from kafka_quorum.plan.facts.formats import release_numbers
+from kafka_quorum.plan.facts.places import nodes_of_next
 from kafka_quorum.plan.guards.rule5_restarts import may_restart
 from kafka_quorum.plan.guards.rule7_releases import (
     blockers,
@@ -114,6 +117,51 @@ def test_restart_of_an_observer() -> None:
     seen = view((THREE[0], THREE[2]), (THREE[1],), behind=(THREE[2],))
     look = replace(look, quorum=Known(value=seen), memory=looks(seen))
     passed(restart(look), "5-restart", THREE[1])
+
+
+def on_a_node(look: Observed, **changes: bool) -> Observed:
+    """The same, with another word on the Kubernetes node of controller 3001."""
+    others = tuple(row for row in look.kube_nodes if row[0] != "worker-3001")
+    return replace(look, kube_nodes=(*others, *kube_nodes(["worker-3001"], **changes)))
+
+
+@pytest.mark.parametrize("lags", [False, True], ids=["keeps up", "lags"])
+def test_restart_on_a_cordoned_node(lags: bool) -> None:  # noqa: FBT001 - columns
+    """A voter's new pod might find no place; other nodes, and replicas without a vote, do not matter."""
+    look = scene(behind=(THREE[1],) if lags else ())
+    held(restart(on_a_node(look, cordoned=True)), "5-restart", 3001, "worker-3001")
+    assert restart(on_a_node(look)).allowed
+    assert restart(on_a_node(look, cordoned=True), 3002).allowed is not lags
+    observer = view((THREE[0], THREE[2]), (THREE[1],))
+    look = replace(look, quorum=Known(value=observer), memory=looks(observer))
+    assert restart(on_a_node(look, cordoned=True)).allowed
+
+
+def test_restart_on_a_node_that_is_not_ready() -> None:
+    """A voter that keeps up without its kubelet would be lost for nothing; one that lags has little to lose."""
+    held(restart(on_a_node(scene(), ready=False)), "5-restart", 3001, "worker-3001")
+    assert restart(on_a_node(scene(behind=(THREE[1],)), ready=False)).allowed
+
+
+def test_restart_on_a_node_that_cannot_be_read() -> None:
+    """Not knowing is no yes."""
+    rows = (("worker-3001", Unknown(reason="forbidden")),)
+    held(restart(replace(scene(), kube_nodes=rows)), "5-restart", 3001, "worker-3001")
+
+
+def test_which_kubernetes_nodes_are_looked_up() -> None:
+    """Those of controllers that a roll, or their removal, may stop: where Kafka runs, and no others."""
+    look = scene()
+    assert look.record is not None
+
+    def asked(seen: Observed, **wanted: Any) -> tuple[str, ...]:  # noqa: ANN401 - fields of the spec
+        return nodes_of_next(situation(desired=desired(**wanted), observed=seen, record=seen.record))
+
+    assert asked(look) == ()
+    assert asked(look, replicas=2) == ("worker-3002",)
+    assert asked(look, runtime=NEW.runtime) == ("worker-3000", "worker-3001", "worker-3002")
+    assert asked(moved(look, 3000), runtime=NEW.runtime) == ("worker-3001", "worker-3002")
+    assert asked(without_pod(look, 3002), replicas=2) == ()
 
 
 def test_restart_of_another_replica() -> None:

@@ -156,15 +156,15 @@ class World:
             if volume is None:
                 node = node or self._choose(pod)
                 if not node:
-                    return "no node is ready"
+                    return "no node is ready, and takes pods"
                 self.volumes.bind(claim, node)
             elif volume.local:
                 node = volume.node
             else:
                 node = volume.node = self._choose(pod) or volume.node
         node = node or self._choose(pod)
-        if self.full or not self.machines.is_ready(node):
-            return f"node {node or 'of any name'} is not ready, or full, or there is none that has the volume"
+        if self.full or not self.machines.takes_pods(node):
+            return f"node {node or 'of any name'} is not ready, cordoned or full, or there is none that has the volume"
         self.kube.assign(namespace, pod["metadata"]["name"], node)
         return ""
 
@@ -176,8 +176,8 @@ class World:
             name = other["spec"].get("nodeName")
             if name and other["status"].get("phase") not in ("Succeeded", "Failed"):
                 load[name] += 1
-        ready = [name for name in NAMES if self.machines.is_ready(name)]
-        return min(ready, key=lambda name: (name in avoided, load[name], name), default="")
+        open_ = [name for name in NAMES if self.machines.takes_pods(name)]
+        return min(open_, key=lambda name: (name in avoided, load[name], name), default="")
 
     def _collect_garbage(self) -> None:
         """The background collector: one object of an owner that is gone, each step."""

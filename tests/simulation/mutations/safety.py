@@ -403,6 +403,36 @@ MUTANTS: Final = (
         ("_turn", "_leads(observed, node)", "not _leads(observed, node)"),
     ),
     mutant(
+        "cordoned-nodes-do-not-matter",
+        "5, no place",
+        ("roll-with-a-cordoned-node", "pair-on-a-cordoned-node"),
+        ("may_restart", "bool(no_place)", "False"),
+    ),
+    mutant(
+        "a-leader-hands-over-from-a-cordoned-node",
+        "5, no place",
+        ("leader-of-a-pair-hands-over-on-a-cordoned-node",),
+        ("may_hand_over", "bool(no_place)", "False"),
+    ),
+    mutant(
+        "revisions-in-use-are-deleted",
+        "revisions",
+        ("edited-many-times",),
+        ("old_revisions", "_in_use(situation)", "set()"),
+    ),
+    mutant(
+        "the-oldest-release-is-forgotten",
+        "live",
+        ("edited-many-times",),
+        ("old_revisions", "oldest is not None", "False"),
+    ),
+    mutant(
+        "revisions-are-kept-for-ever",
+        "live",
+        ("edited-many-times",),
+        ("old_revisions", "deleted[:_AT_ONCE]", "()"),
+    ),
+    mutant(
         "brokers-do-not-count",
         "7",
         ("lagging-broker",),

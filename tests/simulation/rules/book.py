@@ -20,6 +20,7 @@ RULES: Final = {
     "5": "restarts a second controller before the first is a caught-up voter again, or the active one too early",
     "5, a successor": "stops a controller whose new pod the API server refuses",
     "5, needless": "restarts a controller for nothing",
+    "5, no place": "stops a voter whose Kubernetes node takes no new pod",
     "5, the first": "goes on with an image of which the first pod is not well",
     "6": "deletes a volume whose replica is still a voter, or that has the only caught-up copy",
     "7": "raises a feature that a node does not support, or starts an image that is older than the levels",
@@ -39,6 +40,7 @@ RULES: Final = {
     "names": "pods and claims carry the node id that their name says",
     "no fault of the operator": "no pass ends in an exception that nobody expected",
     "one user of a claim": "no two pods use a claim at the same time",
+    "revisions": "no revision is deleted from which a pod is made, or may be",
     "stored": "what a later version stored is changed by nobody, and the accepted spec is kept",
     "static": "a static quorum keeps its voters, and formats no disk once it has run",
 }

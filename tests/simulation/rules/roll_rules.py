@@ -9,7 +9,7 @@ from typing import Final
 from tests.simulation.model.happened import Created, Fail, PodDeleted, Started
 from tests.simulation.model.kafka.process import Process
 from tests.simulation.model.world import World
-from tests.simulation.rules.glances import Glance, Glances
+from tests.simulation.rules.glances import RECENT_S, Glance, Glances
 from tests.simulation.rules.spoken import asked, changed_meanwhile, operation_of, resource_of
 
 from kafka_quorum.model.ids import ReplicaKey
@@ -29,6 +29,7 @@ class Away:
 
 NEEDLESS: Final = "5, needless"
 SUCCESSOR: Final = "5, a successor"
+NO_PLACE: Final = "5, no place"
 _ASKED_S: Final = 4.0
 """How old the API server's consent to the new pod may be when the old one is stopped."""
 
@@ -95,10 +96,19 @@ class RollRules:
         if all(glance.changing for glance in votes) or operation_of(self._world, event.quorum).endswith("Voter"):
             self._fail("4", f"pod {event.name} is stopped during a voter change")
         self._others_are_back(event, key)
+        if self._has_no_place(event, votes[-1], key):
+            self._fail(NO_PLACE, f"pod {event.name} of voter {key} is stopped, and its Kubernetes node takes no pods")
         if not event.evicted and len(votes[-1].voters) > 1:
             self._fail("5", f"pod {event.name} is deleted while its Kafka runs, and no budget is asked")
         if all(glance.leader is process for glance in glances) and (left := self._left(event, votes[-1])):
             self._fail("5", f"the active controller's pod {event.name} is stopped before {', '.join(left)}")
+
+    def _has_no_place(self, event: PodDeleted, glance: Glance, key: ReplicaKey) -> bool:
+        """Whether the new pod of a voter that keeps up would have to wait for its node, as anybody could have read."""
+        sandbox = self._world.kubelet.of_pod(event.namespace, event.name)
+        if sandbox is None or glance.leader is None or glance.leader.known(key) not in glance.caught_up:
+            return False
+        return self._world.machines.takes_no_pods_s(sandbox.node) > RECENT_S
 
     def created(self, event: Created) -> None:
         """A Kafka pod is made: after a restart it is made of other things, or the restart was for nothing.

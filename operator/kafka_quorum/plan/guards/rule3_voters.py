@@ -14,6 +14,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.voters import PAIR
 from kafka_quorum.plan.facts.changing import why_changing
 from kafka_quorum.plan.facts.kept import staying_of, why_kept
+from kafka_quorum.plan.facts.places import why_no_place
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
 CAUGHT_UP_LOOKS: Final = 3
@@ -156,6 +157,8 @@ def may_hand_over(situation: Situation, view: QuorumView, target: ReplicaKey) ->
     (other,) = view.voters - {target}
     node = situation.record.node(target.node_id)
     kept = why_kept(situation, node) if node is not None else ""
+    pods = situation.observed.serving(target.node_id)
+    no_place = why_no_place(situation.observed, pods[0], keeps_up=True) if pods else ""
     running = all(situation.observed.serving(key.node_id) for key in (target, other))
     first = f"Waiting to let voter {target} hand over to {other}"
     stays = f"Did not restart controller {target.node_id} to hand over"
@@ -176,6 +179,7 @@ def may_hand_over(situation: Situation, view: QuorumView, target: ReplicaKey) ->
             (not running, f"{first}: the pod of one of them does not run, or is being deleted"),
             (bool(kept), f"{stays}: {kept}"),
             (not situation.desired.allow_interruption, f"Did not let voter {target} hand over to {other}: {allow}"),
+            (bool(no_place), f"{first}: {no_place}"),
         ),
         f"{other} is caught up, and can lead when {target} stops",
     )

@@ -14,6 +14,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.voters import PAIR
 from kafka_quorum.plan.facts.changing import why_changing
 from kafka_quorum.plan.facts.kept import is_going, why_kept
+from kafka_quorum.plan.facts.places import why_no_place
 from kafka_quorum.plan.facts.podstate import has_crashed
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.plan.guards.rule3_voters import CAUGHT_UP_LOOKS
@@ -34,7 +35,8 @@ def may_restart(situation: Situation, node: NodeIdentity, pod: Pod | None) -> An
     that lags takes nothing away: it is restarted if the others form a caught-up majority of the whole voter set without
     it, and every controller that was restarted before is a caught-up voter again, so that it may lag together with
     others that the roll has not reached yet. No pod is stopped that holds the last of a disk that is needed, nor one
-    that runs another replica than its controller is now: that may be a voter, and `3-stop-retired` judges it.
+    that runs another replica than its controller is now: that may be a voter, and `3-stop-retired` judges it. And no
+    voter is stopped whose Kubernetes node takes no new pod: it would be away for as long.
     """
     observed = situation.observed
     first = f"Waiting to restart controller {node.node_id}"
@@ -53,6 +55,7 @@ def may_restart(situation: Situation, node: NodeIdentity, pod: Pod | None) -> An
     then = f"before restarting controller {node.node_id}"
     older = _names(other.key for other in situation.record.nodes if other is not node and other.key not in moved)
     interrupts = key in view.voters and len(view.voters) <= PAIR
+    no_place = why_no_place(observed, pod, keeps_up=key in view.shown) if key in view.voters else ""
     interrupted = "its restart interrupts a quorum of one or two voters. Set spec.controllers.allowInterruption to true"
     return unless(
         (
@@ -75,6 +78,7 @@ def may_restart(situation: Situation, node: NodeIdentity, pod: Pod | None) -> An
                 key in view.voters and len(view.voters) > PAIR and len(steady) < majority,
                 f"{first}: too few other voters are caught up ({len(steady)} of the {majority} needed)",
             ),
+            (bool(no_place), f"{first}: {no_place}"),
             (leads and bool(older), f"{first}: it leads, so it restarts after controllers {older}"),
         ),
         f"{len(steady)} of {len(others)} other voters are caught up" if key in view.voters else f"{key} is no voter",

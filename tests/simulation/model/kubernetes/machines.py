@@ -29,6 +29,8 @@ class Machine:
     heard_s: float = 0.0
     back_s: float = -1e9
     """Since when it has been heard again, after it was silent."""
+    cordoned_s: float | None = None
+    """Since when it takes no new pods, because somebody said so."""
 
     @property
     def heard(self) -> bool:
@@ -67,6 +69,22 @@ class Machines:
         node = self._kube.get(NODES, "", name)
         return node is not None and any(row["status"] == "True" for row in node["status"]["conditions"])
 
+    def takes_pods(self, name: str) -> bool:
+        """Whether pods are scheduled there: it is ready, and not cordoned."""
+        return self.is_ready(name) and self.by_name[name].cordoned_s is None
+
+    def takes_no_pods_s(self, name: str) -> float:
+        """For how long anybody could have read that a node takes no new pods; 0 if it does."""
+        machine, now_s = self.by_name[name], self._clock.elapsed_s
+        cordoned_s = now_s if machine.cordoned_s is None else machine.cordoned_s
+        return max(now_s - cordoned_s, now_s - machine.heard_s - GRACE_S, 0.0)
+
+    def cordon(self, name: str, *, cordoned: bool) -> None:
+        """Somebody cordons a node, or uncordons it."""
+        self.by_name[name].cordoned_s = self._clock.elapsed_s if cordoned else None
+        if self._kube.get(NODES, "", name) is not None:
+            self._kube.patch(NODES, "", name, {"spec": {"unschedulable": cordoned or None}})
+
     def delete(self, name: str) -> None:
         """Somebody, or a cloud's controller, deletes the node object."""
         if self._kube.get(NODES, "", name) is not None:
@@ -85,6 +103,7 @@ class Machines:
     def _register(self, name: str) -> None:
         body = {"metadata": {"name": name}, "status": {"conditions": [_condition("True")]}}
         self._kube.create(NODES, "", body)
+        self.by_name[name].cordoned_s = None
 
     def _evict(self, name: str) -> None:
         for pod in list(self._kube.all(PODS)):

@@ -12,18 +12,24 @@ from tests.simulation.runs.scenarios.release_scenes import (
     brings_the_last_claim,
     broker_is_upgraded,
     broker_starts,
+    cordons,
     ends_dynamic,
     ends_on,
     ends_restarted,
+    ends_with_revisions,
     ghost_registers,
     half_way,
     has_image,
     has_level,
     image_lies,
     is_dynamic,
+    is_forgotten,
+    keeps_only,
     later,
     pauses_for,
     ready_and,
+    uncordons,
+    was_edited,
 )
 from tests.simulation.runs.scenarios.scenes import (
     Act,
@@ -38,6 +44,7 @@ from tests.simulation.runs.scenarios.scenes import (
     loses,
     says,
     spec_of,
+    tells,
     turn,
 )
 
@@ -146,6 +153,45 @@ ROLLS: Final = (
             turn("asks for 4.4.0", after(0), _asks("4.4.0")),
         ),
         holds=ends_on("4.4.0", metadata=27),
+    ),
+    Scenario(
+        name="roll-with-a-cordoned-node",
+        spec=_OLD,
+        turns=(
+            turn("cordons a follower's node", is_ready, cordons("follower")),
+            turn("asks for 4.4.0", after(0), _asks("4.4.0")),
+            turn("uncordons it later", tells("Progressing", "is cordoned"), later(_WHILE_STEPS, uncordons)),
+        ),
+        holds=ends_on("4.4.0", metadata=27),
+    ),
+    Scenario(
+        name="pair-on-a-cordoned-node",
+        spec=_spec("4.4.0", replicas=2, controllers={"allowInterruption": True}),
+        turns=(
+            turn("cordons the leader's node", is_ready, cordons("leader")),
+            turn("wants another heap", after(0), applies(_HEAP)),
+            turn("uncordons it later", tells("Progressing", "is cordoned"), later(_WHILE_STEPS, uncordons)),
+        ),
+        holds=ends_restarted("1024m"),
+    ),
+    Scenario(
+        name="leader-of-a-pair-hands-over-on-a-cordoned-node",
+        spec=_spec("4.4.0", replicas=2, controllers={"allowInterruption": True}),
+        turns=(
+            turn("cordons the leader's node", is_ready, cordons("leader")),
+            turn("asks for the other one", after(0), keeps_only("follower")),
+            turn("uncordons it later", tells("Progressing", "is cordoned"), later(_WHILE_STEPS, uncordons)),
+        ),
+    ),
+    Scenario(
+        name="edited-many-times",
+        spec=_spec("4.4.0"),
+        turns=(
+            turn("edits often, and wants another heap", is_ready, both(was_edited(12, "4.1.2"), applies(_HEAP))),
+            turn("goes back to the first", is_forgotten(1), applies({"controllers": {"jvm": {"heap": "512Mi"}}})),
+        ),
+        exhaustive=True,
+        holds=ends_with_revisions(12, "4.1.2", "512m"),
     ),
     Scenario(
         name="roll-while-scaling",

@@ -1,14 +1,16 @@
 """What scenarios about releases wait for, do and end with: read from the world, and never from the operator."""
 
+import json
 from collections.abc import Callable
 
 from tests.simulation.model.kafka.disk import Registration
 from tests.simulation.model.kafka.process import Process
 from tests.simulation.model.kafka.releases import METADATA, level_of, supported
+from tests.simulation.model.kubernetes.machines import NAMES
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
-from tests.simulation.runs.scenarios.scenes import Act, When, applies, is_ready, resource
+from tests.simulation.runs.scenarios.scenes import Act, When, applies, is_ready, one_of, resource
 
 from kafka_quorum.model.ids import ClusterID, NodeID
 from kafka_quorum.model.names import LABEL_QUORUM
@@ -154,6 +156,47 @@ def ghost_registers(node_id: int) -> Act:
     return act
 
 
+def cordons(who: str) -> Act:
+    """Somebody cordons the Kubernetes node of the leader, of a follower, or of the bootstrap node."""
+    return lambda world, _: world.machines.cordon(world.machine_of(NAMESPACE, NAME, one_of(world, who)), cordoned=True)
+
+
+def keeps_only(who: str) -> Act:
+    """Ask for this controller, and no other."""
+
+    def act(world: World, checker: Checker) -> None:
+        applies({"controllers": {"replicas": 1, "nodeIDs": [one_of(world, who)]}})(world, checker)
+
+    return act
+
+
+def uncordons(world: World, _: Checker) -> None:
+    """Every Kubernetes node takes pods again."""
+    for name in NAMES:
+        world.machines.cordon(name, cordoned=False)
+
+
+def was_edited(times: int, release: str) -> Act:
+    """The spec has been edited so many times: each left its revision, the first one of `release`."""
+
+    def act(world: World, _: Checker) -> None:
+        present = next(iter(world.kube.all(REVISIONS)))
+        for at in range(times):
+            number = present["revision"] + 1 + at
+            old: Json = json.loads(json.dumps(present))
+            old["metadata"] = {name: old["metadata"][name] for name in ("namespace", "labels", "annotations")}
+            old["metadata"]["name"], old["revision"] = f"{NAME}-edit-{number}", number
+            old["data"]["runtime"]["release"] = old["data"]["runtime"]["release"] if at else release
+            world.kube.create(REVISIONS, NAMESPACE, old)
+
+    return act
+
+
+def is_forgotten(number: int) -> When:
+    """Once no revision has this number."""
+    return lambda world: all(item["revision"] != number for item in world.kube.all(REVISIONS))
+
+
 # Where it ends
 
 
@@ -181,6 +224,20 @@ def ends_dynamic(release: str) -> Callable[[World], str]:
         if static:
             return "the quorum is static"
         return f"controllers {left} still have static voters" if left else ends_on(release, kraft=1)(world)
+
+    return why_not
+
+
+def ends_with_revisions(most: int, release: str, heap: str) -> Callable[[World], str]:
+    """Every pod has this heap; no more revisions are left than that, and one is of this release."""
+
+    def why_not(world: World) -> str:
+        left = list(world.kube.all(REVISIONS))
+        if len(left) > most:
+            return f"{len(left)} revisions are left"
+        if release not in {item["data"]["runtime"]["release"] for item in left}:
+            return f"no revision of {release} is left"
+        return ends_restarted(heap)(world)
 
     return why_not
 
