@@ -1,13 +1,12 @@
 """Figures, side by side in one run: kafka-dump-log against this package on one log, Spark on one core and on two.
 
 CPU seconds are those of the whole child process; for kafka-dump-log the start of the JVM, measured on a log of one
-batch, is subtracted and told. `BENCH_MB` chooses the size of the log (default 500).
+batch, is subtracted and told. `BENCH_MB` chooses the size of the log (default 500), `BENCH_BESIDE` another version.
 """
 
 import os
 import resource
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,11 +15,11 @@ from tests.kraftlog import large
 from tests.kraftlog.oracle import dump_log_command
 from tests.live.jars import ensure_kafka
 from tests.quorum_history import clusters
+from tests.quorum_history.versions import Version, versions
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(7200)]
 
 _RELEASE = "4.3.1"
-_OPERATOR = Path(__file__).resolve().parents[2] / "operator"
 _SIZE_BYTES = int(os.environ.get("BENCH_MB", "500")) << 20
 _SPARK_BYTES = 2 * _SIZE_BYTES
 """Large enough that starting the workers is little of it."""
@@ -40,10 +39,12 @@ print("RESULT", frame.agg(f.count("*"), f.sum(f.length("data"))).collect()[0][0]
 """
 
 
-def _cpu_s(command: list[str], cwd: Path) -> float:
+def _cpu_s(command: list[str], cwd: Path, environment: dict[str, str]) -> float:
     """CPU seconds of a command, user and system, its output thrown away."""
     before_s = _children_s()
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=cwd, check=False)
+    done = subprocess.run(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=cwd, env=environment, check=False
+    )
     assert done.returncode == 0, done.stderr
     return _children_s() - before_s
 
@@ -61,26 +62,29 @@ def test_decoding(tmp_path: Path) -> None:
     small.write_bytes(clusters.single(0, 1))
     records = large.write_log(path, _SIZE_BYTES)
     size_mb = path.stat().st_size / 1e6
-    dump = [sys.executable, "-m", "kraftlog", "dump", str(path)]
     kafka = ensure_kafka(_RELEASE)
-    start_s = _cpu_s(dump_log_command(kafka, [small]), tmp_path)
-    own_start_s = _cpu_s([*dump[:-1], str(small)], _OPERATOR)
-    theirs_s = _cpu_s(dump_log_command(kafka, [path]), tmp_path) - start_s
-    full_s = _cpu_s(dump, _OPERATOR)
-    timeline_s = _cpu_s([*dump, "--types", _TIMELINE], _OPERATOR)
+    start_s = _cpu_s(dump_log_command(kafka, [small]), tmp_path, dict(os.environ))
+    theirs_s = _cpu_s(dump_log_command(kafka, [path]), tmp_path, dict(os.environ)) - start_s
     print(f"\n{records} records, {size_mb:.0f} MB; CPU seconds, start of the process included unless told otherwise")
     print(
         f"kafka-dump-log {_RELEASE}: {theirs_s:.1f} s without {start_s:.2f} s of JVM start: {records / theirs_s:,.0f}/s"
     )
-    for name, seconds in (("full", full_s), ("timeline", timeline_s)):
-        ratio = theirs_s / seconds
-        rate = f"{records / seconds:,.0f}/s"
-        print(f"kraftlog {name}: {seconds:.2f} s ({own_start_s:.2f} s of it start): {rate}, {ratio:.1f} times")
-        without = seconds - own_start_s
-        print(f"  without the start: {records / without:,.0f}/s, {theirs_s / without:.1f} times")
+    for version in versions():
+        dump = [version.python, "-m", "kraftlog", "dump"]
+        _cpu_s([*dump, str(small)], version.operator, version.environment)  # compiles the decoder, once
+        own_start_s = _cpu_s([*dump, str(small)], version.operator, version.environment)
+        for name, more in (("full", ()), ("timeline", ("--types", _TIMELINE))):
+            seconds = _cpu_s([*dump, str(path), *more], version.operator, version.environment)
+            rate, ratio = f"{records / seconds:,.0f}/s", theirs_s / seconds
+            print(
+                f"{version.name}, {name}: {seconds:.2f} s ({own_start_s:.2f} s of it start): {rate}, {ratio:.1f} times"
+            )
+            without = seconds - own_start_s
+            print(f"  without the start: {records / without:,.0f}/s, {theirs_s / without:.1f} times")
 
 
-def test_spark_on_two_cores(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", versions(), ids=lambda version: version.name)
+def test_spark_on_two_cores(tmp_path: Path, version: Version) -> None:
     """The same files by one core and by two, in wall-clock seconds of the query alone.
 
     All of Spark is held to so many cores: with `local[1]` alone, the JVM and its Python worker take a core each.
@@ -92,15 +96,16 @@ def test_spark_on_two_cores(tmp_path: Path) -> None:
         large.write_log(folder / "00000000000000000000.log", _SPARK_BYTES // _FILES, seed=number)
     seconds = {}
     for cores in (1, 2):
-        environment = {**os.environ, "PYTHONPATH": str(_OPERATOR), "PYSPARK_PYTHON": sys.executable}
         held = ["taskset", "-c", ",".join(map(str, present[:cores]))]
-        command = [*held, sys.executable, "-c", _SPARK, f"local[{cores}]", str(tmp_path)]
+        command = [*held, version.python, "-c", _SPARK, f"local[{cores}]", str(tmp_path)]
         begun = time.monotonic()
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=3600, check=True)
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=version.environment, timeout=3600, check=True
+        )
         (line,) = (line for line in done.stdout.splitlines() if line.startswith("RESULT"))
         _, records, took = line.split()
         seconds[cores] = float(took)
         whole = f"the whole process {time.monotonic() - begun:.1f} s"
-        print(f"\nSpark, {cores} core(s): {records} records in {float(took):.1f} s ({whole})")
+        print(f"\n{version.name}: Spark, {cores} core(s): {records} records in {float(took):.1f} s ({whole})")
     load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
     print(f"two cores are {seconds[1] / seconds[2]:.2f} times as fast as one; load of the machine meanwhile: {load}")

@@ -1,14 +1,17 @@
 """Figures of whole runs, in CPU seconds of all processes: a fleet of small clusters, and one log of growing size.
 
 `BENCH_CLUSTERS` (300) and `BENCH_SIZES_MB` (100,500,1000,2000) choose other sizes. The growth is drawn into
-`history-growth.svg` in the folder that `BENCH_OUTPUT` names, if it does.
+`history-growth.svg` in the folder that `BENCH_OUTPUT` names, if it does. `BENCH_BESIDE` names a checkout of another
+version, set up with `make setup`: its commands then do the same with the same data, for at most five minutes each.
 """
 
 import ctypes
+import math
 import os
 import resource
+import shutil
+import signal
 import subprocess
-import sys
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -17,10 +20,10 @@ import pytest
 from tests.kraftlog import large
 from tests.quorum_history import clusters, looks
 from tests.quorum_history.looks import look
+from tests.quorum_history.versions import LIMIT_S, Version, versions
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(14_400)]
 
-_OPERATOR = Path(__file__).resolve().parents[2] / "operator"
 _CLUSTERS = int(os.environ.get("BENCH_CLUSTERS", "300"))
 _SIZES_MB = [int(size) for size in os.environ.get("BENCH_SIZES_MB", "100,500,1000,2000").split(",")]
 _SEGMENT_BYTES = 1 << 20
@@ -28,28 +31,55 @@ _PR_SET_CHILD_SUBREAPER = 36
 _HOURS = 24
 
 
-def _cpu_s(*arguments: str) -> float:
-    """CPU seconds of a command and of every process that it leaves behind, such as Spark's Java."""
+def _cpu_s(version: Version, *arguments: str) -> float:
+    """CPU seconds of a command and of every process that it leaves behind, such as Spark's Java.
+
+    Infinite for one that did not end within its limit, or failed there; `this version` may do neither.
+    """
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    environment = {**os.environ, "PYTHONPATH": str(_OPERATOR), "PYSPARK_PYTHON": sys.executable}
-    command = [sys.executable, "-m", "quorum_history", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=_OPERATOR, check=False)
-    assert done.returncode in {0, 3}, done.stderr[-2000:]
+    command = [version.python, "-m", "quorum_history", *arguments]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=version.environment, cwd=version.operator,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            _, said = process.communicate(timeout=version.limit_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            said = b"did not end"
     with suppress(ChildProcessError):
         while True:
             os.wait()
+    if process.returncode not in {0, 3}:
+        assert version.measured, said.decode(errors="replace")[-2000:]
+        print(f"  {version.name}, {arguments[0]}: {said.decode(errors='replace').strip()[-200:]}")
+        return math.inf
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _compile(version: Version, place: Path) -> None:
+    """Have the decoder compiled, which happens once on a machine."""
+    clusters.segment(clusters.replica(place / "logs", "c", 1), 0, clusters.run(0, 3, 1))
+    _cpu_s(version, "ingest", "--logs", str(place / "logs"), "--target", str(place / "tables"))
+
+
+def _told(seconds: float) -> str:
+    """CPU seconds in words."""
+    return f"{seconds:.1f} CPU s" if math.isfinite(seconds) else f"none within {LIMIT_S:.0f} s"
 
 
 def _load() -> str:
     return ", ".join(f"{each:.1f}" for each in os.getloadavg())
 
 
-def test_a_fleet(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", versions(), ids=lambda version: version.name)
+def test_a_fleet(tmp_path: Path, version: Version) -> None:
     """Ingest of a fleet, again with nothing new, its tables and its page."""
     logs, target = tmp_path / "logs", tmp_path / "tables"
+    _compile(version, tmp_path / "small")
     template = tmp_path / "template.log"
     records = large.write_log(template, _SEGMENT_BYTES)
     content = template.read_bytes()
@@ -59,41 +89,46 @@ def test_a_fleet(tmp_path: Path) -> None:
         minutes = range(_HOURS * 60)
         looks.write(tmp_path / "looks" / f"{number}.jsonl", (look(60 * at, name=f"q{number}") for at in minutes))
     ingest = ("ingest", "--logs", str(logs), "--observations", str(tmp_path / "looks"), "--target", str(target))
-    first_s = _cpu_s(*ingest)
+    print(f"\n{version.name}: {_CLUSTERS} clusters of 3 replicas, {records:,} records each; load {_load()}")
+    first_s = _cpu_s(version, *ingest)
     files = len([*target.rglob("*.parquet")])
-    again_s = _cpu_s(*ingest)
-    print(f"\n{_CLUSTERS} clusters of 3 replicas, {records:,} records each; load of the machine: {_load()}")
-    print(f"ingest: {first_s:.1f} CPU s, {files} files (goals: 60, 50); again: {again_s:.1f} CPU s (goal: 10)")
+    print(f"ingest: {_told(first_s)}, {files} files (goals: 60, 50)")
+    print(f"again: {_told(_cpu_s(version, *ingest))} (goal: 10)")
     for command in ("timeline", "observe"):
-        print(f"{command}: {_cpu_s(command, '--target', str(target)):.1f} CPU s")
-    report_s = _cpu_s("report", "--target", str(target), "--output", str(tmp_path / "page"))
-    size = (tmp_path / "page" / "index.html").stat().st_size
-    print(f"report: {report_s:.1f} CPU s, {size / 1e6:.2f} MB (goals: 30 s, 2 MB)")
+        print(f"{command}: {_told(_cpu_s(version, command, '--target', str(target)))}")
+    report_s = _cpu_s(version, "report", "--target", str(target), "--output", str(tmp_path / "page"))
+    page = tmp_path / "page" / "index.html"
+    size = page.stat().st_size if page.exists() else 0
+    print(f"report: {_told(report_s)}, {size / 1e6:.2f} MB (goals: 30 s, 2 MB)")
 
 
-def test_one_log_of_growing_size(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", versions(), ids=lambda version: version.name)
+def test_one_log_of_growing_size(tmp_path: Path, version: Version) -> None:
     """Ingest with every timeline, and the analysis of a downgrade; linear, or it would show."""
     both: list[tuple[int, float, float]] = []
-    print()
+    _compile(version, tmp_path / "small")
+    print(f"\n{version.name}; goals for 1000 MB: 60 for ingest and timeline together, 60 for downgrade")
     for size_mb in _SIZES_MB:
         home = tmp_path / str(size_mb)
         folder = clusters.replica(home / "logs", "c", 1)
         records = large.write_log(folder / f"{0:020d}.log", size_mb * 1_000_000)
-        target = ("--target", str(home / "tables"))
-        ingest_s = _cpu_s("ingest", "--logs", str(home / "logs"), *target)
-        timeline_s = _cpu_s("timeline", *target)
-        downgrade_s = _cpu_s("downgrade", "--logs", str(home / "logs"), *target)
-        both.append((size_mb, ingest_s + timeline_s, downgrade_s))
+        logs, target = ("--logs", str(home / "logs")), ("--target", str(home / "tables"))
+        ingest_s = _cpu_s(version, "ingest", *logs, *target)
+        timeline_s = _cpu_s(version, "timeline", *target)
+        downgrade_s = _cpu_s(version, "downgrade", *logs, *target)
         print(
-            f"{size_mb} MB, {records:,} records: ingest {ingest_s:.1f}, timeline {timeline_s:.1f}, downgrade"
-            f" {downgrade_s:.1f} CPU s (goals for 1000 MB: 60 for the first two, 60); load {_load()}"
+            f"{size_mb} MB, {records:,} records: ingest {_told(ingest_s)}, timeline {_told(timeline_s)}, downgrade"
+            f" {_told(downgrade_s)}; load {_load()}"
         )
-        (folder / f"{0:020d}.log").unlink()
+        shutil.rmtree(home)
+        both.append((size_mb, ingest_s + timeline_s, downgrade_s))
+        if not math.isfinite(ingest_s + timeline_s + downgrade_s):
+            break
     for before, after in pairwise(both):
         added_mb = after[0] - before[0]
         per_gb = [1000 * (after[n] - before[n]) / added_mb for n in (1, 2)]
         print(f"from {before[0]} to {after[0]} MB: {per_gb[0]:.1f} and {per_gb[1]:.1f} CPU s a GB")
-    if output := os.environ.get("BENCH_OUTPUT"):
+    if (output := os.environ.get("BENCH_OUTPUT")) and version.measured:
         (Path(output) / "history-growth.svg").write_text(_plot(both))
 
 
