@@ -53,7 +53,7 @@ def test_the_commands_of_the_page(tmp_path: Path) -> None:
     """Each ends with 0, tables, Delta and the page are in the bucket, and the credentials are nowhere."""
     commands = _shown()
     assert {arguments[1] for arguments in commands} == {
-        "ingest", "timeline", "observe", "downgrade", "report", "at", "verify", "dump",
+        "ingest", "timeline", "observe", "downgrade", "report", "refresh", "at", "verify", "dump",
     }  # fmt: skip
     home = ensure_kafka("4.3.1").libs.parent
     commands = [[each.replace("/opt/kafka", str(home)) for each in command] for command in commands]
@@ -69,9 +69,10 @@ def test_the_commands_of_the_page(tmp_path: Path) -> None:
     tables = {path.split("/")[2] for path in stored if path.startswith("history/tables/")}
     assert {"records", "observations", "voter_sets", "leaders", "availability", "downgrade_analysed"} <= tables
     assert any(path.startswith("history/tables/availability/_delta_log/") for path in stored)
-    page = stored["history/page/index.html"].decode()
-    assert "Voters and leaders" in page
-    assert "ns/q was available for 50.000%" in page
+    for folder in ("page", "fleet-page"):
+        page = stored[f"history/{folder}/index.html"].decode()
+        assert "Voters and leaders" in page
+        assert "ns/q was available for 50.000%" in page
     everything = b"".join([done.stdout.encode(), done.stderr.encode(), *stored.values()])
     assert server.access_key.encode() not in everything
     assert server.secret_key.encode() not in everything
