@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum
+from math import floor
 from typing import Any
 
 Row = Mapping[str, Any]
@@ -72,7 +73,7 @@ def _outages(tables: Tables) -> Iterator[Concern]:
 def _availability(tables: Tables) -> Iterator[Concern]:
     for row in tables.get("availability", ()):
         if row["availability"] is not None and row["availability"] < LOW_AVAILABILITY:
-            text = f"was available for {row['availability']:.3%} of the known time of {row['day']}"
+            text = f"was available for {percent(row['availability'])}% of the known time of {row['day']}"
             yield Concern(severity=Severity.WARNING, subject=quorum_name(row), text=text)
 
 
@@ -155,6 +156,11 @@ def _files(tables: Tables) -> Iterator[Concern]:
                 f"has a log with {_counted(row['faults'], 'fault')}: what a downgrade would lose is not known in full"
             )
             yield Concern(severity=Severity.UNKNOWN, subject=names.get(row["cluster"], str(row["cluster"])), text=text)
+
+
+def percent(share: float) -> str:
+    """A share in percent, rounded down, so that what is not all of it never reads as 100."""
+    return f"{floor(share * 1e5 + 1e-6) / 1e3:.3f}"
 
 
 def _counted(number: int, thing: str) -> str:

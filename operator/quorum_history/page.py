@@ -7,10 +7,9 @@ reaches them. Colours follow the reader's choice of light or dark; paper is alwa
 import html
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
-from math import floor
 from typing import Any
 
-from quorum_history.concerns import Row, moment
+from quorum_history.concerns import Row, moment, percent
 
 ROWS_SHOWN = 20
 
@@ -194,9 +193,8 @@ def text_of(column: str, value: Any) -> str:  # noqa: ANN401 -- a table's value
 
 
 def _number(column: str, value: float) -> str:
-    """Shares are rounded down, so that what is not all of it never reads as 100 %."""
     if column in _SHARES:
-        return f"{floor(value * 1e5 + 1e-6) / 1e3:.3f} %"
+        return f"{percent(value)} %"
     if column == "budget_spent":
         return f"{value:,.1%}".replace("%", " %")
     if column.endswith("_s"):

@@ -24,6 +24,8 @@ _WIDTH, _LABELS, _ROW, _AXIS, _LEGEND = 960, 230, 24, 26, 22
 _LETTER = 6.6
 """About the width of a letter, with the widest of the common fonts."""
 _LABEL_GAP = 6
+_LEAST_BAD = 3.0
+"""So wide is what is not available at least: a minute of a month would be a hairline."""
 Span = tuple[datetime | None, datetime | None]
 """The stretch of time that a figure shows; None where nobody chose one."""
 _ALL_TIME: Span = (None, None)
@@ -186,10 +188,10 @@ def voters_and_leaders(title: str, sets: Sequence[Row], leaders: Sequence[Row], 
 
 def _bar(
     drawing: _Drawing, axis: _Time, row: int, span: tuple[datetime, datetime], colour: str, share: float,
-    *, pale: bool = False,
+    *, pale: bool = False, least: float = 1.0,
 ) -> None:  # fmt: skip
     x, height = axis.x(span[0]), _ROW * share
-    drawing.rect(x, _middle(row) - height / 2, axis.x(span[1]) - x, height, colour, pale=pale)
+    drawing.rect(x, _middle(row) - height / 2, max(axis.x(span[1]) - x, least), height, colour, pale=pale)
 
 
 def _was_voter(sets: Sequence[Row], key: tuple[int, str], time: datetime) -> bool:
@@ -218,10 +220,12 @@ def states_over_time(title: str, spans: Sequence[Row], names: Sequence[str], cho
     places = {name: place for place, name in enumerate(names)}
     for name, place in places.items():
         drawing.label(_middle(place) + 4, name)
-    for row in spans:
+    for row in sorted(spans, key=lambda row: row["state"] != "available"):  # what is bad lies on top
         if quorum_name(row) in places:
             colour, share = STATES[row["state"]]
-            _bar(drawing, axis, places[quorum_name(row)], (row["since"], row["until"]), colour, share)
+            least = 1 if row["state"] == "available" else _LEAST_BAD
+            place, span = places[quorum_name(row)], (row["since"], row["until"])
+            _bar(drawing, axis, place, span, colour, share, least=least)
     drawing.legend([(state, colour) for state, (colour, _) in STATES.items()])
     return drawing.svg()
 

@@ -344,6 +344,16 @@ def test_a_long_name_keeps_its_begin_and_its_end(name: str, short: str) -> None:
     assert svg.shortened(name, 25) == short
 
 
+def test_a_short_outage_can_be_seen() -> None:
+    """A minute of a month is wider than a hairline, and on top of what was available."""
+    (first, lost, _) = _tables()["spans"]
+    after = {**first, "since": lost["until"], "until": lost["until"] + timedelta(days=30)}
+    drawn = svg.states_over_time("states", [first, lost, after], ["ns/<orders>"])
+    bars = re.findall(r'<rect x="[0-9.]+" y="[0-9.]+" width="([0-9.]+)" height="[0-9.]+" fill="(#[0-9A-F]+)"', drawn)
+    assert [colour for _, colour in bars[:3]] == [svg.GREEN, svg.GREEN, svg.RED]
+    assert float(bars[2][0]) >= 3
+
+
 def test_many_elections_leave_words_that_can_be_read() -> None:
     """Labels do not lie upon each other; the latest one is there, and none is beyond the edge."""
     (leader,) = _tables()["leaders"]
