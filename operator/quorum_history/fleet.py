@@ -19,7 +19,7 @@ from quorum_history.concerns import (
     moment,
     quorum_name,
 )
-from quorum_history.page import ROWS_SHOWN, Page, escaped
+from quorum_history.page import ROWS_SHOWN, Page, escaped, isolated
 
 DETAILED = 12
 """So many quorums or clusters are shown one by one; of more, each can have a page of its own."""
@@ -113,7 +113,7 @@ def _list(page: Page, found: Sequence[Concern]) -> None:
 
     def items(some: Sequence[Concern]) -> str:
         return "".join(
-            f"<li><b>{each.severity.name.lower()}</b>: <bdi>{escaped(each.subject)}</bdi> {escaped(each.text)}</li>"
+            f"<li><b>{each.severity.name.lower()}</b>: {isolated(each.subject)} {escaped(each.text)}</li>"
             for each in some
         )
 

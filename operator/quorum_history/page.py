@@ -77,6 +77,11 @@ def escaped(text: str) -> str:
     return html.escape(visible(text), quote=True)
 
 
+def isolated(text: str) -> str:
+    """The text as markup that cannot turn what follows around, as letters from right to left would."""
+    return escaped(text) if text.isascii() else f"<bdi>{escaped(text)}</bdi>"
+
+
 class Page:
     """Collects the parts of a page."""
 
@@ -154,7 +159,7 @@ class Page:
 
 
 def _links(label: str, links: Sequence[tuple[str, str]]) -> str:
-    items = "".join(f'<li><a href="{address}"><bdi>{escaped(text)}</bdi></a></li>' for address, text in links)
+    items = "".join(f'<li><a href="{address}">{isolated(text)}</a></li>' for address, text in links)
     return f'<nav aria-label="{escaped(label)}"><p class="label">{escaped(label)}</p><ul>{items}</ul></nav>'
 
 

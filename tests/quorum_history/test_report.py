@@ -134,7 +134,7 @@ def test_all_is_well_only_where_it_is_known(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_is_not_known_is_a_warning(tables: Any, later: timedelta, said: str, tmp_path: Path) -> None:  # noqa: ANN401
     """Old looks, looks without an answer, unknown time, flaps, lag, rejected lines: none of it is nothing."""
-    text = _words(report.write(tables, tmp_path, lambda: _NOW + later).read_text())
+    text = report.write(tables, tmp_path, lambda: _NOW + later).read_text()
     assert said in text
     assert "Nothing to warn about" not in text
 
@@ -391,3 +391,13 @@ def test_many_elections_leave_words_that_can_be_read() -> None:
 def test_a_value_reads_as_what_it_means(column: str, value: Any, said: str) -> None:  # noqa: ANN401 -- a table's value
     """What is missing is named, and nothing is rounded up to all of it."""
     assert page_parts.text_of(column, value) == said
+
+
+def test_a_name_from_right_to_left_stays_by_itself(tmp_path: Path) -> None:
+    """What follows such a name keeps its direction, and a mark that would turn text around is shown as its number."""
+    tables = _tables()
+    for name in ("recoveries", "last_looks"):
+        tables[name] = [{**row, "name": "\u05e9\u05dc\u05d5\u05dd\u202e"} for row in tables[name]]
+    text = report.write(tables, tmp_path, lambda: _NOW).read_text(encoding="utf-8")
+    assert "<bdi>ns/\u05e9\u05dc\u05d5\u05dd\\u202e</bdi> has been unavailable" in text
+    assert "\u202e" not in text
