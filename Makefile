@@ -137,13 +137,19 @@ HISTORY := tests/kraftlog tests/quorum_history
 .PHONY: test-history
 test-history: setup ## metadata logs and observations: samples, fuzzing, one Spark job of each kind
 	@$(TESTBED) kafka-jars $(KAFKA_VERSION) > /dev/null
-	$(PYTEST) $(HISTORY) -m "not full and not bench"
+	$(PYTEST) $(HISTORY) -m "not full and not browser and not bench"
 
 .PHONY: test-history-full
 test-history-full: setup ## the same with Kafka's own tools, all of the fuzzing, a Spark cluster, an S3 server, a browser
 	@$(TESTBED) kafka-jars $(KAFKA_VERSION) > /dev/null
 	@$(TESTBED) versitygw-binary > /dev/null
+	@$(TESTBED) page-browser > /dev/null
 	$(PYTEST) $(HISTORY) -m "not bench"
+
+.PHONY: test-page
+test-page: setup ## the history's page in a headless browser, which is installed: accessible, printable, narrow and wide
+	@$(TESTBED) page-browser > /dev/null
+	$(PYTEST) tests/quorum_history -m browser
 
 .PHONY: bench-history
 bench-history: setup ## decoding beside kafka-dump-log, Spark on one core and on two

@@ -12,6 +12,7 @@ from pathlib import Path
 from testbed import (
     baseimages,
     binaries,
+    browser,
     cluster,
     daemon,
     engine,
@@ -158,6 +159,14 @@ def versitygw_binary(paths: Paths, _: argparse.Namespace) -> int:
     return 0
 
 
+def page_browser(paths: Paths, _: argparse.Namespace) -> int:
+    """Print the paths of a headless browser and of axe-core's script, installed if need be; works without a cluster."""
+    paths.cache.mkdir(parents=True, exist_ok=True)
+    print(browser.ensure_browser(paths))
+    print(browser.ensure_axe(paths))
+    return 0
+
+
 def kafka_jars(paths: Paths, options: argparse.Namespace) -> int:
     """Print a directory with Kafka's jars in libs/ and those of its tools in tools-libs/; works without docker."""
     print(kafka.ensure_jars(paths, options.version))
@@ -229,6 +238,7 @@ def _parser() -> argparse.ArgumentParser:
         add(name, image).add_argument("--no-load", action="store_true", help="only build it")
     add("helm-binary", helm_binary)
     add("versitygw-binary", versitygw_binary)
+    add("page-browser", page_browser)
     add("kafka-jars", kafka_jars).add_argument("version", nargs="?", default=KAFKA_VERSIONS[0])
     add("venv-packages", venv_packages)
     wheel = add("wheels", wheels)

@@ -26,6 +26,7 @@ from kraftlog.errors import quoted
 from kraftlog.places import hint, is_url, join
 from quorum_history import demo, jobs, report
 from quorum_history.at import at, differences, text_of, text_of_differences
+from quorum_history.concerns import clusters_of, names_of
 from quorum_history.executor import Executor, OnSpark, Threads
 from quorum_history.files import NoLogsError, find_files
 from quorum_history.ingest import Request, ingest
@@ -321,9 +322,12 @@ def _report(chosen: argparse.Namespace) -> int:
         raise jobs.JobError(f"{chosen.target.place} holds no tables: run timeline, observe or downgrade first")
     since = report.at_midnight(chosen.since) if chosen.since else None
     until = report.at_midnight(chosen.until) + timedelta(days=1) if chosen.until else None
+    known = {*clusters_of(tables), *names_of(tables).values()}
+    if missing := [name for name in chosen.quorum if name not in known]:
+        raise OptionError(f"--quorum: {', '.join(missing)}: no such quorum or cluster in {chosen.target.place}")
     shown = report.between(tables, since, until)
     with _folder(chosen.output) as folder:
-        page = report.write(shown, folder, quorums=chosen.quorum, pages=chosen.pages)
+        page = report.write(shown, folder, quorums=chosen.quorum, pages=chosen.pages, chosen=(since, until))
     _say(join(chosen.output, page.name))
     return DONE
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum
+from math import floor
 from typing import Any
 
 Row = Mapping[str, Any]
@@ -11,6 +12,8 @@ Tables = Mapping[str, Sequence[Row]]
 
 LOW_AVAILABILITY = 0.999
 MUCH_UNKNOWN = 0.01
+LOG_TABLES = ("voter_sets", "leaders", "feature_levels")
+"""Tables of which every metadata log has rows in one."""
 STALE = timedelta(hours=1)
 """Observations come once a minute. What is older than this is not how things are."""
 MANY_CHANGES_PER_HOUR = 1.0
@@ -70,7 +73,7 @@ def _outages(tables: Tables) -> Iterator[Concern]:
 def _availability(tables: Tables) -> Iterator[Concern]:
     for row in tables.get("availability", ()):
         if row["availability"] is not None and row["availability"] < LOW_AVAILABILITY:
-            text = f"was available for {row['availability']:.3%} of the known time of {row['day']}"
+            text = f"was available for {percent(row['availability'])}% of the known time of {row['day']}"
             yield Concern(severity=Severity.WARNING, subject=quorum_name(row), text=text)
 
 
@@ -116,7 +119,8 @@ def _voters(tables: Tables) -> Iterator[Concern]:
         yield Concern(severity=Severity.WARNING, subject=quorum_name(row), text=text)
     for row in tables.get("lag_percentiles", ()):
         if row["p95_lag_records"] > LARGE_LAG_RECORDS:
-            text = f"has a {row['role']}, {row['node_id']}, with a lag of {row['p95_lag_records']:,} records (95 %)"
+            role = "an observer" if row["role"] == "observer" else f"a {row['role']}"
+            text = f"has {role}, {row['node_id']}, with a lag of {row['p95_lag_records']:,} records (95 %)"
             yield Concern(severity=Severity.WARNING, subject=quorum_name(row), text=text)
 
 
@@ -148,13 +152,29 @@ def _files(tables: Tables) -> Iterator[Concern]:
         yield Concern(severity=Severity.WARNING, subject="Files of observations", text=text)
     for row in tables.get("downgrade_analysed", ()):
         if row["faults"]:
-            text = f"has a log with {row['faults']} faults: what a downgrade would lose is not known in full"
+            text = (
+                f"has a log with {_counted(row['faults'], 'fault')}: what a downgrade would lose is not known in full"
+            )
             yield Concern(severity=Severity.UNKNOWN, subject=names.get(row["cluster"], str(row["cluster"])), text=text)
+
+
+def percent(share: float) -> str:
+    """A share in percent, rounded down, so that what is not all of it never reads as 100."""
+    return f"{floor(share * 1e5 + 1e-6) / 1e3:.3f}"
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def names_of(tables: Tables) -> dict[str, str]:
     """Cluster id to the quorum's name, where observations give it one."""
     return {str(row["clusterID"]): quorum_name(row) for row in tables.get("last_looks", ()) if row["clusterID"]}
+
+
+def clusters_of(tables: Tables) -> list[str]:
+    """The clusters whose metadata logs are in the tables."""
+    return sorted({row["cluster"] for name in LOG_TABLES for row in tables.get(name, ())})
 
 
 def moment(time: datetime) -> str:

@@ -19,6 +19,7 @@ from tests.live.process import ServerProcess
 from tests.quorum_history import looks
 from tests.quorum_history.looks import look
 
+from quorum_history import jobs
 from quorum_history.__main__ import main
 
 pytestmark = pytest.mark.timeout(1500)
@@ -104,6 +105,18 @@ def test_wrong_requests(
     """Each is refused with a sentence that names what is wrong, before Spark is started."""
     assert main([argument.format(t=tmp_path) for argument in arguments]) == code
     assert said in capsys.readouterr().err
+
+
+def test_a_quorum_that_is_not_there_is_no_page_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A name with a mistake in it is refused, and does not end in a page about something else."""
+    rows = [{"cluster": "c", "clusterID": "c", "namespace": "ns", "name": "q"}]
+    monkeypatch.setattr(jobs, "derived", lambda _, name: rows if name in ("leaders", "last_looks") else None)
+    asked = ["report", "--target", str(tmp_path), "--output", str(tmp_path / "page"), "--quorum", "ns/p"]
+    assert main([*asked, "--quorum", "ns/q"]) == 2
+    assert "--quorum: ns/p: no such quorum or cluster in" in capsys.readouterr().err
+    assert not (tmp_path / "page").exists()
 
 
 @pytest.mark.parametrize(

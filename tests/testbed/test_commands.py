@@ -22,7 +22,7 @@ def test_every_command_of_the_makefile_exists(command: str, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize(
-    "target", ["demo", "down", "test", "test-fast", "test-simulation", "test-live", "e2e", "bench", "crds"]
+    "target", ["demo", "down", "test", "test-fast", "test-simulation", "test-live", "test-page", "e2e", "bench", "crds"]
 )
 def test_help_lists_what_a_person_looks_for(target: str) -> None:
     """`make` alone tells every target, each with a line that says what it is for."""
