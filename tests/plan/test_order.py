@@ -8,7 +8,16 @@ import pytest
 from tests.model.values import at_rest, desired, key, operation, permit, pod, revision, running, situation, stepping
 
 from kafka_quorum.api.features import METADATA
-from kafka_quorum.model.actions import Action, ApplyService, CreateRevision, DeletePod, MarkPod, RestartPod
+from kafka_quorum.model.actions import (
+    Action,
+    ApplyService,
+    CreateClaim,
+    CreateRevision,
+    DeletePod,
+    MarkPod,
+    RestartPod,
+    one_object,
+)
 from kafka_quorum.model.admission import PodQuestion
 from kafka_quorum.model.ids import NodeID
 from kafka_quorum.model.permit import ReplacePod, Restart
@@ -94,6 +103,35 @@ def test_releases_act_one_by_one(monkeypatch: pytest.MonkeyPatch, first: dict[st
         first.get("questions", ()),
     )
     assert [wait.reason for wait in part.waits] == ["One", "Two", "Three"]
+
+
+@pytest.mark.parametrize("stage", [Stage.VOTERS, Stage.RELEASES])
+def test_what_failed_for_a_controller_holds_no_other(monkeypatch: pytest.MonkeyPatch, stage: Stage) -> None:
+    """A claim that could not be made a moment ago gives way for a pass; what is new, or the quorum's, does not."""
+    claim = CreateClaim(node_id=NodeID(3003), generation=1)
+    look = replace(at_rest(), failed=frozenset({one_object(claim)}))
+
+    def acts(*actions: Action, failed: bool = True) -> Action | None:
+        table(monkeypatch, (Stage.UPKEEP, says("One", actions=actions)), (stage, says("Two", exclusive=SECOND)))
+        part = ordered(situation(observed=look if failed else at_rest()))
+        assert part.actions == actions
+        return part.exclusive
+
+    assert acts(claim) is SECOND
+    assert acts(claim, failed=False) is None
+    assert acts(claim, replace(claim, generation=2)) is None
+    assert acts(claim, FIRST) is None
+
+
+def test_an_exclusive_action_of_upkeep_comes_before_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands alone in upkeep holds the voters, whatever has failed."""
+    claim = CreateClaim(node_id=NodeID(3003), generation=1)
+    table(
+        monkeypatch,
+        (Stage.UPKEEP, says("One", actions=(claim,), exclusive=FIRST)),
+        (Stage.VOTERS, says("Two", exclusive=SECOND)),
+    )
+    assert ordered(situation(observed=replace(at_rest(), failed=frozenset({one_object(claim)})))).exclusive is FIRST
 
 
 def test_urgent_comes_before_everything(monkeypatch: pytest.MonkeyPatch) -> None:
