@@ -12,6 +12,12 @@ CLAIM_MUTANTS: Final[tuple[Mutant, ...]] = (
         ("ordered", "not _only_failed(upkeep, situation)", "True"),
     ),
     mutant(
+        "a-claim-that-stays-holds-all",
+        "live",
+        ("claims-kept-and-a-disk-lost",),
+        ("one_object", "('claim', claim.uid)", "()"),
+    ),
+    mutant(
         "what-failed-is-forgotten",
         "live",
         ("claims-refused-and-a-disk-lost",),

@@ -175,19 +175,21 @@ def stamped(action: Action, looked_at_s: float) -> Action:
 
 
 def one_object(action: Action) -> tuple[str, ...]:
-    """The claim, pod or config map that an action makes or keeps for controllers; empty where more depends on it.
+    """The claim, pod, config map or revision that an action makes, keeps or deletes; empty where more depends on it.
 
     No version is part of it, so that it is the same as long as the action is.
     """
     match action:
         case CreateClaim(node_id=node_id, generation=generation):
             return "claim", str(node_id), str(generation)
-        case AnnotateClaim(claim=claim, retired=False):
+        case AnnotateClaim(claim=claim) | DeleteClaim(claim=claim):
             return "claim", claim.uid
         case CreateFormatter(node_id=node_id) | CreatePod(node_id=node_id):
             return "pod", str(node_id)
         case CreateConfig(name=name) | DeleteConfig(name=name) | AdoptConfig(name=name):
             return "config map", name
+        case CreateRevision(name=name):
+            return "revision", name
         case _:
             return ()
 

@@ -25,6 +25,8 @@ class PodAdmission:
     plugins: dict[str, Refuse] = field(default_factory=dict)
     quota: Refuse = lambda _: ""
     """Why a claim is refused."""
+    keeper: Refuse = lambda _: ""
+    """Why a claim may not be deleted."""
     changed_s: float = 0.0
     """When a plugin last changed its mind."""
     listeners: list[Callable[[Json], None]] = field(default_factory=list)
@@ -45,6 +47,11 @@ class PodAdmission:
                 for listener in () if dry_run else self.listeners:
                     listener(body)
                 raise KubeRefused(f"pods {name!r} is forbidden: {words}")
+
+    def part_with(self, resource: ResourceType, body: Json) -> None:
+        """KubeRefused where a policy keeps this claim from being deleted."""
+        if resource.plural == CLAIMS.plural and (words := self.keeper(body)):
+            raise KubeRefused(f"persistentvolumeclaims {body['metadata']['name']!r} is forbidden: {words}")
 
 
 def immutable(resource: ResourceType, old: Json, new: Json) -> None:

@@ -170,6 +170,15 @@ def _room_for(count: int) -> Act:
     return act
 
 
+def _keeps_claims(why: str) -> Act:
+    """From now on no claim may be deleted; with an empty text each may again."""
+
+    def act(world: World, _: Checker) -> None:
+        world.kube.admission.keeper = lambda _: why
+
+    return act
+
+
 def _votes_again(world: World) -> bool:
     """Once a disk that was formatted later has the vote of one that was lost, and no voter is without its disk."""
     running = {one.key for one in world.kraft.processes}
@@ -192,6 +201,7 @@ def _has_heap(heap: str) -> When:
     return lambda world: not ends_restarted(heap)(world)
 
 
+_THREE: Final = applies({"controllers": {"replicas": 3}})
 _FIVE: Final = applies({"controllers": {"replicas": 5}})
 _REFUSED_CLAIMS: Final = (
     Scenario(
@@ -222,7 +232,19 @@ _REFUSED_CLAIMS: Final = (
         ),
     ),
 )
+_KEPT_CLAIMS: Final = (
+    Scenario(
+        name="claims-kept-and-a-disk-lost",
+        spec=spec_of("InitialControllers", 4),
+        turns=(
+            turn("no claim may be deleted", is_ready, both(_keeps_claims("disks are kept"), _THREE)),
+            turn("loses a disk", says("Degraded", "ActionFailed"), loses(Loss.EMPTIED_AND_KILLED, "follower")),
+            turn("claims may be deleted", _votes_again, _keeps_claims("")),
+        ),
+    ),
+)
 CLAIM_SCENARIOS: Final = (
+    *_KEPT_CLAIMS,
     *_REFUSED_CLAIMS,
     *(_rolled(f"claims-deleted-and-rolled-{count}", count, _deletes_claims(), "ClaimDeleting") for count in (1, 3)),
     _rolled("volumes-lost-and-rolled", 1, _loses_volumes, "LostDisk"),
