@@ -16,7 +16,7 @@ from kafka_quorum.act.leased import leased_controllers
 from kafka_quorum.api.scaling import autoscaler_of
 from kafka_quorum.judge import Judged, judge
 from kafka_quorum.kind import QUORUMS
-from kafka_quorum.model.actions import BeginOperation
+from kafka_quorum.model.actions import BeginOperation, one_object
 from kafka_quorum.model.admission import Admissions
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.known import Knowable, Known, Unknown
@@ -140,6 +140,8 @@ class Reconciler:
         self._snapshots: dict[ObjectKey, Snapshot] = {}
         self._changes: dict[ObjectKey, int] = {}
         self._repeats: dict[ObjectKey, Repeats] = {}
+        self._failed: dict[ObjectKey, frozenset[tuple[str, ...]]] = {}
+        """What the last pass that acted could not make or keep for controllers: the next one does not wait for it."""
         self._announced: set[ObjectKey] = set()
         """Whose status was written without Ready, so that a voter change can begin."""
 
@@ -156,7 +158,7 @@ class Reconciler:
 
     def forget(self, key: ObjectKey) -> None:
         """The resource is gone: remember nothing of it."""
-        for store in (self._memories, self._snapshots, self._changes, self._repeats):
+        for store in (self._memories, self._snapshots, self._changes, self._repeats, self._failed):
             store.pop(key, None)
         self._announced.discard(key)
         self._reporter.forget(key)
@@ -249,6 +251,9 @@ class Reconciler:
         planned = self._announcing(key, planned, taken.resource)
         draft.standing = standing(planned.verdicts)
         outcomes = await self._executor.execute(planned, context)
+        if outcomes:
+            failed = (one_object(outcome.action) for outcome in outcomes if not outcome.done and not outcome.held)
+            self._failed[key] = frozenset(filter(None, failed))
         self._admission.learn(outcomes, context, (revision.name for revision in observed.revisions))
         done = Pass(
             desired=desired,
@@ -310,6 +315,7 @@ class Reconciler:
         looked = await self._look(key, taken, desired)
         remembered = self._admission.remembered(key.namespace, key.name)
         seen = replace(gather.observed(taken, looked), admissions=remembered)
+        seen = replace(seen, failed=self._failed.get(key, frozenset()))
         claims = await gather.placed(self._kube, seen.claims, nodes.unplaced(seen))
         seen = replace(seen, claims=claims)
         situation = None if seen.record is None else Situation(desired=desired, observed=seen, record=seen.record)

@@ -440,6 +440,13 @@ def test_node_that_is_not_down(kube_nodes: Any) -> None:  # noqa: ANN401 - a col
     assert "LostNode" not in reasons(said)
 
 
+def test_node_that_is_not_ready_under_a_controller_that_fetches() -> None:
+    """Its Kubernetes node may have been looked at for a roll: nothing is lost, and nothing is degraded."""
+    said = planned(lost_node(behind=()), automatic())
+    assert "LostNode" not in reasons(said)
+    assert degraded(said) == set()
+
+
 def test_lost_node_of_an_unwanted_controller() -> None:
     """A controller that is not wanted is removed, not replaced: nobody waits for its node."""
     said = planned(lost_node(), automatic(replicas=2))

@@ -5,13 +5,43 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.model.values import at_rest, desired, key, operation, permit, pod, revision, running, situation, stepping
+from tests.model.values import (
+    at_rest,
+    claim,
+    desired,
+    key,
+    node,
+    operation,
+    permit,
+    pod,
+    revision,
+    running,
+    situation,
+    stepping,
+)
 
 from kafka_quorum.api.features import METADATA
-from kafka_quorum.model.actions import Action, ApplyService, CreateRevision, DeletePod, MarkPod, RestartPod
+from kafka_quorum.model.actions import (
+    Action,
+    AdoptConfig,
+    AnnotateClaim,
+    ApplyBudget,
+    ApplyService,
+    CreateClaim,
+    CreateConfig,
+    CreateFormatter,
+    CreatePod,
+    CreateRevision,
+    DeleteClaim,
+    DeleteConfig,
+    DeletePod,
+    MarkPod,
+    RestartPod,
+    one_object,
+)
 from kafka_quorum.model.admission import PodQuestion
 from kafka_quorum.model.ids import NodeID
-from kafka_quorum.model.permit import ReplacePod, Restart
+from kafka_quorum.model.permit import DeleteVolume, NewcomerFormat, ReplacePod, Restart, Run
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan import order
@@ -94,6 +124,59 @@ def test_releases_act_one_by_one(monkeypatch: pytest.MonkeyPatch, first: dict[st
         first.get("questions", ()),
     )
     assert [wait.reason for wait in part.waits] == ["One", "Two", "Three"]
+
+
+@pytest.mark.parametrize("stage", [Stage.VOTERS, Stage.RELEASES])
+def test_what_failed_for_a_controller_holds_no_other(monkeypatch: pytest.MonkeyPatch, stage: Stage) -> None:
+    """A claim that could not be made a moment ago gives way for a pass; what is new, or the quorum's, does not."""
+    creates = CreateClaim(node_id=NodeID(3003), generation=1)
+    look = replace(at_rest(), failed=frozenset({one_object(creates)}))
+
+    def acts(*actions: Action, failed: bool = True) -> Action | None:
+        table(monkeypatch, (Stage.UPKEEP, says("One", actions=actions)), (stage, says("Two", exclusive=SECOND)))
+        part = ordered(situation(observed=look if failed else at_rest()))
+        assert part.actions == actions
+        return part.exclusive
+
+    assert acts(creates) is SECOND
+    assert acts(creates, failed=False) is None
+    assert acts(creates, replace(creates, generation=2)) is None
+    assert acts(creates, FIRST) is None
+
+
+def test_which_actions_hold_no_other_controller() -> None:
+    """Those on one claim, pod, config map or revision, at whatever version; all others are waited for."""
+    disk, runs = claim(running(), node(running(), 3000)), pod(running(), node(running(), 3000))
+    deletes = DeleteClaim(claim=disk, message="m", permit=permit(DeleteVolume))
+    marks = AnnotateClaim(claim=replace(disk, resource_version="11"), directory_id=None, grow_to=None, retired=True)
+    assert one_object(deletes) == one_object(marks) == ("claim", disk.uid)
+    made = CreatePod(node_id=NodeID(3000), revision=revision(), config_name="c", permit=permit(Run))
+    makes = CreateFormatter(
+        node_id=NodeID(3000), revision=revision(), config_name="c", avoid_nodes=(), permit=permit(NewcomerFormat)
+    )
+    assert one_object(made) == one_object(makes) == ("pod", "3000")
+    configs = (
+        CreateConfig(name="c", revision=revision(), node_ids=()),
+        DeleteConfig(name="c"),
+        AdoptConfig(name="c", resource_version="1"),
+    )
+    assert {one_object(each) for each in configs} == {("config map", "c")}
+    stores = CreateRevision(name="r", number=2, runtime=revision().runtime, inputs_hash="h")
+    assert one_object(stores) == ("revision", "r")
+    stops = DeletePod(pod=runs, reason="PodOutdated", message="m", permit=permit(ReplacePod))
+    for each in (FIRST, ApplyBudget(min_available=2), stops, MarkPod(pod=runs, voter=True, gate="True", message="m")):
+        assert one_object(each) == ()
+
+
+def test_an_exclusive_action_of_upkeep_comes_before_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands alone in upkeep holds the voters, whatever has failed."""
+    creates = CreateClaim(node_id=NodeID(3003), generation=1)
+    table(
+        monkeypatch,
+        (Stage.UPKEEP, says("One", actions=(creates,), exclusive=FIRST)),
+        (Stage.VOTERS, says("Two", exclusive=SECOND)),
+    )
+    assert ordered(situation(observed=replace(at_rest(), failed=frozenset({one_object(creates)})))).exclusive is FIRST
 
 
 def test_urgent_comes_before_everything(monkeypatch: pytest.MonkeyPatch) -> None:

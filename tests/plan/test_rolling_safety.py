@@ -26,6 +26,7 @@ from tests.model.values import (
     with_pod,
     without_pod,
 )
+from tests.plan.reading import planned
 
 from kafka_quorum.api.features import KRAFT, METADATA
 from kafka_quorum.model.desired import Downgrade
@@ -135,6 +136,21 @@ def test_restart_on_a_cordoned_node(lags: bool) -> None:  # noqa: FBT001 - colum
     observer = view((THREE[0], THREE[2]), (THREE[1],))
     look = replace(look, quorum=Known(value=observer), memory=looks(observer))
     assert restart(on_a_node(look, cordoned=True)).allowed
+
+
+def test_roll_waits_for_a_voter_that_was_next_when_its_node_was_cordoned() -> None:
+    """Its new pod, whenever it is made, is of a revision that nobody has tried: no other controller is the first."""
+    look = scene()
+    assert look.record is not None
+    begun = replace(look, record=with_revision(look.record, NEW.name, (NodeID(3001),)))
+
+    def rolls(of: Observed) -> set[str]:
+        return {
+            type(one).__name__ for one in planned(on_a_node(of, cordoned=True), desired(runtime=NEW.runtime)).actions
+        }
+
+    assert "WriteRecord" in rolls(look)
+    assert rolls(begun) == {"CreateConfig"}
 
 
 def test_restart_on_a_node_that_is_not_ready() -> None:

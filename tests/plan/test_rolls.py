@@ -322,6 +322,18 @@ def test_pod_that_cannot_start_holds_the_roll() -> None:
     assert facts(held.message) == facts(3001, NEW.name)
 
 
+def test_pod_without_a_place_holds_the_roll() -> None:
+    """A pod that finds no Kubernetes node stops the roll, too: the spec is not blamed for that, nor its revision."""
+    waiting = Waiting(reason="", message="", last_exit=None)
+    look = with_pod(rolling(3001), 3001, container=waiting, gate="False", unschedulable="0/3 nodes are available")
+    said = rolled(look, SPEC)
+    assert said.actions == ()
+    held = wait(said, "RollHeld")
+    assert (held.severity, held.node_id) == (Severity.HELD, 3001)
+    assert mentions(held.message, "0/3 nodes are available", "Uncordon")
+    assert NEW.name not in held.message
+
+
 def test_going_back_heals() -> None:
     """With the old spec back, the controller that cannot start is made from the old revision at once."""
     look = with_pod(rolling(3001), 3001, container=STUCK, gate="False")

@@ -218,6 +218,8 @@ class Observed:
     """What the leader said, in this look, of the steps that could be next."""
     admissions: Admissions = ()
     """What the API server answered about pods that are to be created."""
+    failed: frozenset[tuple[str, ...]] = frozenset()
+    """What the last pass that acted could not make, keep or delete for controllers (`actions.one_object`)."""
     unreadable: tuple[Unreadable, ...] = ()
     """Claims, pods and revisions that are there and cannot be understood: they are in none of the other fields."""
     later: tuple[str, ...] = ()

@@ -5,7 +5,8 @@ table decides which of these parts may act in this pass; all others only report.
 
 - *Upkeep* keeps records, disks and pods as they should be. Independent actions of all its concerns go together; the
   first exclusive action stands alone.
-- *Voters* acts only if upkeep has nothing to do.
+- *Voters* acts only if upkeep has nothing to do, or only what could not be done for some controllers a moment ago: a
+  claim for which there is no room holds no other controller. Upkeep and what it holds then take turns.
 - *Releases* acts only if the voters have nothing to do, too, and one concern at a time: the first that has something to
   do or to ask.
 
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from kafka_quorum.model.actions import Action, DeletePod, MarkPod, stops_kafka
+from kafka_quorum.model.actions import Action, DeletePod, MarkPod, one_object, stops_kafka
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.disks.claims import claims, growth
 from kafka_quorum.plan.disks.formatting import formatting
@@ -126,7 +127,7 @@ def ordered(situation: Situation) -> Part:
     if voters.urgent and not situation.observed.unreadable:
         return merged((reported(upkeep), voters))
     releases = _one_by_one(_parts(situation, Stage.RELEASES))
-    if _acts(upkeep):
+    if _acts(upkeep) and not _only_failed(upkeep, situation):
         voters, releases = reported(voters), reported(releases)
     elif _acts(voters):
         releases = reported(releases)
@@ -169,6 +170,12 @@ def _runs(concern: Concern, situation: Situation) -> Runs:
 
 def _acts(part: Part) -> bool:
     return part.exclusive is not None or bool(part.actions)
+
+
+def _only_failed(upkeep: Part, situation: Situation) -> bool:
+    """Whether upkeep would do nothing but what the last pass could not do for some controllers."""
+    failed = situation.observed.failed
+    return upkeep.exclusive is None and all(one_object(action) in failed for action in upkeep.actions)
 
 
 def _one_by_one(parts: tuple[Part, ...]) -> Part:

@@ -6,6 +6,24 @@ from tests.simulation.mutations.mutant import Mutant, mutant
 
 CLAIM_MUTANTS: Final[tuple[Mutant, ...]] = (
     mutant(
+        "one-claim-without-room-holds-all",
+        "live",
+        ("claims-refused-and-a-disk-lost", "claims-refused-and-rolled", "claims-refused-for-one-of-two"),
+        ("ordered", "not _only_failed(upkeep, situation)", "True"),
+    ),
+    mutant(
+        "a-claim-that-stays-holds-all",
+        "live",
+        ("claims-kept-and-a-disk-lost",),
+        ("one_object", "('claim', claim.uid)", "()"),
+    ),
+    mutant(
+        "what-failed-is-forgotten",
+        "live",
+        ("claims-refused-and-a-disk-lost",),
+        ("Reconciler._pass", "frozenset(filter(None, failed))", "frozenset()"),
+    ),
+    mutant(
         "a-roll-takes-the-only-disk",
         "2, kept",
         ("claims-deleted-and-rolled-1",),

@@ -84,6 +84,7 @@ __all__ = [
     "StepFeature",
     "WriteRecord",
     "is_guarded",
+    "one_object",
     "stamped",
     "stops_kafka",
 ]
@@ -171,6 +172,26 @@ def is_guarded(action: Action) -> bool:
 def stamped(action: Action, looked_at_s: float) -> Action:
     """The action, with the time of the look that it was judged by (monotonic seconds of the operator's clock)."""
     return replace(action, judged_at_s=looked_at_s) if isinstance(action, Guarded) else action
+
+
+def one_object(action: Action) -> tuple[str, ...]:
+    """The claim, pod, config map or revision that an action makes, keeps or deletes; empty where more depends on it.
+
+    No version is part of it, so that it is the same as long as the action is.
+    """
+    match action:
+        case CreateClaim(node_id=node_id, generation=generation):
+            return "claim", str(node_id), str(generation)
+        case AnnotateClaim(claim=claim) | DeleteClaim(claim=claim):
+            return "claim", claim.uid
+        case CreateFormatter(node_id=node_id) | CreatePod(node_id=node_id):
+            return "pod", str(node_id)
+        case CreateConfig(name=name) | DeleteConfig(name=name) | AdoptConfig(name=name):
+            return "config map", name
+        case CreateRevision(name=name):
+            return "revision", name
+        case _:
+            return ()
 
 
 def stops_kafka(action: Action) -> bool:

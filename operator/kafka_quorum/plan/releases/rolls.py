@@ -131,13 +131,8 @@ def _held(situation: Situation, release: str) -> Wait | None:
         pods = [
             pod for pod in situation.observed.pods_of(node.node_id, PodRole.KAFKA) if pod.revision == situation.target
         ]
-        if any(is_stuck(pod) for pod in pods):
-            text = (
-                f"Did not continue the roll: controller {node.node_id} does not start from revision {situation.target}"
-            )
-            return _wait(
-                Severity.HELD, ROLL_HELD, f"{text}. Correct the spec, or restore the earlier one", node.node_id
-            )
+        if (stuck := next(filter(is_stuck, pods), None)) is not None:
+            return _wait(Severity.HELD, ROLL_HELD, _why_stuck(situation, stuck), node.node_id)
         answer = situation.observed.versions_of(node.node_id)
         if claimed is None or isinstance(answer, Unknown) or not any(pod.running for pod in pods):
             continue
@@ -146,6 +141,15 @@ def _held(situation: Situation, release: str) -> Wait | None:
             text = f"Did not continue the roll: controller {node.node_id} {lie}. {way_out}"
             return _wait(Severity.HELD, ROLL_HELD, text, node.node_id)
     return _unheard(situation)
+
+
+def _why_stuck(situation: Situation, pod: Pod) -> str:
+    """Why the roll goes no further than this pod. Where it finds no place the spec need not be what is wrong."""
+    first = f"Did not continue the roll: controller {pod.node_id}"
+    if pod.unschedulable:
+        way_out = "Uncordon its Kubernetes node, or make room for it there. If the spec asks for too much, correct it"
+        return f"{first} finds no place ({pod.unschedulable}). {way_out}"
+    return f"{first} does not start from revision {situation.target}. Correct the spec, or restore the earlier one"
 
 
 def _misreported(said: NodeVersions, claimed: tuple[FeatureRange, ...], release: str) -> str | None:

@@ -58,14 +58,23 @@ def _down(observed: Observed, node: NodeIdentity) -> tuple[Wait, ...]:
 
 
 def lost_nodes(situation: Situation) -> Part:
-    """Wanted controllers on a Kubernetes node that is down: waited for, and given up by the policy."""
+    """Wanted controllers on a Kubernetes node that is down: waited for, and given up by the policy.
+
+    One that fetches is not lost. Nodes are looked at for a roll, too, so that this one may be known to be not ready.
+    """
     if situation.record.phase is not BootstrapPhase.STARTED:
         return Part()
     return merged(
         _lost_node(situation, node)
         for node in situation.record.nodes
-        if node.node_id in situation.wanted and is_down(situation.observed, node_of(situation.observed, node))
+        if node.node_id in situation.wanted
+        and not _fetches(situation.observed, node)
+        and is_down(situation.observed, node_of(situation.observed, node))
     )
+
+
+def _fetches(observed: Observed, node: NodeIdentity) -> bool:
+    return isinstance(observed.quorum, Known) and node.key in observed.quorum.value.live
 
 
 def _lost_node(situation: Situation, node: NodeIdentity) -> Part:

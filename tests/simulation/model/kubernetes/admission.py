@@ -14,15 +14,19 @@ from kit.errors import KubeRefused
 from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, REVISIONS, Json, ResourceType
 
 Refuse: TypeAlias = Callable[[Json], str]
-"""Why a pod is refused; an empty text if it is not."""
+"""Why an object is refused; an empty text if it is not."""
 
 
 @dataclass(slots=True)
 class PodAdmission:
-    """The admission plugins that refuse pods, and what they have refused."""
+    """The admission plugins that refuse pods, and what they have refused; and a quota that refuses claims."""
 
     clock: VirtualClock
     plugins: dict[str, Refuse] = field(default_factory=dict)
+    quota: Refuse = lambda _: ""
+    """Why a claim is refused."""
+    keeper: Refuse = lambda _: ""
+    """Why a claim may not be deleted."""
     changed_s: float = 0.0
     """When a plugin last changed its mind."""
     listeners: list[Callable[[Json], None]] = field(default_factory=list)
@@ -34,12 +38,20 @@ class PodAdmission:
         self.changed_s = self.clock.elapsed_s
 
     def admit(self, resource: ResourceType, body: Json, *, dry_run: bool) -> None:
-        """KubeRefused where one of the plugins refuses this pod."""
+        """KubeRefused where one of the plugins refuses this pod, or the quota this claim."""
+        name = body["metadata"]["name"]
+        if resource.plural == CLAIMS.plural and (words := self.quota(body)):
+            raise KubeRefused(f"persistentvolumeclaims {name!r} is forbidden: {words}")
         for plugin in self.plugins.values() if resource.plural == PODS.plural else ():
             if words := plugin(body):
                 for listener in () if dry_run else self.listeners:
                     listener(body)
-                raise KubeRefused(f"pods {body['metadata']['name']!r} is forbidden: {words}")
+                raise KubeRefused(f"pods {name!r} is forbidden: {words}")
+
+    def part_with(self, resource: ResourceType, body: Json) -> None:
+        """KubeRefused where a policy keeps this claim from being deleted."""
+        if resource.plural == CLAIMS.plural and (words := self.keeper(body)):
+            raise KubeRefused(f"persistentvolumeclaims {body['metadata']['name']!r} is forbidden: {words}")
 
 
 def immutable(resource: ResourceType, old: Json, new: Json) -> None:

@@ -161,6 +161,7 @@ class KubeModel:
         """Delete, at once or, where something still holds the object, by a mark that others finish."""
         old = self._require(resource, namespace, name)
         self.check(resource, old, uid=uid, resource_version=resource_version)
+        self.admission.part_with(resource, old)
         if self._held(resource, old) and not ended:
             if "deletionTimestamp" not in old["metadata"]:
                 old["metadata"]["deletionTimestamp"] = self._clock.stamp()

@@ -6,22 +6,27 @@ Kubernetes keeps a deleted claim as long as a pod has it: who stops that pod los
 from collections.abc import Callable
 from typing import Final
 
+from tests.simulation.model.kafka.process import Process
 from tests.simulation.model.kafka.startup import slow
 from tests.simulation.model.kubernetes.kubelet import BACK_OFF_S
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.accidents import sandbox_of
+from tests.simulation.runs.faults import Loss
 from tests.simulation.runs.scenarios.release_scenes import both, ends_restarted, later
 from tests.simulation.runs.scenarios.scenes import (
     Act,
     Scenario,
+    When,
     after,
     applies,
     does_nothing,
     has_processes,
     is_ready,
+    loses,
     one_of,
+    resource,
     says,
     spec_of,
     tells,
@@ -151,7 +156,96 @@ def _rolled(name: str, replicas: int, act: Act, reason: str) -> Scenario:
     )
 
 
+def _room_for(count: int) -> Act:
+    """From now on a quota of the namespace has room for so many claims."""
+
+    def refuse(world: World) -> str:
+        used = len(list(world.kube.all(CLAIMS)))
+        words = f"exceeded quota: disks, requested: persistentvolumeclaims=1, used: persistentvolumeclaims={used}"
+        return "" if used < count else f"{words}, limited: persistentvolumeclaims={count}"
+
+    def act(world: World, _: Checker) -> None:
+        world.kube.admission.quota = lambda _: refuse(world)
+
+    return act
+
+
+def _keeps_claims(why: str) -> Act:
+    """From now on no claim may be deleted; with an empty text each may again."""
+
+    def act(world: World, _: Checker) -> None:
+        world.kube.admission.keeper = lambda _: why
+
+    return act
+
+
+def _votes_again(world: World) -> bool:
+    """Once a disk that was formatted later has the vote of one that was lost, and no voter is without its disk."""
+    running = {one.key for one in world.kraft.processes}
+    new = {one.key for one in world.kraft.processes if not _is_first(world, one)}
+    return any(one.leads and one.voters <= running and one.voters & new for one in world.kraft.processes)
+
+
+def _is_first(world: World, process: Process) -> bool:
+    rows = ((resource(world) or {}).get("status") or {}).get("bootstrap", {}).get("initialControllers") or ()
+    return str(process.key.directory_id) in {row["directoryID"] for row in rows}
+
+
+def _four_vote(world: World) -> bool:
+    """Once there are four voters."""
+    return any(one.leads and len(one.voters) == 4 for one in world.kraft.processes)
+
+
+def _has_heap(heap: str) -> When:
+    """Once every controller that runs has this heap."""
+    return lambda world: not ends_restarted(heap)(world)
+
+
+_THREE: Final = applies({"controllers": {"replicas": 3}})
+_FIVE: Final = applies({"controllers": {"replicas": 5}})
+_REFUSED_CLAIMS: Final = (
+    Scenario(
+        name="claims-refused-and-a-disk-lost",
+        spec=spec_of("InitialControllers", 3),
+        turns=(
+            turn("asks for five, and there is no room", is_ready, both(_room_for(3), _FIVE)),
+            turn("loses a disk", says("Degraded", "ActionFailed"), loses(Loss.EMPTIED_AND_KILLED, "follower")),
+            turn("makes room", _votes_again, _room_for(5)),
+        ),
+    ),
+    Scenario(
+        name="claims-refused-and-rolled",
+        spec=spec_of("InitialControllers", 3),
+        turns=(
+            turn("asks for five, and there is no room", is_ready, both(_room_for(3), _FIVE)),
+            turn("wants another heap", says("Degraded", "ActionFailed"), _HEAP),
+            turn("makes room", _has_heap("1024m"), _room_for(5)),
+        ),
+        holds=ends_restarted("1024m"),
+    ),
+    Scenario(
+        name="claims-refused-for-one-of-two",
+        spec=spec_of("InitialControllers", 3),
+        turns=(
+            turn("asks for five, and there is room for one more", is_ready, both(_room_for(4), _FIVE)),
+            turn("makes room", _four_vote, _room_for(5)),
+        ),
+    ),
+)
+_KEPT_CLAIMS: Final = (
+    Scenario(
+        name="claims-kept-and-a-disk-lost",
+        spec=spec_of("InitialControllers", 4),
+        turns=(
+            turn("no claim may be deleted", is_ready, both(_keeps_claims("disks are kept"), _THREE)),
+            turn("loses a disk", says("Degraded", "ActionFailed"), loses(Loss.EMPTIED_AND_KILLED, "follower")),
+            turn("claims may be deleted", _votes_again, _keeps_claims("")),
+        ),
+    ),
+)
 CLAIM_SCENARIOS: Final = (
+    *_KEPT_CLAIMS,
+    *_REFUSED_CLAIMS,
     *(_rolled(f"claims-deleted-and-rolled-{count}", count, _deletes_claims(), "ClaimDeleting") for count in (1, 3)),
     _rolled("volumes-lost-and-rolled", 1, _loses_volumes, "LostDisk"),
     Scenario(
