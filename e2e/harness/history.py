@@ -43,7 +43,8 @@ def installed(operator_image: str, history_image: str) -> Iterator[None]:
         yield
     finally:
         operator.install(operator_image)
-        run("kubectl", *WHERE, "delete", "-f", str(CLAIMS), "--wait=false")
+        # To the end: the next scenario takes claims of the same names, and not those that are about to go.
+        run("kubectl", *WHERE, "delete", "-f", str(CLAIMS), "--timeout=2m", timeout_s=150)
 
 
 def wait_observed(quorum: Quorum) -> None:

@@ -83,7 +83,7 @@ def logged(observed: Quorum) -> Iterator[Quorum]:
             _copy(volume_of(observed.namespace, claim), place, claim)
         yield observed
     finally:
-        run("kubectl", *WHERE, "delete", "pvc", "logs", "--wait=false")
+        run("kubectl", *WHERE, "delete", "pvc", "logs", "--timeout=2m", timeout_s=150)
 
 
 def _bound(claim: str) -> bool:
