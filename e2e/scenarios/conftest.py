@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from harness import operator
+from harness import history, operator
 from harness.broker import KAFKA_IMAGE, NEWEST
 from harness.quorum import Quorum
 from harness.shell import kubectl, run, succeed
@@ -21,6 +21,7 @@ Write = Callable[[Quorum], Writer]
 WAYS_IN = range(3000, 3008)
 """The node ids at which a writer's broker looks for the quorum: all that any scenario uses."""
 OLDER_IMAGES = tuple(f"testbed/kafka:{version}" for version in KAFKA_VERSIONS if version != NEWEST)
+_IMAGE_TIMEOUT_S = 2400.0
 _QUORUMS = pytest.StashKey[list[Quorum]]()
 
 
@@ -115,6 +116,28 @@ def writing(namespaces: Callable[[], str], kafka_everywhere: None) -> Iterator[W
     """Starts clients that write metadata until the scenario ends, or until they are told to finish."""
     with ExitStack() as stack:
         yield lambda quorum: stack.enter_context(Writer(quorum, WAYS_IN))
+
+
+@pytest.fixture(scope="session")
+def history_image() -> str:
+    """The history's image as the checkout has it, on every worker."""
+    return succeed(sys.executable, str(SOURCE), "history-image", timeout_s=_IMAGE_TIMEOUT_S).strip()
+
+
+@pytest.fixture
+def scheduled(serving: str, history_image: str) -> Iterator[None]:
+    """The operator with observations on a claim and the history beside it; afterwards as it was."""
+    with history.installed(serving, history_image):
+        yield
+
+
+@pytest.fixture
+def observed(scheduled: None, quorum: Quorum) -> Quorum:  # noqa: ARG001 - an order, not a value
+    """A ready quorum of three that the operator has written about."""
+    quorum.apply()
+    quorum.wait_ready()
+    history.wait_observed(quorum)
+    return quorum
 
 
 @pytest.hookimpl(wrapper=True)

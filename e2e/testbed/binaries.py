@@ -1,5 +1,9 @@
-"""The programs compiled from Go modules: Kubernetes, etcd, CoreDNS, volume provisioner, kind, helm, an S3 server."""
+"""The programs compiled from Go modules: Kubernetes, etcd, CoreDNS, volume provisioner, kind, helm.
 
+For tests of the history besides: an S3 server, and the operator of Spark.
+"""
+
+import json
 import re
 import shutil
 from functools import cache, partial
@@ -11,6 +15,8 @@ from testbed.config import (
     KIND_VERSION,
     KUBERNETES_VERSION,
     SOURCE,
+    SPARK_OPERATOR_SUM,
+    SPARK_OPERATOR_VERSION,
     VERSITYGW_VERSION,
     Paths,
 )
@@ -102,6 +108,36 @@ def ensure_versitygw(paths: Paths) -> Path:
     """Compile versitygw, an S3 server whose buckets are folders of this machine; needs nothing else of the test bed."""
     package = f"github.com/versity/versitygw/cmd/versitygw@{VERSITYGW_VERSION}"
     return _ensure_command(paths, "versitygw", package, content_key(VERSITYGW_VERSION, _go_version()))
+
+
+def ensure_spark_operator(paths: Paths) -> Path:
+    """A folder with kubeflow's operator of Spark, compiled, and the Helm chart of the same release in `chart/`.
+
+    Its go.mod has replacements, which `go install` refuses; so it is compiled as the main module, where Go unpacked it.
+    """
+    target = paths.work / "spark-operator"
+    module = f"github.com/kubeflow/spark-operator/v2@{SPARK_OPERATOR_VERSION}"
+
+    def make() -> None:
+        source = _download(module, SPARK_OPERATOR_SUM)
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir(parents=True)
+        _build(paths, source, "./cmd/operator", target / "spark-operator")
+        # Go's folders may not be written to, and copies of them have to be.
+        shutil.copytree(source / "charts" / "spark-operator-chart", target / "chart", copy_function=shutil.copyfile)
+        for folder in (target / "chart", *(path for path in target.rglob("*") if path.is_dir())):
+            folder.chmod(0o755)
+
+    once(paths, "compile spark-operator", content_key(module, SPARK_OPERATOR_SUM, _go_version()), target, make)
+    return target
+
+
+def _download(module: str, checksum: str) -> Path:
+    """Where Go has unpacked a module, which must be the one of this checksum."""
+    found = json.loads(output([_go(), "mod", "download", "-json", module], env=_GO_ENV))
+    if found["Sum"] != checksum:
+        raise TestbedError(f"{module} is not the one that was pinned: its checksum is {found['Sum']}, not {checksum}")
+    return Path(found["Dir"])
 
 
 def _ensure_command(paths: Paths, name: str, package: str, key: str, flags: str = _STRIP) -> Path:

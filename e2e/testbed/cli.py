@@ -23,6 +23,7 @@ from testbed import (
     nodeimage,
     operatorimage,
     packages,
+    sparkoperator,
 )
 from testbed.config import KAFKA_VERSIONS, Paths, default_paths
 from testbed.process import TestbedError, environment
@@ -145,6 +146,17 @@ def history_image(paths: Paths, options: argparse.Namespace) -> int:
     return 0
 
 
+def spark_operator(paths: Paths, options: argparse.Namespace) -> int:
+    """Build the image of Spark's operator, load it to the workers, and print its name and the folder of its chart."""
+    chosen = engine.choose(paths)
+    daemon.ensure(chosen)
+    images, chart = sparkoperator.ensure(chosen)
+    if not options.no_load:
+        loading.ensure(chosen, images, loading.workers(chosen))
+    print(images[0], chart, sep="\n")
+    return 0
+
+
 def helm_binary(paths: Paths, _: argparse.Namespace) -> int:
     """Print the path of the helm command, compiled if need be; works without a cluster."""
     paths.cache.mkdir(parents=True, exist_ok=True)
@@ -234,7 +246,8 @@ def _parser() -> argparse.ArgumentParser:
     builder.add_argument("context", metavar="CONTEXT")
     versions = f"versions, such as {','.join(KAFKA_VERSIONS)}; the first is the default"
     add("base-images", base_images).add_argument("--kafka", default=KAFKA_VERSIONS[0], help=versions)
-    for name, image in (("operator-image", operator_image), ("history-image", history_image)):
+    images = (("operator-image", operator_image), ("history-image", history_image), ("spark-operator", spark_operator))
+    for name, image in images:
         add(name, image).add_argument("--no-load", action="store_true", help="only build it")
     add("helm-binary", helm_binary)
     add("versitygw-binary", versitygw_binary)
@@ -265,7 +278,7 @@ def _alone(paths: Paths) -> Iterator[None]:
         yield
 
 
-_CHANGING: tuple[Subcommand, ...] = (up, down, base_images, operator_image, history_image, load)
+_CHANGING: tuple[Subcommand, ...] = (up, down, base_images, operator_image, history_image, spark_operator, load)
 
 
 def main() -> int:

@@ -8,17 +8,18 @@ import tomllib
 from typing import Any
 
 import yaml
-from tests.helm.test_history import CLAIMS, run_of
+from tests.helm.test_history import CLAIMS, NAME, run_of
 
 from helm import render
 from quorum_history import commands
+from testbed.config import SPARK_OPERATOR_VERSION
 
 Json = dict[str, Any]
 EXAMPLE = render.ROOT / "e2e" / "examples" / "history-spark.yaml"
 APPLICATION: dict[str, type] = {
     "type": str, "sparkVersion": str, "mode": str, "image": str, "imagePullPolicy": str, "mainApplicationFile": str,
     "arguments": list, "volumes": list, "driver": dict, "executor": dict, "restartPolicy": dict, "pythonVersion": str,
-    "timeToLiveSeconds": int,
+    "sparkConf": dict, "timeToLiveSeconds": int,
 }  # fmt: skip
 POD: dict[str, type] = {
     "cores": int, "memory": str, "memoryOverhead": str, "serviceAccount": str, "podSecurityContext": dict,
@@ -81,3 +82,20 @@ def test_its_file_and_versions_are_the_images() -> None:
     assert f"pyspark=={spec['sparkVersion']} " in (render.ROOT / "requirements-history.lock").read_text()
     version = tomllib.loads((render.ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert spec["image"] == f"REGISTRY/kafka-quorum-history:{version}"
+
+
+def test_the_page_installs_what_the_example_needs() -> None:
+    """The commands of docs/history.md name the example and its objects, and the operator that the test-bed runs."""
+    item = example()
+    name, namespace = item["metadata"]["name"], item["metadata"]["namespace"]
+    page = (render.ROOT / "docs" / "history.md").read_text()
+    block = page.partition("### On executors of its own\n")[2].partition("```sh\n")[2].partition("```")[0]
+    install = re.search(r"helm install (\S+) \S+ --version (\S+) ", block)
+    assert install
+    assert item["spec"]["driver"]["serviceAccount"] == f"{install[1]}-spark"
+    assert f"v{install[2]}" == SPARK_OPERATOR_VERSION
+    assert f"spark.jobNamespaces={{{namespace}}}" in block
+    assert f"sed 's|REGISTRY|registry.example.com|' {EXAMPLE.relative_to(render.ROOT)} | kubectl apply" in block
+    for named in (f"cronjob {NAME} ", f"wait sparkapplication/{name} ", f"logs {name}-driver\n"):
+        assert named in block
+    assert set(re.findall(r"kubectl -n (\S+) ", block)) == {namespace}

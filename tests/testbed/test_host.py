@@ -1,5 +1,6 @@
 """What the host must have: packages, Go, wheels for the image."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -119,6 +120,35 @@ def test_the_s3_server_is_compiled_once_per_version(tmp_path: Path, monkeypatch:
         assert binaries.ensure_versitygw(Paths(tmp_path)) == tmp_path / "bin" / "versitygw"
     module = "github.com/versity/versitygw/cmd/versitygw"
     assert [command[-1] for command in compiled] == [f"{module}@v1.2.3", f"{module}@v1.2.4"]
+
+
+def test_the_operator_of_spark_is_the_pinned_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is compiled once per version where Go unpacked the module, with its chart beside it; another is refused."""
+    source = tmp_path / "unpacked"
+    (source / "charts" / "spark-operator-chart" / "crds").mkdir(parents=True)
+    (source / "charts" / "spark-operator-chart" / "Chart.yaml").touch(mode=0o444)
+    (source / "charts" / "spark-operator-chart" / "crds").chmod(0o555)
+    compiled: list[object] = []
+
+    def go(command: list[object], *_: object, cwd: Path, **__: object) -> None:
+        assert cwd == source
+        compiled.append(command[-1])
+        Path(str(command[-2])).touch()
+
+    monkeypatch.setattr(binaries, "run", go)
+    monkeypatch.setattr(binaries, "output", lambda *_, **__: json.dumps({"Dir": str(source), "Sum": "h1:right"}))
+    monkeypatch.setattr(binaries, "_go", lambda: "go")
+    monkeypatch.setattr(binaries, "_go_version", lambda: "go1.26.8")
+    monkeypatch.setattr(binaries, "SPARK_OPERATOR_SUM", "h1:right")
+    for version in ("v2.3.0", "v2.3.0", "v2.3.1"):
+        monkeypatch.setattr(binaries, "SPARK_OPERATOR_VERSION", version)
+        made = binaries.ensure_spark_operator(Paths(tmp_path))
+        assert {path.name for path in made.iterdir()} == {"spark-operator", "chart"}
+        assert (made / "chart" / "crds").stat().st_mode & 0o200
+    assert compiled == ["./cmd/operator"] * 2
+    monkeypatch.setattr(binaries, "SPARK_OPERATOR_SUM", "h1:other")
+    with pytest.raises(process.TestbedError, match="is not the one that was pinned"):
+        binaries.ensure_spark_operator(Paths(tmp_path))
 
 
 def test_asking_is_not_doing() -> None:

@@ -6,10 +6,10 @@ from typing import Literal
 
 import pytest
 
-from testbed import baseimages, historyimage, operatorimage
+from testbed import baseimages, binaries, historyimage, operatorimage, sparkoperator
 from testbed.config import PROJECT, Paths
 from testbed.engine import Engine
-from testbed.images import take_public
+from testbed.images import Fill, take_public
 
 _DOCKER = """\
 #!/bin/sh
@@ -122,3 +122,26 @@ def test_the_operators_packages_are_wheels_alone(tmp_path: Path, monkeypatch: py
     assert "--require-hashes" in command
     assert "--only-binary=:all:" in command
     assert command[command.index("-r") + 1] == str(PROJECT / "requirements.lock")
+
+
+def test_the_operator_of_spark_stands_on_the_historys_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It needs the `spark-submit` that is there; it is built anew when the program or the image below it changes."""
+    built: list[tuple[list[str], str, str]] = []
+
+    def ensure_image(_: Engine, tags: list[str], key: str, fill: Fill) -> None:
+        context = tmp_path / f"context-{len(built)}"
+        context.mkdir()
+        fill(context)
+        assert (context / "spark-operator").read_text() == program.read_text()
+        built.append((tags, key, (context / "Dockerfile").read_text()))
+
+    program = tmp_path / "spark-operator"
+    monkeypatch.setattr(binaries, "ensure_spark_operator", lambda _: tmp_path)
+    monkeypatch.setattr(sparkoperator, "ensure_image", ensure_image)
+    for content, history in (("1", "history:a"), ("2", "history:a"), ("2", "history:b")):
+        program.write_text(content)
+        monkeypatch.setattr(historyimage, "ensure", lambda _, tag=history: [tag, "history:dev"])
+        images, chart = sparkoperator.ensure(Engine("own", "", Paths(tmp_path)))
+        assert (images, chart) == ([sparkoperator.IMAGE, history], tmp_path / "chart")
+        assert built[-1][2].startswith(f"FROM {history}\n")
+    assert len({key for _, key, _ in built}) == len(built)
