@@ -24,6 +24,8 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(180), pytest.mark.asyncio(lo
 VOTERS, OBSERVER = (3000, 3001, 3002), 3003
 _STEADY_S = 1.0
 """So long a leader must have led before a case begins: what another case froze or killed may cost one more."""
+_FATAL = "Unexpected acknowledgement from non-voter"
+_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,8 @@ class World:
     controllers: KafkaControllers
 
     async def whole(self) -> Cast:
-        """All three are voters and fetch, and the observer has caught up."""
+        """All of them run; all three are voters and fetch, and the observer has caught up."""
+        self.quorum.start(*(node for node in self.quorum.nodes.values() if node.running.exit_code is not None))
         voters = [self.quorum.nodes[NodeID(each)] for each in VOTERS]
 
         async def complete() -> bool | None:
@@ -186,6 +189,18 @@ async def as_the_case_says(world: World, second: Second, node: LiveNode) -> Asyn
                 world.quorum.start(node)
 
 
+def met_the_defect(leader: LiveNode) -> bool:
+    """Whether a leader of 3.9 has ended by itself, because a voter was removed that had yet to answer its heartbeat.
+
+    Leaders send BeginQuorumEpoch to every voter each half of the fetch timeout (KAFKA-16536). Those of 3.9 take the
+    answer of a replica that is no voter any more for a fatal fault. The kubelet would start it again.
+    """
+    if _FATAL not in leader.log.read_text():
+        return False
+    leader.running.wait()
+    return True
+
+
 async def outcome(controllers: KafkaControllers, asked: LiveNode, body: RemoveVoter) -> str | None:
     """Kafka's name of the error, None for success."""
     try:
@@ -198,7 +213,20 @@ async def outcome(controllers: KafkaControllers, asked: LiveNode, body: RemoveVo
 @pytest.mark.parametrize("case", [case for case in REMOVE_VOTER if not case.alone], ids=lambda case: case.name)
 async def test_remove_voter_is_answered_as_the_table_says(calm: World, case: RemoveVoterCase) -> None:
     """A real leader (or follower) answers each case as the table says, and changes its voter set only where it says."""
-    cast = await calm.whole()
+    for _ in range(_ATTEMPTS):
+        cast = await calm.whole()
+        try:
+            await asked_once(calm, cast, case)
+        except KafkaUnreachable:
+            if not met_the_defect(cast.leader):
+                raise
+        else:
+            return
+    pytest.fail(f"the leader ended {_ATTEMPTS} times by itself")
+
+
+async def asked_once(calm: World, cast: Cast, case: RemoveVoterCase) -> None:
+    """Ask, and hold the answer against the table."""
     before = keys((await calm.quorum.leader(calm.controllers))[1])
     own = calm.quorum.cluster_id
     body = RemoveVoter(

@@ -2,7 +2,7 @@
 
 `BENCH_CLUSTERS` (300) and `BENCH_SIZES_MB` (100,500,1000,2000) choose other sizes. The growth is drawn into
 `history-growth.svg` in the folder that `BENCH_OUTPUT` names, if it does. `BENCH_BESIDE` names a checkout of another
-version, set up with `make setup`: its commands then do the same with the same data, for at most five minutes each.
+version, set up with `make setup`: its commands then do the same with the same data, for `BENCH_LIMIT_S` (300) each.
 """
 
 import ctypes
