@@ -314,8 +314,8 @@ class Reconciler:
         """Look at the quorum, and at the Kubernetes nodes of what does not fetch, or may be stopped next."""
         looked = await self._look(key, taken, desired)
         remembered = self._admission.remembered(key.namespace, key.name)
-        seen = replace(gather.observed(taken, looked), admissions=remembered)
-        seen = replace(seen, failed=self._failed.get(key, frozenset()))
+        failed = self._failed.get(key, frozenset())
+        seen = replace(gather.observed(taken, looked), admissions=remembered, failed=failed)
         claims = await gather.placed(self._kube, seen.claims, nodes.unplaced(seen))
         seen = replace(seen, claims=claims)
         situation = None if seen.record is None else Situation(desired=desired, observed=seen, record=seen.record)

@@ -1,11 +1,12 @@
 """How disks are formatted at first, how far that is, and whether every copy of the identity is written."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from kafka_quorum.api.features import KRAFT
 from kafka_quorum.model.desired import BootstrapMode, Desired
 from kafka_quorum.model.identity import BootstrapPhase, Format, FormatMode, NodeIdentity
-from kafka_quorum.model.observed import Observed
+from kafka_quorum.model.observed import Observed, Revision
 from kafka_quorum.model.pods import DiskFound, Pod, PodRole, Waiting
 from kafka_quorum.model.situation import Situation
 
@@ -75,3 +76,8 @@ def release_numbers(text: str) -> tuple[int, ...]:
     """A release as numbers that can be compared: `4.1.2` is (4, 1, 2)."""
     parts = (part for part in text.split(".", maxsplit=4) if part.isascii() and part.isdigit())
     return tuple(int(part) for part in parts if len(part) <= _DIGITS_MAX)
+
+
+def of_oldest_release(revisions: Iterable[Revision]) -> Revision | None:
+    """The first revision of the oldest release: what a record that is rebuilt takes the release of the disks from."""
+    return min(revisions, key=lambda revision: release_numbers(revision.runtime.release), default=None)

@@ -15,7 +15,7 @@ from kafka_quorum.model.identity import (
 from kafka_quorum.model.ids import ClusterID, DirectoryID, NodeID, ReplicaKey
 from kafka_quorum.model.names import RETIRED
 from kafka_quorum.model.observed import Claim, Observed
-from kafka_quorum.plan.facts.formats import TOLD_BY_DISKS, format_of, release_numbers, somebody_started
+from kafka_quorum.plan.facts.formats import TOLD_BY_DISKS, format_of, of_oldest_release, somebody_started
 
 
 def forced_start(record: IdentityRecord) -> IdentityRecord:
@@ -160,8 +160,8 @@ def _rebuilt_mode(desired: Desired, initial: tuple[ReplicaKey, ...]) -> Bootstra
 
 def _rebuilt_release(desired: Desired, observed: Observed) -> str:
     """The oldest release that a revision names: what the disks were formatted with was none that came later."""
-    releases = [revision.runtime.release for revision in observed.revisions]
-    return min(releases, key=release_numbers, default=desired.runtime.release)
+    oldest = of_oldest_release(observed.revisions)
+    return oldest.runtime.release if oldest else desired.runtime.release
 
 
 def _rebuilt_revision(observed: Observed) -> str | None:

@@ -8,7 +8,7 @@ from typing import Final
 from kafka_quorum.model.actions import DeleteRevision
 from kafka_quorum.model.observed import Revision
 from kafka_quorum.model.situation import Situation
-from kafka_quorum.plan.facts.formats import release_numbers
+from kafka_quorum.plan.facts.formats import of_oldest_release
 from kafka_quorum.plan.part import Part
 
 KEPT: Final = 10
@@ -24,7 +24,7 @@ def old_revisions(situation: Situation) -> Part:
     observed = situation.observed
     newest = sorted(observed.revisions, key=_age)
     needed = _in_use(situation) | {revision.name for revision in newest[:KEPT]}
-    oldest = min(newest, key=lambda revision: release_numbers(revision.runtime.release), default=None)
+    oldest = of_oldest_release(newest)
     if oldest is not None:
         needed.add(oldest.name)
     old = {revision.name for revision in newest if revision.name not in needed}
