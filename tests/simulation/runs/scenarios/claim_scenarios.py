@@ -6,7 +6,6 @@ Kubernetes keeps a deleted claim as long as a pod has it: who stops that pod los
 from collections.abc import Callable
 from typing import Final
 
-from tests.simulation.model.kafka.process import Process
 from tests.simulation.model.kafka.startup import slow
 from tests.simulation.model.kubernetes.kubelet import BACK_OFF_S
 from tests.simulation.model.place import NAME, NAMESPACE
@@ -14,7 +13,7 @@ from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.accidents import sandbox_of
 from tests.simulation.runs.faults import Loss
-from tests.simulation.runs.scenarios.release_scenes import both, ends_restarted, later
+from tests.simulation.runs.scenarios.release_scenes import both, ends_restarted, keeps_only, later
 from tests.simulation.runs.scenarios.scenes import (
     Act,
     Scenario,
@@ -22,11 +21,11 @@ from tests.simulation.runs.scenarios.scenes import (
     after,
     applies,
     does_nothing,
+    first_disks,
     has_processes,
     is_ready,
     loses,
     one_of,
-    resource,
     says,
     spec_of,
     tells,
@@ -110,12 +109,6 @@ def _voters(count: int) -> Callable[[World], str]:
     return why_not
 
 
-def _shrinks(world: World, checker: Checker) -> None:
-    """The leader of a pair is to go."""
-    rest = [node_id for node_id in (3000, 3001) if node_id != one_of(world, "leader")]
-    applies({"controllers": {"replicas": 1, "nodeIDs": rest}})(world, checker)
-
-
 def _crashes(world: World, _: Checker) -> None:
     """Kafka of one follower ends once; the kubelet starts it again after its back-off."""
     leader = one_of(world, "leader")
@@ -182,13 +175,9 @@ def _keeps_claims(why: str) -> Act:
 def _votes_again(world: World) -> bool:
     """Once a disk that was formatted later has the vote of one that was lost, and no voter is without its disk."""
     running = {one.key for one in world.kraft.processes}
-    new = {one.key for one in world.kraft.processes if not _is_first(world, one)}
+    first = first_disks(world)
+    new = {key for key in running if str(key.directory_id) not in first}
     return any(one.leads and one.voters <= running and one.voters & new for one in world.kraft.processes)
-
-
-def _is_first(world: World, process: Process) -> bool:
-    rows = ((resource(world) or {}).get("status") or {}).get("bootstrap", {}).get("initialControllers") or ()
-    return str(process.key.directory_id) in {row["directoryID"] for row in rows}
 
 
 def _four_vote(world: World) -> bool:
@@ -275,7 +264,7 @@ CLAIM_SCENARIOS: Final = (
         spec=spec_of("InitialControllers", 2, controllers={"allowInterruption": True}),
         turns=(
             turn("deletes the leader's claim", is_ready, _deletes_claims("leader")),
-            turn("the leader is to go", says("Degraded", "ClaimDeleting"), later(12, _shrinks)),
+            turn("the leader is to go", says("Degraded", "ClaimDeleting"), later(12, keeps_only("follower"))),
             turn("waits", after(60), does_nothing),
         ),
         ends="ClaimDeleting",

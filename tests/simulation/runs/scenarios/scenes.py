@@ -311,10 +311,15 @@ def go_blank(steps: int, earlier: int, *, empty: bool = False) -> Callable[[Worl
     return act
 
 
+def first_disks(world: World) -> set[str]:
+    """The directory ids of the first voters, as the status has them."""
+    first = ((resource(world) or {}).get("status") or {}).get("bootstrap", {}).get("initialControllers") or ()
+    return {row["directoryID"] for row in first}
+
+
 def has_a_new_disk(world: World) -> str:
     """Whether an emptied disk was replaced: one of the voters is none of the first ones."""
-    first = ((resource(world) or {}).get("status") or {}).get("bootstrap", {}).get("initialControllers") or ()
-    ids = {row["directoryID"] for row in first}
+    ids = first_disks(world)
     left = [str(process.key) for process in world.kraft.processes if process.key.directory_id in ids]
     return f"{', '.join(left)} run on their first disks" if len(left) == len(ids) else ""
 
