@@ -8,14 +8,14 @@ import json
 import os
 import selectors
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-_TESTBED = Path(__file__).resolve().parents[2] / "e2e" / "testbed"
+from tests.quorum_history.provided import provided
+
 _INSTALL_TIMEOUT_S = 900.0
 _ANSWER_TIMEOUT_S = 60.0
 _READ_BYTES = 1 << 16
@@ -28,15 +28,7 @@ _ARGUMENTS = (
 
 def installed() -> tuple[Path, Path]:
     """The browser's program and axe-core's script. The test-bed installs them once per machine, or names what lacks."""
-    done = subprocess.run(
-        [sys.executable, _TESTBED, "page-browser"],
-        capture_output=True,
-        text=True,
-        timeout=_INSTALL_TIMEOUT_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    program, axe = done.stdout.split()
+    program, axe = provided("page-browser", _INSTALL_TIMEOUT_S)
     return Path(program), Path(axe)
 
 

@@ -3,8 +3,6 @@
 import os
 import secrets
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,8 +11,8 @@ from typing import Any
 
 from pyarrow import fs
 from tests.live.process import ServerProcess
+from tests.quorum_history.provided import provided
 
-_TESTBED = Path(__file__).resolve().parents[2] / "e2e" / "testbed"
 _COMPILE_TIMEOUT_S = 3600.0
 _START_TIMEOUT_S = 60.0
 BUCKET = "history"
@@ -23,15 +21,7 @@ REGION = "us-east-1"
 
 def compiled() -> Path:
     """The server's program. It says what is missing if it cannot be compiled."""
-    done = subprocess.run(
-        [sys.executable, _TESTBED, "versitygw-binary"],
-        capture_output=True,
-        text=True,
-        timeout=_COMPILE_TIMEOUT_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip().splitlines()[-1])
+    return Path(provided("versitygw-binary", _COMPILE_TIMEOUT_S)[-1])
 
 
 class S3Server:

@@ -5,7 +5,6 @@ batch, is subtracted and told. `BENCH_MB` chooses the size of the log (default 5
 """
 
 import os
-import resource
 import subprocess
 import time
 from pathlib import Path
@@ -15,7 +14,7 @@ from tests.kraftlog import large
 from tests.kraftlog.oracle import dump_log_command
 from tests.live.jars import ensure_kafka
 from tests.quorum_history import clusters
-from tests.quorum_history.versions import Version, versions
+from tests.quorum_history.versions import Version, children_s, load, versions
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(7200)]
 
@@ -41,18 +40,12 @@ print("RESULT", frame.agg(f.count("*"), f.sum(f.length("data"))).collect()[0][0]
 
 def _cpu_s(command: list[str], cwd: Path, environment: dict[str, str]) -> float:
     """CPU seconds of a command, user and system, its output thrown away."""
-    before_s = _children_s()
+    before_s = children_s()
     done = subprocess.run(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=cwd, env=environment, check=False
     )
     assert done.returncode == 0, done.stderr
-    return _children_s() - before_s
-
-
-def _children_s() -> float:
-    """CPU seconds of all children that have ended."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+    return children_s() - before_s
 
 
 def test_decoding(tmp_path: Path) -> None:
@@ -107,5 +100,4 @@ def test_spark_on_two_cores(tmp_path: Path, version: Version) -> None:
         seconds[cores] = float(took)
         whole = f"the whole process {time.monotonic() - begun:.1f} s"
         print(f"\n{version.name}: Spark, {cores} core(s): {records} records in {float(took):.1f} s ({whole})")
-    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
-    print(f"two cores are {seconds[1] / seconds[2]:.2f} times as fast as one; load of the machine meanwhile: {load}")
+    print(f"two cores are {seconds[1] / seconds[2]:.2f} times as fast as one; load of the machine meanwhile: {load()}")

@@ -8,7 +8,6 @@ version, set up with `make setup`: its commands then do the same with the same d
 import ctypes
 import math
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -20,7 +19,7 @@ import pytest
 from tests.kraftlog import large
 from tests.quorum_history import clusters, looks
 from tests.quorum_history.looks import look
-from tests.quorum_history.versions import LIMIT_S, Version, versions
+from tests.quorum_history.versions import LIMIT_S, Version, children_s, load, versions
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(14_400)]
 
@@ -39,7 +38,7 @@ def _cpu_s(version: Version, *arguments: str) -> float:
     Infinite for one that did not end within its limit, or failed there; `this version` may do neither.
     """
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before_s = children_s()
     command = [version.python, "-m", "quorum_history", *arguments]
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=version.environment, cwd=version.operator,
@@ -58,8 +57,7 @@ def _cpu_s(version: Version, *arguments: str) -> float:
         assert not version.measured, said.decode(errors="replace")[-2000:]
         print(f"  {version.name}, {arguments[0]}: {said.decode(errors='replace').strip()[-200:]}")
         return math.inf
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return children_s() - before_s
 
 
 def _compile(version: Version, place: Path) -> None:
@@ -71,10 +69,6 @@ def _compile(version: Version, place: Path) -> None:
 def _told(seconds: float) -> str:
     """CPU seconds in words."""
     return f"{seconds:.1f} CPU s" if math.isfinite(seconds) else f"none within {LIMIT_S:.0f} s"
-
-
-def _load() -> str:
-    return ", ".join(f"{each:.1f}" for each in os.getloadavg())
 
 
 @pytest.mark.parametrize("version", versions(), ids=lambda version: version.name)
@@ -91,7 +85,7 @@ def test_a_fleet(tmp_path: Path, version: Version) -> None:
         minutes = range(_HOURS * 60)
         looks.write(tmp_path / "looks" / f"{number}.jsonl", (look(60 * at, name=f"q{number}") for at in minutes))
     ingest = ("ingest", "--logs", str(logs), "--observations", str(tmp_path / "looks"), "--target", str(target))
-    print(f"\n{version.name}: {_CLUSTERS} clusters of 3 replicas, {records:,} records each; load {_load()}")
+    print(f"\n{version.name}: {_CLUSTERS} clusters of 3 replicas, {records:,} records each; load {load()}")
     first_s = _cpu_s(version, *ingest)
     files = len([*target.rglob("*.parquet")])
     print(f"ingest: {_told(first_s)}, {files} files (goals: 60, 50)")
@@ -122,7 +116,7 @@ def test_one_log_of_growing_size(tmp_path: Path, version: Version) -> None:
         downgrade_s = _cpu_s(version, "downgrade", *logs, *target)
         print(
             f"{size_mb} MB, {records:,} records: ingest {_told(ingest_s)}, timeline {_told(timeline_s)}, downgrade"
-            f" {_told(downgrade_s)} and its Python worker; load {_load()}"
+            f" {_told(downgrade_s)} and its Python worker; load {load()}"
         )
         shutil.rmtree(home)
         both.append((size_mb, ingest_s + timeline_s, downgrade_s))

@@ -1,6 +1,7 @@
-"""Which versions the benchmarks measure: this one, and the checkout beside it that `BENCH_BESIDE` names."""
+"""What the benchmarks measure, and of which versions: this one, and the checkout that `BENCH_BESIDE` names."""
 
 import os
+import resource
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,3 +42,14 @@ def versions() -> tuple[Version, ...]:
     root = Path(beside).resolve()
     python = str(root / ".venv" / "bin" / "python")
     return _OURS, Version(name=root.name, operator=root / "operator", python=python, limit_s=LIMIT_S)
+
+
+def children_s() -> float:
+    """CPU seconds, user and system, of all children that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def load() -> str:
+    """The load of the machine, over one, five and fifteen minutes."""
+    return ", ".join(f"{each:.1f}" for each in os.getloadavg())
