@@ -1,7 +1,7 @@
 """Kafka's metadata log: record batches, record schemas, and a compiled decoder. No Spark, no Kubernetes.
 
 `read_blocks(path)` yields columns of records and the faults between them; `python -m kraftlog dump` prints them. Names
-are imported when they are first asked for, so that the command line can say which package is missing.
+are imported on first use, so that the command line can report which package is missing.
 """
 
 from importlib import import_module

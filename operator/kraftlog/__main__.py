@@ -7,7 +7,7 @@ from kraftlog.begin import begin
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; answers the exit code."""
+    """Run the command line; returns the exit code."""
     return begin("kraftlog", "kraftlog.dump", arguments)
 
 

@@ -1,4 +1,4 @@
-"""How a command begins: where a package is missing, or a folder, it says so. Nothing else is imported before that."""
+"""How a command begins: it reports a missing package or folder before it imports anything else."""
 
 import sys
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ _OURS = ("kraftlog", "quorum_history")
 
 
 def begin(command: str, module: str, arguments: Sequence[str] | None) -> int:
-    """Run `main` of a module; answers the exit code. `command` is what users call it."""
+    """Run `main` of a module; returns the exit code. `command` is its name for users."""
     try:
         loaded = import_module(module)
     except ModuleNotFoundError as error:
@@ -24,5 +24,5 @@ def begin(command: str, module: str, arguments: Sequence[str] | None) -> int:
     else:
         code: int = loaded.main(arguments)
         return code
-    print(f"{command}: {why}", file=sys.stderr)  # noqa: T201 -- a command speaks by printing
+    print(f"{command}: {why}", file=sys.stderr)  # noqa: T201 -- a command prints its errors
     return _FAILED

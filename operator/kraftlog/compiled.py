@@ -1,7 +1,7 @@
 """How this package's inner loops are compiled: by Numba, once per machine, kept on disk, without the interpreter lock.
 
-A compiled function is ordinary Python that touches only integers and NumPy arrays; it never raises, it answers with a
-code. `NUMBA_DISABLE_JIT=1` runs the same code interpreted, for a debugger.
+A compiled function is ordinary Python that uses only integers and NumPy arrays. It never raises, but returns a code.
+`NUMBA_DISABLE_JIT=1` runs the same code interpreted, for a debugger.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ wide = cast("Callable[[object], int]", np.int64)
 
 
 def compiled(function: Function) -> Function:
-    """Compile at the first call, or take what an earlier process left on disk."""
+    """Compile at the first call, or load what an earlier process stored on disk."""
     return cast("Function", numba.njit(cache=True, nogil=True, boundscheck=False)(function))
 
 

@@ -19,7 +19,7 @@ _DAMAGED, _MISUSED = 1, 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; answers the exit code."""
+    """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="kraftlog", description="Read Kafka's metadata logs.")
     commands = parser.add_subparsers(dest="command", required=True)
     dump = commands.add_parser("dump", help="print every record as a line of JSON")
@@ -36,16 +36,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         damaged = [_dump(file, options, sys.stdout.buffer) for file in chosen.files]
         sys.stdout.buffer.flush()
     except SchemaError as error:
-        print(f"kraftlog: {error}", file=sys.stderr)  # noqa: T201 -- a command speaks by printing
+        print(f"kraftlog: {error}", file=sys.stderr)  # noqa: T201 -- a command prints its errors
         return _MISUSED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter fails in flushing it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter's own flush fails
         return 0
     return _DAMAGED if any(damaged) else 0
 
 
 def _dump(path: str, options: Options, out: BinaryIO) -> bool:
-    """Print one file; answers whether something was wrong with it."""
+    """Print one file; returns whether something was wrong with it."""
     faults: list[Fault | KraftLogError] = []
     try:
         for item in read_blocks(path, options):
@@ -67,4 +67,4 @@ def _dump(path: str, options: Options, out: BinaryIO) -> bool:
 
 
 def _complain(about: Fault | KraftLogError) -> None:
-    print(f"kraftlog: {quoted(str(about))}", file=sys.stderr)  # noqa: T201 -- a command speaks by printing
+    print(f"kraftlog: {quoted(str(about))}", file=sys.stderr)  # noqa: T201 -- a command prints its errors

@@ -1,11 +1,11 @@
-"""Files wherever they lie: a local path, or the URL of a store that Arrow knows (`s3://`, `gs://`, `abfs://`, `hdfs://`).
+"""Files in any place: a local path, or the URL of a store that Arrow supports (`s3://`, `gs://`, `abfs://`, `hdfs://`).
 
-A place within a tar archive is `ARCHIVE!/MEMBER` (`archives.py`). `s3a://`, as Hadoop calls it, is `s3://`. Credentials
-come from where the store's own tools take them: environment, configuration files, the instance. A URL that holds some
-is refused, because places are printed and stored in tables.
+A place within a tar archive is `ARCHIVE!/MEMBER` (`archives.py`). `s3a://`, Hadoop's name, is `s3://`. Credentials come
+from the same sources as for the store's own tools: environment, configuration files, the instance. A URL with
+credentials is refused, because places are printed and stored in tables.
 
-A store that does not answer is no damaged file: it raises `PlaceError`, which ends the command. A file that is not
-there raises `FileNotFoundError`, as on a disk.
+A store that does not answer is no damaged file: it raises `PlaceError`, which ends the command. A file that does not
+exist raises `FileNotFoundError`, as on a disk.
 """
 
 import errno
@@ -32,7 +32,7 @@ _SAME = {"s3a": "s3", "s3n": "s3", "wasb": "abfs", "wasbs": "abfss"}
 
 
 class PlaceError(KraftLogError):
-    """A URL whose store is not known, or cannot be reached."""
+    """A URL whose store is unknown, or cannot be reached."""
 
 
 class OpenFile(Protocol):
@@ -41,7 +41,7 @@ class OpenFile(Protocol):
     size: int
 
     def read(self, position: int, size: int) -> bytes:
-        """So many bytes, or fewer at the end."""
+        """The bytes at this position, or fewer at the end."""
 
 
 class _Local:
@@ -73,7 +73,7 @@ class _Remote:
 
 
 class _Member:
-    """A file in a tar archive: a part of the archive, or of what was unpacked of it."""
+    """A file in a tar archive: a part of the archive, or of its unpacked contents."""
 
     def __init__(self, place: str, name: str) -> None:
         whole = archive_at(place)
@@ -87,12 +87,12 @@ class _Member:
         return self._source.read(self._start + position, max(0, min(size, self.size - position)))
 
     def close(self) -> None:
-        if not isinstance(self._source, Spool):  # which is for every reader
+        if not isinstance(self._source, Spool):  # all readers share the spool
             self._source.close()
 
 
 def archive_at(place: str) -> Archive:
-    """What is in a tar archive (OSError, PlaceError). It is read again only when it has another size or time."""
+    """The contents of a tar archive (OSError, PlaceError). It is read again only if its size or time changed."""
     filesystem, path = filesystem_of(place)
     with _reached(place):
         info = filesystem.get_file_info(path)
@@ -109,7 +109,7 @@ def archive_at(place: str) -> Archive:
 
 @lru_cache(maxsize=1)
 def _archives() -> dict[str, tuple[tuple[int | None, int | None], Archive]]:
-    """Every archive that was read, with the size and time that it had: to unpack one costs more than all else."""
+    """Every archive that was read, with its size and time then: unpacking one costs more than all else."""
     return {}
 
 
@@ -130,7 +130,7 @@ def opened(path: str | Path) -> Iterator[OpenFile]:
 
 
 def read_fully(file: OpenFile, position: int, size: int) -> Bytes:
-    """So many bytes of a file, or what is left of it."""
+    """The bytes at the file's present position, or fewer at its end."""
     pieces, have = [], 0
     while have < size and (piece := file.read(position + have, size - have)):
         pieces.append(piece)
@@ -191,18 +191,18 @@ def _holds_credentials(scheme: str, authority: str) -> bool:
 
 
 def _bucket_is_there(url: str, filesystem: Any, bucket: str) -> bool:  # noqa: ANN401 -- pyarrow has no types
-    """Without this look, a bucket that is not there would be an empty folder (PlaceError: no answer)."""
+    """Check that a bucket exists: a missing one would look like an empty folder (PlaceError: no answer)."""
     try:
         return bool(filesystem.get_file_info(bucket).type != fs.FileType.NotFound)
     except OSError as error:
         if _DENIED in str(error):
-            return True  # or so it may be: these credentials may be for some of its objects only
+            return True  # or it may exist: these credentials may be only for some of its objects
         raise PlaceError(f"{url}: this store cannot be read: {error}{hint(error)}") from error
 
 
 @contextmanager
 def _reached(place: str) -> Iterator[None]:
-    """Tell a store that fails from a file that is not there."""
+    """Distinguish a store that fails from a file that does not exist."""
     try:
         yield
     except FileNotFoundError:
@@ -212,18 +212,18 @@ def _reached(place: str) -> Iterator[None]:
 
 
 def hint(error: Exception) -> str:
-    """What to look at after an error of an S3 store: Arrow's text names bucket and key, but not the store."""
+    """What to check after an error of an S3 store: Arrow's text names bucket and key, but not the store."""
     if "AWS Error" not in str(error):
         return ""
     return f"; check the store{_endpoint('s3')} and the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)"
 
 
 def s3_endpoint() -> str:
-    """The address of the S3 store that the environment names; empty for Amazon's."""
+    """The address of the S3 store in the environment; empty for Amazon's."""
     return next((os.environ[name] for name in _ENDPOINTS if os.environ.get(name)), "")
 
 
 def _endpoint(scheme: str) -> str:
-    """Which store it is, as far as the environment says so."""
+    """The store's address, if the environment has it."""
     named = s3_endpoint() if scheme == "s3" else ""
     return f" at {named.rpartition('@')[2]} (AWS_ENDPOINT_URL)" if named else ""

@@ -1,6 +1,6 @@
 """Schemas as tables of integers, for the compiled decoder: one operation per field.
 
-`render` interprets these tables. So a new Kafka release is data here too, and nothing has to be compiled again.
+`render` interprets these tables. So a new Kafka release is only data here, and nothing needs to be compiled again.
 """
 
 from dataclasses import dataclass

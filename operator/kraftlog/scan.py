@@ -1,9 +1,10 @@
 """Walk record batches, compiled: from bytes to one row of integers per record, nothing decoded yet.
 
-A row says where a record's body lies and what it is; whoever wants its content renders it (`render`). That is why a
-timeline, which asks for few record types, costs little more than the checksum of the file.
+A row says where a record's body is and what it is; a caller that needs its content renders it (`render`). So a
+timeline, which needs few record types, costs little more than the checksum of the file.
 
-`scan` handles uncompressed batches one after another and stops, with a `Stop` code, at anything that needs thought.
+`scan` handles uncompressed batches one after another. It stops, with a `Stop` code, at every batch that needs more
+work.
 """
 
 from enum import IntEnum
@@ -40,7 +41,7 @@ class Column(IntEnum):
 
 
 class Stop(IntEnum):
-    """Why `scan` stopped; the batch at the position it answers is not in the table, unless it says so."""
+    """Why `scan` stopped; the batch at the returned position is not in the table, unless the code says so."""
 
     END = 0  # no whole batch is left
     FULL = 1  # the batch's records may not fit into what is left of the table
@@ -147,8 +148,8 @@ def scan_records(
     """Append rows for the next `count` records of one batch, which lie in `data[start:end]`.
 
     `header`: base offset, leader epoch, base timestamp, max timestamp, append time (0 or 1), control (0 or 1), checksum
-    valid (0 or 1), count, position. `wanted[control * MAX_KEYS + key]`, the last entry standing for what has no
-    schema or no frame. Answers the next free row, where the next record begins, and 1, or 0 if a record makes no sense.
+    valid (0 or 1), count, position. `wanted[control * MAX_KEYS + key]`, the last entry for records without schema or
+    frame. Returns the next free row, where the next record begins, and 1, or 0 if a record makes no sense.
     """
     control, at = header[5], start
     for _ in range(header[7]):
@@ -180,7 +181,7 @@ def scan_records(
 
 @compiled
 def read_header(data: Bytes, at: int, header: Ints) -> None:
-    """Fill `header`, as `scan_records` wants it, from the 61 bytes of a batch; the checksum is not looked at."""
+    """Fill `header`, in the form of `scan_records`, from the 61 bytes of a batch; the checksum is not checked."""
     attributes = _int16(data, at + 21)
     header[0], header[1] = int64(data, at), int32(data, at + 12)
     header[2], header[3] = int64(data, at + 27), int64(data, at + 35)

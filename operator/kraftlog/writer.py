@@ -1,7 +1,7 @@
-"""Record batches from records: what tests, samples and benchmarks need to make logs of their own.
+"""Record batches from records: for tests, samples and benchmarks that make logs of their own.
 
-Not meant for a directory that a controller uses; it knows nothing of indexes, epochs or what an active controller may
-write.
+It is not meant for a directory that a controller uses: it has no indexes and no epochs, and does not check what an
+active controller may write.
 """
 
 import struct

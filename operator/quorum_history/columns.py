@@ -1,11 +1,11 @@
-"""What a table and its columns are described by, and the columns that many tables have."""
+"""The types that describe a table and its columns, and the columns that many tables have."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`type` as Spark calls it; `unit` is empty where there is none."""
+    """`type` is Spark's name; `unit` is empty if there is none."""
 
     name: str
     type: str
@@ -15,7 +15,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """`key`: the columns that no two rows share; empty where rows are only told apart by all of them."""
+    """`key`: the columns that no two rows share; empty if only all columns together distinguish rows."""
 
     name: str
     row: str

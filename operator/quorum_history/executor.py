@@ -1,6 +1,6 @@
 """Where the tasks of `ingest` run: in threads of this process, or on a Spark cluster.
 
-The compiled decoder and Arrow release the interpreter lock, so threads use every core; there is nothing to start.
+The compiled decoder and Arrow release the interpreter lock, so threads use every core; nothing needs to be started.
 """
 
 import os
@@ -31,7 +31,7 @@ class Threads:
         self.parallelism = len(os.sched_getaffinity(0))
 
     def run(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-        """The results as they come; the first error ends it."""
+        """The results as they come; the first error ends the run."""
         with ThreadPoolExecutor(self.parallelism) as pool:
             waiting = [pool.submit(function, item) for item in items]
             try:
@@ -43,14 +43,14 @@ class Threads:
 
 
 class OnSpark:
-    """As tasks of a Spark job; what they read and write has to be reachable from the workers."""
+    """As tasks of a Spark job; the workers must reach the files that the tasks read and write."""
 
     def __init__(self, spark: SparkSession) -> None:
-        """Use the cores that the session has."""
+        """Use the cores of the session."""
         self._context = spark.sparkContext
         self.parallelism = self._context.defaultParallelism
 
     def run(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-        """The results, which are small, once all are there."""
+        """The results, which are small, after all tasks have ended."""
         if items:
             yield from self._context.parallelize(items, len(items)).map(function).collect()

@@ -10,10 +10,10 @@ _EVERY_S = 0.2
 
 
 class Progress:
-    """Steps towards `total`, or just steps where nobody knows how many there will be."""
+    """Steps towards `total`, or just steps if their number is unknown."""
 
     def __init__(self, title: str, total: int | None = None) -> None:
-        """Nothing is shown before the first step."""
+        """Show nothing before the first step."""
         self.title, self.total, self.done, self._shown_at = title, total, 0, 0.0
         self._terminal = sys.stderr.isatty()
 

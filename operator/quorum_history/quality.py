@@ -24,12 +24,12 @@ class Verdict:
     example: str | None
 
     def row(self) -> dict[str, object]:
-        """As a row of `quality`."""
+        """The verdict as a row of `quality`."""
         return asdict(self)
 
 
 def check(tables: Mapping[str, Sequence[Row]], state: State | None) -> list[Verdict]:
-    """Every expectation about the tables that are there."""
+    """Every expectation about the existing tables."""
     found = [_verdict("key", name, _doubles(name, rows)) for name, rows in tables.items() if BY_NAME[name].key]
     if state is not None:
         found.append(_verdict("gaps", "records", _unexplained(state)))
@@ -54,7 +54,7 @@ def _doubles(name: str, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _unexplained(state: State) -> Iterator[str]:
-    """Offsets between those that were read, of which no fault says that they are missing."""
+    """Offsets between those that were read, if no fault reports them as missing."""
     for name, cluster in sorted(state.clusters.items()):
         explained = {each.offset for each in cluster.found if each.lasting}
         for first, end in missing(cluster):
@@ -63,7 +63,7 @@ def _unexplained(state: State) -> Iterator[str]:
 
 
 def missing(cluster: ClusterState) -> Iterator[tuple[int, int]]:
-    """Offsets that lie between the ranges that were read."""
+    """Offsets between the ranges that were read."""
     for (_, end), (first, _) in pairwise(cluster.read):
         yield end, first
 
@@ -83,7 +83,7 @@ def _holes(spans: Sequence[Row]) -> Iterator[str]:
 
 
 def _hidden(spans: Sequence[Row], days: Sequence[Row]) -> Iterator[str]:
-    """Time of a state that the days do not have, or an availability where nothing is known."""
+    """Time of a state that the days lack, or an availability although nothing is known."""
     kept = _by_quorum(days, lambda row: row["day"])
     for quorum, rows in _by_quorum(spans, lambda row: row["since"]).items():
         for state in ("available", "unavailable", "unknown"):

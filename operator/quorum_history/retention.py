@@ -15,16 +15,16 @@ _SLACK = timedelta(days=1)
 
 
 def keep(store: Store, days: int, now: datetime) -> int:
-    """Remove the observations of more than so many days ago; answers how many. The tables' folder must be `locked`.
+    """Remove the observations older than this many days; returns how many. The tables' folder must be `locked`.
 
-    All that stays is written anew, so it is done once a day, however often a schedule asks.
+    Everything that stays is written again, so this is done once a day, however often a schedule runs it.
     """
     oldest, before = _oldest(store), now - timedelta(days=days)
     return prune(store, before) if oldest is not None and oldest < before - _SLACK else 0
 
 
 def _oldest(store: Store) -> datetime | None:
-    """When the first look was; None where there is none."""
+    """The time of the first look; None if there is none."""
     state = load(store)
     firsts: list[datetime] = []
     for batch in state.live(OBSERVATIONS) if state else ():
@@ -37,9 +37,9 @@ def _oldest(store: Store) -> datetime | None:
 
 
 def prune(store: Store, before: datetime) -> int:
-    """Remove the observations of before a moment; answers how many. The tables' folder must be `locked` (StateError).
+    """Remove the observations before a time; returns how many. The tables' folder must be `locked` (StateError).
 
-    What is left becomes one batch. Files that were read are not read again, whatever was removed of them.
+    What is left becomes one batch. Files that were read are not read again, even if rows of them were removed.
     """
     state = load(store)
     if state is None:

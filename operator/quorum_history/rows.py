@@ -39,7 +39,7 @@ Wrong = Fault | NotALogError
 
 
 def read_rows(file: LogFile, options: Options) -> Iterator[pa.RecordBatch | Wrong]:
-    """The records of a part of a file, and what is wrong with it, as it comes (SchemaError)."""
+    """The records of a part of a file, and its faults, in the order of the file (SchemaError)."""
     try:
         for item in read_blocks(file.path, options):
             if isinstance(item, Fault):
@@ -100,7 +100,7 @@ def _types(block: RecordBlock) -> pa.Array:
 
 
 def fault_rows(file: LogFile, faults: list[tuple[int | None, int | None, str]]) -> pa.RecordBatch:
-    """Rows that are no records: position, offset and text of what is wrong."""
+    """Rows that are no records: position, offset and text of a fault."""
     rows = [
         {
             **dict.fromkeys(ARROW.names),
