@@ -1,1 +1,1 @@
-"""What every resource of ours is made with. Nothing here knows Kafka, or a kind of ours."""
+"""The base of every resource of ours. Nothing here depends on Kafka, or on a kind of ours."""

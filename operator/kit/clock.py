@@ -1,4 +1,4 @@
-"""The two clocks that only the outside world can give: the time of day for stamps, and one that never goes back."""
+"""The two clocks of the outside world: the time of day for stamps, and one that never goes back."""
 
 import time
 from datetime import UTC, datetime

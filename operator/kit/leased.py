@@ -1,7 +1,7 @@
-"""Edges that send nothing that changes anything unless this operator holds the lease at that very moment.
+"""Edges that send no change unless this operator holds the lease at that very moment.
 
-An act may take several requests, and each of them may wait. So the lease is asked before every single one, where it is
-sent, and not only before the act.
+An act may take several requests, and each of them may wait. So the lease is checked before every single request, where
+it is sent, and not only before the act.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class _Leased:
         self._reads = reads
         self._may_act = may_act
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the methods of the edge, whatever they take
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the methods of the edge, with any arguments
         method = getattr(self._edge, name)
         if name in self._reads:
             return method

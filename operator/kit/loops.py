@@ -1,8 +1,8 @@
-"""One task per resource, woken by watches and by its own tick, with its own back-off. Nothing here knows Kopf.
+"""One task per resource, woken by watches and by its own tick, with its own back-off. Nothing here uses Kopf.
 
-An event only says "look again": the wake-up is cleared before reading, so that none is lost. Deletions that a watch
-missed are found by the pass itself. A task that ends by an error is a fault of this operator; another one takes its
-place. While a pass waits for others it holds nothing that another resource waits for.
+An event only means "look again": the wake-up is cleared before reading, so that none is lost. The pass itself finds
+deletions that a watch missed. A task that ends with an error is a fault of this operator; another one replaces it.
+While a pass waits for others, it holds nothing that another resource waits for.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ logger = logging.getLogger(__name__)
 
 
 class Reconciles(Passes[PassEnd], Protocol):
-    """What the loops need of the reconciler."""
+    """What the loops need from the reconciler."""
 
     def changed(self, key: ObjectKey, resource_version: str = "") -> bool:
-        """A watch has spoken; False if it is only the echo of our own write."""
+        """Note an event of a watch; False if it only echoes our own write."""
 
     def forget(self, key: ObjectKey) -> None:
-        """The resource is gone."""
+        """Forget a resource that is gone."""
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class Loops:
     """The tasks of all resources of a kind."""
 
     def __init__(self, reconciler: Reconciles) -> None:
-        """Take what runs the passes."""
+        """Take the reconciler that runs the passes."""
         self._reconciler = reconciler
         self._loops: dict[ObjectKey, _Loop] = {}
         self._stopping = False
@@ -54,7 +54,7 @@ class Loops:
         `resource_version` is the resource's own: with it, the echo of our own write wakes nothing.
         """
         loop = self._loops.get(key)
-        if self._stopping or (loop is None and not create):  # a label may hold any name: nothing is kept of it
+        if self._stopping or (loop is None and not create):  # a label may hold any name: it is not kept
             return
         news = self._reconciler.changed(key, resource_version)
         if loop is not None:
@@ -66,7 +66,7 @@ class Loops:
             self._loops[key] = _Loop(task=task, wake=event)
 
     def wake_all(self) -> None:
-        """This operator may act from now on: every resource is looked at, and nothing that was remembered is used."""
+        """This operator may act from now on: look at every resource, and use nothing that was remembered."""
         for key, loop in self._loops.items():
             self._reconciler.changed(key)
             loop.wake.set()
@@ -81,7 +81,7 @@ class Loops:
         return max((now_s - loop.begun_s for loop in self._loops.values() if loop.begun_s is not None), default=0.0)
 
     async def stop(self, grace_s: float = 0.0) -> None:
-        """Let passes end for `grace_s`, begin no other, cancel what is left, and wait until every task has ended."""
+        """Let passes end for `grace_s`, begin no other, cancel the rest, and wait until every task has ended."""
         self._stopping = True
         loops = list(self._loops.values())
         self._loops.clear()
@@ -118,7 +118,7 @@ class Loops:
                 self._mark(key, None)
             if turns.result is not None and turns.result.gone:
                 self._reconciler.forget(key)
-                if not wake.is_set():  # else it may be there again, applied while this pass asked for it
+                if not wake.is_set():  # else it may exist again, applied while this pass asked for it
                     self._loops.pop(key, None)
                     return
                 continue
@@ -132,7 +132,7 @@ class Loops:
 
 
 async def _pause(wake: asyncio.Event, rest: Rest) -> None:
-    """Wait so long, or until a watch wakes us."""
+    """Wait this long, or until a watch wakes us."""
     await asyncio.sleep(rest.deaf_s)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(rest.seconds - rest.deaf_s):  # `wait_for` of 3.11 can lose a cancel

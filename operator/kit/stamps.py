@@ -1,20 +1,20 @@
-"""Moments as Kubernetes writes them: RFC 3339, in UTC. Pure."""
+"""Times in the form of Kubernetes: RFC 3339, in UTC. Pure."""
 
 from datetime import UTC, datetime
 
 
 def second(at: datetime) -> str:
-    """A moment with a time zone as `metav1.Time`, in whole seconds: `2026-01-01T00:00:00Z`."""
+    """A time with a time zone as `metav1.Time`, in whole seconds: `2026-01-01T00:00:00Z`."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def microsecond(at: datetime) -> str:
-    """A moment with a time zone as `metav1.MicroTime`: `2026-01-01T00:00:00.000000Z`."""
+    """A time with a time zone as `metav1.MicroTime`: `2026-01-01T00:00:00.000000Z`."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def seconds_of(stamp: str) -> float:
-    """A stamp as seconds since the epoch; the epoch itself where it cannot be read. Without a zone it is UTC."""
+    """A stamp as seconds since the epoch; the epoch itself if it cannot be read. Without a zone it is UTC."""
     try:
         at = datetime.fromisoformat(stamp)
     except ValueError:

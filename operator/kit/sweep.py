@@ -1,7 +1,7 @@
 """The search for resources that no watch has reported: without a loop, or with another spec than the last time.
 
-A watch of Kopf's that is refused once, because a right is missing for a minute, never begins again. The sweep finds
-what it would have reported. Only metadata is read, so that a thousand resources cost little.
+A Kopf watch that is refused once, because a right is missing for a minute, never begins again. The sweep finds what
+that watch would have reported. Only metadata is read, so that a thousand resources cost little.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ class Lists(Protocol):
     """What lists metadata."""
 
     async def list_metadata(self, resource: ResourceType, namespace: str) -> tuple[Json, ...]:
-        """What identifies every object; without a namespace, of all namespaces. Raises `KubeError`."""
+        """The identifying metadata of every object; without a namespace, of all namespaces. Raises `KubeError`."""
 
 
 class Sweep:
@@ -50,7 +50,7 @@ class Sweep:
 
     @property
     def age_s(self) -> float:
-        """How long ago the last search ended, whatever came of it, in seconds."""
+        """How long ago the last search ended, with any result, in seconds."""
         return self._clock.monotonic() - self._ended_at_s
 
     async def keep(self) -> None:
@@ -60,7 +60,7 @@ class Sweep:
             await asyncio.sleep(EVERY_S)
 
     async def once(self) -> None:
-        """One search. One that fails is logged; what was seen before stays known."""
+        """One search. A failed one is logged; resources that were seen before stay known."""
         try:
             listed = [
                 item

@@ -1,1 +1,1 @@
-"""Conditions and the rest of a status: merged with what was there before, and written as a patch."""
+"""Conditions and the rest of a status: merged with the earlier status, and written as a patch."""

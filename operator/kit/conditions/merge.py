@@ -1,4 +1,4 @@
-"""The one place that stamps conditions: a transition time changes when, and only when, the status does."""
+"""The one place that stamps conditions: a transition time changes if, and only if, the status does."""
 
 from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
@@ -29,5 +29,5 @@ def _one(old: Json, finding: Finding, generation: int, now: str) -> Json:
 
 
 def shortened(message: str) -> str:
-    """A message as it may stand in the status: one visible line of bounded length."""
+    """A message in the form that the status allows: one visible line of bounded length."""
     return clean(message, max_chars=_MESSAGE_MAX_CHARS)

@@ -1,4 +1,4 @@
-"""What of a status has changed, as a merge patch (RFC 7396). Pure."""
+"""The changed parts of a status, as a merge patch (RFC 7396). Pure."""
 
 from typing import Any, TypeAlias
 
@@ -12,7 +12,7 @@ def patch_of(old: Json, new: Json) -> Json:
 
 
 def _merge_value(old: Any, new: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Objects are merged by the server, so that what is gone must be named; everything else is replaced."""
+    """The server merges objects, so what is gone must be named; everything else is replaced."""
     if isinstance(old, dict) and isinstance(new, dict):
         return patch_of(old, new)
     return new

@@ -1,6 +1,7 @@
-"""The status of a resource, written: one patch at most, and only if it says something new or its stamp is old.
+"""Writes the status of a resource: at most one patch, and only if there is a change or the stamp is old.
 
-The stamp is that of the last look (`last_look`). Another write that came first is no error: the next pass begins there.
+The stamp is that of the last look (`last_look`). Another write that came first is no error: the next pass begins from
+it.
 """
 
 from collections.abc import Callable
@@ -20,9 +21,9 @@ LAST_LOOK: Final = "lastLook"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What became of a status: the resource as it is now (empty if another write came first), and the whole status.
+    """The result of a write: the resource as it is now (empty if another write came first), and the whole status.
 
-    `news` says that something of it changed, and was written.
+    `news` says that some of it changed, and was written.
     """
 
     resource: Json
@@ -42,20 +43,20 @@ class StatusWriter:
         self._wrote: dict[ObjectKey, str] = {}
 
     def forget(self, key: ObjectKey) -> None:
-        """The resource is gone: remember nothing of it."""
+        """Forget a resource that is gone."""
         self._wrote.pop(key, None)
 
     def is_echo(self, key: ObjectKey, resource_version: str) -> bool:
-        """Whether a resource version is the one that our own last write of the status made."""
+        """Whether a resource version is the one of our own last write of the status."""
         return bool(resource_version) and self._wrote.get(key) == resource_version
 
     def is_newest(self, key: ObjectKey, resource: Json) -> bool:
-        """Whether a resource is no older than our own last write: one that is hides what the status says."""
+        """Whether a resource is no older than our own last write: an older one hides what the status says."""
         wrote = self._wrote.get(key)
         return wrote is None or wrote == resource["metadata"].get("resourceVersion")
 
     async def looked(self, key: ObjectKey, present: Json, new: Json, *, resources: int) -> Written:
-        """Write what is new, with the stamp of this look; the stamp alone where the last one is old.
+        """Write what changed, with the stamp of this look; only the stamp if nothing changed and the last one is old.
 
         `resources` is how many this operator serves: it decides how often the stamp is renewed.
         """

@@ -35,7 +35,7 @@ class Column:
 class Definition:
     """A kind. `source` is the directory of its models, for the reader of a generated file.
 
-    `rules` are over the whole resource; `subresources` has what there is besides the status.
+    `rules` apply to the whole resource; `subresources` lists those other than the status.
     """
 
     resource: ResourceType
@@ -139,7 +139,8 @@ def manifest(kind: Definition) -> str:
 def chart_template(kind: Definition, labels: str) -> str:
     """The definition as a template of a chart, whose template `labels` gives every object its labels.
 
-    Part of the release, so that it follows upgrades; kept when that is uninstalled, so that no resource goes with it.
+    It is part of the release, so that upgrades change it. It is kept when the release is uninstalled, because every
+    resource would be deleted with it.
     """
     body = manifest(kind).removeprefix(kind.header)
     if "{{" in body:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def generate(made: Callable[[Path], Mapping[Path, str]], arguments: Sequence[str] | None = None) -> int:
-    """Write the files, or with `--check` say which of them differ from the models.
+    """Write the files, or with `--check` report which of them differ from the models.
 
-    `made` gives every generated file below the repository's root, and what it must hold.
+    `made` returns every generated file below the repository's root, and its required content.
     """
     parser = argparse.ArgumentParser(description="Generate the CustomResourceDefinition from the models.")
     parser.add_argument("--check", action="store_true", help="compare instead of writing; 1 if a file differs")

@@ -1,7 +1,7 @@
-"""What the models of a resource have in common: camelCase with ID in capitals, nothing coerced, nothing unknown.
+"""The common base of a resource's models: camelCase with ID in capitals, no coercion, no unknown fields.
 
-Each field carries its description, and where the CRD needs more than a type, the extra keys and rules (`schema`). The
-rules of a field are found again in the model: `wrongs` holds a whole spec against them.
+Each field has its description, and where the CRD needs more than a type, the extra keys and rules (`schema`). `wrongs`
+finds the rules of the fields in the model again, and checks a whole spec with them.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _CAPITALS = {"id": "ID", "ids": "IDs", "uid": "UID"}
 
 
 def camel(name: str) -> str:
-    """`node_ids` as `nodeIDs`: the Kubernetes API's way of writing."""
+    """`node_ids` as `nodeIDs`: the form of the Kubernetes API."""
     first, *others = name.split("_")
     return first + "".join(_CAPITALS.get(word, word.capitalize()) for word in others)
 
@@ -40,7 +40,7 @@ class Model(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extra:
-    """What a field's schema has besides its type. Pydantic calls it with the schema."""
+    """The parts of a field's schema besides its type. Pydantic calls it with the schema."""
 
     keys: Json
     rules: tuple[Rule, ...] = ()
@@ -51,7 +51,7 @@ class Extra:
         return {**self.keys, **rules}
 
     def __call__(self, schema: JsonDict) -> None:
-        """Add all of it."""
+        """Add all of these to the schema."""
         schema.update(self.as_json())
 
 
@@ -70,7 +70,7 @@ def section(model: type[T], description: str, *rules: Rule) -> Any:  # noqa: ANN
 
 
 def wrongs(part: Model, place: str) -> Iterator[Wrong]:
-    """Every rule of a field that a part of a resource breaks, however deep; `place` is where the part stands."""
+    """Every rule of a field that a part of a resource breaks, at any depth; `place` is the path of the part."""
     for name, field in type(part).model_fields.items():
         value, below = getattr(part, name), f"{place}.{field.alias or name}"
         if value is None:

@@ -1,4 +1,4 @@
-"""Parts of a reference page, made from a definition's schema: a page never says what the models do not."""
+"""Parts of a reference page, made from a definition's schema, so that a page never contradicts the models."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ def resource_rules(node: Json) -> Iterator[str]:
 
 
 def rows(node: Json, path: str, *, closed: str = "") -> Iterator[tuple[str, Json]]:
-    """Every field below a node with its path, in the models' order. The inside of `closed` is told elsewhere."""
+    """Every field below a node with its path, in the models' order. The inside of `closed` is described elsewhere."""
     if path == closed:
         return
     inner = node["items"] if node.get("type") == "array" else node
@@ -38,7 +38,7 @@ def table(fields: Iterable[tuple[str, Json]]) -> Iterator[str]:
 
 
 def field_rules(spec: Json, *, closed: str = "") -> Iterator[str]:
-    """What the fields of a spec must hold, one a line."""
+    """The requirements for the fields of a spec, one a line."""
     for path, node in rows(spec, "spec", closed=closed):
         if path == closed:
             continue

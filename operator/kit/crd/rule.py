@@ -1,7 +1,7 @@
-"""A rule of a resource, written once: what the API server checks, what the operator checks, and the sentence of both.
+"""A rule of a resource, written once: the API server's check, the operator's check, and the sentence of both.
 
-The operator says again what the CRD's rules say. The CRD in the cluster may be older than the operator, and the API
-server lets a value that was stored before a rule existed stand.
+The operator repeats the checks of the CRD's rules. The CRD in the cluster may be older than the operator, and the API
+server accepts a value that was stored before a rule existed.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Wrong:
-    """One thing that is wrong: where (`spec.replicas`), and a sentence that says what and the way out."""
+    """One fault: where it is (`spec.replicas`), and a sentence with the fault and how to correct it."""
 
     place: str
     message: str
@@ -28,9 +28,9 @@ class Rule:
 
     - `holds`: whether a value obeys it;
     - `each`: every offence within a value, as a path below the rule's place and a sentence of its own;
-    - `holds_after`: whether a value obeys it after an earlier one. What the earlier one is, the caller knows.
+    - `holds_after`: whether a value obeys it after an earlier one, which the caller supplies.
 
-    A rule with none of them is one that other checks of the kind include, with sentences that say more.
+    A rule with none of them is checked elsewhere in the kind, with more detailed sentences.
     """
 
     expression: str
@@ -51,7 +51,7 @@ class Rule:
         return entry
 
     def broken(self, value: Any, place: str) -> Iterator[Wrong]:  # noqa: ANN401 - of any field
-        """What is wrong with a value that stands at this place."""
+        """The faults of a value at this place."""
         if self.each is not None:
             for below, message in self.each(value):
                 yield Wrong(place=f"{place}{below}", message=message)

@@ -40,7 +40,7 @@ def _clean(node: Json, definitions: dict[str, Json]) -> Json:
 
 
 def _one_of(branches: list[Json]) -> Json:
-    """What stands for a union: its only member besides null, or Kubernetes' own integer-or-string."""
+    """The schema for a union: its only member besides null, or Kubernetes' own integer-or-string."""
     present = [branch for branch in branches if branch.get("type") != "null"]
     if len(present) == 1:
         return present[0]

@@ -19,7 +19,7 @@ _FACTORS = {"": Fraction(1), **_BINARY, **_DECIMAL, **_SMALL}
 
 
 def parse_quantity(text: str) -> Fraction | None:
-    """The value of a non-negative quantity, exactly; None where it is not one."""
+    """The exact value of a non-negative quantity; None if it is not one."""
     match = _FORM.fullmatch(text.removeprefix("+"))
     if match is None:
         return None
@@ -35,12 +35,12 @@ LARGEST_BYTES = 2**63 - 1
 
 
 def whole_bytes(text: str) -> int | None:
-    """A size that the API server stores as it is written: a whole number of bytes, not too many; else None."""
+    """A size that the API server stores as it is written: a whole number of bytes within its range; else None."""
     value = parse_quantity(text)
     return int(value) if value is not None and value.denominator == 1 and value <= LARGEST_BYTES else None
 
 
 def bytes_of(text: str) -> int | None:
-    """A size in bytes, rounded up as Kubernetes does; None where the text is no quantity."""
+    """A size in bytes, rounded up as Kubernetes does; None if the text is no quantity."""
     value = parse_quantity(text)
     return None if value is None else math.ceil(value)

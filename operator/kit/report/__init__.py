@@ -1,1 +1,1 @@
-"""What a pass has to say, and who listens."""
+"""What a pass reports, and its subscribers."""

@@ -1,4 +1,4 @@
-"""The log as a subscriber: what stands when it is new, and every line of news."""
+"""The log as a subscriber: lasting statements when they are new, and every line of news."""
 
 import logging
 
@@ -12,11 +12,11 @@ class Log:
     """Writes the log of passes. What it remembers only keeps it from repeating itself."""
 
     def __init__(self) -> None:
-        """Nothing was said yet."""
+        """Nothing is logged yet."""
         self._standing: dict[ObjectKey, tuple[str, ...]] = {}
 
     async def take(self, report: PassReport[object]) -> None:
-        """Log what stands and did not stand before, then the news."""
+        """Log the lasting statements that are new, then the news."""
         if report.standing is not None:
             before = set(self._standing.get(report.key, ()))
             self._standing[report.key] = report.standing

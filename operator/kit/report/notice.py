@@ -1,4 +1,4 @@
-"""An event before it is written: what a person should read of one pass, and what it is counted with."""
+"""An event before it is written: what a person should read about one pass, and with what it is counted."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,7 @@
-"""What one pass has to say: one value, and subscribers that each take from it what they are for.
+"""The report of one pass: one value, and subscribers that each use their part of it.
 
-A subscriber is registered once. One that fails is logged; it ends neither the pass nor another subscriber. Log and
-events are here (`log`, `events`); a kind adds its own: what it stores of its looks, or metrics.
+A subscriber is registered once. If one fails, this is logged; it ends neither the pass nor another subscriber. Log and
+events are here (`log`, `events`); a kind adds its own: a store of its looks, or metrics.
 """
 
 import logging
@@ -34,9 +34,9 @@ class Line:
 class PassReport(Generic[S_co]):
     """A pass, however it ended. `resource` is the object that it was about.
 
-    `seen` is what was observed, at the time `seen_at`; None where the pass ended before. `standing` is what holds for
-    now, such as the answers of guards: None where the pass did not come so far. `lines` and `notices` are news. The
-    pass took `took_s` seconds, and `error` is what ended it before its end, if anything did.
+    `seen` is what was observed, at the time `seen_at`; None if the pass ended before. `standing` is what holds for now,
+    such as the answers of guards; None if the pass ended before them. `lines` and `notices` are news. The pass took
+    `took_s` seconds, and `error` is what ended it early, if anything did.
     """
 
     key: ObjectKey
@@ -51,7 +51,7 @@ class PassReport(Generic[S_co]):
 
 
 class Subscriber(Protocol[S_contra]):
-    """Whoever is told of every pass of a kind."""
+    """Receives the report of every pass of a kind."""
 
     async def take(self, report: PassReport[S_contra]) -> None:
         """A pass has ended."""
@@ -62,7 +62,7 @@ class Subscriber(Protocol[S_contra]):
 
 @dataclass(slots=True, kw_only=True)
 class Draft(Generic[S]):
-    """The report of a pass that goes on: it holds what is known so far, wherever the pass ends."""
+    """The report of a pass under way: it holds what is known so far, wherever the pass ends."""
 
     key: ObjectKey
     resource: Json
@@ -88,14 +88,14 @@ class Draft(Generic[S]):
 
 
 class Subscribers(Generic[S]):
-    """All subscribers of a kind, in the order in which they are told."""
+    """All subscribers of a kind, in the order in which they get a report."""
 
     def __init__(self, subscribers: Iterable[Subscriber[S]]) -> None:
         """Register them."""
         self._subscribers = tuple(subscribers)
 
     async def publish(self, report: PassReport[S]) -> None:
-        """Tell everyone. No error of theirs escapes."""
+        """Send a report to all of them. No error of a subscriber escapes."""
         for subscriber in self._subscribers:
             try:
                 await subscriber.take(report)
@@ -105,7 +105,7 @@ class Subscribers(Generic[S]):
                 logger.exception("%s: a fault of %s ended its report of a pass", report.key, _name(subscriber))
 
     def forget(self, key: ObjectKey) -> None:
-        """The resource is gone."""
+        """Let every subscriber forget a resource that is gone."""
         for subscriber in self._subscribers:
             try:
                 subscriber.forget(key)
