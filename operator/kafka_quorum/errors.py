@@ -1,7 +1,7 @@
 """What can go wrong at a Kafka controller, as types; `kit.errors` has those of the Kubernetes API.
 
-Rule 8 of the safety list stands behind this file: an answer that did not come is `outcome_unknown`, and must not be
-read as a "no". The planner never sees an exception: observing turns one into `Unknown`, acting into an outcome.
+The reason for this file is rule 8 of the safety list: an answer that did not come is `outcome_unknown`, and must not be
+read as a "no". The planner never sees an exception: observing turns it into `Unknown`, acting turns it into an outcome.
 """
 
 from kit.errors import Fault, OperatorError
@@ -11,8 +11,8 @@ from kit.text import MESSAGE_MAX_CHARS, clean
 class KafkaError(OperatorError):
     """A request to a Kafka controller failed.
 
-    `fault` says whose doing it is, `retry_safe` whether the very same request may be sent again without another look,
-    and `outcome_unknown` whether the server may have acted on it all the same.
+    `fault` names the side that caused it. `retry_safe` says whether the same request may be sent again without another
+    look. `outcome_unknown` says whether the server may have acted on the request in spite of the error.
     """
 
     def __init__(self, message: str, *, fault: Fault, retry_safe: bool, outcome_unknown: bool) -> None:

@@ -1,6 +1,6 @@
-"""What a pass over a quorum says: its status is written here, its log lines and events are put into the pass's report.
+"""What a pass over a quorum reports: its status is written here; log lines and events go into the report of the pass.
 
-What becomes of the report is its subscribers' business (`kit.report`).
+The subscribers decide what becomes of the report (`kit.report`).
 """
 
 import logging
@@ -36,7 +36,7 @@ QuorumDraft: TypeAlias = Draft[Observed]
 
 
 class Reporter:
-    """Writes the statuses of quorums, and says what is news of them."""
+    """Writes the statuses of quorums, and reports what is new in them."""
 
     def __init__(self, kube: KubeApi, clock: Clock, may_act: Callable[[], bool]) -> None:
         """`may_act` says whether this operator holds the lease: without it, it writes nothing."""
@@ -61,16 +61,16 @@ class Reporter:
     async def refuse(
         self, draft: QuorumDraft, taken: Snapshot, faults: tuple[FieldFault, ...], *, quorums: int
     ) -> None:
-        """A resource that never was valid: say so, field by field, and touch nothing."""
+        """Report, field by field, that a resource never had a valid spec. Nothing else is touched."""
         old: Json = taken.resource.get("status") or {}
         generation = int(taken.resource["metadata"].get("generation", 0))
         new = refused(old, faults, name=taken.resource["metadata"]["name"], generation=generation, now=self._now())
         _told(draft, old, await self._writer.looked(draft.key, taken.resource, sheltered(old, new), resources=quorums))
 
     async def cannot_look(self, key: ObjectKey, why: str) -> QuorumDraft | None:
-        """The passes of a quorum end in errors: take back what its status claims, where a write is possible.
+        """The passes of a quorum end in errors: withdraw what its status claims, if a write is possible.
 
-        Raises `KubeError` where it is not. `why` is the last error, one clean line. The answer has the event of it;
+        Raises `KubeError` if it is not. `why` is the last error, as one clean line. The answer holds the event for it;
         None if there is no such resource any more.
         """
         resource = await self._kube.get(QUORUMS, key.namespace, key.name)
@@ -88,7 +88,7 @@ class Reporter:
         return draft
 
     async def _present(self, taken: Snapshot, done: Pass) -> Json:
-        """The resource as it is after the acts of this pass: a write of the operation has changed it."""
+        """The resource as it is after the acts of this pass, because a write of the operation has changed it."""
         kinds = (actions.BeginOperation, actions.BeginFeatureStep, actions.FinishOperation)
         if not any(isinstance(action, kinds) for action in done.plan.actions):
             return taken.resource
@@ -100,14 +100,14 @@ class Reporter:
 
 
 def standing(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
-    """What the guards say, one line each."""
+    """The answers of the guards, one line each."""
     return tuple(
         f"guard {verdict.rule} {'allows' if verdict.allowed else 'refuses'}: {verdict.reason}" for verdict in verdicts
     )
 
 
 def narrate(draft: QuorumDraft, outcomes: tuple[Outcome, ...]) -> None:
-    """Every outcome in the log, and the events of all of them."""
+    """Put every outcome into the log, and their events into the report."""
     draft.lines += tuple(
         Line(text=one.message, level=logging.INFO if one.done or one.held else logging.WARNING) for one in outcomes
     )
@@ -115,7 +115,7 @@ def narrate(draft: QuorumDraft, outcomes: tuple[Outcome, ...]) -> None:
 
 
 def no_effect(draft: QuorumDraft, message: str, times: int) -> None:
-    """An action is done again and again, and is still to do."""
+    """Report that an action was done again and again, and is still to do."""
     note = (
         f"Repeating an action that has no effect, with growing pauses: {message}. Another program may undo it, or the "
         "API server may store another value"
@@ -125,7 +125,7 @@ def no_effect(draft: QuorumDraft, message: str, times: int) -> None:
 
 
 def _told(draft: QuorumDraft, old: Json, written: Written) -> Json:
-    """Put what is news of a written status into the report; the answer is the resource as it is now."""
+    """Put what is new in a written status into the report; the answer is the resource as it is now."""
     if written.news:
         draft.notices += news(old, written.status)
     return written.resource

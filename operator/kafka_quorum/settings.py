@@ -22,9 +22,9 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationSettings:
-    """Where observations go. `target` is a directory, or a URL that fsspec knows; empty for none, as `topic` is.
+    """Where observations go. `target` is a directory or a URL that fsspec supports; empty for none, as `topic` is.
 
-    `max_mebibytes` bounds what is kept at the target; `file_s` is how long news of no weight wait for a file to fill.
+    `max_mebibytes` bounds what is kept at the target; `file_s` is how long unimportant lines wait for a file to fill.
     `bootstrap` are Kafka's bootstrap servers, `kafka_config` names a file of librdkafka's properties.
     """
 
@@ -42,7 +42,7 @@ class Settings:
 
     `look_max_age_s` is how old the look may be that an act on the quorum is judged by (`docs/safety.md`).
     `holder` is the name under which this process holds the lease, which must be no other process's.
-    `resync_s` is how long remembered Kubernetes objects are trusted when no watch spoke.
+    `resync_s` is how long remembered Kubernetes objects are trusted while no watch reports an event.
     """
 
     image_template: str = "apache/kafka:{version}"

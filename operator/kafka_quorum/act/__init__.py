@@ -1,1 +1,1 @@
-"""Execute actions and say what became of them. An error is an outcome here, and never a "no"."""
+"""Execute actions and report the results. An error is an outcome here, and never a "no"."""

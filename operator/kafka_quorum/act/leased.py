@@ -1,4 +1,4 @@
-"""Controllers to which nothing is sent that changes anything unless this operator holds the lease."""
+"""Controllers that get no request that changes anything unless this operator holds the lease."""
 
 from collections.abc import Callable
 from typing import Final

@@ -13,9 +13,9 @@ from kit.report.notice import Notice
 
 
 def notices(outcomes: Iterable[Outcome]) -> tuple[Notice, ...]:
-    """The events of these outcomes, in order: one for all controllers of which the same was done, or failed.
+    """The events of these outcomes, in order: one event for all controllers with the same action or failure.
 
-    What was only put off is no event. Failures that differ in their numbers are repetitions of each other.
+    A postponed action is no event. Failures that differ only in their numbers are repetitions of each other.
     """
     done: dict[str, list[tuple[int | None, str]]] = {}
     failed: dict[str, list[tuple[int | None, str]]] = {}
@@ -34,13 +34,13 @@ def notices(outcomes: Iterable[Outcome]) -> tuple[Notice, ...]:
 
 
 def _node_id(action: Action) -> int | None:
-    """The one controller that an action is about; None where it is the quorum, or several."""
+    """The one controller that an action is about; None if it is about the quorum, or several."""
     subject = getattr(action, "pod", None) or getattr(action, "claim", None) or action
     found: int | None = getattr(subject, "node_id", None)
     return found
 
 
-def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 - one case an action, nothing else
+def narrate(action: Action) -> tuple[str, str]:  # noqa: C901, PLR0911, PLR0912 - one case per action, nothing else
     """A CamelCase reason and one sentence."""
     match action:
         case actions.MintIdentity(initial=initial):

@@ -1,6 +1,6 @@
-"""What can be wrong with a spec beyond its rules: what takes more than one field, a table of releases, or Kafka's ways.
+"""Faults of a spec that need more than its rules: several fields, a table of releases, or Kafka's own behaviour.
 
-Each function yields a `FieldFault` per thing wrong, in one sentence.
+Each function yields one `FieldFault` per fault, in one sentence.
 """
 
 import re
@@ -20,7 +20,7 @@ CONTROLLERS = "spec.controllers"
 
 
 def spec_faults(spec: KafkaQuorumSpec, allowed: frozenset[str] = frozenset()) -> Iterator[FieldFault]:
-    """Everything wrong with a spec as it stands, without looking at what was there before.
+    """Every fault of a spec as it stands, without a comparison with an earlier one.
 
     `allowed` are exceptions from the policy for pods (`podpolicy`).
     """
@@ -34,7 +34,7 @@ def spec_faults(spec: KafkaQuorumSpec, allowed: frozenset[str] = frozenset()) ->
 
 
 def _adopt_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
-    """What is adopted has to be named in the spec: nothing is guessed from disks."""
+    """What is adopted must be named in the spec: nothing is guessed from disks."""
     if not spec.cluster_id:
         yield _sentence("spec.clusterID", "bootstrap mode Adopt needs the cluster id that the disks have: set it")
     if not spec.controllers.node_ids:
@@ -83,7 +83,7 @@ def _config_faults(field: str, config: Mapping[str, str]) -> Iterator[FieldFault
 
 
 def _properties_faults(spec: KafkaQuorumSpec) -> Iterator[FieldFault]:
-    """Server properties that no ConfigMap can hold: it has those of every controller."""
+    """Server properties that no ConfigMap can hold: one ConfigMap holds those of every controller."""
     config = {**spec.kafka.config, **spec.controllers.config}
     size_bytes = properties.most_bytes(config) * spec.controllers.replicas
     if size_bytes > properties.MAX_BYTES:
@@ -126,7 +126,7 @@ def _storage_faults(storage: StorageSpec) -> Iterator[FieldFault]:
 
 
 def _memory_faults(controllers: ControllersSpec) -> Iterator[FieldFault]:
-    """A heap that its container cannot hold: the kernel would end Kafka as soon as it is used."""
+    """A heap that its container cannot hold: the kernel would kill Kafka as soon as the heap is used."""
     heap_bytes = bytes_of(controllers.jvm.heap)
     limit_bytes = template.memory_limit_bytes(controllers.template.spec)
     if heap_bytes is not None and limit_bytes is not None and heap_bytes >= limit_bytes:

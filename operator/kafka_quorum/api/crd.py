@@ -76,7 +76,7 @@ def crd() -> Json:
 
 
 def targets(root: Path) -> dict[Path, str]:
-    """Every generated file below the repository's root, and what it must hold."""
+    """Every generated file below the repository's root, and its required content."""
     template = definition.chart_template(KIND, "kafka-quorum-operator.labels")
     return {
         root / "crds" / f"{KIND.name}.yaml": definition.manifest(KIND),
@@ -86,7 +86,7 @@ def targets(root: Path) -> dict[Path, str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the files, or with `--check` say which of them differ from the models."""
+    """Write the files, or with `--check` report which of them differ from the models."""
     return generate(targets, arguments)
 
 

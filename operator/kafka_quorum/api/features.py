@@ -1,8 +1,8 @@
 """Feature levels as people write them, resolved to numbers: `4.4-IV2`, `4.4`, `33`.
 
 The names come from Kafka's own `MetadataVersion` and `Feature` classes, dumped into `features.json`
-(`python tests/api/features`), and so does what each release line supports and defaults to. For releases newer than that
-table, numbers pass and Kafka has the last word; of a release line that it does not have, nothing is known.
+(`python tests/api/features`). The same file has what each release line supports and its defaults. For releases newer
+than that table, numbers pass and Kafka decides. Of a release line that is not in the table, nothing is known.
 """
 
 import json
@@ -43,24 +43,24 @@ def _table() -> _Table:
 
 
 def metadata_version_name(level: int) -> str | None:
-    """Kafka's name of a metadata.version level (`4.4-IV2`); None where this operator does not know it."""
+    """Kafka's name of a metadata.version level (`4.4-IV2`); None if it is not in the table."""
     return next((name for name, known in _table()["metadataVersions"].items() if known == level), None)
 
 
 def metadata_version_names() -> dict[str, int]:
-    """Every metadata.version that this operator knows, oldest first."""
+    """Every metadata.version of the table, oldest first."""
     return dict(_table()["metadataVersions"])
 
 
 def feature_names() -> tuple[str, ...]:
-    """Every feature that this operator knows by name, metadata.version first."""
+    """Every feature of the table, metadata.version first."""
     return (METADATA, *_table()["features"])
 
 
 def supported_by(release: Release) -> tuple[FeatureRange, ...] | None:
-    """The levels that a controller of this release reports; None where the table does not know its release line.
+    """The levels that a controller of this release reports; None if its release line is not in the table.
 
-    Of a release line's patches the newest was asked: Kafka adds no levels in a patch.
+    The newest patch of each release line was asked: Kafka adds no levels in a patch.
     """
     line = _line(release)
     if line is None:
@@ -70,16 +70,16 @@ def supported_by(release: Release) -> tuple[FeatureRange, ...] | None:
 
 
 def default_levels(release: Release) -> dict[str, int] | None:
-    """The level that a new cluster of this release has, of each feature that it supports; 0 is a feature left off.
+    """The level of each supported feature in a new cluster of this release; 0 means that the feature is off.
 
-    None where the table does not know the release line.
+    None if the release line is not in the table.
     """
     line = _line(release)
     return None if line is None else dict(line["defaults"])
 
 
 def dependencies(name: str, level: int) -> dict[str, int]:
-    """The lowest levels of other features that this one needs; empty where it needs none, or is not in the table."""
+    """The lowest levels of other features that this one needs; empty if it needs none, or is not in the table."""
     known = _table()["features"].get(name, [])
     return next((dict(entry["dependencies"]) for entry in known if entry["level"] == level), {})
 
@@ -91,7 +91,7 @@ def level_text(name: str, level: int) -> str:
 
 
 def resolve_level(name: str, level: int | str, release: Release) -> int | str:
-    """The level as a number; a sentence where it cannot be one for this feature and release."""
+    """The level as a number; a sentence if it is not possible for this feature and release."""
     if re.fullmatch(NAME_FORM, name) is None or (_table_covers(release) and name not in feature_names()):
         return f"{name!r} is not a feature of Kafka: use one of {', '.join(feature_names())}"
     if isinstance(level, str) and re.fullmatch(r"[0-9]{1,5}", level):
@@ -104,7 +104,7 @@ def resolve_level(name: str, level: int | str, release: Release) -> int | str:
 
 
 def missing_dependency(levels: dict[str, int]) -> str | None:
-    """A sentence where one of these levels needs a higher metadata.version than the one beside it."""
+    """A sentence if one of these levels needs a higher metadata.version than the one among them."""
     metadata = levels.get(METADATA)
     for name, level in levels.items():
         needed = dependencies(name, level).get(METADATA, 0)
@@ -155,7 +155,7 @@ def _feature_level(name: str, level: int, release: Release) -> int | str:
 
 
 def _line(release: Release) -> _Line | None:
-    """What the table has of a release line, whichever the patch."""
+    """The table's entry for a release line, for any patch."""
     return _table()["releases"].get(f"{release[0]}.{release[1]}")
 
 

@@ -1,6 +1,7 @@
-"""Options of the Java process that the operator owns, or with which no controller would run.
+"""Java options that the operator owns, and options with which no controller would run.
 
-They are judged wherever they reach Java: in `jvm.options`, and in every variable that Java or Kafka's scripts read.
+They are checked in every place from which Java reads them: `jvm.options`, and every variable that Java or Kafka's
+scripts read.
 """
 
 import re
@@ -68,7 +69,7 @@ _TAKING_A_VALUE: Final = frozenset(
 
 
 def refused(option: str) -> str | None:
-    """Why this option cannot stand as one word; None if it can."""
+    """Why this option is not allowed as one word; None if it is."""
     if option.startswith(_HEAP):
         return "the heap belongs to jvm.heap: remove this option"
     if option.startswith(_FILES):
@@ -83,7 +84,7 @@ def refused(option: str) -> str | None:
 
 
 def variable_faults(name: str, text: str) -> Iterator[str]:
-    """What is wrong with the options in the text of one of the variables above, one sentence for each option."""
+    """The faults of the options in the text of one of the variables above, one sentence for each option."""
     words = _quoted_words(text) if name in JAVAS_VARIABLES else text.split()
     if words is None:
         yield "a quotation mark is not closed, and Java would not start: correct it"
@@ -101,7 +102,7 @@ def variable_faults(name: str, text: str) -> Iterator[str]:
 
 
 def _quoted_words(text: str) -> list[str] | None:
-    """The words of a variable as Java reads them, which has no escapes; None where a quotation mark stays open."""
+    """The words of a variable as Java splits them, without escapes; None if a quotation mark stays open."""
     quoted = r"'[^']*'|\"[^\"]*\""
     if re.fullmatch(rf"(?:[^'\"]|{quoted})*", text) is None:
         return None

@@ -10,6 +10,6 @@ FORM = r"(0|[1-9][0-9]{0,2})[.](0|[1-9][0-9]{0,2})[.](0|[1-9][0-9]{0,2})"
 
 
 def parse_release(text: str) -> Release | None:
-    """The three numbers of a release; None where the text is not of the form."""
+    """The three numbers of a release; None if the text does not have this form."""
     match = re.fullmatch(FORM, text)
     return None if match is None else (int(match[1]), int(match[2]), int(match[3]))

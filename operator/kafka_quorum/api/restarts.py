@@ -1,4 +1,4 @@
-"""The annotation that asks for a restart of every controller, as `kubectl rollout restart` writes on a Deployment."""
+"""The annotation that requests a restart of every controller, like the one of `kubectl rollout restart`."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -12,13 +12,13 @@ _LONGEST: Final = 40
 
 
 def restarted_at(metadata: Mapping[str, Any]) -> str:
-    """The annotation's value; empty if it is not there, or no time."""
+    """The annotation's value; empty if it is missing, or no time."""
     text = _annotation(metadata)
     return text if _is_time(text) else ""
 
 
 def faults(metadata: Mapping[str, Any]) -> Iterator[FieldFault]:
-    """What is wrong with the annotation: a word like `now` would restart once, and never again."""
+    """The faults of the annotation: a word like `now` would restart once, and never again."""
     text = _annotation(metadata)
     if text and not _is_time(text):
         ask = "write it as 2026-01-31T12:00:00Z. To restart now, write the present time"

@@ -1,6 +1,7 @@
-"""What a `KafkaQuorum` may not say, once: CEL for the API server, a predicate for the operator, the sentence of both.
+"""The rules of a `KafkaQuorum`, each in one place: CEL for the API server, a predicate for the operator, one sentence.
 
-Each sentence says what is wrong and the way out; the field's path comes first. Which field a rule is for, `spec` says.
+Each sentence says what is wrong and how to correct it; the field's path comes first. `spec` assigns the rules to
+fields.
 """
 
 import re
@@ -61,7 +62,7 @@ def _broken_lines(config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _place_of(key: str) -> str:
-    """A property's place in its map; the map itself for a name that is none."""
+    """A property's place in its map; the map itself if the name is not a property's."""
     return f".{key}" if properties.well_formed_key(key) else ""
 
 

@@ -1,4 +1,4 @@
-"""Who sets the number of replicas: an autoscaler, by the API server's own account of who wrote a field last."""
+"""What sets the number of replicas: an autoscaler, by the API server's record of the last writer of a field."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -9,9 +9,9 @@ _PATH: Final = ("f:spec", "f:controllers", "f:replicas")
 
 
 def autoscaler_of(metadata: Mapping[str, Any]) -> str:
-    """That an autoscaler set `spec.controllers.replicas` last, as a sentence; empty if it did not, or it is not known.
+    """A sentence that an autoscaler set `spec.controllers.replicas` last; empty if it did not, or it is unknown.
 
-    A field that a person's tool owns too, or has written since, is that person's.
+    A field that a person's tool owns too, or has written since, belongs to that person.
     """
     owners = [entry for entry in _entries(metadata.get("managedFields")) if _owns(entry.get("fieldsV1"))]
     if not owners:

@@ -1,4 +1,4 @@
-"""The spec of a `KafkaQuorum`: what a person may ask for. CRD and reference page are made of it."""
+"""The spec of a `KafkaQuorum`: what a person may request. The CRD and the reference page are made from it."""
 
 from typing import Annotated, Any, Literal, TypeAlias
 

@@ -1,6 +1,6 @@
-"""The status of a `KafkaQuorum`: what the operator says of it. Numbers that change with every look stay out of it.
+"""The status of a `KafkaQuorum`: what the operator reports. Numbers that change with every look stay out of it.
 
-The schema asks little of it on purpose: a status that the API server refuses would hide what it was to tell.
+Its schema has few requirements on purpose: a status that the API server refuses would hide what it has to report.
 """
 
 from typing import Literal

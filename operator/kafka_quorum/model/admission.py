@@ -14,7 +14,7 @@ from kafka_quorum.model.known import Knowable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodQuestion:
-    """Would the API server accept the pod of this controller from this revision? `formatter`: the one that formats."""
+    """Would the API server accept this controller's pod from this revision? `formatter`: it is the pod that formats."""
 
     node_id: NodeID
     revision: str
@@ -23,10 +23,10 @@ class PodQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """What the API server answered. `words` are its own where it refused, or the operator's where it built no pod.
+    """What the API server answered. `words` are its own if it refused, or the operator's if it built no pod.
 
     `current` says that the answer is new enough to rely on; an older refusal is asked about again. `created` says that
-    a creation was refused although a dry run may have been accepted.
+    a creation was refused, although a dry run may have been accepted.
     """
 
     allowed: bool
@@ -39,5 +39,5 @@ Admissions: TypeAlias = tuple[tuple[PodQuestion, Knowable[Admission]], ...]
 
 
 def merged(first: Admissions, then: Iterable[tuple[PodQuestion, Knowable[Admission]]]) -> Admissions:
-    """Both; of two answers to one question the later one counts."""
+    """Both; of two answers to one question, the later one counts."""
     return tuple({**dict(first), **dict(then)}.items())

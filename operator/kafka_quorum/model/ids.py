@@ -37,18 +37,18 @@ def uuid_to_bytes(text: str) -> bytes:
 
 
 def usable_uuid(raw: bytes) -> bool:
-    """Whether Kafka would make this UUID itself: not reserved, and its text does not look like an option."""
+    """Whether Kafka itself could make this UUID: it is not reserved, and its text does not look like an option."""
     return raw not in _RESERVED and not uuid_from_bytes(raw).startswith("-")
 
 
 def parse_cluster_id(text: str) -> ClusterID:
-    """A cluster id; Kafka itself accepts any text here, this operator only UUIDs (ValueError)."""
+    """A cluster id. Kafka itself accepts any text here, this operator only UUIDs (ValueError)."""
     uuid_to_bytes(text)
     return ClusterID(text)
 
 
 def parse_directory_id(text: str) -> DirectoryID:
-    """A directory id that a replica can have (ValueError on a malformed or reserved one)."""
+    """A directory id that a replica can have (ValueError if it is malformed or reserved)."""
     if uuid_to_bytes(text) in _RESERVED:
         raise ValueError(f"{text!r} is one of Kafka's reserved UUIDs, not a directory id")
     return DirectoryID(text)
@@ -68,7 +68,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class ReplicaKey:
-    """A replica: node id and directory id. `directory_id` is empty where the server reported none (kraft.version 0)."""
+    """A replica: node id and directory id. `directory_id` is empty if the server reported none (kraft.version 0)."""
 
     node_id: NodeID
     directory_id: DirectoryID | None

@@ -1,4 +1,4 @@
-"""Unknown is a value. What could not be asked is `Unknown(reason)`, never an empty set, zero or `False` (rule 8)."""
+"""Unknown is a value. A missing answer is `Unknown(reason)`, never an empty set, zero or `False` (rule 8)."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar

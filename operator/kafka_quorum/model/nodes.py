@@ -1,4 +1,4 @@
-"""Questions about nodes that plan and status both ask: which are wanted, what they are made from, which are stale.
+"""Questions about nodes for plan and status: which are wanted, what they are made from, which are stale.
 
 Controllers start at 3000: brokers share the id space, and start lower.
 """
@@ -18,7 +18,7 @@ FIRST_NODE_ID: Final = 3000
 
 
 def requested_node_ids(desired: Desired, record: IdentityRecord | None) -> tuple[NodeID, ...]:
-    """The exact set where the spec names one; else what is there, the lowest free ids added, the highest removed."""
+    """The exact set if the spec names one; else the existing ids, the lowest free ones added, the highest removed."""
     if desired.node_ids:
         return tuple(sorted(desired.node_ids))
     present = list(record.node_ids) if record is not None else []
@@ -33,9 +33,9 @@ def requested_node_ids(desired: Desired, record: IdentityRecord | None) -> tuple
 def target_runtime(desired: Desired, observed: Observed, record: IdentityRecord) -> Runtime:
     """What every pod shall be made from: the spec, with the static voters that a quorum at kraft.version 0 needs.
 
-    The listener of a quorum that has started stays what it is. A restart that was asked for once stays part of it: an
-    annotation that is removed, as tools do that replace a whole object, restarts nothing. That holds half-way, too: the
-    restart goes on, or those that were restarted would be turned back, and so restarted once more.
+    The listener of a quorum that has started stays what it is. A restart that was requested once stays part of it. So
+    removing the annotation restarts nothing; tools that replace a whole object remove it. This holds during a restart,
+    too: it goes on. Otherwise the controllers already restarted would get the earlier value, and restart once more.
     """
     runtime = desired.runtime
     if record.static:
@@ -49,14 +49,14 @@ def target_runtime(desired: Desired, observed: Observed, record: IdentityRecord)
 
 
 def _last_restart(applied: Revision, observed: Observed, record: IdentityRecord) -> str:
-    """The latest restart that was asked for and has begun: as the applied revision has it, or that of a controller."""
+    """The latest requested restart that has begun: that of the applied revision, or of a controller's own."""
     begun = (observed.revision(node.revision) for node in record.nodes)
     asked = [revision.runtime.restarted_at for revision in (applied, *begun) if revision is not None]
     return max(filter(None, asked), key=seconds_of, default="")
 
 
 def older_than(observed: Observed, record: IdentityRecord, target: str) -> tuple[NodeIdentity, ...]:
-    """The controllers that are not made from this revision yet: by the record, or by the pod that is there."""
+    """The controllers that are not made from this revision yet, by the record or by a pod that exists."""
     return tuple(
         node
         for node in record.nodes
@@ -66,12 +66,12 @@ def older_than(observed: Observed, record: IdentityRecord, target: str) -> tuple
 
 
 def initial_node_ids(desired: Desired, wanted: tuple[NodeID, ...]) -> tuple[NodeID, ...]:
-    """The nodes whose disks name the first voters: all of them, or the lowest alone."""
+    """The nodes whose disks name the first voters: all of them, or only the lowest."""
     return wanted[:1] if desired.bootstrap is BootstrapMode.STANDALONE else wanted
 
 
 def initial_nodes(record: IdentityRecord) -> tuple[NodeIdentity, ...]:
-    """The nodes of the first voters, whatever became of their disks."""
+    """The nodes of the first voters, in any state of their disks."""
     ids = {key.node_id for key in record.initial}
     return tuple(node for node in record.nodes if node.node_id in ids)
 
@@ -82,12 +82,12 @@ def all_initial_formatted(record: IdentityRecord) -> bool:
 
 
 def revision_of(observed: Observed, record: IdentityRecord, node: NodeIdentity) -> Revision | None:
-    """What this node's pod is made from: its own revision, else the fleet's."""
+    """The revision that this node's pod is made from: its own, else the applied one."""
     return observed.revision(node.revision) or observed.revision(record.applied_revision)
 
 
 def is_outdated(observed: Observed, record: IdentityRecord, node: NodeIdentity, made_from: str) -> bool:
-    """Whether a pod was made from another revision than the one that this node's pod is made from now."""
+    """Whether a pod was made from another revision than `revision_of` gives for this node now."""
     revision = revision_of(observed, record, node)
     return revision is not None and made_from != revision.name
 
@@ -95,7 +95,7 @@ def is_outdated(observed: Observed, record: IdentityRecord, node: NodeIdentity, 
 def node_of(observed: Observed, node: NodeIdentity) -> str:
     """The Kubernetes node of a controller: its pod's, or the only one that can reach its volume; else empty.
 
-    A pod that waits for a node has none, and one that has ended is there no more.
+    A pod that waits for a Kubernetes node has none. A pod that has ended is not counted.
     """
     if node.claim_uid is None:
         return ""
@@ -117,7 +117,7 @@ def has_disk_of(pod: Pod, node: NodeIdentity) -> bool:
 
 
 def is_down(observed: Observed, kube_node: str) -> bool:
-    """Whether Kubernetes says that this node of its own is not ready, or gone. Not knowing is not a yes."""
+    """Whether Kubernetes reports that this node of its own is not ready, or gone. Unknown is not a yes."""
     match observed.kube_node(kube_node):
         case Known(value=found):
             return not found.ready
@@ -131,7 +131,7 @@ def lacks_data(record: IdentityRecord | None, pod: Pod, report: DiskReport) -> b
 
 
 def is_retired_disk(record: IdentityRecord | None, pod: Pod, report: DiskReport) -> bool:
-    """Whether a script found a disk that this very controller had before, and that the record has retired."""
+    """Whether a script found a disk that this same controller had before, and that the record has retired."""
     node = record.node(pod.node_id) if record is not None else None
     if record is None or node is None or report.found is not DiskFound.FORMATTED:
         return False
@@ -140,7 +140,7 @@ def is_retired_disk(record: IdentityRecord | None, pod: Pod, report: DiskReport)
 
 
 def is_former_claim(record: IdentityRecord, claim: Claim) -> bool:
-    """Whether the record has had a claim of this node id and generation, and has it no more."""
+    """Whether the record had a claim of this node id and generation before, and does not have it any more."""
     node = record.node(claim.node_id)
     former = next((each for each in record.former if each.node_id == claim.node_id), None)
     last = node.generation - 1 if node is not None else former.generation if former is not None else 0
@@ -153,6 +153,6 @@ def is_foreign(record: IdentityRecord, key: ReplicaKey) -> bool:
 
 
 def stale_voters(record: IdentityRecord, view: QuorumView) -> tuple[ReplicaKey, ...]:
-    """Voters that are no controller of the record: retired disks above all."""
+    """Voters that are not a controller of the record: mostly retired disks."""
     own = {node.key for node in record.nodes}
     return tuple(sorted((key for key in view.voters if key not in own), key=str))

@@ -1,4 +1,4 @@
-"""What the controllers say of their quorum, in values: DescribeQuorum, ApiVersions and DescribeCluster answers.
+"""The controllers' answers about their quorum, as values: DescribeQuorum, ApiVersions and DescribeCluster.
 
 These are the shapes that `wire` produces and that `observe` judges; a simulation produces the same ones.
 """
@@ -11,7 +11,7 @@ from kafka_quorum.model.security import PLAINTEXT, Security
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where a controller listens, and how a connection to it is secured. `node_id` is whom we expect there."""
+    """Where a controller listens, and how a connection to it is secured. `node_id` is the controller expected there."""
 
     node_id: NodeID
     host: str
@@ -34,7 +34,7 @@ class Listener:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """One row of DescribeQuorum. Both stamps are the leader's clock, in milliseconds; -1 means never or not told.
+    """One row of DescribeQuorum. Both stamps are of the leader's clock, in milliseconds; -1 means never, or not known.
 
     The leader's own row carries the leader's present time as its last fetch.
     """
@@ -49,7 +49,8 @@ class Replica:
 class QuorumAnswer:
     """DescribeQuorum as the leader answers it (a non-leader's answer is an error, not a value).
 
-    `voters` is the current set, which may not be committed yet; `high_watermark` is -1 until the leader knows it.
+    `voters` is the current set, which may not be committed yet; `high_watermark` is -1 while the leader does not have
+    it.
     """
 
     leader_id: NodeID
@@ -70,7 +71,7 @@ class FeatureRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class FinalizedFeature:
-    """A feature and the level at which the cluster has it (KIP-584)."""
+    """A feature and its finalized level in the cluster (KIP-584)."""
 
     name: str
     level: int
@@ -78,9 +79,9 @@ class FinalizedFeature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeVersions:
-    """What one node supports, and what it believes to be finalized.
+    """The levels that one node supports, and those that it reports as finalized.
 
-    `finalized_epoch` is -1 before the node knows any finalized feature.
+    `finalized_epoch` is -1 while the node has no finalized feature.
     """
 
     supported: tuple[FeatureRange, ...]
@@ -90,7 +91,7 @@ class NodeVersions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterAnswer:
-    """DescribeCluster asked of a controller (KIP-919): the cluster's id and the registered controllers' ids."""
+    """DescribeCluster, asked of a controller (KIP-919): the cluster's id and the ids of the registered controllers."""
 
     cluster_id: ClusterID
     controller_ids: tuple[NodeID, ...]
@@ -110,7 +111,7 @@ class AddVoter:
 class RemoveVoter:
     """The body of a RemoveRaftVoter request (KIP-853). `cluster_id` is always sent: a foreign quorum refuses it.
 
-    Kafka has no timeout in it: the leader waits for the commit as long as its own request timeout says (2 s).
+    The request has no timeout: the leader waits for the commit up to its own request timeout (2 s).
     """
 
     cluster_id: ClusterID
@@ -119,7 +120,7 @@ class RemoveVoter:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class FeatureStep:
-    """One change of one finalized level. `downgrade` asks for a safe, lossless one; unsafe ones are never asked for."""
+    """One change of one finalized level. `downgrade` requests a safe, lossless one; unsafe ones are never requested."""
 
     name: str
     level: int
@@ -141,11 +142,11 @@ class UpdateFeature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterController:
-    """The body of a ControllerRegistration request (KIP-919), as a controller sends it of itself when it starts.
+    """The body of a ControllerRegistration request (KIP-919), as a starting controller sends it about itself.
 
-    `incarnation_id` is a UUID in Kafka's notation. Sent by the operator only in place of a controller that is removed.
-    Without the listener at which controllers are asked, DescribeCluster shows the registration no more, although it is
-    there and counts: it would not be noticed before the next release.
+    `incarnation_id` is a UUID in Kafka's notation. The operator sends it only in place of a controller that is removed.
+    The listener at which controllers are asked must be part of it. Without it, DescribeCluster does not show the
+    registration, although it exists and counts: the next release would be the first to show the problem.
     """
 
     node_id: NodeID

@@ -1,7 +1,7 @@
 """How connections to the controllers of a quorum are secured, as part of each endpoint: two quorums may differ.
 
-A union with one member so far. Another protocol of Kafka's is another frozen value here, with what a connection needs
-of it; `wire.security` then does not pass the type checker until it says how such a connection is opened.
+This is a union with one member so far. Another protocol of Kafka is another frozen value here, with what a connection
+needs for it. The type checker then rejects `wire.security` until it opens such a connection.
 """
 
 from dataclasses import dataclass

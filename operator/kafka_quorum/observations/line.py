@@ -1,8 +1,8 @@
 """One look at one quorum as an observation, in the shape of `schemas/observation-v1.json` of the history. Pure.
 
-There are three states. Known with a leader; known without one (`leaderID` -1, and null for what only a leader has); and
-unknown, which is null with a reason. There is known to be no leader only if no other controller can have one: too few
-voters run, or every voter that runs has said that it does not lead. An outage that cannot be seen stays unknown.
+There are three states: known with a leader; known without one (`leaderID` is -1, and null for what only a leader has);
+and unknown, which is null with a reason. "Without a leader" is known only if no other controller can lead: too few
+voters run, or every voter that runs has answered that it does not lead. An outage that cannot be seen stays unknown.
 """
 
 from datetime import datetime
@@ -28,7 +28,7 @@ _NO_LEADER: Final[Json] = {
 
 
 def observation(namespace: str, name: str, observed: Observed, now: datetime) -> Json | None:
-    """The observation of this look, at `now` (UTC); None as long as there is no cluster to speak of."""
+    """The observation of this look, at `now` (UTC); None while there is no cluster id."""
     if observed.record is None:
         return None
     quorum, reason = _quorum(observed)
@@ -46,7 +46,7 @@ def observation(namespace: str, name: str, observed: Observed, now: datetime) ->
 
 
 def news(observation: Json) -> Json:
-    """What of an observation is worth telling at once when it changes: all but times, offsets, lag and wording."""
+    """The part of an observation that is written at once when it changes: all but times, offsets, lag and wording."""
     quorum = observation["quorum"]
     if quorum is not None:
         replicas = {role: _without_lag(quorum[role]) for role in ("voters", "observers")}
@@ -97,7 +97,7 @@ def _replica(view: QuorumView, row: Replica, leader_end: int) -> Json:
 
 
 def _leaderless(observed: Observed) -> bool:
-    """Whether it is known that no controller leads; never before a first leader was seen, for that is no outage."""
+    """Whether it is known that no controller leads; never before a first leader was seen, because that is no outage."""
     record, committed = observed.record, observed.memory.committed_voters
     if record is None or not record.had_leader:
         return False
@@ -118,7 +118,7 @@ def _node_ids(observed: Observed) -> list[NodeID]:
 
 
 def _node(observed: Observed, node_id: NodeID) -> Json:
-    """A node with the release that its pod runs and the ranges that it supports; null for what is not known."""
+    """A node with the release that its pod runs and the ranges that it supports; null for what is unknown."""
     answer = dict(observed.versions).get(node_id)
     running = next((pod for pod in observed.pods_of(node_id, PodRole.KAFKA) if pod.running), None)
     revision = observed.revision(running.revision) if running else None

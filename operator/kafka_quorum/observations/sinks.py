@@ -12,7 +12,7 @@ _MEBIBYTE = 1 << 20
 
 
 def recorder(settings: Settings, clock: Clock) -> Recorder:
-    """A recorder for what the settings name (SettingsError if a file that they name cannot be used)."""
+    """A recorder for the sinks in the settings (SettingsError if a file that they name cannot be used)."""
     wanted = settings.observations
     sinks: list[Sink] = []
     if wanted.target:
@@ -25,7 +25,7 @@ def recorder(settings: Settings, clock: Clock) -> Recorder:
 
 
 def properties(path: str) -> dict[str, str]:
-    """A file of librdkafka's properties, `key=value` a line; none if no file is named."""
+    """Read a file of librdkafka's properties, `key=value` a line; none if no file is named."""
     if not path:
         return {}
     try:

@@ -1,7 +1,7 @@
 """Observations to a Kafka topic, through confluent-kafka: one message a line, keyed by the cluster id.
 
-librdkafka keeps what it cannot deliver in a queue of bounded size, retries by itself, and gives a message up in the
-end. The topic's own retention bounds what is kept.
+librdkafka keeps what it cannot deliver in a queue of bounded size, retries by itself, and finally gives a message up.
+The topic's own retention bounds what is kept.
 """
 
 import logging
@@ -34,14 +34,14 @@ class Producer(Protocol):
         """Put a message into the queue; BufferError if that is full."""
 
     def poll(self, timeout: float) -> int:
-        """Call back for what was delivered or given up."""
+        """Run the callbacks for messages that were delivered or given up."""
 
     def flush(self, timeout: float) -> int:
-        """Wait so long for everything in the queue; how many messages are left."""
+        """Wait this long for everything in the queue; the answer is how many messages are left."""
 
 
 def connect(bootstrap: str, properties: Mapping[str, str]) -> Producer:
-    """A producer; `properties` are librdkafka's, and win over all but the address (ImportError without the package)."""
+    """A producer; `properties` are librdkafka's, and override all but the address (ImportError without the package)."""
     import confluent_kafka  # noqa: PLC0415 - an extra that may be missing
 
     quiet = logging.getLogger("kafka_quorum.observations.librdkafka")
@@ -64,7 +64,7 @@ class Topic:
         return f"topic {self._topic} at {self._bootstrap}"
 
     def write(self, lines: Sequence[Line]) -> None:
-        """Put these lines into the producer's queue. `TopicError` reports what was given up since the last time."""
+        """Put these lines into the producer's queue. `TopicError` reports what was given up since the last call."""
         if self._producer is None:
             if not lines:
                 return

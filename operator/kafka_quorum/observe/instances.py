@@ -1,7 +1,7 @@
-"""What runs, as the pods of this look show it: which container each controller is, and what its leader runs with. Pure.
+"""What runs, by the pods of this look: the container of each controller, and what its leader runs with. Pure.
 
-Both come from the pod that is there and from the revision that it was made from, never from the present spec: a roll
-is under way for minutes, and a spec may be unreadable.
+Both come from the existing pod and the revision that it was made from, never from the present spec: a roll takes
+minutes, and a spec may be unreadable.
 """
 
 import re
@@ -22,8 +22,8 @@ _NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
 class FetchTimeout:
     """The `controller.quorum.fetch.timeout.ms` of a leader, in milliseconds.
 
-    Where it cannot be read there are two safe readings. `least_ms` is the one for accepting a leader by those who
-    fetch, `most_ms` the one for accepting that a replica does not fetch any more.
+    If it cannot be read, there are two safe values. `least_ms` is for accepting a leader by the voters that fetch from
+    it. `most_ms` is for accepting that a replica does not fetch any more.
     """
 
     least_ms: int
@@ -35,7 +35,7 @@ _DEFAULT: Final = FetchTimeout(least_ms=DEFAULT_FETCH_TIMEOUT_MS, most_ms=DEFAUL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchTimeouts:
-    """The fetch timeouts of controllers, and the reading for those whose pod is not there."""
+    """The fetch timeouts of controllers, and the value for controllers without a pod."""
 
     by_node: Mapping[NodeID, FetchTimeout] = field(default_factory=dict)
     otherwise: FetchTimeout = _DEFAULT
@@ -49,15 +49,15 @@ class FetchTimeouts:
 class Instances:
     """Which container each controller of ours runs in.
 
-    `running` names it by pod and container, only where Kafka runs and the pod is not being deleted. `own` are the node
-    ids whose containers can be seen; of the others only the leader knows anything.
+    `running` names it by pod and container, only if Kafka runs and the pod is not being deleted. `own` are the node ids
+    whose containers can be seen; only the leader reports anything about the others.
     """
 
     own: frozenset[NodeID] = frozenset()
     running: Mapping[ReplicaKey, str] = field(default_factory=dict)
 
     def of(self, key: ReplicaKey) -> str | None:
-        """The container of a replica: empty where none can be seen, None where it is ours and does not run."""
+        """The container of a replica: empty if none can be seen, None if it is ours and does not run."""
         return self.running.get(key) if key.node_id in self.own else ""
 
 
@@ -79,7 +79,7 @@ def instances_of(pods: Iterable[Pod], record: IdentityRecord | None) -> Instance
 def fetch_timeouts(pods: Iterable[Pod], revisions: tuple[Revision, ...]) -> FetchTimeouts:
     """The fetch timeout that each controller runs with: that of the revision from which its pod was made.
 
-    One whose revision is missing or unreadable may run with any that is known, or with the default.
+    A controller whose revision is missing or unreadable may run with any known value, or with the default.
     """
     by_name = {revision.name: revision for revision in revisions}
     known = (DEFAULT_FETCH_TIMEOUT_MS, *filter(None, map(_configured, revisions)))
@@ -100,6 +100,6 @@ def _either(one: FetchTimeout, other: FetchTimeout) -> FetchTimeout:
 
 
 def _configured(revision: Revision) -> int | None:
-    """The fetch timeout in a revision; None if what stands there is no number that Kafka would take."""
+    """The fetch timeout in a revision; None if its value is no number that Kafka accepts."""
     text = dict(revision.runtime.config).get(FETCH_TIMEOUT, str(DEFAULT_FETCH_TIMEOUT_MS)).strip()
     return int(text) if _NUMBER.fullmatch(text) else None

@@ -1,8 +1,8 @@
-"""Judge what the controllers answer: who leads, who is live, who is caught up, what is committed. Pure.
+"""Judge the controllers' answers: which one leads, which replicas are live and caught up, what is committed. Pure.
 
-The words are design's: both stamps of a row are the leader's clock, and the operator's clock decides nothing. A leader
-counts only with a majority of live voters behind it; a voter change counts once the high watermark has passed the log
-end of the first look that showed it, in the same epoch.
+The words are those of the glossary. Both stamps of a row are of the leader's clock, and the operator's clock decides
+nothing. A leader counts only with a majority of live voters behind it. A voter change counts when the high watermark
+has passed the log end of the first look that showed it, in the same epoch.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +28,7 @@ _Stamp = Callable[[Replica], int]
 
 
 def leader_of(answers: Mapping[NodeID, Knowable[QuorumAnswer]], timeouts: FetchTimeouts) -> Knowable[QuorumAnswer]:
-    """The highest-epoch answer behind which a majority of voters, the leader included, is live."""
+    """The highest-epoch answer for which a majority of voters, the leader included, is live."""
     if not answers:
         return Unknown(reason="no controller runs yet")
     known = sorted(
@@ -49,14 +49,14 @@ def leader_of(answers: Mapping[NodeID, Knowable[QuorumAnswer]], timeouts: FetchT
 
 
 def live_voters(answer: QuorumAnswer, within_ms: int) -> frozenset[ReplicaKey]:
-    """Voters whose last fetch is at most so old by the leader's own row."""
+    """Voters whose last fetch is at most this old, compared with the leader's own row."""
     return frozenset(_recent(answer, answer.voters, within_ms, lambda row: row.last_fetch_ms))
 
 
 def _recent(answer: QuorumAnswer, rows: Iterable[Replica], within_ms: int, stamp: _Stamp) -> Iterable[ReplicaKey]:
     """Replicas whose stamp is recent by the leader's clock; the leader itself always is.
 
-    A stamp from the future is as good as an old one: the leader's clock was set back since, and nothing fetched.
+    A stamp from the future counts as old: the leader's clock was set back since, and the replica has not fetched since.
     """
     now_ms = _leader_now_ms(answer)
     leaders = frozenset(row.key for row in answer.voters if row.key.node_id == answer.leader_id)
@@ -73,7 +73,7 @@ def _leader_now_ms(answer: QuorumAnswer) -> int:
 
 
 def keyed(answer: QuorumAnswer, own: Mapping[NodeID, ReplicaKey]) -> QuorumAnswer:
-    """A static quorum's voters have no directory ids: those of our controllers get the ones of their disks."""
+    """A static quorum's voters have no directory ids: those of our controllers get the ids of their disks."""
     voters = tuple(
         replace(row, key=own[row.key.node_id]) if row.key.directory_id is None and row.key.node_id in own else row
         for row in answer.voters
@@ -82,7 +82,7 @@ def keyed(answer: QuorumAnswer, own: Mapping[NodeID, ReplicaKey]) -> QuorumAnswe
 
 
 def is_static(answer: QuorumAnswer) -> bool:
-    """Whether the voters, as Kafka reports them, have no directory ids: kraft.version 0, whatever is finalized."""
+    """Whether Kafka reports the voters without directory ids: then kraft.version 0 is used, whatever is finalized."""
     return any(row.key.directory_id is None for row in answer.voters)
 
 
@@ -129,10 +129,10 @@ def view(
 
 
 def _first_seen(answer: QuorumAnswer, memory: Memory, instances: Instances) -> tuple[FirstSeen, ...]:
-    """For each voter, and each replica of ours, since when its container is there: always by this leader's clock.
+    """For each voter, and each replica of ours, since when its container exists, always by this leader's clock.
 
-    Another leader has another clock, and it may have been elected before the last look at the one before it. So the
-    first look at a leader, and one that finds its clock set back, begins anew for every replica.
+    Another leader has another clock, and may have been elected before the last look at its predecessor. So the first
+    look at a leader starts again for every replica. The same holds for a look that finds the clock set back.
     """
     now_ms, same = _leader_now_ms(answer), _same_leader(answer, memory)
     before = {seen.key: seen for seen in memory.first_seen}
@@ -155,11 +155,11 @@ def _first_seen(answer: QuorumAnswer, memory: Memory, instances: Instances) -> t
 def _caught_up(
     answer: QuorumAnswer, instances: Instances, first_seen: tuple[FirstSeen, ...]
 ) -> tuple[frozenset[ReplicaKey], frozenset[ReplicaKey]]:
-    """Replicas that are caught up, and those of which only the stamps say so.
+    """Replicas that are caught up, and those that only their stamps show as caught up.
 
-    A stamp outlives the process that earned it: a voter that was killed keeps it, and so does its successor until its
-    first fetch. So the stamp must be recent, and newer than the first look at the container that runs now. One from
-    the future proves nothing: the leader's clock was set back, and Kafka never sets a stamp back.
+    A stamp outlives the process that earned it: a killed voter keeps it, and so does its successor until its first
+    fetch. So the stamp must be recent, and newer than the first look at the container that runs now. A stamp from the
+    future proves nothing: the leader's clock was set back, and Kafka never sets a stamp back.
     """
     now_ms, since = _leader_now_ms(answer), {seen.key: seen for seen in first_seen}
     caught_up, unproven = set(), set()
@@ -180,12 +180,12 @@ def _caught_up(
 
 
 def without_answer(memory: Memory) -> Memory:
-    """A look that found no leader: nothing was caught up in it."""
+    """Remember a look that found no leader: in it, nothing was caught up."""
     return replace(memory, caught_up_looks=(), unknown_looks=memory.unknown_looks + 1)
 
 
 def _voter_set_look(answer: QuorumAnswer, earlier: VoterSetLook | None, *, static: bool) -> VoterSetLook:
-    """Committed once the high watermark reaches the log end of the first look that showed this set in this epoch.
+    """The voter set, committed when the high watermark reaches the log end of the set's first look in this epoch.
 
     A step of kraft.version writes the configured set into the log: the same voters, and a record that is not committed.
     """
@@ -204,7 +204,7 @@ def _same_leader(answer: QuorumAnswer, memory: Memory) -> bool:
 def _counted(
     answer: QuorumAnswer, memory: Memory, caught_up: frozenset[ReplicaKey]
 ) -> tuple[tuple[ReplicaKey, int], ...]:
-    """Looks in a row; two looks at the same moment of the leader's clock are one look."""
+    """Consecutive looks; two looks at the same moment of the leader's clock are one look."""
     same = _same_leader(answer, memory)
     moved = not same or _leader_now_ms(answer) > memory.leader_now_ms
     step, before = 1 if moved else 0, dict(memory.caught_up_looks) if same else {}
@@ -212,6 +212,6 @@ def _counted(
 
 
 def standing(memory: Memory, stopped: Iterable[NodeID]) -> Memory:
-    """What is remembered without the looks of controllers that do not run: Kafka reports for seconds that they do."""
+    """The memory without the looks of stopped controllers: for seconds Kafka still reports these as running."""
     gone = frozenset(stopped)
     return replace(memory, caught_up_looks=tuple(row for row in memory.caught_up_looks if row[0].node_id not in gone))

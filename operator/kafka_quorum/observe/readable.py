@@ -1,4 +1,4 @@
-"""Parse many objects so that one that cannot be understood ends nothing: it is Unknown, by name. Pure."""
+"""Parse many objects; one that cannot be understood is Unknown, by name, and does not stop the others. Pure."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -17,16 +17,17 @@ T = TypeVar("T")
 def parsed(
     kind: str, items: Iterable[Json], parse: Callable[[Json], T | None]
 ) -> tuple[tuple[T, ...], tuple[Unreadable, ...]]:
-    """What `parse` makes of these objects without its Nones, and the objects that it cannot understand.
+    """The results of `parse` without its Nones, and the objects that it cannot understand.
 
-    The API server has checked every type, so that any error here means: not written as this operator expects it.
+    The API server has checked every type. So any error here means: the object is not written as this operator expects
+    it.
     """
     found: list[T] = []
     unreadable: list[Unreadable] = []
     for item in items:
         try:
             value = parse(item)
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with one object is Unknown for that object only
+        except Exception as error:  # noqa: BLE001 - any fault of one object makes only that object Unknown
             unreadable.append(unreadable_from(kind, item, error))
         else:
             if value is not None:
@@ -35,7 +36,7 @@ def parsed(
 
 
 def unreadable_from(kind: str, item: Json, error: Exception) -> Unreadable:
-    """An object that cannot be understood: what is known of it all the same, and why."""
+    """An object that cannot be understood: what is known of it, and why it cannot be."""
     metadata = item.get("metadata") or {}
     name = clean(str(metadata.get("name", "")), max_chars=NAME_MAX_CHARS)
     words = str(error) if isinstance(error, ValueError) and str(error) else f"{type(error).__name__} {error}"
@@ -49,7 +50,7 @@ def unreadable_from(kind: str, item: Json, error: Exception) -> Unreadable:
 
 
 def _node_of(metadata: Json) -> NodeID | None:
-    """The controller of an object: by the name that we gave it, which cannot change; else by its label."""
+    """The controller of an object: by the name that the operator gave it, which cannot change; else by its label."""
     by_name = names.claim_parts(str(metadata.get("name", "")).removesuffix(names.FORMATTER_SUFFIX))
     if by_name is not None:
         return by_name[0].node_id

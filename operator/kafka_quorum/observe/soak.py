@@ -1,8 +1,8 @@
 """For how long all has been well since the finalized levels last changed. Pure.
 
-Time counts only between two looks that both found it so, and of a long gap only as much as a look should take; a look
-that found anything else begins anew. A look without an answer says nothing, either way. An operator that starts goes on
-from what its predecessor wrote into the status, as long as the levels are the same.
+Time counts only between two looks that both found everything well. Of a long gap, only the usual time of a look counts.
+A look that found anything else starts the soak again. A look without an answer neither adds nor resets anything. An
+operator that starts continues the soak that its predecessor wrote into the status, while the levels are the same.
 """
 
 from dataclasses import replace
@@ -40,7 +40,7 @@ def _epoch(observed: Observed) -> int | None:
 
 
 def _cannot_tell(observed: Observed) -> bool:
-    """Whether it is only not proven yet that every voter is caught up: the operator, or a leader, has just begun."""
+    """Whether this look cannot decide: there is no answer, or no voter lags and some are not proven yet."""
     if isinstance(observed.quorum, Unknown):
         return True
     view = observed.quorum.value

@@ -1,6 +1,6 @@
-"""Where a volume can be reached, as its PersistentVolume says: the only source that does not go out of date. Pure.
+"""Where a volume can be reached, by its PersistentVolume: the only source that does not go out of date. Pure.
 
-The node that a claim was first scheduled for says nothing: a network volume is attached elsewhere the next time.
+The node that a claim was first scheduled for proves nothing: a network volume may be attached elsewhere next time.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _BY_HOST: Final = "kubernetes.io/hostname"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The only Kubernetes node of a volume; empty where there are several, or any. `certain`: it is the node's name."""
+    """The only Kubernetes node of a volume; empty if there are several, or any. `certain`: it is the node's name."""
 
     node: str
     certain: bool
@@ -26,8 +26,8 @@ ANYWHERE: Final = Place(node="", certain=True)
 def place_of(volume: Json, selected_node: str) -> Place:
     """The one node that a PersistentVolume's required affinity leaves.
 
-    An affinity names labels, not nodes. Its one value is the node's name if it is the node that the claim was
-    scheduled for; a host name mostly is.
+    An affinity names labels, not nodes. Its one value is the node's name if it equals the node that the claim was
+    scheduled for; a host name is mostly the same.
     """
     required = ((volume.get("spec") or {}).get("nodeAffinity") or {}).get("required") or {}
     terms = required.get("nodeSelectorTerms") or []

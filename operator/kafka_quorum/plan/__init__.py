@@ -1,1 +1,1 @@
-"""Desired, Observed, now → Plan. Pure: no client, clock, log or random. A concern a module, guards in `safety`."""
+"""Desired, Observed, now → Plan. Pure: no client, clock, log or random. One module per concern; guards in `guards`."""

@@ -1,7 +1,7 @@
 """What a later version of this operator stored, and this one cannot read: it is reported, and nothing is changed.
 
-What is half done there is unknown. A pod that is created, a record that is written or a voter that is added could undo
-it, or end it in a way that its version excludes. So nothing is, until a version that can read it acts.
+It is unknown what is half done there. Creating a pod, writing a record or adding a voter could undo it, or end it in a
+way that the later version excludes. So nothing is done until a version that can read it acts.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ _WAY_OUT: Final = "Run the operator version that began it, or a later one"
 
 
 def later_version(observed: Observed) -> tuple[Wait, ...]:
-    """What this version cannot read of the stored state; empty where it can read all of it."""
+    """The parts of the stored state that this version cannot read; empty if it can read all of it."""
     waits = [_wait(LATER_FORMAT, f"Did not change anything: {text}") for text in _texts(observed)]
     operation = observed.status.open
     if isinstance(operation, UnknownOperation):

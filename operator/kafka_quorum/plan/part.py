@@ -1,4 +1,4 @@
-"""What one concern contributes to a plan, and how contributions are put together."""
+"""What one concern contributes to a plan, and how contributions are combined."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Part:
 
 
 def merged(parts: Iterable[Part]) -> Part:
-    """All of them; only the first of the exclusive actions, because the others still exist in the next look."""
+    """All parts as one; only the first exclusive action stays, because the others still exist in the next look."""
     listed = tuple(parts)
     return Part(
         exclusive=next((part.exclusive for part in listed if part.exclusive is not None), None),
@@ -38,5 +38,5 @@ def merged(parts: Iterable[Part]) -> Part:
 
 
 def reported(part: Part) -> Part:
-    """What a part reports, without what it would do."""
+    """What a part reports, without its actions."""
     return Part(waits=part.waits, verdicts=part.verdicts)

@@ -1,9 +1,9 @@
 """What a plan may do while an object of the quorum cannot be read: nothing that could depend on it.
 
-An object that is there and cannot be understood is Unknown: it is neither absent nor healthy. The controller that it
-belongs to is left alone, and so is every decision about the quorum as a whole (the record, voters, restarts, levels,
-deletions of volumes). Other controllers' pods and disks are kept as ever: a decision that waits here does not stand
-alone in the plan (`planner`), or nothing else would be done for as long.
+An object that exists and cannot be understood is Unknown: it is neither absent nor healthy. The controller that it
+belongs to is left alone. So is every decision about the quorum as a whole (the record, voters, restarts, levels,
+deletions of volumes). Other controllers' pods and disks are kept as usual: a decision that waits here does not stand
+alone in the plan (`planner`), because nothing else would be done during the wait.
 """
 
 from dataclasses import replace
@@ -37,7 +37,7 @@ def without(planned: Plan, observed: Observed) -> Plan:
 
 
 def _may(action: Action, nodes: set[NodeID | None]) -> bool:
-    """Whether an action concerns only what can be read. None among `nodes`: it is not known whose object it is."""
+    """Whether an action concerns only what can be read. None among `nodes`: the controller of one is unknown."""
     if isinstance(action, _OF_THE_QUORUM):
         return True
     node_id = _node_of(action)
@@ -50,7 +50,7 @@ def _node_of(action: Action) -> NodeID | None:
         case actions.CreateClaim() | actions.CreateFormatter() | actions.CreatePod():
             return action.node_id
         case actions.DeletePod() if action.pod.running or action.takes_disk:
-            return None  # what follows from its stop is a decision about the quorum
+            return None  # what follows from stopping it is a decision about the quorum
         case actions.MarkPod() | actions.DeletePod():
             return action.pod.node_id
         case actions.AnnotateClaim(retired=False):

@@ -1,1 +1,1 @@
-"""Pure builders of Kubernetes objects. They get what validation and plan have judged, and have no error path."""
+"""Pure builders of Kubernetes objects. Validation and plan have checked their input, so they have no error path."""

@@ -1,4 +1,4 @@
-"""The open operation as `status.operation` holds it, and back. One that cannot be understood is never absent."""
+"""The open operation in the form of `status.operation`, and back. One that cannot be understood is never absent."""
 
 from typing import Final
 
@@ -36,7 +36,7 @@ def operation_row(intent: VoterChange | FeatureStep, *, id_: str, holder: str, s
 
 
 def operation_from(row: object) -> Operation | None:
-    """The operation in `status.operation`; None where there is none, or only what no operator ever wrote."""
+    """The operation in `status.operation`; None if there is none, or only text that no operator ever wrote."""
     if not isinstance(row, dict):
         return None
     type_ = row.get("type")
@@ -55,7 +55,7 @@ def _unknown(row: Json, why: str) -> UnknownOperation:
 
 
 def _read(row: Json, type_: str) -> Operation:
-    """An operation of a type that is known (`Malformed` where its target is not)."""
+    """An operation of a known type (`Malformed` if its target is not)."""
     id_, holder, started_at = (str(row.get(key, "")) for key in ("id", "holder", "startedAt"))
     target = str(row.get("target", ""))
     if type_ in _FEATURES:

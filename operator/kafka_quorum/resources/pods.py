@@ -38,9 +38,9 @@ def formatter(
     avoid_nodes: tuple[str, ...],
     pull_policy: str,
 ) -> Json:
-    """A pod that formats the node's claim, reports, and is done. It is kept off nodes that hold sibling claims.
+    """A pod that formats the node's claim, reports, and ends. It avoids nodes that hold sibling claims.
 
-    The scheduler forgets finished pods, so that without this two claims could be bound to one Kubernetes node.
+    The scheduler ignores finished pods. Without this, it could bind two claims to one Kubernetes node.
     """
     container = _container(record, node, revision, pull_policy)
     adopts = node.mode is FormatMode.ADOPTED
@@ -83,7 +83,7 @@ def kafka(
         "ports": [{"name": "controller", "containerPort": port}],
         "startupProbe": probe | {"periodSeconds": 1, "failureThreshold": 300},
         "readinessProbe": probe | {"periodSeconds": 3},
-        # A connection is all that is asked: a controller without a quorum is no reason to kill it.
+        # The probe asks only for a connection: a controller without a quorum is no reason to kill it.
         "livenessProbe": probe | {"periodSeconds": 10, "failureThreshold": 6},
     }
     spec = _spec(desired, node, revision, config)
@@ -102,10 +102,10 @@ def kafka(
 def format_arguments(
     desired: Desired, record: IdentityRecord, node: NodeIdentity, revision: Revision
 ) -> tuple[str, ...]:
-    """What follows `kafka-storage.sh format …`. Levels are explicit or the release's own; never `--release-version`.
+    """The arguments of `kafka-storage.sh format …`. Levels are explicit or the release's; never `--release-version`.
 
-    A disk without initial controllers holds no levels: it learns them from the quorum. A static voter's holds no
-    voters: they are in the properties, which the tool reads.
+    A disk without initial controllers holds no levels: the controller gets them from the quorum. A static voter's disk
+    holds no voters: they are in the properties, which the tool reads.
     """
     if node.mode is FormatMode.NO_INITIAL_CONTROLLERS:
         return ("--no-initial-controllers",)
@@ -117,7 +117,7 @@ def format_arguments(
 
 
 def initial_controllers(desired: Desired, record: IdentityRecord, revision: Revision) -> str:
-    """The first voters as `kafka-storage.sh` takes them: `3000@host:9093:directory id,…`."""
+    """The first voters in the form that `kafka-storage.sh` takes: `3000@host:9093:directory id,…`."""
     entries = []
     for key in record.initial:
         listener = advertised(desired.namespace, desired.member(key.node_id), revision.runtime)
@@ -126,7 +126,7 @@ def initial_controllers(desired: Desired, record: IdentityRecord, revision: Revi
 
 
 def _intent(record: IdentityRecord, node: NodeIdentity) -> str:
-    """Names one format of one claim: a second one after a loss is another."""
+    """The name of one format of one claim: a second format after a loss has another name."""
     return f"{record.cluster_id} {node.node_id} {node.mode.value} {node.claim_uid} {len(node.lost)}"
 
 
@@ -158,11 +158,11 @@ def _pod(metadata: Json, spec: Json) -> Json:
 
 
 def _container(record: IdentityRecord, node: NodeIdentity, revision: Revision, pull_policy: str) -> Json:
-    """What both kinds of containers share: image, environment, mounts, resources; then what the template adds."""
+    """What both kinds of containers share: image, environment, mounts, resources; then the template's additions."""
     template = _template_container(revision)
     size = f"{_mebibytes(revision.runtime.heap)}m"
     env = [
-        *template.get("env", []),  # before ours: of two entries with one name the last counts
+        *template.get("env", []),  # before ours: of two entries with one name, the last counts
         {"name": "KQ_MODE", "value": node.mode.value},
         {"name": "KQ_CLUSTER_ID", "value": record.cluster_id},
         {"name": "KQ_NODE_ID", "value": str(node.node_id)},
@@ -209,7 +209,7 @@ def _spec(desired: Desired, node: NodeIdentity, revision: Revision, config: str)
 
 
 def _template(revision: Revision) -> Json:
-    """What the spec's template sets of a pod's spec."""
+    """The template's part of a pod's spec."""
     template: Json = without_nulls(json.loads(revision.runtime.template_spec))
     return template
 
@@ -220,7 +220,7 @@ def _template_container(revision: Revision) -> Json:
 
 
 def _spread(quorum: str) -> Json:
-    """Prefer another node, and another zone, for every controller: never a reason not to be scheduled."""
+    """Prefer another node, and another zone, for every controller; a pod is scheduled even if neither is possible."""
     selector = {"matchLabels": {names.LABEL_QUORUM: quorum}}
     terms = [
         {"weight": weight, "podAffinityTerm": {"topologyKey": key, "labelSelector": selector}}
@@ -238,7 +238,7 @@ def _avoid(spec: Json, avoid_nodes: tuple[str, ...]) -> None:
 
 
 def _resources(revision: Revision) -> Json:
-    """A controller needs little; what it needs it must have: the heap and a quarter of a gigabyte beside it.
+    """A controller needs little, but needs it always: the heap and a quarter of a gigabyte more.
 
     Java's direct buffers may take as much as the heap: the limit has room for them.
     """
@@ -250,7 +250,7 @@ def _resources(revision: Revision) -> Json:
 
 
 def _mebibytes(heap: str) -> int:
-    """A heap as Java takes it: rounded down, in units of which every size that validation admits has some."""
+    """A heap in the form that Java takes: rounded down, in a unit of which every admitted size has at least one."""
     return (bytes_of(heap) or 0) // _MEBIBYTE
 
 

@@ -1,6 +1,6 @@
-"""A quota counts the pod that is to go while its successor is checked: whether there is room for one after the other.
+"""A quota counts the pod that is to be deleted while its successor is checked: whether the new one fits in its place.
 
-The API server says `exceeded quota: NAME, requested: K=V,…, used: K=V,…, limited: K=V,…`, with the resources that do
+The API server answers `exceeded quota: NAME, requested: K=V,…, used: K=V,…, limited: K=V,…`, with the resources that do
 not fit (measured on 1.34; the words have been the same since 1.2).
 """
 
@@ -18,7 +18,7 @@ _COUNTED: Final = frozenset({"pods", "count/pods"})
 
 
 def fits_instead(words: str, old: Json, new: Json) -> bool:
-    """Whether a quota that refuses `new` in these words has room for it once `old` is gone; False where it is not one.
+    """Whether a quota that refuses `new` in these words has room for it without `old`; False if it is no quota.
 
     Resources that the pods do not name themselves count as they are: then there is room only without the old pod's.
     """
@@ -43,7 +43,7 @@ def _amounts(text: str) -> dict[str, Fraction | None]:
 
 
 def _amount(pod: Json, name: str) -> Fraction:
-    """What one pod takes of a resource as a quota names it: `requests.memory`, `cpu`, `pods`."""
+    """The amount of one pod, of a resource by the quota's name for it: `requests.memory`, `cpu`, `pods`."""
     if name in _COUNTED:
         return Fraction(1)
     part, dot, resource = name.partition(".")

@@ -26,7 +26,7 @@ def available(done: Pass) -> Finding:
 
 
 def _without_record(done: Pass) -> Finding:
-    """Nothing was formatted yet, or the identity is lost: then no answer is known to be this quorum's."""
+    """Nothing was formatted yet, or the identity is lost: then no answer is known to come from this quorum."""
     broken = done.first(Severity.DEGRADED)
     if broken is not None:
         return _finding(Truth.UNKNOWN, broken.reason, broken.message)

@@ -1,4 +1,4 @@
-"""What a condition's function is given: a pass. What it returns is a `kit.conditions.finding.Finding`."""
+"""The input of a condition's function: a pass. Its result is a `kit.conditions.finding.Finding`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ IDENTITY_MISSING: Final = "Rebuilding the identity ConfigMap, which is missing, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """What one pass came to. `desired` is what was acted on: the last accepted spec, where this one has `faults`.
+    """The result of one pass. `desired` is what was acted on: the last accepted spec if this one has `faults`.
 
-    `now_s` is wall-clock seconds since the epoch, compared with the kubelet's stamps only. `autoscaler` says by which
-    autoscaler the number of replicas was set last; it is empty where a person or a tool of theirs set it.
+    `now_s` is wall-clock seconds since the epoch, compared with the kubelet's stamps only. `autoscaler` names the
+    autoscaler that set the number of replicas last; it is empty if a person or a person's tool set it.
     """
 
     desired: Desired
@@ -31,7 +31,7 @@ class Pass:
 
     @property
     def situation(self) -> Situation | None:
-        """What the pass decided by; None without an identity record that counts."""
+        """What the pass decided by; None without a valid identity record."""
         return None if self.observed.record is None else self.plan.situation
 
     def first(self, severity: Severity) -> Wait | None:
@@ -44,17 +44,17 @@ class Pass:
 
     @property
     def failed(self) -> Outcome | None:
-        """The gravest action that was not done: a refusal before one whose answer was lost. One put off is none."""
+        """The gravest action that was not done: a refusal before one with a lost answer. A postponed one is none."""
         failures = [outcome for outcome in self.outcomes if not outcome.done and not outcome.held]
         return min(failures, key=lambda outcome: outcome.unknown, default=None)
 
     @property
     def refused(self) -> Outcome | None:
-        """The first action that certainly was not done, where that is a failure."""
+        """The first action that certainly was not done, if that is a failure."""
         failed = self.failed
         return None if failed is None or failed.unknown else failed
 
 
 def sentence(waits: Iterable[Wait]) -> str:
-    """All messages as one text: each said once, and once for all controllers that it holds for."""
+    """All messages as one text: each once, for all controllers that it applies to."""
     return "; ".join(said.message for said in together((wait.node_id, wait.message) for wait in waits))

@@ -1,7 +1,7 @@
-"""Voters that are not caught up: those that are down or behind, and those that have only just started.
+"""Voters that are not caught up: those that are down or behind, and those that have just started.
 
 A voter needs some seconds after its start to catch up, and a voter that a roll restarts is down on purpose. Neither is
-a fault, so both are progress; after `STARTING_S` a voter that is still behind is one.
+a fault, so both are progress. After `STARTING_S`, a voter that is still behind is a fault.
 """
 
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ STARTING_S: Final = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lag:
-    """The voters that are not caught up, sorted. `faulty` are down or behind; `starting` catch up, or are restarted."""
+    """The voters that are not caught up, sorted. `faulty`: down or behind; `starting`: catching up or restarted."""
 
     faulty: tuple[ReplicaKey, ...] = ()
     starting: tuple[ReplicaKey, ...] = ()
 
 
 def lag_of(done: Pass) -> Lag:
-    """Sort the voters that are not caught up; none without a leader, because then it is not known."""
+    """Sort the voters that are not caught up; none without a leader, because then they are unknown."""
     if isinstance(done.observed.quorum, Unknown):
         return Lag()
     view = done.observed.quorum.value

@@ -1,4 +1,4 @@
-"""OddVoterCount: an even number of voters is allowed, and this says what it costs."""
+"""OddVoterCount: an even number of voters is allowed, and this condition reports its cost."""
 
 from kafka_quorum.model.known import Known, Unknown
 from kafka_quorum.model.voters import tolerated_by

@@ -1,4 +1,4 @@
-"""A status that a later version of this operator wrote: only what reports this is changed in it."""
+"""A status that a later version of this operator wrote: only the fields that report this are changed in it."""
 
 from typing import Any, Final, TypeAlias
 
@@ -10,7 +10,7 @@ _REPORTS: Final = ("observedGeneration", "doing", "message", "conditions")
 
 
 def sheltered(old: Json, new: Json) -> Json:
-    """`new`; of it only what reports, beside all of `old`, where this version cannot read `old`."""
+    """`new`; if this version cannot read `old`, all of `old` with only the reporting fields of `new`."""
     try:
         formats.check(old.get("schemaVersion"), formats.STATUS, "the status")
     except formats.Unreadable:

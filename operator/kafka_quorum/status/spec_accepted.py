@@ -17,7 +17,7 @@ def spec_accepted(done: Pass) -> Finding:
 
 
 def finding(faults: Iterable[FieldFault]) -> Finding:
-    """The condition for these faults; there may be nothing else to say of a resource that never was valid."""
+    """The condition for these faults; it may be the only statement about a resource that never was valid."""
     listed = "; ".join(f"{fault.field}: {fault.message}" for fault in faults)
     if listed:
         return Finding(type="SpecAccepted", truth=Truth.FALSE, reason="InvalidSpec", message=listed)

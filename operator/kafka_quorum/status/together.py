@@ -1,4 +1,4 @@
-"""One sentence where several controllers have the same to say: `controllers 3000, 3001, 3002: pod demo-<id> starts`."""
+"""One sentence if it applies to several controllers: `controllers 3000, 3001, 3002: pod demo-<id> starts`."""
 
 import re
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ class Said:
 
 
 def together(said: Iterable[tuple[int | None, str]]) -> tuple[Said, ...]:
-    """Group (node id, sentence) pairs whose sentences differ in nothing but the controller; in order, none twice.
+    """Group (node id, sentence) pairs whose sentences differ only in the controller; in order, none twice.
 
     A pair with the node id None is about the quorum, and is grouped with equal ones only.
     """
@@ -43,7 +43,7 @@ def subject_of(node_id: int | None, message: str) -> str:
 
 def _one(subject: str, rows: list[tuple[int | None, str]]) -> Said:
     node_ids = tuple(sorted({node_id for node_id, _ in rows if node_id is not None}))
-    if len(node_ids) < 2:  # noqa: PLR2004 - one controller speaks for itself
+    if len(node_ids) < 2:  # noqa: PLR2004 - one controller needs no list
         return Said(node_ids=node_ids, message=rows[0][1], subject=subject)
     names = ", ".join(map(str, node_ids))
     return Said(node_ids=node_ids, message=f"controllers {names}: {subject}", subject=subject)

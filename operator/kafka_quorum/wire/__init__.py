@@ -1,1 +1,1 @@
-"""Kafka's protocol as far as the operator speaks it: kio messages over asyncio, to the controllers' own listener."""
+"""The part of Kafka's protocol that the operator uses: kio messages over asyncio, to the controllers' own listener."""

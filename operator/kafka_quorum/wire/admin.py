@@ -1,6 +1,6 @@
-"""The requests of `protocol.Controllers`, over the network; `requests` has what each of them asks and reads.
+"""The requests of `protocol.Controllers`, over the network; each module of `requests` has one request and its answer.
 
-One connection per controller is kept while it is used. How it is secured is part of the endpoint.
+One connection per controller is kept while it is used. Its security is part of the endpoint.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class KafkaControllers:
         self._connections: dict[Endpoint, Connection] = {}
 
     async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
-        """Supported ranges and finalized levels, as this node has them."""
+        """Supported ranges and finalized levels, as this node reports them."""
         return await self._send(endpoint, api_versions.request())
 
     async def describe_cluster(self, endpoint: Endpoint) -> ClusterAnswer:
@@ -57,7 +57,7 @@ class KafkaControllers:
         return await self._send(endpoint, describe_cluster.request())
 
     async def describe_quorum(self, endpoint: Endpoint) -> QuorumAnswer:
-        """The quorum as the leader sees it; `KafkaRefused` NOT_LEADER_OR_FOLLOWER (6) from any other node."""
+        """The quorum as the leader reports it; `KafkaRefused` NOT_LEADER_OR_FOLLOWER (6) from any other node."""
         return await self._send(endpoint, describe_quorum.request(endpoint.node_id))
 
     async def add_voter(self, endpoint: Endpoint, request: AddVoter) -> None:
@@ -76,13 +76,13 @@ class KafkaControllers:
         await self._send(endpoint, update_features.request(request))
 
     async def register_controller(self, endpoint: Endpoint, request: RegisterController) -> None:
-        """ControllerRegistration at the active controller: what a removed controller supports is not in the way."""
+        """ControllerRegistration at the active controller, so that a removed controller's old ranges block nothing."""
         await self._send(endpoint, controller_registration.request(request))
 
     async def unregister_controller(self, endpoint: Endpoint, node_id: NodeID) -> None:
         """UnregisterController at the active controller; one that is not registered is a success.
 
-        A server that does not know the request (before 4.4) is `KafkaVersionUnsupported`, and nothing is sent.
+        A server that does not support the request (before 4.4) is `KafkaVersionUnsupported`, and nothing is sent.
         """
         await self._send(endpoint, unregister_controller.request(node_id))
 
@@ -103,7 +103,7 @@ class KafkaControllers:
             raise self._nonsense(endpoint, request.api, str(error)) from error
 
     def _connection(self, endpoint: Endpoint) -> Connection:
-        """The kept connection to this endpoint. What was not used for long is closed here: pods change addresses."""
+        """The kept connection to this endpoint. Long unused ones are closed here, because pods change addresses."""
         now_s = asyncio.get_running_loop().time()
         for other, connection in list(self._connections.items()):
             if other != endpoint and now_s - connection.last_used_s > IDLE_CONNECTION_S and not connection.busy:
@@ -114,7 +114,7 @@ class KafkaControllers:
         return self._connections[endpoint]
 
     def _nonsense(self, endpoint: Endpoint, api: Api, why: str) -> KafkaProtocolError:
-        """An answer in good form that cannot be the one to this question; its connection is not to be trusted."""
+        """An answer in valid form that cannot be the one to this question; its connection is not trusted any more."""
         connection = self._connections.get(endpoint)
         if connection is not None:
             connection.close()

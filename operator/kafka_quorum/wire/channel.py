@@ -1,7 +1,7 @@
 """One connection to one server: the socket under a `Conversation`.
 
-The only thing decided here is when a connection is finished: on the first error, on the end of the stream, and
-whenever a caller stops waiting for an answer (deadline or cancellation). A finished channel is never used again.
+The only decision here is when a connection is finished: on the first error, on the end of the stream, and when a caller
+stops waiting for an answer (deadline or cancellation). A finished channel is never used again.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ from kafka_quorum.wire.frame import Conversation, FrameError, State
 
 
 class ChannelLostError(Exception):
-    """The connection ended before the answer was there. The text is one clause, to be put into a sentence."""
+    """The connection ended before the answer was complete. The text is one clause, to be put into a sentence."""
 
 
 class Channel(asyncio.Protocol):
-    """asyncio calls the methods with its own names; `open_channel` and `ask` are for the others."""
+    """asyncio calls the methods with its own names; other callers use `open_channel` and `ask`."""
 
     def __init__(self, max_answer_bytes: int) -> None:
-        """Begin without a transport; asyncio brings it."""
+        """Begin without a transport; asyncio supplies it."""
         self._conversation = Conversation(max_answer_bytes)
         self._transport: asyncio.Transport | None = None
         self._answer: asyncio.Future[bytes] | None = None
@@ -34,9 +34,9 @@ class Channel(asyncio.Protocol):
         )
 
     async def ask(self, encode: Callable[[int], bytes]) -> bytes:
-        """Send what `encode` makes of the correlation id, and wait for the whole answer.
+        """Send the result of `encode` for the correlation id, and wait for the whole answer.
 
-        Raises FrameError and ChannelLostError, and whatever `encode` raises. Only on a usable channel, one at a time.
+        Raises FrameError and ChannelLostError, and the errors of `encode`. Only on a usable channel, one at a time.
         """
         if self._transport is None or not self.usable:
             raise ChannelLostError("the connection was closed")
@@ -57,11 +57,11 @@ class Channel(asyncio.Protocol):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """asyncio: here is the transport."""
+        """Called by asyncio: the transport is ready."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """asyncio: here are some bytes."""
+        """Called by asyncio: some bytes arrived."""
         try:
             answer = self._conversation.receive(data)
         except FrameError as error:
@@ -72,7 +72,7 @@ class Channel(asyncio.Protocol):
             self._answer.set_result(answer)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """asyncio: that was all."""
+        """Called by asyncio: the connection has ended."""
         self._conversation.abandon()
         self._fail(ChannelLostError(f"the connection broke ({error})" if error else "the server closed the connection"))
 

@@ -24,7 +24,7 @@ CLIENT_ID = "kafka-quorum-operator"
 
 
 class CodecError(Exception):
-    """Bytes that do not parse, or a value that has no bytes. The text is one clause, to be put into a sentence."""
+    """Bytes that do not parse, or a value that cannot be encoded. The text is one clause, to be put into a sentence."""
 
 
 def encode_request(payload: RequestPayload, correlation_id: int) -> bytes:
@@ -62,7 +62,7 @@ def response_schema(api_key: int, version: int) -> type[ResponsePayload]:
 
 
 def decode_response(api_key: int, version: int, answer: bytes) -> ResponsePayload:
-    """Header and body of an answer, without its length; every byte has to be accounted for (CodecError)."""
+    """Header and body of an answer, without its length; every byte must be used (CodecError)."""
     schema, cursor = response_schema(api_key, version), Cursor(answer)
     try:
         read(schema.__header_schema__, cursor)
@@ -74,11 +74,11 @@ def decode_response(api_key: int, version: int, answer: bytes) -> ResponsePayloa
     return response
 
 
-_API_VERSIONS_ERROR = slice(4, 6)  # behind the correlation id: ApiVersions is always answered with header 0
+_API_VERSIONS_ERROR = slice(4, 6)  # after the correlation id: ApiVersions is always answered with header 0
 
 
 def decode_api_versions(answer: bytes) -> ApiVersionsResponse0 | ApiVersionsResponse4:
-    """The answer to ApiVersions version 4, which a server that does not know it gives in version 0."""
+    """The answer to ApiVersions version 4, which a server without that version gives in version 0."""
     unsupported = int(ErrorCode.unsupported_version).to_bytes(2, "big")
     version = 0 if answer[_API_VERSIONS_ERROR] == unsupported else api_versions.API.ours.high
     response = decode_response(api_versions.API.key, version, answer)

@@ -1,14 +1,14 @@
 """Kafka's framing, without a socket: bytes in, answers out; one unanswered request at a time.
 
-Everything that affects the state of a conversation lies here. Each message is a length of four bytes, big-endian, and
-that many bytes, of which the first four are the correlation id of the request that is answered. The rules:
+Everything that affects the state of a conversation is here. Each message is a length of four bytes, big-endian, and
+that many bytes, of which the first four are the correlation id of the answered request. The rules:
 
 1. A conversation is `IDLE` or `WAITING` for one answer. Controllers answer in order, so more would be possible; one at
    a time means that a deadline or a cancellation concerns exactly one request.
 2. A length that is negative, too small for a correlation id, or above the bound is an error at once.
-3. Bytes that were not asked for, an answer with another correlation id, and bytes behind an answer are errors.
-4. After an error or an abandoned request the conversation is `BROKEN` for ever: whatever arrives later could be taken
-   for the answer to something else. There is no way back but a new connection.
+3. Unrequested bytes, an answer with another correlation id, and bytes after an answer are errors.
+4. After an error or an abandoned request the conversation is `BROKEN` for ever: later bytes could be mistaken for the
+   answer to another request. Only a new connection helps.
 """
 
 import struct
@@ -26,7 +26,7 @@ class FrameError(Exception):
 
 
 class State(Enum):
-    """Of a conversation."""
+    """The state of a conversation."""
 
     IDLE = auto()
     WAITING = auto()
@@ -34,10 +34,10 @@ class State(Enum):
 
 
 class Conversation:
-    """What one connection has said and heard. `max_answer_bytes` bounds an answer without its length."""
+    """The requests and answers of one connection. `max_answer_bytes` bounds an answer without its length."""
 
     def __init__(self, max_answer_bytes: int = MAX_ANSWER_BYTES) -> None:
-        """Begin with nothing asked."""
+        """Begin without a request."""
         self._max_answer_bytes = max_answer_bytes
         self._state = State.IDLE
         self._correlation_id = -1
@@ -45,12 +45,12 @@ class Conversation:
 
     @property
     def state(self) -> State:
-        """Whether a request may be sent now, is being answered, or never again."""
+        """Whether a request may be sent now, is being answered, or may never be sent again."""
         return self._state
 
     @property
     def next_correlation_id(self) -> int:
-        """The id that the next request has to carry."""
+        """The id that the next request must carry."""
         return (self._correlation_id + 1) % _CORRELATION_ID_LIMIT
 
     def ask(self, message: bytes) -> bytes:
@@ -62,7 +62,7 @@ class Conversation:
         return _LENGTH.pack(len(message)) + message
 
     def receive(self, data: bytes) -> bytes | None:
-        """The whole answer, correlation id included, once it is there; FrameError breaks the conversation."""
+        """The whole answer, correlation id included, when it is complete; FrameError breaks the conversation."""
         if self._state is State.BROKEN or not data:
             return None
         if self._state is State.IDLE:
@@ -79,7 +79,7 @@ class Conversation:
         return self._finish(excess)
 
     def abandon(self) -> None:
-        """No caller waits for the answer any more: no other request may follow."""
+        """No caller waits for the answer any more, so no other request may follow."""
         self._state = State.BROKEN
         self._received.clear()
 

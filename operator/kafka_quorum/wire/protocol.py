@@ -19,13 +19,13 @@ class Controllers(Protocol):
     """Requests to one controller each: they end within a deadline, and raise `KafkaError` on anything but success."""
 
     async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
-        """Supported ranges and finalized levels, as this node has them."""
+        """Supported ranges and finalized levels, as this node reports them."""
 
     async def describe_cluster(self, endpoint: Endpoint) -> ClusterAnswer:
         """The cluster id that this node runs with, and the registered controllers."""
 
     async def describe_quorum(self, endpoint: Endpoint) -> QuorumAnswer:
-        """The quorum as the leader sees it; `KafkaRefused` NOT_LEADER_OR_FOLLOWER (6) from any other node."""
+        """The quorum as the leader reports it; `KafkaRefused` NOT_LEADER_OR_FOLLOWER (6) from any other node."""
 
     async def add_voter(self, endpoint: Endpoint, request: AddVoter) -> None:
         """AddRaftVoter at the leader. Success means added; an error does not mean that it was not."""
@@ -41,7 +41,7 @@ class Controllers(Protocol):
         """
 
     async def register_controller(self, endpoint: Endpoint, request: RegisterController) -> None:
-        """ControllerRegistration at the active controller: what a removed controller supports is not in the way."""
+        """ControllerRegistration at the active controller, so that a removed controller's old ranges block nothing."""
 
     async def unregister_controller(self, endpoint: Endpoint, node_id: NodeID) -> None:
         """UnregisterController at the active controller, from metadata.version 4.4 on (UNSUPPORTED_VERSION before).

@@ -1,10 +1,9 @@
-"""What each of Kafka's error codes means for the next step: whose fault, may it be sent again, may it have happened.
+"""What each of Kafka's error codes means: which side is at fault, may it be sent again, may it have happened.
 
-One table for what writes. Measured on real servers: an error is not a "no" unless the server decides it before it
-appends anything. So a code is definite only if its place in Kafka's own handler is known (the live tests hold those
-of AddRaftVoter, RemoveRaftVoter and UpdateFeatures against a server); whatever is not in the table counts as "may have
-happened".
-A request that only reads changes nothing: it may always be sent again, whatever the code says.
+There is one table for requests that write. Measured on real servers: an error is a "no" only if the server decides it
+before it appends anything. So a code is definite only if its place in Kafka's own handler is known. (The live tests
+compare the codes of AddRaftVoter, RemoveRaftVoter and UpdateFeatures with a server.) A code that is not in the table
+counts as "may have happened". A request that only reads changes nothing: it may always be sent again, with any code.
 """
 
 from dataclasses import dataclass
@@ -36,13 +35,13 @@ _NOT_NOW = Judgement(fault=Fault.THEIRS, retry_safe=True, outcome_unknown=False)
 WRITES: dict[ErrorCode, Judgement] = {
     ErrorCode.unknown_server_error: _MAYBE,
     ErrorCode.unknown_topic_or_partition: _OUR_MISTAKE,
-    # A leader that resigns after the append answers this too, and a successor may commit what it appended.
+    # A leader that resigns after the append answers this too, and a successor may commit the appended record.
     ErrorCode.not_leader_or_follower: _MAYBE,
-    # So does an active controller that loses its place after it has written a feature level: measured, with two voters
+    # So does an active controller that loses its role after it has written a feature level: measured, with two voters
     # and one of them frozen.
     ErrorCode.not_controller: _MAYBE,
-    # At once for a change in flight or a newcomer that does not answer, late for a change that does not commit, and
-    # such a change stays in the log: it may yet be committed, by this leader or by the next one.
+    # Sent at once for a change in flight or a newcomer that does not answer. Sent late for a change that does not
+    # commit. Such a change stays in the log, and this leader or the next one may still commit it.
     ErrorCode.request_timed_out: _MAYBE,
     ErrorCode.network_exception: _MAYBE,
     ErrorCode.topic_authorization_failed: _OUR_MISTAKE,
@@ -57,7 +56,7 @@ WRITES: dict[ErrorCode, Judgement] = {
     ErrorCode.policy_violation: _DEFINITE_NO,
     # A level that is out of range, that some registered node does not support, or that depends on another feature.
     ErrorCode.invalid_update_version: _DEFINITE_NO,
-    # No server of these releases answers it: where in a handler it would come from is not known.
+    # No server of these releases answers it, so its place in a handler is unknown.
     ErrorCode.feature_update_failed: _MAYBE,
     ErrorCode.invalid_registration: _OUR_MISTAKE,
     ErrorCode.throttling_quota_exceeded: _NOT_NOW,
@@ -80,7 +79,7 @@ def judge(api: Api, code: ErrorCode) -> Judgement:
 
 
 def refused(endpoint: Endpoint, api: Api, code: ErrorCode, server_message: str | None) -> KafkaRefused:
-    """The error to raise for an answer that carries a code other than zero."""
+    """The error to raise for an answer with a code other than zero."""
     judgement, name, words = (
         judge(api, code),
         error_name(code),

@@ -1,7 +1,7 @@
-"""One request as `admin` sends it: how it is written in a version, and what its answer says.
+"""One request as `admin` sends it: its message in a version, and the content of its answer.
 
-What an answer means is decided in a fixed order: error codes first, top level before partition, then whether the answer
-is the one to this question, and only then its values.
+An answer is read in a fixed order: error codes first, top level before partition; then whether it is the answer to this
+question; and only then its values.
 """
 
 from collections.abc import Callable
@@ -31,8 +31,9 @@ class CodeError(Exception):
 class Request(Generic[A_co]):
     """`build` makes the message of a version: ValueError for a value that Kafka's types cannot hold.
 
-    `read` makes of the answer what it says. It raises `CodeError`, and ValueError (a clause, to be put into a sentence)
-    for an answer in good form that cannot be the one to this question. `extra_s` is time that the server may take.
+    `read` returns the content of the answer. It raises `CodeError`. It raises ValueError (a clause, to be put into a
+    sentence) for an answer in valid form that cannot be the one to this question. `extra_s` is time that the server may
+    take.
     """
 
     api: Api
@@ -42,7 +43,7 @@ class Request(Generic[A_co]):
 
 
 def typed(response: ResponsePayload, wanted: type[R]) -> R:
-    """The answer, as the type that the one version which we speak has (ValueError)."""
+    """The answer, as the type of the one version that we use (ValueError)."""
     if not isinstance(response, wanted):
         raise unexpected(response)
     return response

@@ -1,7 +1,7 @@
-"""Between Kafka's values and ours: ranges of numbers, UUIDs, lists that name nothing twice.
+"""Conversions between Kafka's values and ours: ranges of numbers, UUIDs, lists without duplicates.
 
-A value that Kafka's types cannot hold, and one that no server can mean, raise ValueError with a clause to be put into
-a sentence.
+A value that Kafka's types cannot hold, and one that no server can mean, raise ValueError with a clause to be put into a
+sentence.
 """
 
 import uuid
@@ -21,7 +21,7 @@ def at_least(least: int, what: str, value: int) -> int:
 
 
 def once(what: str, values: Sequence[object]) -> None:
-    """Refuse a list that names something twice, or names nothing: it cannot be said which row would count."""
+    """Refuse a list with a duplicate or an empty name: it would be unclear which row counts."""
     seen: set[object] = set()
     for value in values:
         if value in seen or value == "":

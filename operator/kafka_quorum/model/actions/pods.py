@@ -37,7 +37,7 @@ class CreateFormatter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatePod:
-    """Create the pod that runs Kafka on a node's claim, with the identity that it must find there."""
+    """Create the pod that runs Kafka on a node's claim, with the identity that its script must find there."""
 
     node_id: NodeID
     revision: Revision
@@ -55,7 +55,8 @@ class DeletePod:
 
     Its Kafka does not run, or its replica is retired, or it is the leader of a pair that is to be removed.
 
-    `force` does not wait for the pod's node, which is lost. `takes_disk` says that only this pod still holds its disk.
+    `force` does not wait for the pod's Kubernetes node, which is lost. `takes_disk`: only this pod still holds its
+    disk.
     """
 
     pod: Pod
@@ -73,9 +74,9 @@ class DeletePod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartPod:
-    """Stop exactly this pod, whose Kafka runs, to make it anew from another revision: its disk stays what it is.
+    """Stop exactly this pod, whose Kafka runs, to recreate it from another revision. Its disk stays as it is.
 
-    `evict` leaves the last word to the disruption budget; only a single voter's pod is deleted.
+    `evict` leaves the decision to the disruption budget; only the pod of a single voter is deleted.
     """
 
     pod: Pod

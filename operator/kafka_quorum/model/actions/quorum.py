@@ -83,7 +83,7 @@ class BeginFeatureStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFeature:
-    """Send UpdateFeatures with one step to the leader, which said in the same look that it would allow it.
+    """Send UpdateFeatures with one step to the leader, which has validated this step in the same look.
 
     Judged on a look that must be at most two seconds old when it is sent.
     """
@@ -100,10 +100,10 @@ class StepFeature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CureGhost:
-    """Take a removed controller's registration out of the way of features.
+    """Change a removed controller's registration so that it no longer blocks features.
 
-    With `supported` it is registered anew with these ranges, as it would have been by a newer release: below
-    metadata.version 4.4 Kafka cannot forget it. Without, it is unregistered.
+    With `supported` it is registered again with these ranges, as a newer release would have registered it: below
+    metadata.version 4.4 Kafka cannot forget it. Without `supported` it is unregistered.
     """
 
     leader: Endpoint

@@ -1,4 +1,4 @@
-"""Claims: each controller has its own, the record knows its uid, and it carries a copy of the identity.
+"""Claims: each controller has its own, the record holds its uid, and the claim carries a copy of the identity.
 
 Before the barrier a lost disk is formatted again with the same directory id, because it never ran.
 """
@@ -24,7 +24,7 @@ from kafka_quorum.plan.part import Part, merged
 
 
 def claims(situation: Situation) -> Part:
-    """Every node has its claim, the record knows its uid, and the claim carries a copy of the identity.
+    """Every node has its claim, the record holds its uid, and the claim carries a copy of the identity.
 
     A controller that is being removed gets no claim any more, unless the quorum cannot start without it.
     """
@@ -46,13 +46,13 @@ def claims(situation: Situation) -> Part:
 
 
 def _unbound(situation: Situation) -> tuple[tuple[NodeIdentity, Claim], ...]:
-    """The claims that exist, and that the record does not have yet."""
+    """The claims that exist, and whose uids the record does not hold yet."""
     disks = ((node, situation.disk(node)) for node in situation.record.nodes)
     return tuple((node, disk.claim) for node, disk in disks if isinstance(disk, Unclaimed) and disk.claim is not None)
 
 
 def _retired(situation: Situation) -> Part | None:
-    """A claim that is marked as retired is never used again: its controller gets the next one."""
+    """A claim that is marked as retired is never used again: its controller gets the next claim."""
     record = situation.record
     for node, claim in _unbound(situation):
         if claim.phase == RETIRED and not node.formatted:
@@ -93,7 +93,7 @@ def _claim_part(situation: Situation, node: NodeIdentity) -> Part:
             text = f"claim {name} or its volume is gone, and Kafka never ran on it: a new claim replaces it"
             return _next_claim(situation.record, node, text)
         case _:
-            return Part()  # `lost` judges what has run
+            return Part()  # `lost` judges a disk that has run
 
 
 def _starts_with(record: IdentityRecord, node: NodeIdentity) -> bool:
@@ -120,7 +120,7 @@ def _claim_deleting(situation: Situation, node: NodeIdentity, claim: Claim) -> W
 def _annotations(situation: Situation, node: NodeIdentity, claim: Claim) -> tuple[AnnotateClaim, ...]:
     owner = situation.desired.uid if situation.desired.storage.when_deleted is VolumeFate.DELETE else None
     mirrored = (claim.cluster_id, claim.directory_id, claim.phase, claim.owner_uid)
-    labelled = claim.labelled or claim.uid != node.claim_uid  # no other claim of that name becomes ours
+    labelled = claim.labelled or claim.uid != node.claim_uid  # another claim of that name does not become ours
     if labelled and mirrored == (situation.record.cluster_id, node.directory_id, situation.record.phase.value, owner):
         return ()
     return (AnnotateClaim(claim=claim, directory_id=node.directory_id, grow_to=None),)
@@ -134,7 +134,7 @@ def _owner(situation: Situation) -> Part:
 
 
 def growth(situation: Situation) -> Part:
-    """Claims that ask for less than the spec does."""
+    """Claims that request less than the spec does."""
     actions = []
     for node in situation.record.nodes:
         claim = situation.disk(node).claim

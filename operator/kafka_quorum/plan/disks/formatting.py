@@ -28,9 +28,9 @@ from kafka_quorum.plan.part import Part, merged
 
 
 def formatting(situation: Situation) -> Part:
-    """Reports are recorded, done formatters removed, the barrier falls, and unformatted disks get their formatter.
+    """Record reports, delete formatters that are done, pass the barrier, and create formatters for unformatted disks.
 
-    Where the format itself is about to be corrected, no formatter is made, and those that did nothing go.
+    If the format itself is about to be corrected, no formatter is created, and those that did nothing are deleted.
     """
     create = situation.repair_only or not format_pending(situation)
     observed, record = situation.observed, situation.record
@@ -61,7 +61,7 @@ def _tended(situation: Situation, node: NodeIdentity, pod: Pod, *, outdated: boo
 
 
 def _reported(record: IdentityRecord, node: NodeIdentity, pod: Pod) -> DirectoryID | None:
-    """The directory id that a formatter reported for the node's present disk, if it did, and is still needed."""
+    """The directory id that a formatter reported for the node's present disk, if the record still lacks it."""
     report = pod.report
     if node.formatted or report is None or not report.accepted or report.directory_id is None:
         return None
@@ -122,10 +122,10 @@ def _format_wait(observed: Observed, node: NodeIdentity, verdict: Verdict) -> Wa
 
 
 def _votes_still(observed: Observed, node: NodeIdentity) -> bool:
-    """Whether a disk of this controller was lost, and not only retired before its node id was asked for again.
+    """Whether a disk of this controller was lost, and not only retired before its node id was requested again.
 
-    A removed controller left the voters first, so a retired disk that is still a voter was lost. Without any look that
-    showed a voter set, it counts as lost.
+    A removed controller is removed from the voters first. So a retired disk that is still a voter was lost. If no look
+    showed a voter set, the disk counts as lost.
     """
     match observed.quorum:
         case Known(value=view):

@@ -1,4 +1,4 @@
-"""Disks that are lost behind the barrier: retired for ever on evidence, waited for without, and always reported."""
+"""Lost disks after the barrier: with evidence retired for ever, without it waited for, and always reported."""
 
 from kafka_quorum.model.actions import DecideRecord, RecordChange
 from kafka_quorum.model.disk import found_empty, has_earlier, is_blank, is_gone, looks_again
@@ -15,7 +15,7 @@ from kafka_quorum.plan.part import Part, merged
 
 
 def lost(situation: Situation) -> Part:
-    """Behind the barrier: a claim that is gone, a volume without data. The directory id is retired, with evidence.
+    """After the barrier: a claim that is gone, or a volume without data. With evidence, the directory id is retired.
 
     The disk of a controller that is being removed is not replaced, only reported: its voter is removed in any case.
     """
@@ -24,7 +24,7 @@ def lost(situation: Situation) -> Part:
         return Part()
     unread = {item.node_id for item in situation.observed.unreadable}
     if None in unread:
-        return Part()  # any of the disks may be the one that cannot be read
+        return Part()  # the lost disk may be the one that cannot be read
     known = [node for node in record.nodes if node.formatted and node.node_id not in unread]
     suspects = [node for node in known if _looks_lost(situation, node)]
     failed = _bootstrap_failed(record, [node for node in suspects if _is_lost(situation, node)])
@@ -36,7 +36,7 @@ def lost(situation: Situation) -> Part:
 
 
 def _leaves(situation: Situation, node: NodeIdentity) -> Part:
-    """The lost disk of a controller that is not requested: without it there may be no leader to remove its voter."""
+    """The lost disk of a controller that is not requested: there may be no leader that could remove its voter."""
     if isinstance(situation.observed.quorum, Known) and node.key not in situation.observed.quorum.value.voters:
         return Part()
     if not node.formatted or not _is_lost(situation, node):
@@ -46,13 +46,13 @@ def _leaves(situation: Situation, node: NodeIdentity) -> Part:
 
 
 def _is_lost(situation: Situation, node: NodeIdentity) -> bool:
-    """Whether there is evidence: of an emptied disk, two runs of a script some seconds apart."""
+    """Whether there is evidence. For an emptied disk, this means two runs of a script some seconds apart."""
     observed = situation.observed
     return is_gone(observed, situation.disk(node)) or is_blank(observed, node)
 
 
 def _looks_lost(situation: Situation, node: NodeIdentity) -> bool:
-    """Whether a single look shows it: it is reported, and looked at again."""
+    """Whether a single look shows a loss: it is reported, and looked at again."""
     observed = situation.observed
     claim = situation.disk(node).claim
     if claim is None or claim.lost or looks_again(observed, node):
@@ -61,7 +61,7 @@ def _looks_lost(situation: Situation, node: NodeIdentity) -> bool:
 
 
 def _bootstrap_failed(record: IdentityRecord, suspects: list[NodeIdentity]) -> Wait | None:
-    """A majority of the first voters lost before a leader was ever seen: no honest way leads on from there."""
+    """A majority of the first voters is lost before any leader was seen: no safe way leads on from there."""
     if record.had_leader or not record.initial:
         return None
     suspect_keys = {node.key for node in suspects}

@@ -1,4 +1,4 @@
-"""Claims that no controller of the record uses: marked as retired, and deleted where the policy says so."""
+"""Claims that no controller of the record uses: marked as retired, and deleted if the policy says so."""
 
 from kafka_quorum.model.actions import AnnotateClaim, DeleteClaim
 from kafka_quorum.model.desired import VolumeFate
@@ -14,9 +14,9 @@ from kafka_quorum.plan.part import Part, merged
 
 
 def released(situation: Situation) -> Part:
-    """Claims that no controller of the record uses: marked as retired, and deleted where the policy says so.
+    """Claims that no controller of the record uses: marked as retired, and deleted if the policy says so.
 
-    With an invalid spec they are only marked: the policy is that of an earlier spec, and not this one's word.
+    With an invalid spec they are only marked, because the policy comes from an earlier spec.
     """
     if situation.record.phase is not BootstrapPhase.STARTED:
         return Part()

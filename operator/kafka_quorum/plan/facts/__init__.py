@@ -1,1 +1,1 @@
-"""What concerns and guards ask about a situation. Pure; nothing here decides."""
+"""Facts about a situation that concerns and guards use. Pure; nothing here decides."""

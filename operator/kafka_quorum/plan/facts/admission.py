@@ -1,7 +1,7 @@
-"""What follows from the API server's answers about pods: what may be stopped, and from which revision a pod is created.
+"""Uses of the API server's answers about pods: what may be stopped, and from which revision a pod is created.
 
 A running controller is stopped for another revision only after its new pod was accepted. A controller without a pod,
-whose pod is refused, moves to the newest revision that is accepted: the spec's first, else the applied one.
+whose pod is refused, moves to the newest revision that is accepted: first the spec's, then the applied one.
 """
 
 from collections.abc import Iterator
@@ -23,10 +23,11 @@ _WAY_OUT: Final = "Correct the spec, or remove the cause"
 
 
 def before_stop(observed: Observed, node: NodeIdentity, revision: str, *, reason: str, held: str) -> Part | None:
-    """What keeps a running controller from being stopped to run from `revision`; None if its new pod is accepted.
+    """What prevents the stop of a running controller to run it from `revision`; None if its new pod is accepted.
 
-    `reason` is that of the wait for an answer, `held` that of the wait after a refusal. A revision of which a pod was
-    refused after a dry run had been accepted is not trusted for some minutes: the controllers would stop in turns.
+    `reason` is that of the wait for an answer, `held` that of the wait after a refusal. The API server may refuse a pod
+    although it accepted the dry run. Such a revision is not trusted for some minutes, because otherwise one controller
+    after another would stop.
     """
     question = PodQuestion(node_id=node.node_id, revision=revision)
     first = f"Did not restart controller {node.node_id}"
@@ -44,7 +45,7 @@ def before_stop(observed: Observed, node: NodeIdentity, revision: str, *, reason
 
 
 def before_create(observed: Observed, node: NodeIdentity, revision: str, *, formatter: bool = False) -> Part | None:
-    """What keeps a pod from being created: the refusal of an earlier attempt, until a dry run is accepted."""
+    """What prevents the creation of a pod: the refusal of an earlier attempt, until a dry run is accepted."""
     question = PodQuestion(node_id=node.node_id, revision=revision, formatter=formatter)
     subject = f"the {'formatter' if formatter else 'pod'} of controller {node.node_id}"
     waiting = f"Waiting to create {subject}: the API server could not check it"
@@ -54,7 +55,7 @@ def before_create(observed: Observed, node: NodeIdentity, revision: str, *, form
 
 
 def _unless_accepted(observed: Observed, question: PodQuestion, unchecked: Wait, refused: Wait) -> Part | None:
-    """Wait for an answer, or after a refusal, which is asked about again in time; None unless one of the two is known.
+    """Wait for an answer, or after a refusal, which is asked about again later; None if neither applies.
 
     The messages of both waits are the beginnings of sentences, which the API server's words complete.
     """
@@ -68,12 +69,12 @@ def _unless_accepted(observed: Observed, question: PodQuestion, unchecked: Wait,
 
 
 def is_refused(situation: Situation, node: NodeIdentity) -> bool:
-    """Whether a controller has no pod because the API server refused it."""
+    """Whether a controller has no pod because the API server refused the pod."""
     return refused_pod(situation, node) is not None
 
 
 def refused_pod(situation: Situation, node: NodeIdentity) -> tuple[PodQuestion, Admission] | None:
-    """The pod that a controller lacks because it is refused, and the refusal; None if it has one, or none is."""
+    """The refused pod of a controller, and the refusal; None if the controller has a pod, or none is refused."""
     role = PodRole.KAFKA if node.formatted else PodRole.FORMATTER
     revision = node.revision or situation.record.applied_revision
     if revision is None or situation.observed.pods_of(node.node_id, role):

@@ -1,8 +1,8 @@
-"""Disks that go with their pods: the claim is being deleted, is lost or gone, and only the pod still holds the volume.
+"""Disks that are gone with their pods: the claim is being deleted, lost or gone; only the pod still holds the volume.
 
-Kubernetes keeps a deleted claim as long as a pod has it, and never takes the deletion back. To stop that pod is to give
-the disk up, whatever the stop is for. So such a stop is judged like a disk that is lost: it needs the policy, a leader,
-a committed voter set, and a caught-up majority of the other voters on disks that stay.
+Kubernetes keeps a deleted claim while a pod uses it, and never undoes the deletion. Stopping that pod gives up the
+disk, whatever the reason for the stop. So such a stop is judged like a lost disk: it needs the policy, a leader, a
+committed voter set, and a caught-up majority of the other voters on disks that stay.
 """
 
 from collections.abc import Set as AbstractSet
@@ -18,19 +18,19 @@ from kafka_quorum.plan.facts.static import STATIC, takes_empty_disks
 
 
 def why_kept(situation: Situation, node: NodeIdentity) -> str:
-    """Why no act may stop the pod that holds this controller's disk; empty if the disk stays, or is not needed."""
+    """Why nothing may stop the pod that holds this controller's disk; empty if the disk stays, or is not needed."""
     fate = why_going(situation.disk(node), node)
     needed = _why_needed(situation, node) if fate else ""
     return f"{fate}, so its disk is gone when its pod stops. {needed}" if needed else ""
 
 
 def is_going(situation: Situation, node: NodeIdentity) -> bool:
-    """Whether only its pod still holds the disk of this controller."""
+    """Whether only the pod of this controller still holds its disk."""
     return bool(why_going(situation.disk(node), node))
 
 
 def goes_with(situation: Situation, node: NodeIdentity, pod: Pod) -> str:
-    """What a person should know of a disk that goes with this pod, the way out included."""
+    """What a person needs to read about a disk that is gone with this pod, including the way out."""
     needed, fate = _why_needed(situation, node), why_going(situation.disk(node), node)
     way_out = "Delete that pod to have the disk replaced. A roll deletes it, too"
     if needed:

@@ -1,4 +1,4 @@
-"""Where the leader listens: whom every act on the quorum is sent to."""
+"""Where the leader listens, because every act on the quorum is sent there."""
 
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.pods import PodRole
@@ -7,7 +7,7 @@ from kafka_quorum.model.situation import Situation
 
 
 def leader_endpoint(situation: Situation) -> Endpoint | None:
-    """The leader's address, by the revision that its pod was made from; None where no pod of ours leads."""
+    """The leader's address, by the revision that its pod was made from; None if no pod of ours leads."""
     observed = situation.observed
     if isinstance(observed.quorum, Unknown):
         return None

@@ -1,4 +1,4 @@
-"""Whether a pod that is stopped finds a place again: its own Kubernetes node, where its volume may have to stay."""
+"""Whether a stopped pod can be scheduled again: on its own Kubernetes node, where its volume may have to stay."""
 
 from kafka_quorum.model.known import Unknown
 from kafka_quorum.model.observed import Observed
@@ -15,9 +15,10 @@ def nodes_of_next(situation: Situation) -> tuple[str, ...]:
 
 
 def why_no_place(observed: Observed, pod: Pod, *, keeps_up: bool) -> str:
-    """Why the pod that is made in place of this one might not start, with the way out; empty if its node takes it.
+    """Why the pod that replaces this one might not start, with the way out; empty if its Kubernetes node takes it.
 
-    A node that is not ready counts only for a controller that `keeps_up` all the same: it would be lost for nothing.
+    A node that is not ready counts only for a controller that `keeps_up` all the same: a stop would lose it for
+    nothing.
     """
     name = pod.node_name
     seen = observed.kube_node(name)

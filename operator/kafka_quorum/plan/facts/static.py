@@ -1,4 +1,4 @@
-"""Static quorums: what holds only while the voters stand in `controller.quorum.voters`."""
+"""Static quorums: what holds only while the voters are in `controller.quorum.voters`."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ STATIC: Final = (
 
 
 def takes_empty_disks(situation: Situation) -> bool:
-    """Whether this is a static quorum; one whose voters have directory ids by now only has the setting left over."""
+    """Whether the quorum is static: if its voters have directory ids by now, only the setting is left over."""
     return situation.record.static and (
         isinstance(situation.observed.quorum, Unknown) or situation.observed.quorum.value.static
     )

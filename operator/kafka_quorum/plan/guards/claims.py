@@ -1,4 +1,4 @@
-"""Whether the disk that a pod would mount is the one in the record: several rules ask for it."""
+"""Whether the disk that a pod would mount is the one in the record: several rules use this check."""
 
 from kafka_quorum.model.disk import Another, Deleting, Gone, Present, Unclaimed, VolumeLost
 from kafka_quorum.model.identity import NodeIdentity

@@ -26,7 +26,7 @@ def may_format_initial(situation: Situation, node: NodeIdentity) -> Answer:
 
 @guard(NewcomerFormat)
 def may_format_newcomer(situation: Situation, node: NodeIdentity) -> Answer:
-    """Rules 1 and 2: behind the barrier a disk is formatted without initial controllers, to catch up with a quorum."""
+    """Rules 1 and 2: after the barrier a disk is formatted without initial controllers, to catch up with a quorum."""
     waiting = f"Waiting to format controller {node.node_id}"
     if situation.record.phase is not BootstrapPhase.STARTED:
         return no(f"{waiting}: the initial controllers are not formatted yet")
@@ -46,7 +46,7 @@ def may_format_newcomer(situation: Situation, node: NodeIdentity) -> Answer:
 
 
 def _somebody_else(view: QuorumView, node: NodeIdentity) -> ReplicaKey | None:
-    """A replica that fetches under this node id, and is none that this node ever was."""
+    """A replica that fetches under this node id, and never was a replica of this node."""
     ours = {node.directory_id, *node.lost}
     foreign = (key for key in view.live if key.node_id == node.node_id and key.directory_id not in ours)
     return next(iter(sorted(foreign, key=str)), None)
@@ -54,7 +54,7 @@ def _somebody_else(view: QuorumView, node: NodeIdentity) -> ReplicaKey | None:
 
 @guard(Start)
 def may_start(situation: Situation, initial: tuple[NodeIdentity, ...], quorum: str) -> Answer:
-    """Rule 1, the barrier: `Started` is written once every initial controller has reported its format."""
+    """Rule 1, the barrier: `Started` is written when every initial controller has reported its format."""
     missing = [str(node.node_id) for node in initial if not node.formatted]
     if missing:
         return no(f"Waiting to start the quorum: controllers {', '.join(missing)} are not formatted yet")

@@ -1,7 +1,7 @@
 """Rule 2: no directory id on a disk that is not its own, and none retired without evidence.
 
-A directory id that is retired never runs again, on whatever disk. So a disk of a voter is given up only while the other
-voters are a committed, caught-up majority: then nothing that the quorum has promised depends on it.
+A retired directory id never runs again, on any disk. So a voter's disk is given up only while the other voters are a
+committed, caught-up majority: then no committed record depends on it.
 """
 
 from kafka_quorum.model.desired import Cure
@@ -31,7 +31,7 @@ from kafka_quorum.plan.guards.registry import Answer, guard, no, unless
 
 @guard(Run)
 def may_run(situation: Situation, node: NodeIdentity, *, mirrored: bool) -> Answer:
-    """Rule 2: Kafka runs on a claim only with the directory id that was formatted there, and behind the barrier."""
+    """Rule 2: Kafka runs on a claim only with the directory id that was formatted there, and only after the barrier."""
     record = situation.record
     formatters = situation.observed.pods_of(node.node_id, PodRole.FORMATTER)
     formatter = formatters[0].name if formatters else ""
@@ -66,11 +66,11 @@ def may_run(situation: Situation, node: NodeIdentity, *, mirrored: bool) -> Answ
 
 @guard(RetireNode)
 def may_retire_node(situation: Situation, node: NodeIdentity) -> Answer:
-    """Rule 2: the disk on a lost node is given up where Kubernetes and the quorum have agreed on it long enough.
+    """Rule 2: the disk on a lost node is given up if Kubernetes and the quorum have agreed on the loss long enough.
 
-    One voter at a time, and only while the others carry the quorum, which is committed: a node that is given up does
-    not have to return. A disk whose replica is no voter, nor was one when the voter set was last committed, takes
-    nothing away, and a stale vote of its own waits for its successor.
+    One voter at a time, and only while the others carry the quorum, which is committed: a node that was given up may
+    never return. A disk whose replica is no voter, and was none in the last committed voter set, can be given up
+    without a loss. If the controller also has a stale vote, that vote stays until its successor is ready.
     """
     observed = situation.observed
     kube_node = f"Kubernetes node {node_of(observed, node)}"
@@ -114,11 +114,11 @@ def may_retire_node(situation: Situation, node: NodeIdentity) -> Answer:
 
 @guard(RetireDisk)
 def may_retire_disk(situation: Situation, node: NodeIdentity) -> Answer:
-    """Rule 2: a disk is given up only on evidence, only without its replica's fetches, and never the quorum with it.
+    """Rule 2: a disk is given up only on evidence, only if its replica does not fetch, and never with the quorum.
 
     The evidence is a claim that is gone, a volume that Kubernetes reports as lost for some seconds, or a disk that was
-    empty in two runs some seconds apart, the last of them a moment ago. A voter's disk stays until a majority of voters
-    without it is caught up, and that is committed.
+    empty in two runs. The two runs are some seconds apart, and the last one was a moment ago. A voter's disk stays
+    until the voters without it are a caught-up, committed majority.
     """
     observed = situation.observed
     disk = f"the disk of controller {node.node_id}"
@@ -146,8 +146,8 @@ def may_retire_disk(situation: Situation, node: NodeIdentity) -> Answer:
 def is_look_due(situation: Situation, node: NodeIdentity, pod: Pod) -> bool:
     """Whether a pod that found its disk empty is to be replaced by one that looks at once.
 
-    Only where nothing but a new look keeps the disk from being given up, and where the new pod may go to the same
-    Kubernetes node. Each pod begins its own evidence: what the earlier one saw counts no more.
+    This is so only if a new look is all that is missing for giving the disk up, and if the new pod can run on the same
+    Kubernetes node. Each pod has its own evidence: what the earlier pod found counts no more.
     """
     observed = situation.observed
     row = row_of(observed, pod)
@@ -157,7 +157,7 @@ def is_look_due(situation: Situation, node: NodeIdentity, pod: Pod) -> bool:
     enough = row.for_s >= BLANK_FOR_S
     late = row.age_s(now_s) > FRESH_FOR_S if enough else now_s - row.last_seen_s > LOOKS_AGAIN_WITHIN_S
     if not isinstance(situation.disk(node), Present):
-        return False  # this pod may be all that keeps its volume
+        return False  # possibly only this pod still keeps its volume
     if not late or not _may_do_without(situation, node).allowed:
         return False
     match observed.kube_node(node_of(observed, node)):
@@ -168,7 +168,7 @@ def is_look_due(situation: Situation, node: NodeIdentity, pod: Pod) -> bool:
 
 
 def _may_do_without(situation: Situation, node: NodeIdentity) -> Answer:
-    """Whether this disk, if it is lost, may be given up: by the policy, and because the other voters suffice."""
+    """Whether this disk, if it is lost, may be given up: the policy allows it, and the other voters suffice."""
     observed = situation.observed
     disk = f"the disk of controller {node.node_id}"
     if takes_empty_disks(situation):
@@ -203,7 +203,7 @@ def _may_do_without(situation: Situation, node: NodeIdentity) -> Answer:
 def may_give_up_formatter(situation: Situation, pod: Pod) -> Answer:
     """Rule 2: a formatter whose end nothing can confirm is given up only with a claim that no controller uses.
 
-    Whatever it still writes, it writes to a disk that no pod is ever made for.
+    If it still writes, it writes to a disk for which no pod is ever made.
     """
     used = any(node.claim_uid == pod.claim_uid for node in situation.record.nodes)
     lost = is_down(situation.observed, pod.node_name)

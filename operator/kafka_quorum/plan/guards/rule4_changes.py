@@ -1,4 +1,4 @@
-"""Rule 4: one voter change at a time, and nothing forgotten before it is seen committed."""
+"""Rule 4: one voter change at a time, and nothing is forgotten before a look shows it as committed."""
 
 from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.ids import ReplicaKey
@@ -21,7 +21,7 @@ def may_change_voters(view: QuorumView, target: ReplicaKey, open_target: Replica
 
 @guard(DropNode)
 def may_drop_node(situation: Situation, node: NodeIdentity) -> Answer:
-    """Rules 4 and 6: a controller is dropped from the record once its removal from the voters is seen committed."""
+    """Rules 4 and 6: a controller is dropped from the record when a look shows its removal as committed."""
     observed = situation.observed
     waiting = f"Waiting to remove controller {node.node_id}"
     if isinstance(observed.quorum, Unknown):

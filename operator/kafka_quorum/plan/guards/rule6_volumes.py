@@ -11,7 +11,7 @@ from kafka_quorum.plan.guards.registry import Answer, guard, no, unless
 
 @guard(DeleteVolume)
 def may_delete_claim(situation: Situation, claim: Claim) -> Answer:
-    """Rule 6: a volume goes when its replica is retired, no voter by a committed set, and others have its data."""
+    """Rule 6: a volume is deleted if its replica is retired, no voter by a committed set, and others have its data."""
     record, observed = situation.record, situation.observed
     kept, waiting = f"Did not delete claim {claim.name}", f"Waiting to delete claim {claim.name}"
     if isinstance(observed.quorum, Unknown):
@@ -21,7 +21,8 @@ def may_delete_claim(situation: Situation, claim: Claim) -> Answer:
     voting = {key.directory_id for key in view.voters | (view.committed_voters or view.voters)}
     unknown = claim.cluster_id != record.cluster_id or (claim.directory_id or None) not in {None, *record.retired}
     healthy, majority = len(view.votes.healthy), view.votes.majority
-    # An emptied disk is used again under its claim: no annotation shows which of its controller's replicas it held.
+    # An emptied disk is used again under its claim: no annotation shows which of its controller's replicas it held
+    # before.
     stale = sorted(
         str(key) for key in view.voters if key.node_id == claim.node_id and key.directory_id in record.retired
     )

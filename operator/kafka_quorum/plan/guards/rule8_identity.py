@@ -1,4 +1,4 @@
-"""Rule 8: unknown is not empty, so a new identity is made only where no trace of one exists."""
+"""Rule 8: unknown is not empty, so a new identity is made only if no trace of one exists."""
 
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.observed import Observed
@@ -8,7 +8,7 @@ from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
 @guard(Mint)
 def may_mint(observed: Observed) -> Answer:
-    """Rule 8: a new identity only where there is no record, and no trace that there ever was one."""
+    """Rule 8: a new identity is made only if there is no record, and no trace that there ever was one."""
     traces = [
         *(f"claim {claim.name}" for claim in observed.claims),
         *(f"pod {pod.name}" for pod in observed.pods),
@@ -25,7 +25,7 @@ def may_mint(observed: Observed) -> Answer:
 
 @guard(Adopt)
 def may_adopt(desired: Desired, observed: Observed) -> Answer:
-    """Rule 8: a quorum of another origin is adopted from all its disks at once, and from nothing less."""
+    """Rule 8: a quorum of another origin is adopted from all its disks at once, and never from fewer."""
     generation = "-g1"
     names = {f"{desired.name}-{node_id}{generation}" for node_id in desired.node_ids}
     there = {claim.name for claim in observed.claims if not claim.deleting}

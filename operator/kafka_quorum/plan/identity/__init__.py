@@ -1,1 +1,1 @@
-"""Whose quorum it is: the identity record, its copies, and what contradicts them."""
+"""Which quorum this is: the identity record, its copies, and what contradicts them."""

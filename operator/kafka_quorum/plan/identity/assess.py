@@ -1,9 +1,9 @@
-"""Whose quorum is this? Settled before anything else: minted once, rebuilt from its copies, or stopped by a conflict.
+"""Which quorum is this? Settled before anything else: minted once, rebuilt from its copies, or stopped by a conflict.
 
-The ConfigMap decides. A copy that is missing, or whose phase lags, is repaired from it (`Started` beats `Formatting`);
-only differing cluster ids, directory ids or claim uids stop the operator, which then names both. Where the ConfigMap is
-gone, the copies rebuild it: Kafka pods are made only after every copy says `Started`, so a single copy that still says
-`Formatting`, in a quorum without Kafka pods, proves that none ever ran.
+The ConfigMap decides. A copy that is missing, or whose phase lags, is repaired from it (`Started` overrides
+`Formatting`). Only differing cluster ids, directory ids or claim uids stop the operator, which then names both. If the
+ConfigMap is gone, it is rebuilt from the copies. Kafka pods are made only after every copy says `Started`. So in a
+quorum without Kafka pods, a single copy that still says `Formatting` proves that none ever ran.
 """
 
 from dataclasses import replace
@@ -68,7 +68,7 @@ def _without_record(desired: Desired, observed: Observed, *, repair_only: bool) 
 
 
 def _is_known(observed: Observed) -> bool:
-    """Whether any copy of an identity of ours is there: then it is rebuilt from them, and not told by the disks."""
+    """Whether a copy of an identity of ours exists: then the record is rebuilt from the copies, not from the disks."""
     return observed.status.cluster_id is not None or any(claim.cluster_id is not None for claim in observed.claims)
 
 
@@ -87,7 +87,7 @@ def _adopted(desired: Desired, observed: Observed, *, repair_only: bool) -> Part
 
 
 def _older_resource(desired: Desired, observed: Observed) -> tuple[Wait, ...]:
-    """Objects that an older resource of this name owns are on their way out: waited for, never adopted."""
+    """Objects of an older resource of this name are being deleted: they are waited for, never adopted."""
     owned = [
         *((f"claim {claim.name}", claim.owner_uid) for claim in observed.claims),
         *((f"pod {pod.name}", pod.owner_uid) for pod in observed.pods),

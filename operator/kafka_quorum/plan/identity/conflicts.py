@@ -1,4 +1,4 @@
-"""Where the copies of the identity contradict the record."""
+"""Contradictions between the record and the copies of the identity."""
 
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.identity import IdentityRecord, NodeIdentity
@@ -58,7 +58,7 @@ def _claim_conflicts(desired: Desired, record: IdentityRecord, claim: Claim) -> 
 
 
 def _differs(node: NodeIdentity, copy: str | None) -> bool:
-    """A copy that names a retired directory id only lags; one that names another is a contradiction."""
+    """A copy with a retired directory id only lags; one with another directory id is a contradiction."""
     return copy is not None and node.directory_id is not None and copy != node.directory_id and copy not in node.lost
 
 

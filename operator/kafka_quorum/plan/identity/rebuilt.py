@@ -1,4 +1,4 @@
-"""The record that the copies of the identity add up to, where it was lost."""
+"""The record that follows from the copies of the identity, if the record was lost."""
 
 from dataclasses import replace
 
@@ -19,13 +19,13 @@ from kafka_quorum.plan.facts.formats import TOLD_BY_DISKS, format_of, of_oldest_
 
 
 def forced_start(record: IdentityRecord) -> IdentityRecord:
-    """The record behind the barrier: every controller whose directory id is known counts as formatted."""
+    """The record after the barrier: every controller whose directory id is known counts as formatted."""
     nodes = tuple(replace(node, formatted=node.formatted or node.directory_id is not None) for node in record.nodes)
     return replace(record, phase=BootstrapPhase.STARTED, nodes=nodes)
 
 
 def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str:
-    """The record that the copies add up to, or what stands against it."""
+    """The record that follows from the copies, or what prevents it."""
     clusters = {
         *(claim.cluster_id for claim in observed.claims if claim.cluster_id),
         *((observed.status.cluster_id,) if observed.status.cluster_id else ()),
@@ -59,7 +59,7 @@ def rebuilt_record(desired: Desired, observed: Observed) -> IdentityRecord | str
 
 
 def _first_disks_retired(record: IdentityRecord) -> IdentityRecord:
-    """Disks of first voters that no controller has any more: they were lost, or their controllers removed."""
+    """Disks of first voters that no controller has any more: the disks were lost, or the controllers removed."""
     present = {node.key for node in record.nodes}
     for key in record.initial:
         if key not in present and key.directory_id is not None and key.directory_id not in record.retired:
@@ -73,7 +73,7 @@ def _rebuilt_nodes(desired: Desired, observed: Observed) -> tuple[NodeIdentity, 
         if known.phase != RETIRED:
             newest[known.node_id] = known
     former = {each.node_id: each for each in _rebuilt_former(observed)}
-    # The list of the first voters stays when one of them is removed: it names controllers only where no other does.
+    # The list of the first voters stays when one of them is removed: it is used only if nothing else names controllers.
     status = {entry.node_id: entry for entry in observed.status.controllers or observed.status.initial}
     found: list[NodeIdentity] = []
     for node_id in sorted({*newest, *status}):
@@ -102,7 +102,7 @@ def _rebuilt_nodes(desired: Desired, observed: Observed) -> tuple[NodeIdentity, 
 
 
 def _rebuilt_former(observed: Observed) -> tuple[FormerNode, ...]:
-    """What claims that are marked as retired tell: directory ids that may never run again."""
+    """The directory ids that may never run again, from claims that are marked as retired."""
     found: dict[NodeID, FormerNode] = {}
     for claim in observed.claims:
         if claim.phase == RETIRED:
@@ -116,7 +116,7 @@ def _rebuilt_former(observed: Observed) -> tuple[FormerNode, ...]:
 def _rebuilt_format_mode(desired: Desired, observed: Observed, node_id: NodeID, directory: str | None) -> FormatMode:
     """A first voter on its first disk; without a list of them, each one with a pre-made id before the barrier is one.
 
-    A first disk that reports its own id has none before it is known: until the barrier falls it needs none.
+    A first disk that reports its own id has none before it is known. Until the barrier is passed it needs none.
     """
     told, started = TOLD_BY_DISKS.get(desired.bootstrap), somebody_started(observed)
     forming = told is not None and not started
@@ -147,7 +147,7 @@ def _rebuilt_initial(observed: Observed, nodes: tuple[NodeIdentity, ...]) -> tup
 
 
 def _rebuilt_static(desired: Desired, observed: Observed) -> bool:
-    """Whether pods are made with static voters; without any revision the mode of the spec decides."""
+    """Whether pods are made with static voters; without any revision, the mode in the spec decides."""
     applied = observed.revision(_rebuilt_revision(observed))
     return bool(applied.runtime.static_voters) if applied else desired.bootstrap in TOLD_BY_DISKS
 
@@ -159,13 +159,13 @@ def _rebuilt_mode(desired: Desired, initial: tuple[ReplicaKey, ...]) -> Bootstra
 
 
 def _rebuilt_release(desired: Desired, observed: Observed) -> str:
-    """The oldest release that a revision names: what the disks were formatted with was none that came later."""
+    """The oldest release that a revision names: the disks were not formatted with a later one."""
     oldest = of_oldest_release(observed.revisions)
     return oldest.runtime.release if oldest else desired.runtime.release
 
 
 def _rebuilt_revision(observed: Observed) -> str | None:
-    """The revision that most pods run, else the newest; pods tell better than numbers."""
+    """The revision that most pods run, else the newest; pods are better evidence than revision numbers."""
     names = [pod.revision for pod in observed.pods if observed.revision(pod.revision) is not None]
     if names:
         return max(sorted(set(names)), key=names.count)

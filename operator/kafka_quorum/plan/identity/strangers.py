@@ -1,4 +1,4 @@
-"""Objects with our labels that are not ours: named, and left alone."""
+"""Objects with our labels that are not ours: they are named, and left alone."""
 
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.situation import Situation

@@ -1,1 +1,1 @@
-"""The pods that run Kafka, and what stands around them."""
+"""The pods that run Kafka, and the objects around them."""

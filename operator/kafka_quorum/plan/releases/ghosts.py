@@ -1,7 +1,7 @@
-"""Ghosts: controllers that were removed and are still registered, in the way of every feature step.
+"""Ghosts: controllers that were removed and are still registered. A ghost can block every feature step.
 
-From metadata.version 4.4 on Kafka can forget them, and each one is unregistered when it is seen. Below that a ghost is
-left alone until it stands in the way: then it is registered anew with the ranges of the controllers that run.
+From metadata.version 4.4 on Kafka can forget them, and each one is unregistered when it is seen. Below that version a
+ghost is left alone until it blocks a step. Then it is registered again with the ranges of the controllers that run.
 """
 
 import re
@@ -27,12 +27,12 @@ _NAMED: Final = re.compile(r"[Cc]ontroller ([0-9]{1,10}) only supports")
 
 
 def ghosts_in_the_way(situation: Situation) -> Part:
-    """Cure one ghost that is in the way of a step."""
+    """Unregister, or register again, one ghost that blocks a step."""
     return _ghosts(situation, in_the_way=True)
 
 
 def other_ghosts(situation: Situation) -> Part:
-    """Cure one ghost that can be forgotten, when nothing else is to do."""
+    """Unregister one ghost that can be forgotten, when nothing else is to do."""
     return _ghosts(situation, in_the_way=False)
 
 
@@ -48,7 +48,7 @@ def _ghosts(situation: Situation, *, in_the_way: bool) -> Part:
             continue
         verdict = may_cure_ghost(situation, node_id)
         if isinstance(verdict, Refusal):
-            # Another's, or one that is not gone yet: it hides no other ghost.
+            # It belongs to another quorum, or is not gone yet: the search for other ghosts goes on.
             refused = Part(verdicts=(*refused.verdicts, verdict))
             continue
         anew = "is registered anew with the levels of the active controller, because its old registration blocks a step"
@@ -72,7 +72,7 @@ def _registered(observed: Observed) -> tuple[NodeID, ...]:
 
 
 def _in_the_way(observed: Observed) -> tuple[NodeID, ...]:
-    """The controllers that the active one named when it refused a step."""
+    """The controllers that the active controller named when it refused a step."""
     refusals = (
         check.value.words for _, check in observed.checks if isinstance(check, Known) and not check.value.allowed
     )

@@ -1,8 +1,9 @@
-"""Feature levels: which are wanted, which step is next, what stands against it (KIP-584).
+"""Feature levels: which are wanted, which step is next, and what blocks it (KIP-584).
 
-One step of one feature at a time: kraft.version, metadata.version level by level, then the others as what they depend
-on allows; downwards in the opposite order. Every step is an operation of its own: the intent is written, the request is
-sent in a look in which the active controller said that it would allow it, and the next look shows what became of it.
+One step of one feature at a time: first kraft.version, then metadata.version level by level, then the others as their
+dependencies allow; downwards in the opposite order. Every step is an operation of its own. The intent is written. The
+request is sent in a look in which the active controller answered that it would allow it. The next look shows the
+result.
 """
 
 from kafka_quorum.api.features import KRAFT, level_text
@@ -33,7 +34,7 @@ STEPPING, SOAKING, BLOCKED, REFUSED = "SteppingFeature", "Soaking", "FeatureBloc
 
 
 def seen(situation: Situation) -> Part:
-    """Remember the finalized levels: what an image has to support while no controller answers."""
+    """Remember the finalized levels: an image must support them while no controller answers."""
     record = situation.record
     if record.phase is not BootstrapPhase.STARTED or isinstance(situation.observed.quorum, Unknown):
         return Part()
@@ -48,7 +49,7 @@ def seen(situation: Situation) -> Part:
 
 
 def turned_dynamic(situation: Situation) -> Part:
-    """The static voters are given up when no controller uses them: the roll that follows drops the setting."""
+    """The static voters are given up when no controller uses them: the roll that follows removes the setting."""
     record = situation.record
     if not record.static or record.phase is not BootstrapPhase.STARTED:
         return Part()
@@ -62,7 +63,7 @@ def turned_dynamic(situation: Situation) -> Part:
 
 
 def soak_left_s(situation: Situation) -> float:
-    """How much of the soak is still to come, in seconds."""
+    """How much of the soak is left, in seconds."""
     soak = situation.observed.memory.soak
     return max(max(situation.desired.soak_s, LEAST_SOAK_S) - (soak.healthy_s if soak else 0.0), 0.0)
 
@@ -82,7 +83,7 @@ def step(situation: Situation) -> Part:
     for want in wants(situation):
         part = _begin(situation, want)
         if part.exclusive is not None:
-            return part  # one that is held lets the next one go
+            return part  # a step that is held does not delay the next one
         waiting.append(part)
     return merged(waiting)
 
@@ -98,7 +99,7 @@ def _begin(situation: Situation, want: Want) -> Part:
 
 
 def _continue(situation: Situation, operation: FeatureOperation) -> Part:
-    """Done if the leader shows the level, sent if it still may be, given up otherwise, to be begun again."""
+    """Done if the leader shows the level; sent if it may still be sent; otherwise given up, and begun again later."""
     observed = situation.observed
     asked = operation.step
     if isinstance(observed.quorum, Unknown):
@@ -126,7 +127,7 @@ def _continue(situation: Situation, operation: FeatureOperation) -> Part:
 
 
 def given_up(observed: Observed) -> Part:
-    """The open step ends where it is: the spec that asked for it is not valid any more."""
+    """End the open step where it is: the spec that requested it is not valid any more."""
     operation = observed.status.feature_operation
     if operation is None:
         return Part()
@@ -145,7 +146,7 @@ def _not_rolled(situation: Situation) -> tuple[NodeID, ...]:
 
 
 def _why(situation: Situation, want: Want, verdict: Refusal) -> Wait:
-    """Which kind of waiting it is: for a person, for time, or for the next look."""
+    """Which kind of wait it is: for a person, for time, or for the next look."""
     check = situation.observed.check(want.whole if want.next.downgrade else want.next)
     refused = isinstance(check, Known) and not check.value.allowed
     if want.next.downgrade and (refused or situation.desired.downgrade is not Downgrade.SAFE or want.name == KRAFT):

@@ -1,4 +1,4 @@
-"""Controllers without a pod, whose pod is refused: they move to a revision that is accepted."""
+"""Controllers without a pod, because the pod is refused: they move to a revision that is accepted."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from kafka_quorum.plan.part import Part, merged
 
 
 def moved(situation: Situation) -> Part:
-    """Controllers without a pod, whose pod is refused, move to a revision that is accepted: one look, one move.
+    """Controllers without a pod, because the pod is refused, move to an accepted revision: one look, one move.
 
     The first is `situation.target`. The controller's own revision is asked about again before the applied one.
     """

@@ -1,6 +1,6 @@
-"""From which inputs pods are made. A controller that cannot start gets the spec's at once; running ones are rolled.
+"""The inputs that pods are made from. A controller that cannot start gets the spec's at once; running ones are rolled.
 
-The roll itself is in `rolls`. Before the barrier nothing runs, so the spec simply applies.
+The roll itself is in `rolls`. Before the barrier nothing runs, so the spec applies at once.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ from kafka_quorum.plan.releases.refused import moved
 
 
 def revisions(situation: Situation) -> Part:
-    """Bring the applied revision to the spec, where that may be done without stopping what runs.
+    """Bring the applied revision to the spec, if this stops no running controller.
 
     With an invalid spec only a controller without a pod, whose pod is refused, moves to another revision.
     """
@@ -50,14 +50,14 @@ def unsupported(situation: Situation) -> Part:
 
 
 def _follows(situation: Situation) -> bool:
-    """Whether every node is on the fleet's revision, which exists."""
+    """Whether every node is on the applied revision, which exists."""
     return situation.target_revision is not None and all(
         node.revision in (None, situation.target) for node in situation.record.nodes
     )
 
 
 def _existing_or_new(situation: Situation, verdicts: tuple[Verdict, ...]) -> Part | None:
-    """The part that creates the revision, or None if it is there."""
+    """The part that creates the revision, or None if it exists."""
     observed = situation.observed
     if situation.target_revision is not None:
         return None
@@ -68,7 +68,7 @@ def _existing_or_new(situation: Situation, verdicts: tuple[Verdict, ...]) -> Par
 
 
 def _adopt_revision(situation: Situation) -> Part:
-    """There is no applied revision yet, or it is gone: the spec takes its place, if its image may run."""
+    """There is no applied revision yet, or it is gone: the spec's replaces it, if its image may run."""
     verdict = may_run_image(situation, situation.desired.runtime.release)
     if not verdict.allowed:
         wait = Wait(severity=Severity.HELD, reason="OlderImage", message=verdict.reason)
@@ -83,14 +83,15 @@ def _adopt_revision(situation: Situation) -> Part:
 
 
 def _correct_format(situation: Situation) -> Part:
-    """Before the barrier: the new spec applies; what was formatted already sets the lowest release."""
+    """Before the barrier: the new spec applies; the disks that are already formatted set the lowest release."""
     wanted = format_of(situation.desired)
     verdicts: tuple[Verdict, ...] = ()
     corrected = replace(situation.record, applied_revision=situation.target)
     change = RecordChange.REVISION
     if format_pending(situation):
         if any(pod.role is PodRole.FORMATTER for pod in situation.observed.pods):
-            # They wait for an image or a node, or failed, and go first: none may format by the old spec meanwhile.
+            # They wait for an image or a node, or failed. They are deleted first: none may format by the old spec
+            # meanwhile.
             return _outdate(situation)
         corrected = replace(corrected, format=replace(wanted, mode=situation.record.format.mode))
         change = RecordChange.REFORMAT
@@ -108,7 +109,7 @@ def _correct_format(situation: Situation) -> Part:
 
 
 def _outdate(situation: Situation) -> Part:
-    """Point the fleet at the new revision, so that waiting formatters are outdated and go."""
+    """Set the new revision as the applied one, so that waiting formatters are outdated and get deleted."""
     if situation.record.applied_revision == situation.target:
         return Part()
     if (creating := _existing_or_new(situation, ())) is not None:
@@ -119,9 +120,9 @@ def _outdate(situation: Situation) -> Part:
 
 
 def _correct_pods(situation: Situation) -> Part:
-    """Behind the barrier: the revision is made, pods that cannot start get it, and the fleet follows when all have.
+    """After the barrier: create the revision, move pods that cannot start to it, and apply it when all have it.
 
-    The fleet follows only once a pod made from it has run: what the API server refuses never becomes the applied one.
+    It is applied only after a pod made from it has run: what the API server refuses never becomes the applied revision.
     """
     record = situation.record
     if not situation.older and _has_run(situation.observed, situation.target):
@@ -145,9 +146,9 @@ def _correct_pods(situation: Situation) -> Part:
 
 
 def _correct_stuck(situation: Situation) -> Part:
-    """The next controller that cannot start gets the revision: one, for the revision may be what is wrong.
+    """The next controller that cannot start gets the revision: only one, because the revision may be at fault.
 
-    Before the first leader, and before a disk is formatted, there is nothing that a wrong one could take away.
+    Before the first leader, and before a disk is formatted, a wrong revision can do no harm.
     """
     record = situation.record
     verdicts: list[Verdict] = []
@@ -169,7 +170,7 @@ def _correct_stuck(situation: Situation) -> Part:
 
 
 def _needs_another(situation: Situation, pod: Pod) -> bool:
-    """Whether a pod will not start from its revision. After a crash the kubelet starts what has run before again."""
+    """Whether a pod will not start from its revision. After a crash the kubelet restarts what has run before."""
     crashed = has_crashed(pod)
     proven = _has_run(situation.observed, pod.revision) or (
         situation.record.had_leader and pod.revision == situation.record.applied_revision
@@ -183,7 +184,7 @@ def _has_run(observed: Observed, name: str) -> bool:
 
 
 def _cannot_start(situation: Situation, node: NodeIdentity) -> bool:
-    """A new disk, without a pod, and a revision with static voters: it would take itself for one of them."""
+    """A new disk, without a pod, and a revision with static voters: the controller would act as one of these voters."""
     revision = situation.revision_of(node)
     static = revision is not None and bool(revision.runtime.static_voters)
     new = node.formatted and node.mode is FormatMode.NO_INITIAL_CONTROLLERS
@@ -191,7 +192,7 @@ def _cannot_start(situation: Situation, node: NodeIdentity) -> bool:
 
 
 def _made(observed: Observed, node: NodeIdentity) -> tuple[Pod, ...]:
-    """The pods that are made for this node as it is: the formatter of its disk, or Kafka's."""
+    """The pods that are made for the present state of this node: the formatter of its disk, or Kafka's."""
     return observed.pods_of(node.node_id, PodRole.KAFKA if node.formatted else PodRole.FORMATTER)
 
 

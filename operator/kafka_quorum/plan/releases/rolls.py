@@ -1,9 +1,9 @@
 """Rolling: running controllers are recreated from the revision that the spec requests, one by one.
 
-Which one is next is decided anew in every pass, so that a roll can be paused, reversed and interrupted anywhere. Those
-that lag or do not run come first: the roll may repair them, and all others wait for them. Then come those that the
-record has moved already, then followers, and the active controller last. The record moves first, then the pod is
-stopped, and its successor is made from the record.
+Every pass decides again which one is next, so that a roll can be paused, reversed and interrupted anywhere. Those that
+lag or do not run come first: the roll may repair them, and all others wait for them. Then come those that the record
+has moved already, then followers, and the active controller last. The record moves first, then the pod is stopped, and
+its successor is made from the record.
 """
 
 from collections.abc import Set as AbstractSet
@@ -32,7 +32,7 @@ ROLL_HELD = "RollHeld"
 
 
 def roll(situation: Situation) -> Part:
-    """The next restart of a roll, or what it waits for. The revision itself is `revisions`' to make."""
+    """The next restart of a roll, or what it waits for. `revisions` creates the revision itself."""
     record = situation.record
     revision = situation.target_revision
     if record.phase is not BootstrapPhase.STARTED or revision is None:
@@ -56,12 +56,12 @@ def roll(situation: Situation) -> Part:
 
 
 def _one(situation: Situation, node: NodeIdentity, which: str) -> Part | Refusal | None:
-    """What the roll does with one controller, or the guard's refusal; None where `pods` sees to it."""
+    """What the roll does with one controller, or the guard's refusal; None if `pods` handles it."""
     record = situation.record
     pods = situation.observed.pods_of(node.node_id, PodRole.KAFKA)
     pod = next((pod for pod in pods if pod.running), None)
     if pod is None and (_made_from(record, node) == situation.target or any(one.deleting for one in pods)):
-        return None  # it starts, or goes
+        return None  # it is starting, or being deleted
     if pod is not None and pod.revision == situation.target:
         return _move(situation, node, f"it runs from revision {situation.target}", ())
     verdict = may_restart(situation, node, pod)
@@ -73,12 +73,12 @@ def _one(situation: Situation, node: NodeIdentity, which: str) -> Part | Refusal
 
 
 def _made_from(record: IdentityRecord, node: NodeIdentity) -> str | None:
-    """The name of the revision that a controller's pod is made from next."""
+    """The name of the revision from which a controller's pod is made next."""
     return node.revision or record.applied_revision
 
 
 def _turns(situation: Situation) -> tuple[NodeIdentity, ...]:
-    """Who may be next, in order. While one is moved and still runs from the old revision no other follower begins."""
+    """Which may be next, in order. While a moved one still runs from the old revision, no other follower begins."""
     observed = situation.observed
     moved = {
         node.node_id
@@ -98,14 +98,14 @@ def _leads(observed: Observed, node: NodeIdentity) -> bool:
 
 
 def _lags(observed: Observed, node: NodeIdentity) -> bool:
-    """Whether a controller does not run, or is seen not to keep up."""
+    """Whether a controller does not run, or is seen to lag."""
     if not any(pod.running for pod in observed.pods_of(node.node_id, PodRole.KAFKA)):
         return True
     return isinstance(observed.quorum, Known) and node.key not in observed.quorum.value.shown
 
 
 def _go(situation: Situation, node: NodeIdentity, pod: Pod, verdict: Permit[Restart], which: str) -> Part:
-    """The record first; the pod when the record says what is made in its place. The API server accepts it before."""
+    """First the record, then the pod: the record says what replaces it. The API server accepts the new pod before."""
     observed = situation.observed
     held = before_stop(observed, node, situation.target, reason=ROLLING, held=ROLL_HELD)
     if held is not None:
@@ -125,7 +125,7 @@ def _move(situation: Situation, node: NodeIdentity, why: str, verdicts: tuple[Ve
 
 
 def _held(situation: Situation, release: str) -> Wait | None:
-    """What stops a roll after its first controllers: one that cannot start, or is not the release it is said to be."""
+    """What stops a roll after its first controllers: one that cannot start, or that is not the release of its image."""
     claimed = supported_by(numbers) if (numbers := parse_release(release)) is not None else None
     for node in situation.record.nodes:
         pods = [
@@ -144,7 +144,7 @@ def _held(situation: Situation, release: str) -> Wait | None:
 
 
 def _why_stuck(situation: Situation, pod: Pod) -> str:
-    """Why the roll goes no further than this pod. Where it finds no place the spec need not be what is wrong."""
+    """Why the roll stops at this pod. If no node takes the pod, the spec may be correct."""
     first = f"Did not continue the roll: controller {pod.node_id}"
     if pod.unschedulable:
         way_out = "Uncordon its Kubernetes node, or make room for it there. If the spec asks for too much, correct it"
@@ -153,7 +153,7 @@ def _why_stuck(situation: Situation, pod: Pod) -> str:
 
 
 def _misreported(said: NodeVersions, claimed: tuple[FeatureRange, ...], release: str) -> str | None:
-    """In what a controller is not the release that its image is said to be; None if it is."""
+    """In what a controller differs from the release that its image is said to be; None if it does not."""
     reported = {each.name: each for each in said.supported}
     for wanted in claimed:
         has = reported.get(wanted.name)
@@ -165,7 +165,7 @@ def _misreported(said: NodeVersions, claimed: tuple[FeatureRange, ...], release:
 
 
 def _unheard(situation: Situation) -> Wait | None:
-    """A controller that restarted has to say what it supports before the next one goes."""
+    """A restarted controller must report what it supports before the next one restarts."""
     for node in situation.record.nodes:
         pods = situation.observed.pods_of(node.node_id, PodRole.KAFKA)
         answer = situation.observed.versions_of(node.node_id)
@@ -183,7 +183,7 @@ def _waits(
         return (_wait(Severity.PROGRESS, ROLLING, verdict.reason, node.node_id),)
     starting = turns[0]  # none of them runs
     if is_refused(situation, starting):
-        return ()  # `pods` says why it has no pod
+        return ()  # `pods` reports why it has no pod
     text = f"Waiting for controller {starting.node_id} to run"
     return (_wait(Severity.PROGRESS, ROLLING, text, starting.node_id),)
 

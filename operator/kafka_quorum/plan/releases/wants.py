@@ -1,4 +1,4 @@
-"""Which feature levels are asked for, which step is next, and what the leader is asked (KIP-584)."""
+"""Which feature levels are requested, which step is next, and what the leader is asked (KIP-584)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _FIRST: Final = (KRAFT, METADATA)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Want:
-    """A feature that is not at the level that is asked for. `next` is the step that leads there."""
+    """A feature that is not at the requested level. `next` is the step towards that level."""
 
     name: str
     present: int
@@ -29,15 +29,15 @@ class Want:
 
     @property
     def whole(self) -> FeatureStep:
-        """The whole way in one step: what Kafka is asked about before a way down is begun."""
+        """The whole way in one step: Kafka validates it before a way down is begun."""
         return FeatureStep(name=self.name, level=self.level, downgrade=self.level < self.present)
 
 
 def wants(situation: Situation) -> tuple[Want, ...]:
-    """What is asked for and is not so, in the order in which it is to be changed; empty while the levels are unknown.
+    """What is requested and not reached yet, in the order of the changes; empty while the levels are unknown.
 
     The policy Follow raises to the defaults of the release, never lowers, and leaves kraft.version to a person: a
-    quorum that is dynamic stays so.
+    dynamic quorum stays dynamic.
     """
     present = situation.present
     if not present or situation.record.phase is not BootstrapPhase.STARTED:
@@ -56,7 +56,7 @@ def _defaults(desired: Desired, present: Mapping[str, int]) -> Iterable[tuple[st
 
 
 def _raises(desired: Desired, present: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """What the release's own defaults would raise."""
+    """The features that the release's own defaults would raise."""
     release = parse_release(desired.runtime.release)
     levels = (default_levels(release) if release is not None else None) or {}
     return tuple((name, level) for name, level in levels.items() if name != KRAFT and level > present.get(name, 0))
@@ -75,7 +75,7 @@ def _ordered(names: Iterable[str]) -> list[str]:
 
 
 def questions(situation: Situation) -> tuple[FeatureStep, ...]:
-    """The steps that the active controller is asked to validate in this look: what it is to allow, and nothing else."""
+    """The steps that the active controller is asked to validate in this look: those that may be sent, and no others."""
     if isinstance(situation.observed.quorum, Unknown):
         return ()
     operation = situation.observed.status.feature_operation
@@ -86,7 +86,7 @@ def questions(situation: Situation) -> tuple[FeatureStep, ...]:
 
 
 def announced(situation: Situation) -> tuple[FeatureStep, ...]:
-    """What could be raised, and is held: asked about now and then, so that it is known in advance who would block."""
+    """What could be raised, and is held: validated now and then, so that a person can see in advance what blocks it."""
     present = situation.present
     if not present or isinstance(situation.observed.quorum, Unknown):
         return ()
@@ -124,7 +124,7 @@ def text_of(asked: FeatureStep) -> str:
 
 
 def plans(situation: Situation) -> tuple[FeaturePlan, ...]:
-    """Every feature that is to change or could, and what stands against it."""
+    """Every feature that is to change or could, and what blocks it."""
     found = []
     for want in wants(situation):
         against = _against(situation, want)
@@ -132,7 +132,7 @@ def plans(situation: Situation) -> tuple[FeaturePlan, ...]:
     present = situation.present
     could = {each.name: each for each in announced(situation)}
     for name, raised in could.items():
-        # What it depends on is announced as well, and comes first: what Kafka says of it now is beside the point.
+        # Its dependencies are announced as well, and come first: Kafka's present answer about it does not matter.
         needs = dependencies(name, raised.level).items()
         first = any(present.get(other, 0) < level and other in could for other, level in needs)
         against = "" if first else "; ".join(blockers(situation, raised)) or _said(situation.observed, raised)

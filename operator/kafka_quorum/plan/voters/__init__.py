@@ -1,1 +1,1 @@
-"""Who votes: controllers that join, are replaced, and leave."""
+"""Changes of the voters: controllers that join, are replaced, and leave."""

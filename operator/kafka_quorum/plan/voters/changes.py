@@ -1,4 +1,4 @@
-"""Which voter changes are wanted, in the order of rule 3, and what the guards say of each."""
+"""Which voter changes are wanted, in the order of rule 3, and the guards' answers to each."""
 
 from dataclasses import dataclass, replace
 
@@ -15,9 +15,9 @@ from kafka_quorum.plan.guards.rule4_changes import may_change_voters
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A voter change that would be next, what the guards say of it, and for whom it is.
+    """A voter change that could be next, the guards' answers, and the controllers that it concerns.
 
-    `adds` and `removes` are None where the change does not do that; `leads` is the verdict on removing a leader.
+    `adds` and `removes` are None if the change does not do that; `leads` is the verdict on removing a leader.
     """
 
     change: VoterChange
@@ -33,12 +33,12 @@ class Change:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """What the guards say, in the order in which they are asked."""
+        """The guards' answers, in the order in which the guards are asked."""
         return tuple(each for each in (self.one, self.adds, self.removes, self.leads) if each is not None)
 
     @property
     def refusal(self) -> Refusal | None:
-        """The first guard that says no."""
+        """The first refusal of a guard."""
         return next((verdict for verdict in self.verdicts if isinstance(verdict, Refusal)), None)
 
 
@@ -52,7 +52,7 @@ def changes(situation: Situation, view: QuorumView) -> tuple[Change, ...]:
 
 
 def _joins(situation: Situation, view: QuorumView) -> bool:
-    """Whether a wanted controller is no voter yet. The stale vote of the disk that it lost is not its own."""
+    """Whether a wanted controller is no voter yet. A stale vote of its lost disk is not its own."""
     keys = {node.node_id: node.key for node in situation.record.nodes}
     return any(keys.get(node_id) not in view.voters for node_id in situation.wanted)
 
@@ -60,14 +60,14 @@ def _joins(situation: Situation, view: QuorumView) -> bool:
 def asked(situation: Situation) -> frozenset[NodeID]:
     """The controllers that may become voters.
 
-    While the spec has faults every controller of the record is kept; one that the last accepted spec does not ask for
-    was on its way out, and does not become a voter again.
+    While the spec has faults, every controller of the record is kept. A controller that the last accepted spec does not
+    list was being removed, and does not become a voter again.
     """
     return frozenset(situation.requested if situation.repair_only else situation.wanted)
 
 
 def _newcomers(situation: Situation, view: QuorumView) -> tuple[NodeIdentity, ...]:
-    """Controllers that could join: asked for, formatted, no voter, and no stale voter in their place."""
+    """Controllers that could join: requested, formatted, no voter, and without a stale voter in their place."""
     could = asked(situation)
     return tuple(
         node
@@ -106,7 +106,7 @@ def _may_join(
 
 
 def removal(situation: Situation, view: QuorumView, target: ReplicaKey) -> Change:
-    """The removal of this voter, for which nothing comes in its place."""
+    """The removal of this voter, without a replacement."""
     return Change(
         change=VoterRemoval(target=target),
         one=_one_change(situation, view, target),
@@ -116,7 +116,7 @@ def removal(situation: Situation, view: QuorumView, target: ReplicaKey) -> Chang
 
 
 def replacement(situation: Situation, view: QuorumView, stale: ReplicaKey, node: NodeIdentity) -> Change:
-    """The newcomer must be ready to be added to the voters that stay, or the stale one is not removed."""
+    """The replacement of a stale voter: it is removed only if the newcomer is ready to join the voters that stay."""
     return Change(
         change=VoterReplacement(target=node.key),
         one=_one_change(situation, view, node.key),
@@ -126,13 +126,13 @@ def replacement(situation: Situation, view: QuorumView, stale: ReplicaKey, node:
 
 
 def _without(view: QuorumView, target: ReplicaKey) -> QuorumView:
-    """The view as it would be after this voter was removed."""
+    """The view as it would be after the removal of this voter."""
     staying = tuple(row for row in view.answer.voters if row.key != target)
     return replace(view, answer=replace(view.answer, voters=staying))
 
 
 def fewer(situation: Situation, view: QuorumView, target: ReplicaKey) -> str:
-    """Who must be ready to join before this voter is removed, because fewer than wanted would stay; empty if none must.
+    """The controllers of which one must be ready to join before this removal; empty if enough voters stay without it.
 
     A voter that is down for a moment may come back with its data, so nothing is gained before its successor is ready.
     """

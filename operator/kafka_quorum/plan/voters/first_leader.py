@@ -1,4 +1,4 @@
-"""The first leader: from then on a lost majority is not a failed bootstrap."""
+"""The first leader: after it was seen, a lost majority is not a failed bootstrap."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from kafka_quorum.plan.part import Part
 
 
 def first_leader(situation: Situation) -> Part:
-    """Remember that a leader was seen: from then on a lost majority is not a failed bootstrap."""
+    """Remember that a leader was seen: after that, a lost majority is not a failed bootstrap."""
     record = situation.record
     if record.had_leader or not isinstance(situation.observed.quorum, Known):
         return Part()

@@ -1,8 +1,9 @@
-"""Controllers and disks that go: removed by the spec, given up with a lost node, and the volumes that they leave.
+"""Controllers and disks that leave: removed by the spec, given up with a lost node, and their volumes.
 
-The order is always the same: out of the voter set and seen committed, out of the record (which retires the directory id
-for ever), the pod stopped, the volume released by the policy for scaled volumes. A lost node's disk is retired first,
-because it cannot be asked; its old claim waits until its key is removed from the voters.
+The order is always the same. The voter is removed, and a look shows this as committed. The controller is removed from
+the record, which retires the directory id for ever. Its pod is stopped, and its volume is released by the policy for
+scaled volumes. The disk of a lost node is retired first, because it cannot be asked; its old claim waits until its key
+is removed from the voters.
 """
 
 from kafka_quorum.model.actions import DecideRecord, RecordChange
@@ -19,7 +20,7 @@ from kafka_quorum.plan.part import Part, merged
 
 
 def removed(situation: Situation) -> Part:
-    """Controllers that the spec does not name any more leave the record once they are no voters."""
+    """Controllers that the spec does not list any more leave the record when they are no voters."""
     unwanted = [node for node in situation.record.nodes if node.node_id not in situation.wanted]
     if situation.record.phase is not BootstrapPhase.STARTED:
         return merged(_waits_for_start(node) for node in unwanted)
@@ -48,7 +49,7 @@ def _drop(situation: Situation, node: NodeIdentity) -> Part:
 
 
 def _down(observed: Observed, node: NodeIdentity) -> tuple[Wait, ...]:
-    """The lost node of a controller that is not requested: without it there may be no leader to remove its voter."""
+    """The lost node of a controller that is not requested: there may be no leader that could remove its voter."""
     name = node_of(observed, node)
     if isinstance(observed.quorum, Known) or not is_down(observed, name):
         return ()
@@ -60,7 +61,8 @@ def _down(observed: Observed, node: NodeIdentity) -> tuple[Wait, ...]:
 def lost_nodes(situation: Situation) -> Part:
     """Wanted controllers on a Kubernetes node that is down: waited for, and given up by the policy.
 
-    One that fetches is not lost. Nodes are looked at for a roll, too, so that this one may be known to be not ready.
+    A controller that fetches is not lost. A roll looks at nodes, too, so the node of this one may be known as not
+    ready.
     """
     if situation.record.phase is not BootstrapPhase.STARTED:
         return Part()

@@ -1,9 +1,9 @@
-"""Voters: one change at a time, the intent first, and a look that decides what became of it.
+"""Voters: one change at a time, the intent first, and a look that decides what the result is.
 
-In this order: a lost disk is replaced (the stale key removed and the new one added with nothing in between), a dead
-voter that is not wanted is removed, wanted controllers are added, and live ones that are not wanted are removed, the
-active controller last; the leader of a pair hands over before it is removed. The intent is written to the status before
-a request is sent; whatever becomes of the request, the next look decides.
+The order: a lost disk is replaced (the stale key removed and the new one added with nothing in between). A dead voter
+that is not wanted is removed. Wanted controllers are added. Live ones that are not wanted are removed, the active
+controller last; the leader of a pair hands over before it is removed. The intent is written to the status before a
+request is sent. Whatever the answer to the request is, the next look decides.
 """
 
 from dataclasses import replace
@@ -96,7 +96,7 @@ def _continue(situation: Situation, view: QuorumView, operation: VoterOperation)
         whole = replace(change, change=operation.change)
         return Part(waits=(_change_wait(whole, text),), verdicts=change.verdicts)
     if isinstance(change.change, VoterAddition):
-        # What takes a removed voter's place comes before everything else.
+        # The addition that replaces a removed voter comes before everything else.
         request = _add_request(situation, view, target, leader, allowed(change.adds))
         return Part(exclusive=request, verdicts=change.verdicts, urgent=isinstance(operation.change, VoterReplacement))
     stale = view.voter_of(target.node_id) or target
@@ -105,12 +105,12 @@ def _continue(situation: Situation, view: QuorumView, operation: VoterOperation)
 
 
 def _leads_only(change: Change) -> bool:
-    """Whether a removal could be made now, were its target not the leader of a pair: its last guard asks for that."""
+    """Whether only leading a pair prevents this removal: the guard for that is asked last."""
     return change.refusal is not None and change.refusal is change.leads
 
 
 def _hand_over(situation: Situation, view: QuorumView, change: Change) -> Part:
-    """Restart the leader of a pair: the other one leads from the moment it stops, and then it can be removed."""
+    """Restart the leader of a pair: from its stop on, the other one leads, and then this one can be removed."""
     verdict = may_hand_over(situation, view, change.target)
     if isinstance(verdict, Refusal):
         wait = _change_wait(change, verdict.reason)
@@ -131,7 +131,7 @@ def _hand_over(situation: Situation, view: QuorumView, change: Change) -> Part:
 
 
 def _cure(situation: Situation, view: QuorumView) -> Change | None:
-    """A lost disk's or dead voter's change that could be made now, were no other open: one that is held may wait."""
+    """A change for a lost disk or dead voter that would be allowed if no other were open. One that is held may wait."""
     status = replace(situation.observed.status, open=None)
     free = replace(situation, observed=replace(situation.observed, status=status))
     found = changes(free, view)
@@ -156,7 +156,7 @@ def _left_to_do(situation: Situation, view: QuorumView, operation: VoterOperatio
 
 
 def _ended(situation: Situation, view: QuorumView, operation: VoterOperation) -> Part:
-    """Nothing is left to do: committed, or still to be seen committed, or given up."""
+    """Nothing is left to do: it is committed, or must still be seen as committed, or is given up."""
     target = operation.target
     removal = isinstance(operation.change, VoterRemoval)
     done = (target in view.voters) is not removal

@@ -1,4 +1,4 @@
-"""Controllers that the spec asks for and the record does not have yet."""
+"""Controllers that the spec requests and the record does not have yet."""
 
 from kafka_quorum.model.actions import RecordChange, WriteRecord
 from kafka_quorum.model.identity import with_nodes
@@ -8,7 +8,7 @@ from kafka_quorum.plan.part import Part
 
 
 def joining(situation: Situation) -> Part:
-    """The record gets the controllers that are wanted: each one has its disk formatted, and joins."""
+    """Add the wanted controllers to the record: then each one has its disk formatted, and joins."""
     record = situation.record
     added = [node_id for node_id in situation.wanted if node_id not in record.node_ids]
     if not added:
@@ -19,7 +19,7 @@ def joining(situation: Situation) -> Part:
 
 
 def static_voters(situation: Situation) -> Part:
-    """A static quorum's voters stand in the properties of all its nodes: they change when it is dynamic."""
+    """A static quorum's voters are in the properties of all its nodes: they can change when it is dynamic."""
     record = situation.record
     if not record.static or situation.requested == record.node_ids:
         return Part()

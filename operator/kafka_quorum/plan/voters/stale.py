@@ -1,4 +1,4 @@
-"""Stale and foreign voters, each named with what becomes of it."""
+"""Stale and foreign voters, each named with what happens to it."""
 
 from kafka_quorum.model.ids import ReplicaKey
 from kafka_quorum.model.known import Known
@@ -12,7 +12,7 @@ from kafka_quorum.plan.part import Part
 
 
 def stale_voters(situation: Situation) -> Part:
-    """Name every stale voter: what takes its place, or the command that removes what this operator never made."""
+    """Name every stale voter: what replaces it, or the command that removes what this operator never made."""
     if not isinstance(situation.observed.quorum, Known):
         return Part()
     view = situation.observed.quorum.value
@@ -37,7 +37,7 @@ def _stale(situation: Situation, view: QuorumView, key: ReplicaKey) -> Wait:
 
 
 def _address(situation: Situation) -> str:
-    """Where a client in the cluster reaches a controller of ours."""
+    """An address of a controller of ours for a client in the cluster."""
     desired = situation.desired
     listener = advertised(desired.namespace, desired.member(situation.record.nodes[0].node_id), situation.runtime)
     return f"{listener.host}:{listener.port}"

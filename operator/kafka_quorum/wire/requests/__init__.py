@@ -1,1 +1,1 @@
-"""Kafka's requests, one file each: versions, bounds, what is asked and what an answer says. `table` lists them."""
+"""Kafka's requests, one file each: versions, bounds, the question and the content of an answer. `table` lists them."""

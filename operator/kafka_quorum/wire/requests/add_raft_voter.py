@@ -1,4 +1,4 @@
-"""AddRaftVoter (80): a voter more (KIP-853). Success means added; an error does not mean that it was not."""
+"""AddRaftVoter (80): adds a voter (KIP-853). Success means added; an error does not mean that it was not."""
 
 from typing import Final
 
@@ -31,7 +31,7 @@ def _read(response: ResponsePayload) -> None:
 
 
 def message(request: AddVoter, version: int) -> AddRaftVoterRequest0 | AddRaftVoterRequest1:
-    """KIP-853's request; version 1 is told to answer only when the new voter set is committed."""
+    """KIP-853's request; version 1 requests an answer only when the new voter set is committed."""
     answer_within = timeout(request.timeout_ms)
     voter_id, directory = int32("node id", request.voter.node_id), kio_uuid(request.voter.directory_id)
     if version == 0:

@@ -1,6 +1,6 @@
-"""ControllerRegistration (70): what a controller supports, as it says of itself when it starts (KIP-919).
+"""ControllerRegistration (70): what a controller supports, as it reports itself when it starts (KIP-919).
 
-The operator sends it in place of a controller that is removed, so that its old registration is not in the way.
+The operator sends it in place of a controller that is removed, so that the old registration blocks nothing.
 """
 
 import uuid
@@ -33,7 +33,7 @@ def _read(response: ResponsePayload) -> None:
 
 
 def message(request: RegisterController) -> controller_registration.ControllerRegistrationRequest:
-    """KIP-919's request. The security protocol is said to be PLAINTEXT: no process connects to a removed controller."""
+    """KIP-919's request. Its security protocol is PLAINTEXT, because no process connects to a removed controller."""
     listeners = tuple(
         controller_registration.Listener(
             name=row.name, host=row.host, port=port_number(row.port), security_protocol=i16(PLAINTEXT)

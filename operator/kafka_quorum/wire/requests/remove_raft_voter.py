@@ -1,4 +1,4 @@
-"""RemoveRaftVoter (81): a voter fewer (KIP-853). Success means removed; an error does not mean that it was not."""
+"""RemoveRaftVoter (81): removes a voter (KIP-853). Success means removed; an error does not mean that it was not."""
 
 from typing import Final
 

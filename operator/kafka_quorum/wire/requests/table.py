@@ -1,4 +1,4 @@
-"""Every request that this operator knows. A new one is a file beside this one, and a line here."""
+"""Every request that this operator can send. A new one is a file beside this one, and a line here."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -37,5 +37,5 @@ _OTHER: Final = Bound(count=MAX_ROWS, plural="rows")
 
 
 def list_bound(schema: type, field: str) -> Bound:
-    """The bound of a list; one that no request names has `MAX_ROWS`."""
+    """The bound of a list; a list that no request names has `MAX_ROWS`."""
     return _LISTS.get((schema, field), _OTHER)
