@@ -1,7 +1,7 @@
-"""The demonstration behind `make demo`: from nothing to a ready quorum, and what a person sees of it.
+"""The demonstration behind `make demo`: from nothing to a ready quorum, with all that a person can see of it.
 
-Each step is one that a person could type; it is done again only where something changed, so a second run on a warm
-machine takes a minute or two.
+A person could type each step. A step runs again only if something changed, so a second run on a warm machine takes a
+minute or two.
 """
 
 import argparse
@@ -36,7 +36,7 @@ What next? A command runs in the cluster's network behind `python3 e2e/testbed e
 
 
 def main() -> int:
-    """Run the steps in order; a failure of any is told with what there is to see."""
+    """Run the steps in order; a failure is reported with the available evidence."""
     parser = argparse.ArgumentParser(description="From nothing to a ready quorum of Kafka controllers.")
     parser.add_argument("--workers", type=int, default=3, metavar="N")
     options = parser.parse_args()
@@ -58,7 +58,7 @@ def main() -> int:
 
 def prepare(workers: int) -> str:
     """A cluster with the images on its workers; returns the operator's image."""
-    kafka_version = KAFKA_VERSIONS[0]  # the one that the example asks for
+    kafka_version = KAFKA_VERSIONS[0]  # the image in the example
     kafka_image = f"testbed/kafka:{kafka_version}"
     with step("a cluster with Kafka's and the operator's image"):
         _testbed("up", "--workers", str(workers))
@@ -81,13 +81,13 @@ def helm_upgrade(image: str) -> list[str]:
     # A brace would begin a list in --set, hence the literal form.
     literals = [argument for key, value in values.items() for argument in ("--set-literal", f"{key}={value}")]
     where = ["--namespace", NAMESPACE, "--create-namespace"]
-    # A CRD that somebody applied by hand, or that another release left behind, becomes the chart's.
+    # The chart adopts a CRD that a person applied by hand, or that another release left behind.
     waiting = ["--take-ownership", "--wait", "--timeout", "3m"]
     return ["helm", "upgrade", "--install", RELEASE, str(CHART), *where, *waiting, *literals]
 
 
 def bring_up(cluster: engine.Engine) -> None:
-    """Apply the example, show how it comes to be, wait until it is ready, and show what it then is."""
+    """Apply the example, show each stage, wait until it is ready, and show the result."""
     _run(cluster, ["kubectl", "apply", "-f", str(EXAMPLE)])
     wait = ["kubectl", "wait", "--for=condition=Ready", f"kafkaquorum/{QUORUM}", f"--timeout={READY_TIMEOUT_S}s"]
     try:
@@ -103,7 +103,7 @@ def bring_up(cluster: engine.Engine) -> None:
 
 @contextmanager
 def _watching(cluster: engine.Engine) -> Iterator[None]:
-    """Print a line for every change of the quorum's status while something else goes on."""
+    """Print a line for every change of the quorum's status in the meantime."""
     command = cluster.inside(["kubectl", "get", "kq", QUORUM, "--watch"])
     with subprocess.Popen(command, env=environment(cluster.env())) as watch:
         try:
@@ -113,14 +113,14 @@ def _watching(cluster: engine.Engine) -> Iterator[None]:
 
 
 def _explain(cluster: engine.Engine) -> None:
-    """What a person would look at first when a quorum does not become ready."""
+    """What a person looks at first when a quorum does not become ready."""
     _show(cluster, ["kubectl", "describe", "kq", QUORUM])
     _show(cluster, ["kubectl", "get", "pods,pvc", "-A", "-o", "wide"])
     _show(cluster, ["kubectl", "-n", NAMESPACE, "logs", f"deployment/{RELEASE}", "--tail=40"])
 
 
 def _testbed(*arguments: str) -> str:
-    """Run a command of the test-bed; its progress shows, and what it prints is returned."""
+    """Run a command of the test-bed; its progress is shown, and its output returned."""
     command = [sys.executable, str(SOURCE), *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
@@ -134,7 +134,7 @@ def _run(cluster: engine.Engine, command: Sequence[str]) -> None:
 
 
 def _show(cluster: engine.Engine, command: Sequence[str]) -> int:
-    """Run a command where the cluster answers, as a person would see it; returns its exit code."""
+    """Show the output of a command with access to the cluster; returns its exit code."""
     note(f"$ {' '.join(command)}")
     return subprocess.run(cluster.inside([*command]), env=environment(cluster.env()), check=False).returncode
 

@@ -1,8 +1,8 @@
-"""How long the operator takes to act: from the news that a pod is gone to the pod that it makes in its place.
+"""How long the operator takes to act: from the event that a pod is gone to the pod that replaces it.
 
-Pods of many quorums are deleted at a steady pace, whatever became of the one before, so that a stalled operator is
-seen in every act that it holds up. Both moments are events of one watch: what starting a process or a request takes is
-in neither.
+Pods of many quorums are deleted at a steady pace, whatever the result of the one before, so that a stalled operator
+shows in every act that it delays. Both moments are events of one watch, so they do not include the start of a process
+or a request.
 """
 
 import asyncio
@@ -29,20 +29,20 @@ _LINE_BYTES = 4 * 1024 * 1024
 
 @dataclass(slots=True)
 class Acts:
-    """Seconds of every act, and how often a pod was not back yet when its turn came again."""
+    """Seconds of every act, and how often a pod was still missing when its turn came again."""
 
     seconds: list[float] = field(default_factory=list)
     skipped: int = 0
     unanswered: int = 0
 
     def add(self, other: "Acts") -> None:
-        """Put another measurement's figures to these."""
+        """Add another measurement's figures to these."""
         self.seconds += other.seconds
         self.skipped += other.skipped
         self.unanswered += other.unanswered
 
     def quantile(self, share: float) -> float:
-        """The smallest time within which this share of the acts was done; what was not done counts as longest."""
+        """The smallest time within which this share of the acts was completed; an incomplete act counts as longest."""
         if not self.seconds and not self.unanswered:
             raise ValueError("nothing was measured")
         ordered = sorted([*self.seconds, *([_PATIENCE_S] * self.unanswered)])
@@ -50,14 +50,14 @@ class Acts:
 
 
 def measure(namespace: str, names: Sequence[str], count: int, interval_s: float) -> Acts:
-    """Delete `count` pods of the followers of these quorums, one every `interval_s`; all of them are there."""
+    """Delete `count` pods of the followers of these quorums, one every `interval_s`; at first all of them exist."""
     keys = [(name, node_id) for node_id in FOLLOWERS for name in names]
     return asyncio.run(_measure(namespace, keys, count, interval_s))
 
 
 @dataclass(slots=True)
 class Seen:
-    """The pods as a watch tells of them: by quorum and node id."""
+    """The pods in the events of a watch: by quorum and node id."""
 
     present: dict[tuple[str, int], Json] = field(default_factory=dict)
     news: asyncio.Event = field(default_factory=asyncio.Event)
@@ -103,7 +103,7 @@ async def _measure(namespace: str, keys: list[tuple[str, int]], count: int, inte
 
 
 async def _delete(kube: KubeClient, namespace: str, seen: Seen, key: tuple[str, int]) -> None:
-    """Delete this pod at once, if it runs by now."""
+    """Delete this pod at once, if it runs."""
     pod = seen.present.get(key)
     if pod is None or not pod.get("status", {}).get("podIP") or key in seen.gone_s:
         seen.acts.skipped += 1
@@ -112,7 +112,7 @@ async def _delete(kube: KubeClient, namespace: str, seen: Seen, key: tuple[str, 
     try:
         await kube.delete(PODS, namespace, metadata["name"], uid=metadata["uid"], ended=True)
     except KubeError:
-        seen.acts.skipped += 1  # it went by itself
+        seen.acts.skipped += 1  # it ended by itself
 
 
 async def _watch(namespace: str) -> asyncio.subprocess.Process:
@@ -130,7 +130,7 @@ async def _read(process: asyncio.subprocess.Process, seen: Seen) -> None:
 
 
 async def _until(seen: Seen, holds: Callable[[], bool], timeout_s: float) -> None:
-    """Wait for the event after which this holds, or for so long."""
+    """Wait for the event after which this holds, or for the given time."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(timeout_s):
             while not holds():

@@ -36,7 +36,7 @@ def installed() -> None:
 
 @pytest.fixture(scope="session")
 def figures(pytestconfig: pytest.Config) -> Iterator[Figures]:
-    """Where measurements put their figures."""
+    """The receiver of the measurements' figures."""
     collected = Figures()
     yield collected
     if pytestconfig.getoption("figures") == "json":
@@ -57,7 +57,7 @@ def fake_image() -> str:
 
 @pytest.fixture
 def spaces() -> Iterator[list[str]]:
-    """Namespaces that a measurement made; they are gone before the next one begins."""
+    """Namespaces of a measurement; they are deleted before the next one begins."""
     made: list[str] = []
     yield made
     for name in made:

@@ -1,4 +1,4 @@
-"""Figures as they are told: aligned columns of at most a hundred characters, and the same values as JSON."""
+"""Figures for output: aligned columns of at most a hundred characters, and the same values as JSON."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class Figures:
     def add(
         self, name: str, title: str, head: Sequence[str], rows: Iterable[Sequence[object]], **values: object
     ) -> None:
-        """Add a table, and what it says as values under a name."""
+        """Add a table, and its values under a name."""
         self.tables.append(table(title, head, rows))
         self.values[name] = values
 

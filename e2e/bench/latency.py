@@ -1,4 +1,4 @@
-"""How long one observation takes: the operator's own gathering, in this process, against a quorum that runs."""
+"""How long one observation takes: the operator's own gathering code, in this process, against a running quorum."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ _PORT = 9093
 
 
 def observe(namespace: str, name: str, looks: int) -> dict[str, list[float]]:
-    """Seconds of every look, by what is looked at: `Kubernetes objects`, `quorum`, `both`."""
+    """Seconds of every look, by its object: `Kubernetes objects`, `quorum`, `both`."""
     return asyncio.run(_observe(namespace, name, looks))
 
 
@@ -39,4 +39,4 @@ async def _observe(namespace: str, name: str, looks: int) -> dict[str, list[floa
     finally:
         await controllers.close()
         await kube.close()
-    return {name: seconds[1:] for name, seconds in measured.items()}  # the first one opens connections
+    return {name: seconds[1:] for name, seconds in measured.items()}  # the first look opens connections

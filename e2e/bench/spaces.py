@@ -6,7 +6,7 @@ from harness.shell import kubectl, run
 
 
 def space(made: list[str]) -> str:
-    """A namespace of its own."""
+    """A separate namespace."""
     name = f"bench-{uuid.uuid4().hex[:8]}"
     kubectl("create", "namespace", name)
     made.append(name)
@@ -14,7 +14,7 @@ def space(made: list[str]) -> str:
 
 
 def clear(namespace: str) -> None:
-    """Take everything of a measurement away, and wait for it, so that nothing disturbs the next one."""
+    """Delete all objects of a measurement, and wait for it, so that they do not disturb the next one."""
     run("kubectl", "-n", namespace, "delete", "kq,statefulset", "--all", "--wait=false")
     run("kubectl", "-n", namespace, "delete", "pods", "--all", "--force", "--grace-period=0")
     run("kubectl", "delete", "namespace", namespace, "--ignore-not-found", "--timeout=120s", timeout_s=130)

@@ -1,4 +1,4 @@
-"""`make bench`: what the operator costs, side by side in one run. It prints figures and asserts none of them."""
+"""`make bench`: the cost of the operator, side by side in one run. It prints figures and asserts none of them."""
 
 import json
 import statistics
@@ -48,7 +48,7 @@ def floor_seconds(namespace: str) -> float:
 
 
 def test_time_from_apply_to_ready(figures: Figures, spaces: list[str], pytestconfig: pytest.Config) -> None:
-    """Alternated pairs on images that are loaded: each side once per pair, in turn first and second."""
+    """Pairs on loaded images: each side runs once per pair, alternately first and second."""
     pairs: list[tuple[float, float, float]] = []
     for number in range(int(pytestconfig.getoption("pairs"))):
         floor_s = done_s = ready_s = 0.0
@@ -73,7 +73,7 @@ def test_time_from_apply_to_ready(figures: Figures, spaces: list[str], pytestcon
 
 
 def test_at_rest(figures: Figures, spaces: list[str], pytestconfig: pytest.Config) -> None:
-    """Requests as the API server counts them for the operator's account; memory and CPU as the kernel does."""
+    """The API server counts the requests of the operator's account; the kernel measures memory and CPU."""
     duration_s = int(pytestconfig.getoption("rest_seconds"))
     rows: list[tuple[object, float, float, float]] = []
     values = {}
@@ -100,7 +100,7 @@ def test_at_rest(figures: Figures, spaces: list[str], pytestconfig: pytest.Confi
 
 
 def test_latency_of_one_observation(figures: Figures, spaces: list[str]) -> None:
-    """The operator's own code from here against a live quorum: Kubernetes objects, and the quorum itself."""
+    """The operator's own code, run here against a live quorum: Kubernetes objects, and the quorum itself."""
     namespace = space(spaces)
     quorum = Quorum(namespace=namespace, name="q")
     quorum.apply(SPEC)

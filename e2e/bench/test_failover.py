@@ -1,7 +1,7 @@
-"""`make bench`: how long nothing is done when the acting operator stops, dies, or loses its Kubernetes node.
+"""`make bench`: how long no operator acts when the acting one stops, dies, or loses its Kubernetes node.
 
-Pods of quorums that only answer (`bench/fake`) are deleted at a steady pace, and the longest time until one is made
-again is the gap. Two replicas of the operator run; the one that holds the lease is the one that goes.
+Pods of quorums that only answer (`bench/fake`) are deleted at a steady pace; the gap is the longest time until one is
+created again. Two replicas of the operator run; the one with the lease is stopped.
 """
 
 import threading
@@ -40,7 +40,7 @@ def answering(fake_image: str) -> Iterator[str]:
 
 @pytest.fixture
 def two_replicas() -> Iterator[None]:
-    """Two replicas of the operator, whatever the chart's default is."""
+    """Two replicas of the operator, regardless of the chart's default."""
     before = kubectl("-n", NAMESPACE, "get", operator.DEPLOYMENT, "-o", "jsonpath={.spec.replicas}")
     kubectl("-n", NAMESPACE, "scale", operator.DEPLOYMENT, "--replicas=2")
     operator.wait_ready()
@@ -55,7 +55,7 @@ def test_the_operators_failure(
     two_replicas: None,  # noqa: ARG001 - an order
     pytestconfig: pytest.Config,
 ) -> None:
-    """In turn a clean stop, a process killed, and its Kubernetes node without power; the longest act of each."""
+    """A clean stop, a killed process, and a Kubernetes node without power, in turn; the longest act of each."""
     kinds: dict[str, Callable[[Json], Callable[[], None]]] = {
         "clean stop": _stopped,
         "process killed": _killed,
@@ -85,7 +85,7 @@ def _one(namespace: str, strike: Callable[[Json], Callable[[], None]]) -> tuple[
     thread = threading.Thread(target=lambda: acts.append(measure(namespace, _NAMES, _COUNT, _INTERVAL_S)))
     pod = operator.wait_acting()
     thread.start()
-    time.sleep(_BEFORE_S)  # acts of an ordinary operator come first
+    time.sleep(_BEFORE_S)  # acts of an undisturbed operator come first
     began_s, undo = time.monotonic(), strike(pod)
     wait_until("another operator holds the lease", lambda: operator.holder() not in ("", pod["metadata"]["name"]), 120)
     taken_s = time.monotonic() - began_s

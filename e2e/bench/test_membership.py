@@ -1,4 +1,4 @@
-"""`make bench`: what a lost disk and a change of controllers cost, each beside its floor in the same run."""
+"""`make bench`: the cost of a lost disk and of a change of controllers, each beside its floor in the same run."""
 
 import statistics
 import time
@@ -24,7 +24,7 @@ _LABELS = "kafkaquorum.io/quorum=q,kafkaquorum.io/role=controller"
 
 
 def ready_quorum(spaces: list[str]) -> Quorum:
-    """A quorum of three in a namespace of its own."""
+    """A quorum of three in a separate namespace."""
     quorum = Quorum(namespace=space(spaces), name="q")
     quorum.apply(SPEC)
     quorum.wait_ready()
@@ -41,7 +41,7 @@ def plain_quorum(spaces: list[str], *, fresh_names: bool = False) -> str:
 
 
 def chosen(round_: int, active: int, node_ids: list[int]) -> int:
-    """Whose disk is lost: every third time the active controller's, else a follower's."""
+    """The controller whose disk is lost: every third time the active one, else a follower."""
     followers = [node_id for node_id in sorted(node_ids) if node_id != active]
     return active if round_ % 3 == 2 else followers[round_ % 2]
 
@@ -73,10 +73,10 @@ def cured_by_hand(namespace: str, round_: int) -> dict[str, float]:
 
 
 def test_lost_disk_to_full_voter(figures: Figures, spaces: list[str], pytestconfig: pytest.Config) -> None:
-    """Alternated on three standing quorums that lose the same disk: the operator, unattended, and the script, twice.
+    """Three quorums lose the same disk in turn: one is cured by the operator, two by the script.
 
-    Once on the manifests as they are, where Java remembers for ten or thirty seconds how a controller could not be
-    reached; once with the operator's own setting for that, so that nothing but the work is compared.
+    One of the two has the manifests as they are, where Java remembers for ten or thirty seconds that a controller could
+    not be reached. The other one has the operator's setting for that, so that only the work is compared.
     """
     quorum, plain, fresh = ready_quorum(spaces), plain_quorum(spaces), plain_quorum(spaces, fresh_names=True)
     sides = ("hand", "fresh", "operator")
@@ -110,7 +110,7 @@ def test_lost_disk_to_full_voter(figures: Figures, spaces: list[str], pytestconf
 
 
 def test_longest_gap_between_writes(figures: Figures, spaces: list[str], pytestconfig: pytest.Config) -> None:
-    """A client writes all the time: the active controller stopped gracefully, beside 3→5→3 that removes it."""
+    """A client writes all the time: a graceful stop of the active controller, beside 3→5→3 that removes it."""
     quorum = ready_quorum(spaces)
     succeed("python3", str(SOURCE), "load", KAFKA_IMAGE, "--all-nodes", timeout_s=240)
     rows: list[tuple[int, float, float, float, float]] = []
@@ -140,7 +140,7 @@ def test_longest_gap_between_writes(figures: Figures, spaces: list[str], pytestc
 
 
 def gap_of_a_graceful_stop(quorum: Quorum, account: Account) -> float:
-    """The pod of the active controller deleted, as a person restarts it; until the quorum is ready again."""
+    """The pod of the active controller is deleted, like by a person; until the quorum is ready again."""
     active = leader(quorum)
     old = quorum.pods()[active]["metadata"]
     began_s = time.monotonic()
@@ -156,7 +156,7 @@ def gap_of_a_graceful_stop(quorum: Quorum, account: Account) -> float:
 
 
 def gaps_of_a_change(quorum: Quorum, account: Account) -> tuple[float, float]:
-    """Two more join; then the active controller and one of the others go."""
+    """Two controllers are added; then the active one and another one are removed."""
     present = sorted(quorum.pods())
     free = [node_id for node_id in _IDS if node_id not in present][:2]
     began_s = time.monotonic()
@@ -169,7 +169,7 @@ def gaps_of_a_change(quorum: Quorum, account: Account) -> tuple[float, float]:
 
 
 def choose(quorum: Quorum, node_ids: list[int]) -> None:
-    """Exactly these controllers; returns when the quorum is ready with them."""
+    """Request exactly these controllers; returns when the quorum is ready with them."""
     quorum.patch({"controllers": {"replicas": len(node_ids), "nodeIDs": sorted(node_ids)}})
     quorum.wait_ready(180)
 

@@ -1,1 +1,1 @@
-"""What scenarios and measurements do to a cluster, and how they look at it. Everything waits for a condition."""
+"""The acts of scenarios and measurements on a cluster, and their looks at it. Each of them waits for a condition."""

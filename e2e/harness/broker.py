@@ -1,7 +1,7 @@
 """A plain broker beside the quorum: one pod from Kafka's image.
 
-By default it has an empty disk and runs on the control plane, which no scenario takes down; with a claim it runs where
-its disk is, on a worker, and may be made anew from another release on the same disk.
+By default it has an empty disk and runs on the control plane, which no scenario takes down; with a claim it runs on the
+worker of its disk, and its pod may be created again from another release on the same disk.
 """
 
 import json
@@ -42,7 +42,7 @@ _REFRESH: Final = "topic.metadata.refresh.interval.ms"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
-    """A broker of a quorum. `controllers` are the node ids that it looks for the quorum at.
+    """A broker of a quorum. `controllers` are the node ids at which it looks for the quorum.
 
     With `fresh_names` Java remembers their addresses no longer than in the operator's pods; by default for 30 seconds.
     `static` names them as the voters, which must be all of them, as brokers of a static quorum do. `address` is where
@@ -64,7 +64,7 @@ class Broker:
         return f"broker-{self.node_id}"
 
     def start(self, *, wait: bool = True) -> None:
-        """Make the pod; wait until it answers as a member of the cluster."""
+        """Create the pod; wait until it answers as a member of the cluster."""
         kubectl("-n", self.quorum.namespace, "create", "-f", "-", stdin=json.dumps(self._pod()))
         if wait:
             self.wait_answers()
@@ -74,19 +74,19 @@ class Broker:
         wait_until(f"{self.pod} answers", self._answers, _START_TIMEOUT_S)
 
     def shut_down(self) -> None:
-        """Take the pod away as a person does: it hands over what it leads, and is gone when this returns."""
+        """Delete the pod like a person: it hands over its leaderships, and is gone when this returns."""
         kubectl("-n", self.quorum.namespace, "delete", "pod", self.pod, timeout_s=_SHUTDOWN_TIMEOUT_S + 30)
 
     def stop(self) -> None:
-        """Take the pod away at once."""
+        """Delete the pod at once."""
         where = ("-n", self.quorum.namespace)
         run("kubectl", *where, "delete", "pod", self.pod, "--force", "--grace-period=0", "--ignore-not-found")
 
     def client(self) -> AdminClient:
         """A client of this broker."""
         address = get(self.quorum.namespace, "pod", self.pod)["status"]["podIP"]
-        # Its own words about connections would go to standard error, in the middle of a report. Any broker may be asked
-        # to forward a request, so one that has a new address has to be found soon.
+        # Its log lines about connections would go to standard error, into a report. Any broker may have to forward a
+        # request, so a broker with a new address must be found soon.
         settings: dict[str, str | int | float | bool] = {"log_level": 0, _REFRESH: 2_000}
         settings["bootstrap.servers"] = f"{address}:{PORT}"
         return AdminClient(settings)

@@ -1,7 +1,7 @@
-"""Brokers beside a quorum, from plain manifests: each on a claim of its own, found under an address that stays.
+"""Brokers beside a quorum, from plain manifests: each with its own claim and a stable address.
 
-They are upgraded as a person does it: one by one, the pod shut down and made anew from the other image, on the same
-disk, the next one when the last is a member of the cluster again. The operator knows nothing of them.
+They are upgraded like by a person, one by one: the pod is shut down and created again from the other image, on the same
+disk. The next one follows when the last is a member of the cluster again. The operator does not manage them.
 """
 
 import json
@@ -19,12 +19,12 @@ _NEWCOMER_ID = 9
 
 
 class Brokers:
-    """The brokers, by node id. `ways_in` are all controllers that there will ever be."""
+    """The brokers, by node id. `ways_in` are all controllers that will ever exist."""
 
     def __init__(
         self, quorum: Quorum, ways_in: Iterable[int], version: str = NEWEST, node_ids: Iterable[int] = NODE_IDS
     ) -> None:
-        """None runs yet. `version` is Kafka's release."""
+        """No broker runs yet. `version` is Kafka's release."""
         self._quorum, self._ways_in = quorum, tuple(ways_in)
         self._brokers = {
             number: Broker(
@@ -39,7 +39,7 @@ class Brokers:
         }
 
     def start(self, *, static_voters: Iterable[int] = ()) -> None:
-        """Start all of them; with `static_voters` they are told these, and no other way into the quorum."""
+        """Start all of them; with `static_voters` they get these as their only way into the quorum."""
         voters = tuple(static_voters)
         for number, broker in self._brokers.items():
             address = self._make_service(number)
@@ -51,7 +51,7 @@ class Brokers:
             broker.wait_answers()
 
     def remake(self, node_id: int, *, version: str | None = None, dynamic: bool = False) -> None:
-        """Shut one down, and make its pod anew: of another release, or no longer with the voters in its properties."""
+        """Shut one down, and create its pod again: of another release, or without the voters in its properties."""
         broker = self._brokers[node_id]
         if version is not None:
             broker = replace(broker, version=version)
@@ -62,17 +62,17 @@ class Brokers:
         broker.start()
 
     def roll(self, *, version: str | None = None, dynamic: bool = False) -> None:
-        """The same with one after the other."""
+        """Do the same with one after the other."""
         for node_id in self._brokers:
             self.remake(node_id, version=version, dynamic=dynamic)
 
     def stop(self) -> None:
-        """Take all of them away at once."""
+        """Stop all of them at once."""
         for broker in self._brokers.values():
             broker.stop()
 
     def client(self) -> AdminClient:
-        """A client that may ask any of them, and hears soon of one that is away."""
+        """A client that may ask any of them, and soon notices one that is away."""
         settings: dict[str, str | int | float | bool] = {
             "bootstrap.servers": ",".join(f"{broker.address}:{PORT}" for broker in self._brokers.values()),
             "topic.metadata.refresh.interval.ms": 1000,
@@ -83,12 +83,12 @@ class Brokers:
         return AdminClient(settings)
 
     def newcomer(self) -> Broker:
-        """Another broker, of the first one's release, with an empty disk: it knows only what the quorum has."""
+        """Another broker, of the first one's release, with an empty disk: it has only what the quorum has."""
         first = next(iter(self._brokers.values()))
         return replace(first, node_id=_NEWCOMER_ID, address="", claim="")
 
     def _make_service(self, node_id: int) -> str:
-        """An address that stays while pods come and go."""
+        """A stable address while pods come and go."""
         spec = {
             "selector": {LABEL: str(node_id)},
             "ports": [{"name": "kafka", "port": PORT}],

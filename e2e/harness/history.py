@@ -1,4 +1,4 @@
-"""The history as the chart runs it: installed with the operator, with observations to read, and its page as served."""
+"""The history in the chart: installed with the operator, with observations to read, and its served page."""
 
 import http.client
 import json
@@ -17,7 +17,7 @@ from testbed.config import PROJECT
 NAME = f"{RELEASE}-history"
 CLAIMS = PROJECT / "e2e" / "examples" / "history-claims.yaml"
 WHERE = ("-n", NAMESPACE)
-_LOOKS_TIMEOUT_S = 240.0  # a line a minute, and some more while the quorum comes to be
+_LOOKS_TIMEOUT_S = 240.0  # a line a minute, and some more until the quorum is ready
 _LOOKS = 2
 
 
@@ -31,7 +31,7 @@ def installed(operator_image: str, history_image: str) -> Iterator[None]:
         "observations.fileSeconds": "5",
         "history.enabled": "true",
         "history.server": "true",
-        "history.schedule": "0 0 1 1 *",  # scenarios begin the runs themselves
+        "history.schedule": "0 0 1 1 *",  # scenarios start the runs themselves
         "history.volume.persistentVolumeClaim.claimName": "history",
         "history.image.repository": repository,
         "history.image.tag": tag,
@@ -43,12 +43,12 @@ def installed(operator_image: str, history_image: str) -> Iterator[None]:
         yield
     finally:
         operator.install(operator_image)
-        # To the end: the next scenario takes claims of the same names, and not those that are about to go.
+        # To the end: the next scenario uses claims of the same names, and not those in deletion.
         run("kubectl", *WHERE, "delete", "-f", str(CLAIMS), "--timeout=2m", timeout_s=150)
 
 
 def wait_observed(quorum: Quorum) -> None:
-    """Wait until the operator has written about a quorum that has a leader."""
+    """Wait until the operator has written about a quorum with a leader."""
     node, path = volume_of(NAMESPACE, "observations")
 
     def written() -> bool:
@@ -77,7 +77,7 @@ def forwarded() -> Iterator[int]:
 
 
 def fetched(port: int) -> str:
-    """The page at a port; empty while nothing answers there, or while there is no page yet."""
+    """The page at a port; empty while no server answers there, or while no page exists."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
         connection.request("GET", "/index.html")

@@ -1,4 +1,4 @@
-"""What can be done to a Kubernetes node from outside: kill containers and sandboxes, look at and empty volumes."""
+"""Acts on a Kubernetes node from outside: kill containers and sandboxes, read and empty volumes."""
 
 import json
 import shlex
@@ -13,7 +13,7 @@ _CTR = ("ctr", "-n", "k8s.io")
 
 
 def on_node(node: str, *command: str) -> str:
-    """One command on a node that must succeed: its output."""
+    """Run one command on a node, which must succeed: its output."""
     return succeed("docker", "exec", node, *command)
 
 
@@ -33,7 +33,7 @@ def kill_container(pod: Json, name: str | None = None) -> None:
 
 @contextmanager
 def frozen(pod: Json) -> Iterator[None]:
-    """While this lasts the process of a pod's first container does nothing, and keeps its connections."""
+    """While this lasts the process of a pod's first container stands still, and keeps its connections."""
     signal_container(pod, "SIGSTOP")
     try:
         yield
@@ -42,7 +42,7 @@ def frozen(pod: Json) -> Iterator[None]:
 
 
 def kill_sandbox(pod: Json) -> None:
-    """SIGKILL to a pod's sandbox and to its containers: the kubelet makes the pod anew, init containers first."""
+    """SIGKILL to a pod's sandbox and to its containers: the kubelet starts them again, init containers first."""
     node, uid = pod["spec"]["nodeName"], pod["metadata"]["uid"]
     selector = f'labels."io.kubernetes.pod.uid"=={uid}'
     identities = on_node(node, *_CTR, "containers", "ls", "-q", selector).split()
@@ -54,13 +54,13 @@ def kill_sandbox(pod: Json) -> None:
 
 
 def is_ready(node: str) -> bool:
-    """Whether Kubernetes calls a node ready."""
+    """Whether a node is Ready in Kubernetes."""
     conditions = get("default", "node", node)["status"]["conditions"]
     return any(row["type"] == "Ready" and row["status"] == "True" for row in conditions)
 
 
 def power_off(node: str) -> None:
-    """Take its power away."""
+    """Switch off the node's power."""
     succeed(sys.executable, str(SOURCE), "node-kill", node)
 
 
@@ -100,7 +100,7 @@ def volume_of(namespace: str, claim: str) -> tuple[str, str]:
 
 
 def wipe(namespace: str, claim: str) -> None:
-    """Empty a claim's volume, whatever runs on it."""
+    """Empty a claim's volume, also under a running pod."""
     node, path = volume_of(namespace, claim)
     assert path.startswith("/var/"), path
     on_node(node, "sh", "-c", f"find {shlex.quote(path)} -mindepth 1 -delete")
@@ -119,7 +119,7 @@ def meta_properties(namespace: str, claim: str) -> dict[str, str]:
 def holds_first_voters(namespace: str, claim: str, host: str) -> bool:
     """Whether a volume was formatted with initial voters: its snapshot at offset zero names their hosts.
 
-    Without them the snapshot is there too, with `kraft.version` alone.
+    Without them the snapshot exists too, with `kraft.version` alone.
     """
     node, path = volume_of(namespace, claim)
     file = f"{path}/kraft/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"

@@ -1,4 +1,4 @@
-"""One KafkaQuorum in a namespace of its own, and every way to look at it: status, objects, disks, Kafka itself."""
+"""One KafkaQuorum in its own namespace, and every way to look at it: status, objects, disks, Kafka itself."""
 
 import asyncio
 import copy
@@ -40,7 +40,7 @@ class Quorum:
     namespace: str
     name: str
 
-    # --- what a person does ---------------------------------------------------------------------------------------
+    # --- acts of a person -------------------------------------------------------------------------------------------
 
     def apply(self, spec: Json | None = None) -> None:
         """Apply a small quorum of three with `spec` merged into it."""
@@ -57,7 +57,7 @@ class Quorum:
         self._kubectl("patch", "kq", self.name, "--type=merge", "-p", json.dumps({"spec": spec}))
 
     def patch_status(self, status: Json) -> None:
-        """Merge into the status, as another operator would."""
+        """Merge into the status, as another operator does."""
         patch = json.dumps({"status": status})
         self._kubectl("patch", "kq", self.name, "--type=merge", "--subresource=status", "-p", patch)
 
@@ -66,16 +66,16 @@ class Quorum:
         self._kubectl("delete", "kq", self.name, f"--wait={str(wait).lower()}")
 
     def wait_ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
-        """As a person waits: `kubectl wait --for=condition=Ready`."""
+        """Wait like a person: `kubectl wait --for=condition=Ready`."""
         limit = f"--timeout={timeout_s:.0f}s"
         self._kubectl("wait", "--for=condition=Ready", f"kq/{self.name}", limit, timeout_s=timeout_s + 10)
 
     def delete_pod(self, name: str) -> None:
-        """Delete a pod, and wait until that very pod is gone."""
+        """Delete a pod, and wait until this pod is gone."""
         self._kubectl("delete", "pod", name, timeout_s=90)
 
     def delete_claim(self, name: str) -> None:
-        """Ask for a claim to be deleted: it goes when no pod uses it any more."""
+        """Request the deletion of a claim: it goes when no pod uses it any more."""
         self._kubectl("delete", "pvc", name, "--wait=false")
 
     # --- the resource ---------------------------------------------------------------------------------------------
@@ -111,18 +111,18 @@ class Quorum:
     # --- its objects ----------------------------------------------------------------------------------------------
 
     def record(self) -> Json:
-        """The identity as the ConfigMap holds it; empty if there is none."""
+        """The identity in the ConfigMap; empty if there is none."""
         found = get(self.namespace, "configmap", f"{self.name}-identity")
         return json.loads(found["data"]["record.json"]) if found else {}
 
     def accepted(self) -> Json:
-        """The spec that the operator has stored as accepted last; empty if there is none."""
+        """The last accepted spec that the operator has stored; empty if there is none."""
         found = get(self.namespace, "configmap", f"{self.name}-identity")
         text = (found.get("data") or {}).get("accepted-spec.json")
         return dict(json.loads(text)["spec"]) if text else {}
 
     def pods(self, role: str = "controller") -> dict[int, Json]:
-        """Pods that are not on their way out, by node id."""
+        """Pods that are not in deletion, by node id."""
         selector = f"{GROUP}/quorum={self.name},{GROUP}/role={role}"
         found = items(self.namespace, "pods", "-l", selector)
         alive = (pod for pod in found if "deletionTimestamp" not in pod["metadata"])
@@ -134,7 +134,7 @@ class Quorum:
         return {claim["metadata"]["name"]: claim for claim in found}
 
     def running(self) -> dict[int, tuple[str, int, str]]:
-        """What would change if anything restarted: of each pod the uid, the restarts and the container's id."""
+        """The values that any restart changes: of each pod the uid, the restarts and the container's id."""
         found = {}
         for node_id, pod in self.pods().items():
             rows = pod.get("status", {}).get("containerStatuses") or [{}]
@@ -142,11 +142,11 @@ class Quorum:
         return found
 
     def events(self) -> list[tuple[str, str]]:
-        """Reason and message of every event about the resource, in the order in which they were written."""
+        """Reason and message of every event about the resource, in the order of writing."""
         return [(row["reason"], row.get("message", "")) for row in self.event_objects()]
 
     def event_objects(self) -> list[Json]:
-        """The events themselves, in the same order: their stamps are of a second, their versions are not."""
+        """The events themselves, in the same order: stamps have whole seconds only, versions give the order."""
         ours = (row for row in items(self.namespace, "events") if row["involvedObject"].get("kind") == "KafkaQuorum")
         return sorted(ours, key=lambda row: int(row["metadata"]["resourceVersion"]))
 
@@ -155,7 +155,7 @@ class Quorum:
         return {node_id: pod["spec"]["containers"][0]["image"] for node_id, pod in self.pods().items()}
 
     def properties(self) -> dict[int, str]:
-        """The server properties that each controller's pod was made with."""
+        """The server properties of each controller's pod."""
         found = {}
         for node_id, pod in self.pods().items():
             (name,) = (row["configMap"]["name"] for row in pod["spec"]["volumes"] if "configMap" in row)
@@ -175,7 +175,7 @@ class Quorum:
     # --- Kafka ----------------------------------------------------------------------------------------------------
 
     def describe(self) -> QuorumAnswer | None:
-        """DescribeQuorum as the leader answers it; None without a leader."""
+        """The leader's answer to DescribeQuorum; None without a leader."""
         return asyncio.run(_describe(self._endpoints()))
 
     def voters(self) -> frozenset[str]:
@@ -189,22 +189,22 @@ class Quorum:
         return frozenset(str(row.key) for row in answer.observers) if answer else frozenset()
 
     def versions(self) -> dict[int, NodeVersions]:
-        """What each running controller says that it supports, and has as finalized."""
+        """What each running controller reports as supported and as finalized."""
         return asyncio.run(_answers(self._endpoints(), KafkaControllers.api_versions))
 
     def levels(self) -> dict[str, int]:
-        """The finalized levels, as the controller with the latest ones has them."""
+        """The finalized levels, from the controller with the latest ones."""
         rows = self.versions().values()
         latest = max(rows, key=lambda row: row.finalized_epoch, default=None)
         return {row.name: row.level for row in latest.finalized} if latest else {}
 
     def cluster_ids(self) -> frozenset[str]:
-        """The cluster ids that the running controllers answer with."""
+        """The cluster ids in the answers of the running controllers."""
         rows = asyncio.run(_answers(self._endpoints(), KafkaControllers.describe_cluster))
         return frozenset(str(row.cluster_id) for row in rows.values())
 
     def registered(self) -> set[int]:
-        """The controllers that any running one still has as registered, those that are long gone included."""
+        """The controllers that any running one still shows as registered, including those that are gone."""
         rows = asyncio.run(_answers(self._endpoints(), KafkaControllers.describe_cluster))
         return {int(node_id) for row in rows.values() for node_id in row.controller_ids}
 
@@ -216,7 +216,7 @@ class Quorum:
         return kubectl("-n", self.namespace, *arguments, timeout_s=timeout_s)
 
     def report(self) -> str:
-        """What one would look at first when a scenario fails."""
+        """What a person looks at first when a scenario fails."""
         parts = []
         where = ("kubectl", "-n", self.namespace)
         pods = items(self.namespace, "pods")
@@ -249,7 +249,7 @@ async def _describe(endpoints: Iterable[Endpoint]) -> QuorumAnswer | None:
 async def _answers(
     endpoints: Iterable[Endpoint], ask: Callable[[KafkaControllers, Endpoint], Awaitable[T]]
 ) -> dict[int, T]:
-    """What each controller answers, of those that do."""
+    """The answers of all controllers that answer."""
     controllers = KafkaControllers()
     found = {}
     for endpoint in endpoints:

@@ -1,6 +1,6 @@
-"""What the operator uses while nothing happens, counted by others than itself.
+"""The operator's consumption while nothing happens, counted from outside.
 
-Requests: a FlowSchema of the operator's account alone, whose counter in the API server's metrics counts each of its
+Requests: a FlowSchema for the operator's account alone; its counter in the API server's metrics counts each of its
 requests, watches included. CPU and memory: the kernel's account of its process, read on its node.
 """
 
@@ -22,7 +22,7 @@ _TICKS_PER_S = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """What was used: requests a minute, thousandths of a core, mebibytes resident at the end."""
+    """The consumption: requests a minute, thousandths of a core, mebibytes resident at the end."""
 
     requests_per_minute: float
     cpu_millicores: float
@@ -35,7 +35,7 @@ class Used:
 
 @contextmanager
 def counted_requests() -> Iterator[None]:
-    """While this lasts the API server counts the operator's requests apart from all others."""
+    """While this lasts the API server counts the operator's requests separately."""
     account = {"kind": "ServiceAccount", "serviceAccount": {"name": RELEASE, "namespace": NAMESPACE}}
     rules = {
         "subjects": [account],
@@ -62,11 +62,11 @@ def counted_requests() -> Iterator[None]:
 
 
 def measure(duration_s: float) -> Used:
-    """Measure for so long: CPU and memory of the operator that acts, which must be the same one throughout."""
+    """Measure for this duration: CPU and memory of the acting operator, which must stay the same process."""
     pod = operator.wait_acting()
     node, process = pod["spec"]["nodeName"], _process(pod)
     before, cpu_before_s, began_s = _requests(), _cpu_s(node, process), time.monotonic()
-    time.sleep(duration_s)  # the duration itself is what is measured over
+    time.sleep(duration_s)  # the duration itself is the divisor of the measurement
     after, cpu_after_s, passed_s = _requests(), _cpu_s(node, process), time.monotonic() - began_s
     assert operator.holder() == pod["metadata"]["name"], "another operator acts now"
     return Used(

@@ -1,4 +1,4 @@
-"""Commands, and waiting for what they say. Nothing here sleeps for luck: a wait polls a condition with a deadline."""
+"""Commands, and waits for their output. No sleep depends on luck: a wait polls a condition with a deadline."""
 
 import json
 import subprocess
@@ -14,17 +14,17 @@ _POLL_S = 0.2
 
 
 class CommandFailed(AssertionError):
-    """A command that had to succeed did not; the text has what it said."""
+    """A command that had to succeed failed; the text has its output."""
 
 
 def run(*command: str, stdin: str | None = None, timeout_s: float = _COMMAND_TIMEOUT_S) -> tuple[int, str, str]:
-    """One command, whatever becomes of it: exit code, output, errors."""
+    """Run one command that may fail: exit code, output, errors."""
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
 def succeed(*command: str, stdin: str | None = None, timeout_s: float = _COMMAND_TIMEOUT_S) -> str:
-    """One command that must succeed: its output."""
+    """Run one command that must succeed: its output."""
     code, output, errors = run(*command, stdin=stdin, timeout_s=timeout_s)
     if code:
         raise CommandFailed(f"{' '.join(command)} ended with {code}: {errors.strip() or output.strip()}")
@@ -32,12 +32,12 @@ def succeed(*command: str, stdin: str | None = None, timeout_s: float = _COMMAND
 
 
 def kubectl(*arguments: str, stdin: str | None = None, timeout_s: float = _COMMAND_TIMEOUT_S) -> str:
-    """One kubectl command that must succeed: its output."""
+    """Run one kubectl command that must succeed: its output."""
     return succeed("kubectl", *arguments, stdin=stdin, timeout_s=timeout_s)
 
 
 def get(namespace: str, *arguments: str) -> Json:
-    """`kubectl get … -o json`; an empty object if there is none of that name."""
+    """`kubectl get … -o json`; an empty object if no object has that name."""
     code, output, errors = run("kubectl", "-n", namespace, "get", *arguments, "-o", "json")
     if code and "NotFound" in errors:
         return {}
@@ -66,7 +66,7 @@ def wait_until(what: str, probe: Callable[[], T | None], timeout_s: float, poll_
 
 
 def holds_for(what: str, probe: Callable[[], bool], duration_s: float, poll_s: float = _POLL_S) -> None:
-    """That something stays true: an error at the first look at which it is not."""
+    """Check that a condition stays true: an error at the first look at which it is false."""
     deadline = time.monotonic() + duration_s
     while time.monotonic() < deadline:
         assert probe(), f"did not stay: {what}"

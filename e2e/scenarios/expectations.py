@@ -1,4 +1,4 @@
-"""What holds of every good quorum, looked up where it is true: on the disks, in Kafka, in the record, in the status."""
+"""What holds of every good quorum, read at its source: on the disks, in Kafka, in the record, in the status."""
 
 from harness import nodes
 from harness.quorum import Quorum
@@ -7,9 +7,9 @@ from harness.writer import Writer
 
 
 def assert_one_quorum(quorum: Quorum, *, initial: set[int], voters: set[int]) -> None:
-    """One cluster id everywhere, and each controller's directory id the same on disk, in Kafka, record and status.
+    """One cluster id everywhere, and each controller's directory id is the same on disk, in Kafka, record and status.
 
-    `initial` are the node ids whose disks were formatted with the first voters, `voters` those of the present ones.
+    `initial` are the node ids whose disks were formatted with the first voters; `voters` are the present ones.
     """
     record, status = quorum.record(), quorum.status()
     cluster = record["cluster_id"]
@@ -37,13 +37,13 @@ def restarts(quorum: Quorum) -> int:
 
 
 def assert_untouched(quorum: Quorum, before: dict[int, tuple[str, int, str]], staying: set[int]) -> None:
-    """The pods of these controllers are the ones that they were, and never restarted."""
+    """The pods of these controllers are the same as before, without a restart."""
     now = quorum.running()
     assert {node: now.get(node) for node in staying} == {node: before[node] for node in staying}
 
 
 def assert_nothing_lost(writer: Writer, since_s: float | None = None) -> None:
-    """The quorum as it is now takes writes, and every write that was ever acknowledged is there."""
+    """The present quorum accepts writes, and every acknowledged write is there."""
     writer.wait_acknowledged()
     account = writer.finish()
     if since_s is not None:
@@ -53,7 +53,7 @@ def assert_nothing_lost(writer: Writer, since_s: float | None = None) -> None:
 
 
 def assert_removed(quorum: Quorum, node_ids: set[int]) -> None:
-    """Of removed controllers neither pods nor claims are left, nor a place in the record."""
+    """Removed controllers have no pods, no claims and no entry in the record."""
 
     def gone() -> bool:
         left = {int(claim["metadata"]["labels"]["kafkaquorum.io/node-id"]) for claim in quorum.claims().values()}

@@ -1,4 +1,4 @@
-"""What a roll has to be, and what it cost: the order of the restarts, the leader changes, the time without a write."""
+"""What a roll must be, and its cost: the order of the restarts, the leader changes, the time without a write."""
 
 import itertools
 import random
@@ -20,7 +20,7 @@ _TOLD_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """What one part of a scenario took. `gap_s` is the longest time in it without an acknowledged write."""
+    """The cost of one part of a scenario. `gap_s` is its longest time without an acknowledged write."""
 
     what: str
     took_s: float
@@ -29,7 +29,7 @@ class Figure:
 
     @property
     def caused(self) -> tuple[Change, ...]:
-        """The leader changes that followed from a pod that was told to stop."""
+        """The leader changes after the deletion of a pod."""
         return tuple(change for change in self.changes if change.stopped)
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class Figure:
 
 @dataclass(slots=True)
 class Figures:
-    """The parts of a scenario, one after the other, each printed when it ends."""
+    """The parts of a scenario in order, each printed at its end."""
 
     watching: Watching
     account: Account
@@ -65,7 +65,7 @@ class Figures:
 
 @contextmanager
 def one_roll(figures: Figures, quorum: Quorum, what: str) -> Iterator[None]:
-    """While this lasts the controllers are rolled once: one after the other, with one leader change at the most."""
+    """While this lasts the controllers are rolled once: one after the other, with at most one leader change."""
     began_s, node_ids = time.monotonic(), set(quorum.pods())
     with figures.of(what):
         yield
@@ -91,7 +91,7 @@ def assert_one_by_one(watching: Watching, since_s: float, node_ids: set[int]) ->
 
 
 def assert_release(quorum: Quorum, version: str) -> None:
-    """Every controller's pod is of this release, and the status says so."""
+    """Every controller's pod has this release, and so has the status."""
     assert set(quorum.images().values()) == {f"testbed/kafka:{version}"}
     assert {row["version"] for row in quorum.status()["controllers"]} == {version}
 
@@ -105,7 +105,7 @@ def feature(quorum: Quorum, name: str) -> Json:
 
 
 def wait_features(quorum: Quorum, status: str, *reasons: str, timeout_s: float = _TOLD_TIMEOUT_S) -> Json:
-    """Wait until FeaturesSettled says this of the present spec; returns the condition."""
+    """Wait until FeaturesSettled has this status for the present spec; returns the condition."""
 
     def probe() -> Json | None:
         resource = quorum.resource()
@@ -145,7 +145,7 @@ def wait_told(quorum: Quorum, *words: str, timeout_s: float = _TOLD_TIMEOUT_S) -
 
 @contextmanager
 def operator_killed_at_random(dice: random.Random, least_s: float, most_s: float) -> Iterator[list[float]]:
-    """While this lasts the operator is killed again and again; gives the gaps between, in seconds, as they pass."""
+    """While this lasts the operator is killed repeatedly; yields the list of the gaps, in seconds, as they pass."""
     stopped, gaps_s = threading.Event(), list[float]()
 
     def kill() -> None:
@@ -157,7 +157,7 @@ def operator_killed_at_random(dice: random.Random, least_s: float, most_s: float
             print(f"the operator is killed after {gap_s:.1f} s", flush=True)
             try:
                 operator.crash()
-            except CommandFailed as error:  # its pod went by itself just now
+            except CommandFailed as error:  # its pod just ended by itself
                 print(error, flush=True)
 
     thread = threading.Thread(target=kill, daemon=True)

@@ -1,7 +1,7 @@
-"""Bad input meets the API server itself: each is refused with the sentence that names the field and the way out.
+"""Invalid input reaches the API server: it is refused with a sentence that names the field and the correction.
 
-The tables are those that validation is tested with. Nothing is kept of most cases (server-side dry runs); what is
-created is paused, so that an operator which serves the cluster leaves it alone.
+The tables are those of the tests of validation. Most cases store nothing (server-side dry runs). Created objects are
+paused, so that an operator on the cluster leaves them alone.
 """
 
 import json
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def refused(*arguments: str, stdin: str | None = None) -> str:
-    """One kubectl command that must be refused: what was said."""
+    """Run one kubectl command that must be refused: its answer."""
     code, output, errors = run("kubectl", *arguments, stdin=stdin)
     assert code != 0, output
     return errors
@@ -31,7 +31,7 @@ def refused(*arguments: str, stdin: str | None = None) -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 def definition() -> None:
-    """The definition of KafkaQuorum, as the chart brought it; applied where no chart did."""
+    """The definition of KafkaQuorum from the chart; applied if no chart did that."""
     if run("kubectl", "get", "crd", crd.NAME)[0] != 0:
         kubectl("apply", "--server-side", "-f", str(ROOT / "crds"))
         kubectl("wait", "--for=condition=Established", f"crd/{crd.NAME}", "--timeout=30s")
@@ -39,7 +39,7 @@ def definition() -> None:
 
 @pytest.fixture(scope="module")
 def namespace(definition: None) -> Iterator[str]:  # noqa: ARG001 - an order, not a value
-    """A namespace of this module's own."""
+    """The namespace of this module."""
     name = f"admission-{uuid.uuid4().hex[:8]}"
     kubectl("create", "namespace", name)
     yield name
@@ -56,7 +56,7 @@ def quorum(namespace: str) -> Iterator[str]:
 
 
 def dry_run(candidate: dict[str, Any]) -> tuple[str, ...]:
-    """The arguments of a creation that leaves nothing behind."""
+    """The arguments of a creation that stores nothing."""
     return ("create", "--dry-run=server", "-f", "-", "-o", "json", "-n", candidate["metadata"]["namespace"])
 
 
@@ -67,7 +67,7 @@ def patch(namespace: str, name: str, spec: dict[str, Any]) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("case", [case for case in REFUSED if case.by_server], ids=lambda case: case.name)
 def test_the_server_refuses_with_a_sentence(case: Refused, namespace: str) -> None:
-    """The answer names the field, what is wrong and the way out, before anything is stored."""
+    """The answer names the field, the fault and the correction, before anything is stored."""
     candidate = resource(case.patch, namespace=namespace)
     answer = refused(*dry_run(candidate), stdin=json.dumps(candidate))
     assert (case.place or case.field) in answer
@@ -76,14 +76,14 @@ def test_the_server_refuses_with_a_sentence(case: Refused, namespace: str) -> No
 
 @pytest.mark.parametrize("case", [case for case in REFUSED if not case.by_server], ids=lambda case: case.name)
 def test_what_only_the_operator_refuses_is_admitted(case: Refused, namespace: str) -> None:
-    """The table says truly what CEL does not see: here the operator's own validation is the only guard."""
+    """CEL accepts these cases, as the table states: only the operator's own validation refuses them."""
     candidate = resource(case.patch, namespace=namespace)
     kubectl(*dry_run(candidate), stdin=json.dumps(candidate))
 
 
 @pytest.mark.parametrize("spec", ACCEPTED.values(), ids=ACCEPTED.keys())
 def test_the_server_accepts_what_is_valid(spec: dict[str, Any], namespace: str) -> None:
-    """No rule is in the way of a good spec, and what was written is kept."""
+    """No rule refuses a valid spec, and its fields are stored."""
     candidate = resource(spec, namespace=namespace)
     stored = json.loads(kubectl(*dry_run(candidate), stdin=json.dumps(candidate)))
     assert stored["spec"]["kafka"]["version"] == candidate["spec"]["kafka"]["version"]
@@ -93,13 +93,13 @@ def test_the_server_accepts_what_is_valid(spec: dict[str, Any], namespace: str) 
 
 @pytest.mark.parametrize(("name", "words"), NAMES)
 def test_the_server_refuses_names_without_host_names(name: str, words: str, namespace: str) -> None:
-    """A name that no host names can be made from is refused before anything is built on it."""
+    """A name that gives no valid host names is refused before anything is created."""
     candidate = resource(name=name, namespace=namespace)
     assert words in refused(*dry_run(candidate), stdin=json.dumps(candidate))
 
 
 def test_the_longest_name_is_accepted(namespace: str) -> None:
-    """The limit itself still fits."""
+    """A name of exactly the longest length is accepted."""
     candidate = resource(name="a" * rules.NAME_LIMIT, namespace=namespace)
     kubectl(*dry_run(candidate), stdin=json.dumps(candidate))
 
@@ -116,20 +116,20 @@ def test_the_longest_name_is_accepted(namespace: str) -> None:
 def test_what_must_not_change_cannot(
     change: dict[str, Any], field: str, words: str, quorum: str, namespace: str
 ) -> None:
-    """An update is refused for its field, with the way out."""
+    """A change of an immutable field is refused, with the correction."""
     answer = refused(*patch(namespace, quorum, change))
     assert field in answer
     assert words in answer
 
 
 def test_storage_may_grow(quorum: str, namespace: str) -> None:
-    """The same size in another notation is no shrinking, and a larger one is admitted."""
+    """The same size in another notation is no decrease, and a larger size is accepted."""
     kubectl(*patch(namespace, quorum, {"controllers": {"storage": {"size": "10240Mi"}}}))
     kubectl(*patch(namespace, quorum, {"controllers": {"storage": {"size": "11Gi"}}}))
 
 
 def test_the_storage_class_is_fixed_once_the_quorum_has_started(quorum: str, namespace: str) -> None:
-    """A class that does not exist can be corrected while nothing has run, and no class changes afterwards."""
+    """A wrong class can be corrected before the start, and no class changes afterwards."""
     change = {"controllers": {"storage": {"storageClassName": "other"}}}
     kubectl(*patch(namespace, quorum, change))
     status = json.dumps({"status": {"bootstrap": {"phase": "Started"}}})
@@ -140,7 +140,7 @@ def test_the_storage_class_is_fixed_once_the_quorum_has_started(quorum: str, nam
 
 
 def test_a_cluster_id_may_be_set_late_to_the_one_in_use_only(quorum: str, namespace: str) -> None:
-    """The id that the operator made may be written into the spec; any other one is refused, and none may be removed."""
+    """The generated id may be set in the spec; any other id is refused, and a set id cannot be removed."""
     status = json.dumps({"status": {"clusterID": CLUSTER_ID}})
     kubectl("-n", namespace, "patch", "kq", quorum, "--type=merge", "--subresource=status", "-p", status)
     words = rules.CLUSTER_ID_CHANGED.message
@@ -151,7 +151,7 @@ def test_a_cluster_id_may_be_set_late_to_the_one_in_use_only(quorum: str, namesp
 
 
 def test_scaling_goes_through_the_same_rules(quorum: str, namespace: str) -> None:
-    """`kubectl scale` to five works, to none is refused, and with exact node ids any number but theirs is refused."""
+    """`kubectl scale` works to five, is refused to zero, and with exact node ids to any other number."""
     kubectl("-n", namespace, "scale", "kq", quorum, "--replicas=5")
     replicas = kubectl("-n", namespace, "get", "kq", quorum, "-o", "jsonpath={.spec.controllers.replicas}")
     assert replicas == "5"
@@ -161,7 +161,7 @@ def test_scaling_goes_through_the_same_rules(quorum: str, namespace: str) -> Non
 
 
 def test_the_table_tells_the_story(quorum: str, namespace: str) -> None:
-    """`kubectl get kq` has a column for each question, and more of them with `-o wide`."""
+    """`kubectl get kq` has a column for each question, and more columns with `-o wide`."""
     head = kubectl("-n", namespace, "get", "kq", quorum).splitlines()[0].split()
     assert head == ["NAME", "READY", "VOTERS", "RELEASE", "METADATA", "DOING", "AGE"]
     wide = kubectl("-n", namespace, "get", "kafka", "-o", "wide").splitlines()[0]
@@ -169,28 +169,28 @@ def test_the_table_tells_the_story(quorum: str, namespace: str) -> None:
 
 
 def test_kubectl_explains_every_field(namespace: str) -> None:  # noqa: ARG001 - the definition must be there
-    """`kubectl explain` has the models' own words."""
+    """`kubectl explain` has the descriptions of the models."""
     assert "Kafka release, X.Y.Z" in kubectl("explain", "kq.spec.kafka.version")
 
 
 def test_an_unknown_field_is_named(namespace: str) -> None:
-    """A misspelt field is refused by kubectl's strict validation, and not dropped in silence."""
+    """The strict validation of kubectl refuses a misspelt field, which is not dropped silently."""
     candidate = resource({"controllers": {"replica": 5}}, namespace=namespace)
     assert 'unknown field "spec.controllers.replica"' in refused(*dry_run(candidate), stdin=json.dumps(candidate))
 
 
 @pytest.fixture
 def foreign_group(namespace: str) -> Iterator[str]:  # noqa: ARG001 - an order, not a value
-    """A group of its own for a definition that this test changes."""
+    """A separate group for a definition that this test changes."""
     group = f"g{uuid.uuid4().hex[:8]}.example.org"
     yield group
     kubectl("delete", "crd", f"{crd.KIND.resource.plural}.{group}", "--ignore-not-found", "--timeout=60s")
-    # Until nobody discovers it any more: `kubectl get kafka` would stumble over a type that is not there.
+    # Until discovery no longer has it: `kubectl get kafka` fails on a type that does not exist.
     wait_until("the group is forgotten", lambda: group not in kubectl("api-versions"), 60)
 
 
 def test_tighter_rules_do_not_stop_the_status_of_what_is_stored(foreign_group: str, namespace: str) -> None:
-    """A resource that was stored before a rule existed can still be told about, and corrected, part by part."""
+    """A resource that is older than a rule can still get a status, and be corrected part by part."""
     loose = in_group(foreign_group, rules_kept=False)
     kubectl("create", "-f", "-", stdin=yaml.safe_dump(loose))
     kubectl("wait", "--for=condition=Established", f"crd/{crd.KIND.resource.plural}.{foreign_group}", "--timeout=30s")
@@ -234,7 +234,7 @@ def drop_rules(node: object) -> None:
 
 
 def await_rules(kind: str, namespace: str, name: str) -> None:
-    """Wait until the API server serves the definition with its rules: a forbidden change is then refused."""
+    """Wait until the API server applies the definition's rules: then it refuses a forbidden change."""
     change = json.dumps({"spec": {"controllers": {"replicas": -1}}})
     for _ in range(100):
         trial = ("-n", namespace, "patch", kind, name, "--type=merge", "--dry-run=server", "-p", change)

@@ -1,6 +1,6 @@
-"""The chart's admission policy meets the API server itself: what it refuses the operator's account, and what not.
+"""The chart's admission policy on a real API server: what it forbids the operator's account, and what it allows.
 
-The account, its rights and its policy are of this module alone, so that the operator of this cluster notices nothing.
+The account, its rights and its policy belong to this module, so that the operator of this cluster is not affected.
 `tests/helm/test_admission_policy.py` evaluates the same expressions on every kind of object.
 """
 
@@ -23,10 +23,10 @@ LABEL = "kafkaquorum.io/quorum"
 
 
 class Account:
-    """The operator's account in a namespace of its own, and an administrator beside it."""
+    """The operator's account in its own namespace, and an administrator beside it."""
 
     def __init__(self, namespace: str) -> None:
-        """Namespace, release and account have one name."""
+        """Namespace, release and account have the same name."""
         self.namespace = namespace
         self._as = f"--as=system:serviceaccount:{namespace}:{namespace}"
 
@@ -35,36 +35,36 @@ class Account:
         kubectl("-n", self.namespace, "create", "-f", "-", stdin=json.dumps(body))
 
     def run(self, *arguments: str, stdin: str | None = None) -> tuple[int, str, str]:
-        """One command as the operator's account: exit code, output, errors."""
+        """Run one command as the operator's account: exit code, output, errors."""
         return run("kubectl", self._as, "-n", self.namespace, *arguments, stdin=stdin)
 
     def refused(self, *arguments: str, stdin: str | None = None) -> str:
-        """One command that the policy must refuse: what was said."""
+        """Run one command that the policy must refuse: its answer."""
         code, output, errors = self.run(*arguments, stdin=stdin)
         assert code != 0, output
         assert "ValidatingAdmissionPolicy" in errors, errors
         return errors
 
     def allowed(self, *arguments: str, stdin: str | None = None) -> None:
-        """One command that must succeed."""
+        """Run one command that must succeed."""
         code, _, errors = self.run(*arguments, stdin=stdin)
         assert code == 0, errors
 
     def evict(self, pod: str) -> tuple[tuple[str, ...], str]:
-        """The arguments and the body of an eviction that leaves nothing behind."""
+        """The arguments and the body of an eviction that changes nothing."""
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": self.namespace}}
         path = f"/api/v1/namespaces/{self.namespace}/pods/{pod}/eviction?dryRun=All"
         return ("create", "--raw", path, "-f", "-"), json.dumps(body)
 
 
 def config_map(name: str, quorum: str = "", **data: str) -> Json:
-    """A config map, with the label of a quorum if there is one."""
+    """A config map, with the label of a quorum if one is given."""
     labels = {LABEL: quorum} if quorum else {}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels}, "data": data}
 
 
 def pod(name: str) -> Json:
-    """A pod of somebody else; whether it ever runs does not matter."""
+    """A pod of another owner; it need not run."""
     spec = {"containers": [{"name": "main", "image": "none.invalid/none"}], "terminationGracePeriodSeconds": 0}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
@@ -93,7 +93,7 @@ def account() -> Iterator[Account]:
 
 
 def test_a_strangers_object_cannot_be_taken(account: Account) -> None:
-    """Neither at once nor in two steps, label first: the object of others stays as it is."""
+    """An object of another owner stays as it is: it cannot be deleted, and cannot be labelled first."""
     account.make(config_map("postgres-0"))
     account.refused("delete", "--raw", f"/api/v1/namespaces/{account.namespace}/configmaps/postgres-0")
     account.refused("label", "configmap", "postgres-0", f"{LABEL}=postgres")
@@ -102,7 +102,7 @@ def test_a_strangers_object_cannot_be_taken(account: Account) -> None:
 
 
 def test_its_own_objects_are_the_operators(account: Account) -> None:
-    """A record is created, changed and deleted; one that lost its label in a restore gets it back."""
+    """A record is created, changed and deleted; one that lost its label in a restore gets the label again."""
     record = {"record.json": "{}"}
     account.allowed("create", "-f", "-", stdin=json.dumps(config_map("demo-identity", "demo", **record)))
     account.allowed("annotate", "configmap", "demo-identity", "a=b")
@@ -112,7 +112,7 @@ def test_its_own_objects_are_the_operators(account: Account) -> None:
 
 
 def test_only_controllers_are_evicted(account: Account) -> None:
-    """An eviction shows no label, so the name of the pod decides."""
+    """An eviction has no labels, so the name of the pod decides."""
     for name in ("postgres-0", "demo-3000-g1"):
         account.make(pod(name))
     arguments, body = account.evict("postgres-0")

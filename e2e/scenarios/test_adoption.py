@@ -1,4 +1,4 @@
-"""Volumes of a static quorum, of which nothing else is left, are taken over on real Kubernetes, and made dynamic."""
+"""The volumes of a static quorum, which has nothing else left, are adopted on real Kubernetes, and become dynamic."""
 
 import pytest
 
@@ -13,7 +13,7 @@ _OURS = "kafkaquorum.io/"
 
 
 def leave_only_claims(quorum: Quorum) -> None:
-    """The resource and all that was made for it are gone; the claims are left, with two labels and no word of ours."""
+    """Only the claims stay, with two labels and without annotations of the operator."""
     where = ("-n", quorum.namespace)
     quorum.delete()
     wait_until("the pods are gone with it", lambda: not quorum.pods(), 90)
@@ -25,7 +25,7 @@ def leave_only_claims(quorum: Quorum) -> None:
 
 
 def test_volumes_of_a_static_quorum_are_taken_over(quorum: Quorum) -> None:
-    """One claim short nothing is done; with all of them the same voters run on the same disks, and become dynamic."""
+    """With one claim missing nothing is done; with all claims the same disks run, and the quorum becomes dynamic."""
     quorum.apply({"bootstrap": {"mode": "Static"}})
     quorum.wait_ready()
     cluster_id, before = quorum.record()["cluster_id"], quorum.disks()

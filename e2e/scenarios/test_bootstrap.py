@@ -1,4 +1,4 @@
-"""A KafkaQuorum becomes a real, ready quorum, by either bootstrap."""
+"""A KafkaQuorum becomes a real, ready quorum in both bootstrap modes."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_initial_controllers_become_a_ready_quorum(quorum: Quorum) -> None:
 
 
 def test_a_standalone_controller_is_joined_by_the_others(quorum: Quorum) -> None:
-    """One controller starts alone, the others catch up as observers and are added, and end as voters like it."""
+    """One controller starts alone; the others are added, and only the first was formatted with voters."""
     quorum.apply(STANDALONE)
     quorum.wait_ready()
     assert_one_quorum(quorum, initial={3000}, voters={3000, 3001, 3002})

@@ -1,4 +1,4 @@
-"""Changes of a spec: what is carried out, what is corrected, what is held and says so."""
+"""Changes of a spec: carried out, corrected, or held with a report."""
 
 import time
 
@@ -16,7 +16,7 @@ ALL = {3000, 3001, 3002}
 
 
 def test_more_replicas_join_one_by_one(ready: Quorum) -> None:
-    """From three to four to five: nobody restarts, each newcomer is added by itself, and four says what it costs."""
+    """From three to four to five controllers no old one restarts, and the condition warns only at four."""
     running = ready.running()
     for count, odd in ((4, "False"), (5, "True")):
         kubectl("-n", ready.namespace, "scale", "kq", ready.name, f"--replicas={count}")
@@ -29,7 +29,7 @@ def test_more_replicas_join_one_by_one(ready: Quorum) -> None:
 
 
 def test_an_even_number_says_what_it_costs(quorum: Quorum) -> None:
-    """Four are allowed, and a condition tells that they tolerate no more than three do."""
+    """Four controllers are allowed, and a condition reports that they tolerate no more losses than three do."""
     quorum.apply({"controllers": {"replicas": 4}})
     quorum.wait_ready(150)
     condition = quorum.condition("OddVoterCount")
@@ -60,7 +60,7 @@ def test_an_even_number_says_what_it_costs(quorum: Quorum) -> None:
     ],
 )
 def test_pods_that_cannot_start_are_corrected(wrong: Json, right: Json, reason: str | None, quorum: Quorum) -> None:
-    """A spec by which nothing starts is named, and when it is corrected the pods are made anew by themselves."""
+    """A spec with which no pod starts is reported, and after its correction the pods are replaced without help."""
     quorum.apply(wrong)
     condition = quorum.wait_condition("Degraded", "True", reason)
     print(condition["reason"], condition["message"])
@@ -72,7 +72,7 @@ def test_pods_that_cannot_start_are_corrected(wrong: Json, right: Json, reason: 
 
 
 def test_a_paused_quorum_is_left_alone(ready: Quorum) -> None:
-    """A pod deleted while paused is not made again, and the resource says why; unpaused, it comes back."""
+    """A pod that is deleted during a pause is not created again, with a reason in the status; after the pause it is."""
     ready.patch({"paused": True})
     ready.wait_condition("Progressing", "False", "Paused")
     ready.delete_pod(ready.pods()[3000]["metadata"]["name"])
@@ -113,7 +113,7 @@ def test_what_takes_a_restart_is_one_roll(change: Json, seen: str, ready: Quorum
 
 
 def test_an_invalid_spec_blocks_changes_and_not_repair(ready: Quorum) -> None:
-    """What only the operator refuses is named by field; a pod that is lost meanwhile still comes back."""
+    """A setting that only the operator refuses is named by field; a pod that is lost meanwhile is replaced."""
     ready.patch({"kafka": {"config": {"controller.quorum.fetch.timeout.ms": "2s"}}})
     condition = ready.wait_condition("SpecAccepted", "False", "InvalidSpec")
     assert "controller.quorum.fetch.timeout.ms" in condition["message"]

@@ -1,4 +1,4 @@
-"""Changes that must not happen now: each waits, says for what, and leaves no trace when the spec goes back."""
+"""Changes that must not happen now: each waits, reports the reason, and leaves no trace when the spec is reverted."""
 
 import subprocess
 from collections import Counter
@@ -19,7 +19,7 @@ _ATTEMPTS = 6
 
 
 def test_a_removal_that_would_leave_no_live_majority(ready: Quorum, writing: Write) -> None:
-    """With one of three frozen no healthy one is removed: it waits and says why; the spec back, nothing happened."""
+    """With one of three controllers frozen no healthy one is removed, and the reason is reported."""
     running, voters, writer = ready.running(), ready.voters(), writing(ready)
     active = leader(ready)
     frozen, spared = sorted(ALL - {active})
@@ -45,7 +45,7 @@ def test_a_removal_that_would_leave_no_live_majority(ready: Quorum, writing: Wri
 
 
 def test_an_id_in_use_elsewhere(ready: Quorum, writing: Write) -> None:
-    """A broker has the id that is next: no disk is formatted under it, the broker is named; it gone, the id is free."""
+    """While a broker uses the next node id no disk is formatted under it; without the broker the id is used."""
     writer, running = writing(ready), ready.running()
     other = Broker(quorum=ready, node_id=3003, controllers=tuple(WAYS_IN))
     other.start()
@@ -68,11 +68,11 @@ def test_an_id_in_use_elsewhere(ready: Quorum, writing: Write) -> None:
 
 
 def test_a_drain_during_a_change_waits_for_its_end(ready: Quorum, writing: Write) -> None:
-    """While a change is open no voter may be evicted; the change closed, the drain goes on by itself."""
+    """While a voter change is open no voter may be evicted; afterwards the drain succeeds."""
     writer, voters_before = writing(ready), len(ready.voters())
     held = freeze_within_a_change(ready)
     places = {node_id: pod["spec"]["nodeName"] for node_id, pod in ready.pods().items()}
-    crowd = Counter(places.values())  # of two voters on a node, only the first one ever goes
+    crowd = Counter(places.values())  # of two voters on a node, only the first one ever leaves
     node_id, node = min((node_id, node) for node_id, node in places.items() if crowd[node] == 1)
     pod = ready.pods()[node_id]
     drain = ("kubectl", "drain", node, f"--pod-selector=kafkaquorum.io/quorum={ready.name}", "--ignore-daemonsets")
@@ -95,7 +95,7 @@ def test_a_drain_during_a_change_waits_for_its_end(ready: Quorum, writing: Write
 def freeze_within_a_change(quorum: Quorum) -> dict[str, object]:
     """Stop the operator's process while a voter change is open and the budget holds all voters; returns its pod.
 
-    A change is open for a moment only, so it is begun again until the moment is met.
+    A change is open only for a moment, so it is begun again until that moment is hit.
     """
     pod = operator.wait_acting()
     for attempt in range(_ATTEMPTS):
@@ -120,5 +120,5 @@ def freeze_within_a_change(quorum: Quorum) -> dict[str, object]:
 
 
 def held_budget(quorum: Quorum) -> int:
-    """How many voters the disruption budget holds."""
+    """How many voters the disruption budget keeps."""
     return int(get(quorum.namespace, "pdb", f"{quorum.name}-voters")["spec"]["minAvailable"])

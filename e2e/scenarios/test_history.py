@@ -1,4 +1,4 @@
-"""From the chart to the page: observations on a volume, a run of the CronJob, and what a browser gets."""
+"""From the chart to the page: observations on a volume, a run of the CronJob, and the page for a browser."""
 
 import time
 
@@ -16,7 +16,7 @@ _SERVER_TIMEOUT_S = 60.0
 
 
 def run_now(name: str) -> str:
-    """A run, begun as a person would; returns its log when it has succeeded."""
+    """Start a run like a person; returns its log when it has succeeded."""
     kubectl(*WHERE, "create", "job", name, f"--from=cronjob/{NAME}")
     try:
 
@@ -33,19 +33,19 @@ def run_now(name: str) -> str:
 
 
 def log_of(job: str) -> str:
-    """What its pods said."""
+    """The log of its pods."""
     _, output, errors = run("kubectl", *WHERE, "logs", "-l", f"job-name={job}", "--tail=100")
     _, pods, _ = run("kubectl", *WHERE, "describe", "pods", "-l", f"job-name={job}")
     return f"{output}{errors}" if output else f"{errors}{pods}"
 
 
 def made_at(page: str) -> str:
-    """When a page says that it was made, to the minute."""
+    """The minute at which a page was made, from its text."""
     return page.partition("Made ")[2].partition(" UTC")[0]
 
 
 def test_from_the_chart_to_the_page(observed: Quorum) -> None:
-    """A run reads what the operator wrote and makes the page, which a port-forward shows; the next run renews it."""
+    """A run reads the observations and makes the page, which a port-forward shows; the next run renews it."""
     name = f"{observed.namespace}/{observed.name}"
     said = run_now("history-first")
     assert "new observations:" in said, said

@@ -1,4 +1,4 @@
-"""The identity outlives what is lost around it: a status, a ConfigMap, a resource, an operator, a chart."""
+"""The identity survives losses around it: of a status, a ConfigMap, a resource, an operator, a chart."""
 
 import json
 import time
@@ -18,7 +18,7 @@ DELETED = {"controllers": {"storage": {"retentionPolicy": {"whenDeleted": "Delet
 
 
 def test_an_erased_status_is_rebuilt(ready: Quorum) -> None:
-    """Nothing is formatted or restarted, and the status says again what it said."""
+    """An erased status is written again with the same values, and nothing is formatted or restarted."""
     before, running, record = ready.status(), ready.running(), ready.record()
     nothing = json.dumps({"status": dict.fromkeys(before)})
     kubectl("-n", ready.namespace, "patch", "kq", ready.name, "--type=merge", "--subresource=status", "-p", nothing)
@@ -33,7 +33,7 @@ def test_an_erased_status_is_rebuilt(ready: Quorum) -> None:
 
 
 def test_a_lost_identity_is_rebuilt_from_its_copies(ready: Quorum) -> None:
-    """The ConfigMap is written again from status and claims with the same ids; nothing is formatted or restarted."""
+    """The ConfigMap is written again with the same ids from its copies; nothing is formatted or restarted."""
     record, running = ready.record(), ready.running()
     kubectl("-n", ready.namespace, "delete", "configmap", f"{ready.name}-identity")
     rebuilt = wait_until("the record is there again", ready.record, 30)
@@ -48,7 +48,7 @@ def test_a_lost_identity_is_rebuilt_from_its_copies(ready: Quorum) -> None:
 
 
 def test_retained_disks_find_their_identity_again(ready: Quorum) -> None:
-    """Deleted with Retain while the operator is down, and applied again: the same cluster id and the same voters."""
+    """After a deletion with Retain while the operator is down, the new resource has the same cluster id and voters."""
     record, voters = ready.record(), ready.voters()
     operator.stop()
     try:
@@ -65,7 +65,7 @@ def test_retained_disks_find_their_identity_again(ready: Quorum) -> None:
 
 
 def test_deleted_disks_make_way_for_a_new_quorum(quorum: Quorum) -> None:
-    """Deleted with Delete and applied again at once: a new quorum on new disks, and nothing of the old one in it."""
+    """After a deletion with Delete, the new resource gets a new quorum on new disks."""
     quorum.apply(DELETED)
     quorum.wait_ready()
     old, claims = quorum.record(), {claim["metadata"]["uid"] for claim in quorum.claims().values()}
@@ -81,7 +81,7 @@ def test_deleted_disks_make_way_for_a_new_quorum(quorum: Quorum) -> None:
 
 
 def test_disks_go_with_a_resource_that_says_so(quorum: Quorum) -> None:
-    """With Delete, claims and identity go with the resource, and nothing is left."""
+    """With Delete, claims and identity are deleted with the resource."""
     quorum.apply(DELETED)
     quorum.wait_ready()
     quorum.delete()
@@ -90,7 +90,7 @@ def test_disks_go_with_a_resource_that_says_so(quorum: Quorum) -> None:
 
 
 def test_an_operator_on_a_new_image_restarts_nothing(ready: Quorum, serving: str) -> None:
-    """The same code under another tag takes over: every pod is the one it was, and the quorum stays ready."""
+    """The same code under another tag takes over: every pod is the same, and the quorum stays ready."""
     running = ready.running()
     other = f"kafka-quorum-operator:again-{int(time.time())}"
     succeed("docker", "tag", serving, other)
@@ -107,7 +107,7 @@ def test_an_operator_on_a_new_image_restarts_nothing(ready: Quorum, serving: str
 
 
 def test_quorums_run_on_without_the_chart(ready: Quorum, serving: str) -> None:
-    """Uninstalled: definition, resources and pods stay. Installed again: the operator takes them over, and serves."""
+    """Without the chart the definition, the resources and the pods stay; a new installation manages them again."""
     running, voters = ready.running(), ready.voters()
     operator.uninstall()
     try:
@@ -124,7 +124,7 @@ def test_quorums_run_on_without_the_chart(ready: Quorum, serving: str) -> None:
 
 
 def test_two_quorums_of_one_name(quorums: Make) -> None:
-    """In two namespaces they have nothing in common, and losing a pod of one is nothing to the other."""
+    """Two quorums of one name in two namespaces share nothing, and a lost pod of one does not affect the other."""
     one, two = quorums("same"), quorums("same")
     for quorum in (one, two):
         quorum.apply()
@@ -140,7 +140,7 @@ def test_two_quorums_of_one_name(quorums: Make) -> None:
 
 
 def test_a_disk_lost_while_formatting_is_formatted_again(quorum: Quorum) -> None:
-    """A claim deleted before the quorum may start never ran: the next one gets the same pre-made directory id."""
+    """A claim that is deleted before the start is replaced, and the disk gets the same prepared directory id."""
     quorum.apply({"kafka": {"image": "testbed/kafka:none"}})
     wait_until("formatters wait for their image", lambda: len(quorum.pods("formatter")) == 3, 60)
     record = wait_until("the claims are bound", lambda: _bound(quorum), 30)

@@ -1,4 +1,4 @@
-"""Kubernetes nodes that die, or are cut off: given up when Kubernetes and the quorum agree for long enough, not before.
+"""Kubernetes nodes that die, or are cut off: given up only when Kubernetes and the quorum agree for long enough.
 
 The operator runs on none of them. A client writes throughout.
 """
@@ -20,12 +20,12 @@ CONTROL_PLANE = "testbed-control-plane"
 
 
 def given_up_after(seconds: int) -> Json:
-    """The part of a spec that says when a node is lost."""
+    """The part of a spec with the time after which a node is lost."""
     return {"controllers": {"replacement": {"lostNodeAfterSeconds": seconds}}}
 
 
 def a_controller(quorum: Quorum, *, active: bool = True) -> tuple[int, str]:
-    """A controller and its Kubernetes node: the active one (or none but it), if the operator runs elsewhere."""
+    """A controller and its node, on which no operator runs: the active one, or with `active=False` another."""
     serving = {pod["spec"].get("nodeName") for pod in operator.pods()}
     answer = wait_until("a leader answers", quorum.describe, 60)
     found = {node_id: pod["spec"]["nodeName"] for node_id, pod in quorum.pods().items()}
@@ -34,9 +34,9 @@ def a_controller(quorum: Quorum, *, active: bool = True) -> tuple[int, str]:
 
 
 def test_a_node_killed_for_good(quorum: Quorum, writing: Write) -> None:
-    """Its controller comes back elsewhere under its id on a new disk; the old claim goes after its key, not before.
+    """Its controller runs elsewhere under its id on a new disk; the old claim is released after its key is removed.
 
-    When the node is back after all, its zombie finds no place: the new replica stays the only one of its id.
+    When the node returns, the old controller is not accepted: the new replica stays the only one of its id.
     """
     quorum.apply(given_up_after(30))
     quorum.wait_ready()
@@ -65,7 +65,7 @@ def test_a_node_killed_for_good(quorum: Quorum, writing: Write) -> None:
 
 
 def assert_story(quorum: Quorum, claim: str, lost: str) -> None:
-    """The order of the events: given up, key removed, the new one added (once that was committed), claim released."""
+    """The order of the events: given up, key removed, the new one added, claim released."""
     events = quorum.events()
     marks = (
         ("NodeLost", ""),
@@ -81,7 +81,7 @@ def assert_story(quorum: Quorum, claim: str, lost: str) -> None:
 
 
 def test_a_dead_node_takes_one_voter_until_it_is_back(ready: Quorum, writing: Write) -> None:
-    """Back before its time it is not replaced: the loss was told, nothing was formatted, its voter is the old one."""
+    """A node that returns in time is reported and not replaced: its voter is the old one."""
     node_id, node = a_controller(ready)
     writer, before, voters, record = writing(ready), ready.running(), ready.voters(), ready.record()
     with nodes.powered_off(node):
@@ -97,7 +97,7 @@ def test_a_dead_node_takes_one_voter_until_it_is_back(ready: Quorum, writing: Wr
 
 
 def test_a_partitioned_node_that_heals_in_time(ready: Quorum, writing: Write) -> None:
-    """Cut off from everything and healed before its time, it is not replaced, and nothing of it was touched."""
+    """A cut-off node that heals in time is reported and not replaced, and no pod was touched."""
     _, node = a_controller(ready)
     writer, before, voters = writing(ready), ready.running(), ready.voters()
     with nodes.partitioned(node):
@@ -112,10 +112,10 @@ def test_a_partitioned_node_that_heals_in_time(ready: Quorum, writing: Write) ->
 
 
 def test_a_node_that_only_kubernetes_misses(quorum: Quorum, writing: Write) -> None:
-    """Cut off from the API server alone it is not ready for long, and not lost: its controller still fetches."""
+    """A node that only the API server misses is not lost, because its controller still fetches."""
     quorum.apply(given_up_after(10))
     quorum.wait_ready()
-    _, node = a_controller(quorum, active=False)  # the writer's broker is cut off from it too
+    _, node = a_controller(quorum, active=False)  # the partition also cuts off the writer's broker
     writer, before, voters = writing(quorum), quorum.running(), quorum.voters()
     with nodes.partitioned(node, CONTROL_PLANE):
         wait_until("Kubernetes misses the node", lambda: not nodes.is_ready(node), 60)

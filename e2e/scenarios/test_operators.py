@@ -1,4 +1,4 @@
-"""Operators that die, stand by, or act beside each other: the quorum comes out the same, and nothing is lost."""
+"""Operators that die, stand by, or act at the same time: the result is the same, and no write is lost."""
 
 import random
 import time
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
 
 
 def test_killed_throughout_a_three_to_five_to_three(ready: Quorum, writing: Write, randomly_seed: int) -> None:
-    """Killed at a random moment after each take-over until both targets are reached: each change is made once."""
+    """With a kill at a random moment after each take-over both targets are reached, and no staying pod restarts."""
     dice = random.Random(randomly_seed)  # noqa: S311 - moments of crashes, not cryptography
     writer, running, kills = writing(ready), ready.running(), 0
     began_s = time.monotonic()
@@ -27,7 +27,7 @@ def test_killed_throughout_a_three_to_five_to_three(ready: Quorum, writing: Writ
         ready.patch(exactly(wanted))
         while not _reached(ready, wanted):
             operator.wait_acting()
-            time.sleep(dice.uniform(0.0, 3.0))  # not for luck: the moment of the crash is what varies
+            time.sleep(dice.uniform(0.0, 3.0))  # this is no wait for a state: the moment of the crash varies
             operator.crash()
             kills += 1
             assert time.monotonic() < began_s + 600, f"{wanted} not reached after {kills} kills"
@@ -46,7 +46,7 @@ def _reached(quorum: Quorum, wanted: set[int]) -> bool:
 
 
 def test_two_operators_at_once(quorum: Quorum, serving: str, writing: Write) -> None:
-    """Each with a lease of its own, both act: one identity, one quorum, no pod restarted, nothing lost."""
+    """Two operators with separate leases make one quorum; no staying pod restarts, and no write is lost."""
     with operator.second(serving):
         quorum.apply()
         quorum.wait_ready(180)
@@ -70,7 +70,7 @@ def test_two_operators_at_once(quorum: Quorum, serving: str, writing: Write) -> 
 
 
 def test_another_replica_stands_by(ready: Quorum) -> None:
-    """Of two replicas one holds the lease; that one killed, the other acts, and the quorum is as it was."""
+    """Of two replicas one holds the lease; after its end the other one acts, and the quorum stays."""
     running = ready.running()
     try:
         operator.start()

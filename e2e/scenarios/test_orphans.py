@@ -1,4 +1,4 @@
-"""A resource deleted without its objects, and applied again: it is the same quorum, and owns all of it again."""
+"""A resource that is deleted without its objects, and applied again: it is the same quorum, and owns all of them."""
 
 import json
 
@@ -59,7 +59,7 @@ def test_everything_of_an_orphaned_quorum_is_owned_again(ready: Quorum) -> None:
 
 
 def test_an_orphaned_quorum_that_is_deleted_again_leaves_nothing_but_its_volumes(ready: Quorum) -> None:
-    """What was adopted goes with the resource; claims and the identity stay, as the retention policy says."""
+    """Adopted objects are deleted with the resource; claims and the identity stay, by the retention policy."""
     orphaned_and_applied(ready)
     ready.wait_condition("Progressing", "False", "Done")
     ready.delete()

@@ -1,4 +1,4 @@
-"""Pods that go away: deleted, evicted, drained. Each comes back on its own disk, and a majority stays throughout."""
+"""Pods that disappear: deleted, evicted, drained. Each returns on its own disk, and a majority stays throughout."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ ALL = {3000, 3001, 3002}
 
 
 def wait_back(quorum: Quorum, node_id: int, old_uid: str) -> None:
-    """Wait until another pod of this controller is there and the quorum is ready with it."""
+    """Wait until this controller has another pod and the quorum is ready with it."""
 
     def replaced() -> bool:
         pod = quorum.pods().get(node_id)
@@ -30,7 +30,7 @@ def wait_back(quorum: Quorum, node_id: int, old_uid: str) -> None:
 
 
 def test_each_pod_is_deleted_in_turn(ready: Quorum) -> None:
-    """Each comes back under its name, on its disk, and the others are not touched."""
+    """Each pod is created again under its name and on its disk, and the other pods are not touched."""
     voters = ready.voters()
     for node_id in sorted(ALL):
         before = ready.running()
@@ -46,7 +46,7 @@ def test_each_pod_is_deleted_in_turn(ready: Quorum) -> None:
 
 
 def test_all_pods_are_lost_at_once(ready: Quorum) -> None:
-    """Killed together without grace, all come back as the same voters of the same cluster."""
+    """After a kill of all pods without grace, the same voters of the same cluster run again."""
     voters = ready.voters()
     names = [pod["metadata"]["name"] for pod in ready.pods().values()]
     uids = {uid for uid, _, _ in ready.running().values()}
@@ -58,7 +58,7 @@ def test_all_pods_are_lost_at_once(ready: Quorum) -> None:
 
 
 def test_a_killed_sandbox_is_made_anew_on_the_same_disk(ready: Quorum) -> None:
-    """The kubelet starts the pod again; its disk is what it expects, and it is a voter as before."""
+    """The kubelet starts the same pod again on the same disk, and it is a voter as before."""
     voters, pod = ready.voters(), ready.pods()[3000]
     nodes.kill_sandbox(pod)
 
@@ -72,7 +72,7 @@ def test_a_killed_sandbox_is_made_anew_on_the_same_disk(ready: Quorum) -> None:
 
 
 def evict(quorum: Quorum, name: str) -> tuple[int, str]:
-    """Ask for an eviction: exit code and what was said."""
+    """Request an eviction: exit code and answer."""
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": quorum.namespace}}
     path = f"/api/v1/namespaces/{quorum.namespace}/pods/{name}/eviction"
     code, output, errors = run("kubectl", "create", "--raw", path, "-f", "-", stdin=json.dumps(body))
@@ -80,7 +80,7 @@ def evict(quorum: Quorum, name: str) -> tuple[int, str]:
 
 
 def test_one_voter_may_be_evicted_and_no_second_one(ready: Quorum) -> None:
-    """While the first is not back as a caught-up voter, the disruption budget refuses to let another go."""
+    """Until the first evicted voter is caught up again, the disruption budget refuses another eviction."""
     wait_until("the budget allows one disruption", lambda: _allowed(ready) == 1, 30)
     names = {node_id: pod["metadata"]["name"] for node_id, pod in ready.pods().items()}
     before = ready.running()
@@ -94,7 +94,7 @@ def test_one_voter_may_be_evicted_and_no_second_one(ready: Quorum) -> None:
 
 
 def evict_as_the_operator(quorum: Quorum, pod: Json, *, uid: str) -> None:
-    """By the operator's client: a pod of this uid, at the resource version that it has now."""
+    """Evict with the operator's client: a pod of this uid, at its present resource version."""
     metadata = get(quorum.namespace, "pod", pod["metadata"]["name"])["metadata"]
 
     async def ask() -> None:
@@ -109,7 +109,7 @@ def evict_as_the_operator(quorum: Quorum, pod: Json, *, uid: str) -> None:
 
 
 def test_an_eviction_that_meant_another_pod_takes_nothing(ready: Quorum) -> None:
-    """It is a conflict and the budget still lets one go; that one gone, it lets no other go and says what it needs."""
+    """A wrong uid is a conflict and evicts no pod; after one real eviction the budget refuses the next one."""
     wait_until("the budget allows one disruption", lambda: _allowed(ready) == 1, 30)
     before, pods = ready.running(), ready.pods()
     with pytest.raises(KubeConflict, match="precondition"):
@@ -129,7 +129,7 @@ def _allowed(quorum: Quorum) -> int:
 
 
 def test_a_drained_node_gives_its_voter_back_later(ready: Quorum) -> None:
-    """The drain evicts one voter and no more; it waits for its disk's node, and is back when that may be used again."""
+    """A drained voter waits for the node of its disk, and returns when the node can be used again."""
     pod = ready.pods()[3002]
     node, voters = pod["spec"]["nodeName"], ready.voters()
     selector = f"--pod-selector=kafkaquorum.io/quorum={ready.name}"

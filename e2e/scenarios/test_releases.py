@@ -1,4 +1,4 @@
-"""Releases and levels of a running quorum: rolled one by one, raised level by level, stopped where it must be."""
+"""Releases and levels of a running quorum: rolled one by one, raised level by level, stopped if necessary."""
 
 import re
 import time
@@ -32,7 +32,7 @@ FOLLOW: Json = {"policy": "Follow", "soakSeconds": 1}
 
 
 def release(version: str, **kafka: object) -> Json:
-    """The part of a spec that names the release, with more of `spec.kafka`."""
+    """The part of a spec with the release and further fields of `spec.kafka`."""
     return {"kafka": {"version": version, **kafka}}
 
 
@@ -63,7 +63,7 @@ def renewed(quorum: Quorum, image: str) -> set[int]:
 
 
 def wait_half_way(quorum: Quorum, version: str) -> set[int]:
-    """Wait until some pods are of this release, and others are not yet; returns these controllers."""
+    """Wait until some pods have this release, and others do not; returns these controllers."""
     image = f"testbed/kafka:{version}"
 
     def some() -> set[int] | None:
@@ -77,7 +77,7 @@ def wait_half_way(quorum: Quorum, version: str) -> set[int]:
 
 
 def test_a_changed_heap_rolls_the_active_controller_last(ready: Quorum) -> None:
-    """One by one, exactly one leader change; and what needs no restart restarts nobody."""
+    """A changed heap restarts one controller after the other with one leader change; other changes restart none."""
     node_ids = set(ready.pods())
     with Watching(ready) as watching:
         began_s = time.monotonic()
@@ -103,7 +103,7 @@ def test_a_changed_heap_rolls_the_active_controller_last(ready: Quorum) -> None:
 @pytest.mark.full
 @pytest.mark.timeout(900)
 def test_a_new_release_then_its_levels(old: Quorum, watching: Watching) -> None:
-    """With Hold the levels stay where they are, and what could be raised is told; with Follow they go one at a time."""
+    """With Hold the levels stay, and the possible levels are reported; with Follow they rise one at a time."""
     before, began_s = old.levels(), time.monotonic()
     old.patch(release(NEW))
     old.wait_ready(ROLL_TIMEOUT_S)
@@ -126,11 +126,11 @@ def test_a_new_release_then_its_levels(old: Quorum, watching: Watching) -> None:
 
 
 def steps(quorum: Quorum) -> dict[str, list[int]]:
-    """From the events: the levels to which each feature was changed, in their order."""
+    """The levels of each feature in the events, in their order."""
     found: dict[str, list[int]] = {}
     for reason, note in quorum.events():
         if reason == "StepFeature":
-            told = re.match(r"(\S+) was set to (?:\S+ \()?(\d+)", note)  # `4.4-IV2 (33)`, or the number alone
+            told = re.match(r"(\S+) was set to (?:\S+ \()?(\d+)", note)  # `4.4-IV2 (33)`, or only the number
             assert told, note
             found.setdefault(told[1], []).append(int(told[2]))
     return found
@@ -150,7 +150,7 @@ def steps(quorum: Quorum) -> dict[str, list[int]]:
     ],
 )
 def test_a_roll_stops_at_the_first_that_fails(wrong: Json, right: Json, old: Quorum, watching: Watching) -> None:
-    """One does not come back, or is not what it should be: it is named, the others stay, and going back heals it."""
+    """The first controller that fails is named, the others stay, and the reverted spec heals it."""
     running, active, began_s = old.running(), leader(old), time.monotonic()
     old.patch(wrong)
 
@@ -177,7 +177,7 @@ def test_a_roll_stops_at_the_first_that_fails(wrong: Json, right: Json, old: Quo
 
 @pytest.mark.full
 def test_a_roll_is_paused_and_resumed(old: Quorum, watching: Watching) -> None:
-    """Paused half-way nobody else is restarted; resumed, the others follow, and those that were done stay."""
+    """During a pause no other controller restarts; afterwards the others follow, and finished ones stay."""
     began_s = time.monotonic()
     old.patch(release(NEW))
     wait_half_way(old, NEW)
@@ -197,7 +197,7 @@ def test_a_roll_is_paused_and_resumed(old: Quorum, watching: Watching) -> None:
 
 @pytest.mark.full
 def test_a_roll_is_reversed_half_way(old: Quorum, watching: Watching) -> None:
-    """The spec goes back while some are on the new release: only these restart again, and the leader stays."""
+    """If the spec is reverted half-way, only the controllers on the new release restart again, and the leader stays."""
     running, began_s = old.running(), time.monotonic()
     old.patch(release(NEW))
     wait_half_way(old, NEW)
@@ -211,13 +211,13 @@ def test_a_roll_is_reversed_half_way(old: Quorum, watching: Watching) -> None:
     assert_one_quorum(old, initial=ALL, voters=ALL)
 
 
-# --- levels that cannot be ------------------------------------------------------------------------------------------
+# --- levels that are impossible -------------------------------------------------------------------------------------
 
 
 @pytest.mark.full
 @pytest.mark.timeout(900)
 def test_a_broker_on_an_older_release_blocks_and_is_named(old: Quorum) -> None:
-    """Nothing of the next level is raised, the broker and what it supports are told; upgraded, the levels follow."""
+    """An older broker blocks the levels and is named with its range; after its upgrade the levels follow."""
     brokers = Brokers(old, WAYS_IN, version=OLD, node_ids=[1])
     brokers.start()
     old.patch(release(NEW, features=FOLLOW))
@@ -236,7 +236,7 @@ def test_a_broker_on_an_older_release_blocks_and_is_named(old: Quorum) -> None:
 @pytest.mark.full
 @pytest.mark.timeout(900)
 def test_a_ghost_of_a_removed_controller_is_cured(old: Quorum) -> None:
-    """A fourth controller that left on the older release stays registered, is in nobody's way, and is forgotten."""
+    """The registration of a removed controller on the older release blocks no level, and is removed."""
     scale(old, 4)
     old.wait_ready(180)
     scale(old, 3)
@@ -253,7 +253,7 @@ def test_a_ghost_of_a_removed_controller_is_cured(old: Quorum) -> None:
 
 @pytest.mark.full
 def test_an_image_older_than_the_levels_is_refused(ready: Quorum, older_kafka: None) -> None:  # noqa: ARG001 - an order
-    """Before a pod is touched, with the level and the release in its words; the spec back, nothing happened."""
+    """An image that is too old for the levels is refused before a pod is touched, with the level and the release."""
     running = ready.running()
     ready.patch(release(OLD))
     wait_told(ready, METADATA, OLD)
@@ -266,7 +266,7 @@ def test_an_image_older_than_the_levels_is_refused(ready: Quorum, older_kafka: N
 
 @pytest.mark.full
 def test_downgrades_safe_refused_and_forbidden(quorum: Quorum) -> None:
-    """One level down where Kafka loses nothing; the next one is refused in its words; by default none is tried."""
+    """A lossless downgrade by one level works with Safe; a lossy one is refused; without Safe none is tried."""
     features: Json = {"levels": levels(metadata_version=31)}
     quorum.apply(release(NEW, features=features))
     quorum.wait_ready()

@@ -1,4 +1,4 @@
-"""Controllers come and go while a client writes: one change at a time, nobody who stays restarts, nothing is lost."""
+"""Controllers are added and removed while a client writes: one change at a time, no staying controller restarts."""
 
 import time
 
@@ -17,7 +17,7 @@ _STEP_TIMEOUT_S = 180.0
 
 
 def scale(quorum: Quorum, count: int) -> None:
-    """As a person does it."""
+    """Scale like a person."""
     kubectl("-n", quorum.namespace, "scale", "kq", quorum.name, f"--replicas={count}")
 
 
@@ -33,7 +33,7 @@ def leader(quorum: Quorum) -> int:
 
 
 def test_three_to_five_to_three_without_the_active_controller(ready: Quorum, writing: Write) -> None:
-    """Two join, two others go, the active one among them and last: its successor is one of those that stay."""
+    """Two controllers are added, two others removed, the active one last; its successor is one that stays."""
     running, writer = ready.running(), writing(ready)
     scale(ready, 5)
     ready.wait_ready(_STEP_TIMEOUT_S)
@@ -56,7 +56,7 @@ def test_three_to_five_to_three_without_the_active_controller(ready: Quorum, wri
 @pytest.mark.full
 @pytest.mark.timeout(900)
 def test_from_one_to_five_and_back_to_one(quorum: Quorum, writing: Write) -> None:
-    """1 → 3 → 5 → 3 → 1: the first controller is never restarted, and each number is reached with as many voters."""
+    """1 → 3 → 5 → 3 → 1: the first controller never restarts, and each number is reached with as many voters."""
     quorum.apply({"controllers": {"replicas": 1}})
     quorum.wait_ready()
     running, writer = quorum.running(), writing(quorum)
@@ -74,7 +74,7 @@ def test_from_one_to_five_and_back_to_one(quorum: Quorum, writing: Write) -> Non
 
 @pytest.mark.full
 def test_a_target_that_changes_half_way(ready: Quorum, writing: Write) -> None:
-    """To five, back to three once the fourth is a voter; to five, and at the first removal towards three to five."""
+    """The target changes back from five to three during additions, and from three to five during removals."""
     running, writer = ready.running(), writing(ready)
     scale(ready, 5)
     wait_until("there is a fourth voter", lambda: len(ready.voters()) > 3, _STEP_TIMEOUT_S)
@@ -96,7 +96,7 @@ def test_a_target_that_changes_half_way(ready: Quorum, writing: Write) -> None:
 @pytest.mark.full
 @pytest.mark.timeout(600)
 def test_other_controllers_take_over(ready: Quorum, writing: Write) -> None:
-    """One id is swapped for another, then all three for others: the quorum moves, and its identity stays."""
+    """One id is replaced by another, then all three by others: the quorum moves, and its identity stays."""
     running, writer = ready.running(), writing(ready)
     ready.patch(exactly({3000, 3001, 3007}))
     ready.wait_ready(_STEP_TIMEOUT_S)
@@ -109,14 +109,14 @@ def test_other_controllers_take_over(ready: Quorum, writing: Write) -> None:
     assert_one_quorum(ready, initial=ALL, voters=others)
     assert_nothing_lost(writer)
     running = ready.running()
-    ready.delete_pod(ready.pods()[3004]["metadata"]["name"])  # it finds a quorum in which nobody is left of the first
+    ready.delete_pod(ready.pods()[3004]["metadata"]["name"])  # its pod starts in a quorum without any first voter
     wait_until("the pod is made again", lambda: ready.running().get(3004, running[3004]) != running[3004], 60)
     ready.wait_ready()
 
 
 @pytest.mark.full
 def test_a_kept_claim_is_not_used_again(quorum: Quorum, writing: Write) -> None:
-    """With whenScaled: Retain the removed controllers' claims stay, marked; an id that comes back gets a new one."""
+    """With whenScaled: Retain a removed controller's claim stays and is marked; on its return the id gets a new one."""
     quorum.apply({"controllers": {"replicas": 4, "storage": {"retentionPolicy": {"whenScaled": "Retain"}}}})
     quorum.wait_ready(_STEP_TIMEOUT_S)
     writer, old = writing(quorum), quorum.controller(3003)

@@ -1,4 +1,4 @@
-"""What a person sees while it happens: `kubectl get kq -w`, the conditions, the events."""
+"""What a person sees during a bootstrap: `kubectl get kq -w`, the conditions, the events."""
 
 import subprocess
 from pathlib import Path
@@ -18,7 +18,7 @@ def rows(written: Path) -> list[tuple[str, str]]:
 
 
 def test_the_table_tells_the_story(quorum: Quorum, tmp_path: Path) -> None:
-    """The column DOING goes from Formatting over Starting to Done, and READY is True at the end and not before."""
+    """The column DOING goes from Formatting over Starting to Done, and READY is not True before."""
     columns = "custom-columns=D:.status.doing,"
     columns += "R:.status.conditions[?(@.type=='Ready')].status"
     watch = ("kubectl", "-n", quorum.namespace, "get", "kq", "-w", "--no-headers", "-o", columns)
@@ -39,7 +39,7 @@ def test_the_table_tells_the_story(quorum: Quorum, tmp_path: Path) -> None:
 
 
 def test_every_act_is_an_event(quorum: Quorum) -> None:
-    """From the identity to the first leader, each act was told, in the order of the barrier, and none as a warning."""
+    """From the identity to the first pod, each act has an event, in the order of the barrier, and none is a warning."""
     quorum.apply()
     quorum.wait_ready()
     reasons = [reason for reason, _ in quorum.events()]

@@ -1,4 +1,4 @@
-"""From the operator before and back to it: quorums go on as they are, and an open operation is completed."""
+"""From the former operator to the present one and back: quorums stay as they are, and open operations are completed."""
 
 import subprocess
 import sys
@@ -31,14 +31,14 @@ class Release:
     image: str
 
     def install(self) -> None:
-        """Install or upgrade to it; returns when it is rolled out."""
+        """Install or upgrade to this operator; returns when it is rolled out."""
         command = [str(self.chart) if word == str(CHART) else word for word in helm_upgrade(self.image)]
         succeed(*command, timeout_s=240)
 
 
 @pytest.fixture(scope="session")
 def previous(tmp_path_factory: pytest.TempPathFactory) -> Release:
-    """The operator of the commit before, from its own sources; its image is built once."""
+    """The operator of the former commit, from its own sources; its image is built once."""
     checkout, archive = tmp_path_factory.mktemp("previous"), tmp_path_factory.mktemp("archive") / "previous.tar"
     known = subprocess.run(("git", "-C", PROJECT, "cat-file", "-e", f"{PREVIOUS}^{{commit}}"), check=False)
     if known.returncode:
@@ -51,14 +51,14 @@ def previous(tmp_path_factory: pytest.TempPathFactory) -> Release:
 
 @pytest.fixture
 def on_previous(previous: Release, serving: str) -> Iterator[Release]:
-    """The operator before runs; afterwards the present one does, whatever became of the scenario."""
+    """The former operator runs; afterwards the present one does, whatever the scenario's result."""
     previous.install()
     yield previous
     operator.install(serving)
 
 
 def claims_of(quorum: Quorum) -> dict[str, tuple[str, Json]]:
-    """What of the claims has to stay: uid and spec."""
+    """The constant part of the claims: uid and spec."""
     return {name: (claim["metadata"]["uid"], claim["spec"]) for name, claim in quorum.claims().items()}
 
 
@@ -69,9 +69,9 @@ def settled(quorum: Quorum) -> None:
 
 
 def test_a_quorum_of_the_operator_before(on_previous: Release, quorum: Quorum, serving: str) -> None:
-    """Rolled, scaled, a disk replaced by the operator before: no pod restarts, no claim and no identity changes.
+    """After a roll, a scaling and a cure by the former operator, the present one changes no pod, claim or identity.
 
-    Then the present one rolls it, replaces a disk and scales it down.
+    Then the present one rolls the quorum, replaces a disk and scales it down.
     """
     quorum.apply()
     quorum.wait_ready()
@@ -108,7 +108,7 @@ def test_a_quorum_of_the_operator_before(on_previous: Release, quorum: Quorum, s
 def test_an_operation_that_the_operator_before_began(
     replicas: int, on_previous: Release, quorum: Quorum, serving: str
 ) -> None:
-    """A voter change that is open when the operator is replaced is completed by the present one; no pod restarts."""
+    """The present operator completes a voter change of the former one; no staying pod restarts."""
     quorum.apply()
     quorum.wait_ready()
     assert operator.image() == on_previous.image
@@ -126,7 +126,7 @@ def test_an_operation_that_the_operator_before_began(
 
 
 def test_back_to_the_operator_before(on_previous: Release, quorum: Quorum, serving: str) -> None:
-    """What the present operator stored does not disturb the one before: nothing restarts, and it goes on to scale."""
+    """The present operator's objects do not disturb the former one: no pod restarts, and it can scale."""
     operator.install(serving)
     quorum.apply()
     quorum.wait_ready()
@@ -151,7 +151,7 @@ def test_back_to_the_operator_before(on_previous: Release, quorum: Quorum, servi
 
 
 def test_an_operation_of_a_later_operator(quorum: Quorum) -> None:
-    """An operation of an unknown type stops everything and stays to the letter; without it the quorum is scaled."""
+    """An operation of an unknown type stops all acts and stays unchanged; without it the quorum is scaled."""
     quorum.apply()
     quorum.wait_ready()
     unknown = {"id": "x", "type": "RecoverMajority", "target": "3000", "holder": "later", "journal": {"step": 3}}

@@ -1,4 +1,4 @@
-"""A disk that is emptied behind the barrier: never an initial format or a second quorum; cured by itself, or named."""
+"""A disk that is emptied after the barrier: no initial format, no second quorum; cured automatically, or reported."""
 
 import time
 
@@ -19,7 +19,7 @@ _WAY_OUT = "spec.controllers.replacement.lostDisk"
 
 
 def lose_disk(quorum: Quorum, node_id: int) -> str:
-    """Empty the volume of a controller and have its pod made again; returns the replica key that is lost."""
+    """Empty the volume of a controller and delete its pod; returns the lost replica key."""
     row = quorum.controller(node_id)
     quorum.wipe(row["claimName"])
     quorum.delete_pod(row["podName"])
@@ -27,7 +27,7 @@ def lose_disk(quorum: Quorum, node_id: int) -> str:
 
 
 def wait_cured(quorum: Quorum, lost: str) -> str:
-    """Unattended, the node is a voter with a new directory id and the lost one is none; returns the new replica key."""
+    """Without help, the node is a voter with a new directory id, and the lost one is none; returns the new key."""
     node_id = int(lost.partition("-")[0])
 
     def cured() -> str | None:
@@ -40,7 +40,7 @@ def wait_cured(quorum: Quorum, lost: str) -> str:
     claim = quorum.controller(node_id)["claimName"]
     assert claim not in formatted_with_voters(quorum)
     assert nodes.meta_properties(quorum.namespace, claim)["cluster.id"] == quorum.record()["cluster_id"]
-    # As an observer the lost key may be named for five minutes more: so long the leader remembers it.
+    # As an observer the lost key may be named for five minutes more, because the leader remembers it for that time.
     assert "Voter" not in {row["kind"] for row in quorum.status().get("staleReplicas", [])}
     return key
 
@@ -57,9 +57,9 @@ def wait_cured(quorum: Quorum, lost: str) -> str:
 def test_an_emptied_volume_is_cured(
     spec: dict[str, object], initial: set[int], which: str, quorum: Quorum, writing: Write
 ) -> None:
-    """Unattended, whoever it is: never formatted with voters again, caught up as an observer, then in its key's place.
+    """Any emptied disk is cured without help: never formatted with voters, and its new key replaces the old one.
 
-    Nobody else restarts, the cluster id stays, and no acknowledged write is lost.
+    No other controller restarts, the cluster id stays, and no acknowledged write is lost.
     """
     quorum.apply(spec)
     quorum.wait_ready()
@@ -82,7 +82,7 @@ def test_an_emptied_volume_is_cured(
 
 @pytest.mark.full
 def test_a_disk_emptied_under_a_running_pod_is_not_run_on(quorum: Quorum) -> None:
-    """After its sandbox is killed the pod finds the disk empty and refuses; then the disk is replaced."""
+    """A disk that was emptied under a running pod is replaced after the sandbox is killed."""
     quorum.apply()
     quorum.wait_ready()
     pod = quorum.pods()[3001]
@@ -95,12 +95,12 @@ def test_a_disk_emptied_under_a_running_pod_is_not_run_on(quorum: Quorum) -> Non
 
 @pytest.mark.full
 def test_a_lost_disk_is_left_alone_where_the_policy_is_manual(quorum: Quorum) -> None:
-    """The pod refuses the empty disk, nothing is formatted, and the way out is named; set to Automatic, it is cured."""
+    """With Manual nothing is formatted and the correction is named; with Automatic the disk is cured."""
     quorum.apply({"controllers": {"replacement": {"lostDisk": "Manual"}}})
     quorum.wait_ready()
     voters = quorum.voters()
     lost = lose_disk(quorum, 3001)
-    quorum.wait_condition("Degraded", "True", "LostDisk")  # at first that its replica was heard of a moment ago
+    quorum.wait_condition("Degraded", "True", "LostDisk")  # at first its replica was heard a moment ago
     wait_until("the way out is named", lambda: _WAY_OUT in quorum.condition("Degraded").get("message", ""), 30)
     holds_for("the voter set is left alone", lambda: quorum.voters() == voters and not quorum.pods("formatter"), 8)
     quorum.patch({"controllers": {"replacement": {"lostDisk": "Automatic"}}})
@@ -109,7 +109,7 @@ def test_a_lost_disk_is_left_alone_where_the_policy_is_manual(quorum: Quorum) ->
 
 @pytest.mark.full
 def test_the_only_voters_empty_disk_is_left_alone(quorum: Quorum) -> None:
-    """With nobody else there is no quorum to come back to: no disk is formatted, not even for more controllers."""
+    """Without another voter no quorum is left: no disk is formatted, not even for more controllers."""
     quorum.apply(STANDALONE | {"controllers": {"replicas": 1}})
     quorum.wait_ready()
     cluster = quorum.record()["cluster_id"]
@@ -128,7 +128,7 @@ def test_the_only_voters_empty_disk_is_left_alone(quorum: Quorum) -> None:
 
 @pytest.mark.full
 def test_a_claim_deleted_behind_the_barrier_is_a_lost_disk(quorum: Quorum) -> None:
-    """A claim that goes with its pod is replaced by one of the next generation, whose replica takes its place."""
+    """A claim that is deleted with its pod is replaced by one of the next generation, with a new voter."""
     quorum.apply()
     quorum.wait_ready()
     row = quorum.controller(3002)

@@ -1,1 +1,1 @@
-"""`make storm`: random blows at a real quorum, round by round, against one checker."""
+"""`make storm`: random blows at a real quorum, round by round, with one checker."""

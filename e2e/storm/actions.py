@@ -1,6 +1,6 @@
-"""The blows of a storm, each as a function: it strikes, and may give back what undoes it.
+"""The blows of a storm, each as a function: it strikes, and may return its undoing.
 
-All of them are things that happen to a cluster or that a person does; none uses anything of the operator's code.
+All of them happen to a cluster or are acts of a person; none uses any of the operator's code.
 """
 
 import json
@@ -25,11 +25,11 @@ _FORCED: Final = ("--force", "--grace-period=0", "--wait=false")
 
 
 def strike(stage: Stage, blow: Blow) -> Undo | None:
-    """Strike one blow; `NoVictim` if there is nothing that it could hit. Gives back what ends a blow that lasts."""
+    """Strike one blow; `NoVictim` if it has nothing to hit. Returns the end of a blow that lasts."""
     return _STRIKES[blow.kind](stage, blow)
 
 
-# --- what a person asks for ---------------------------------------------------------------------------------------
+# --- acts of a person ----------------------------------------------------------------------------------------------
 
 
 def _scale(stage: Stage, blow: Blow) -> None:
@@ -57,7 +57,7 @@ def _bad_spec(stage: Stage, blow: Blow) -> Undo | None:
 
 
 def _orphan(stage: Stage, _: Blow) -> None:
-    """Delete the resource and leave everything of it; apply it again as it was."""
+    """Delete the resource and leave all its objects; apply it again as it was."""
     quorum = stage.quorum
     found = quorum.resource()
     body = {key: found[key] for key in ("apiVersion", "kind", "spec")}
@@ -166,7 +166,7 @@ def _node_off(stage: Stage, blow: Blow) -> Undo:
 
 
 def _node_lost(stage: Stage, blow: Blow) -> Undo:
-    """Off until its controller is elsewhere; where that cannot be, off for the longest time that is waited."""
+    """Off until its controller runs elsewhere; if that is impossible, off for the longest waiting time."""
     node = stage.worker(blow, alone=True)
     before = {row["nodeID"]: row.get("directoryID") for row in stage.quorum.status().get("controllers", [])}
     on = (node_id for node_id, pod in stage.quorum.pods().items() if pod["spec"].get("nodeName") == node)
@@ -216,7 +216,7 @@ def _cut_api(stage: Stage, blow: Blow) -> Undo:
 
 
 def _crash(pod: Json) -> None:
-    """Kill the process, and have a new pod at once, without the kubelet's back-off."""
+    """Kill the process, and get a new pod at once, without the kubelet's back-off."""
     nodes.kill_container(pod)
     run("kubectl", "-n", NAMESPACE, "delete", "pod", pod["metadata"]["name"], *_FORCED)
 

@@ -1,4 +1,4 @@
-"""What no status may say: the rules of the simulation for every status, and what the spec adds to them. Pure."""
+"""What a status must never contain: the simulation's rules for every status, and additions from the spec. Pure."""
 
 from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
@@ -11,7 +11,7 @@ _VOTES: Final = ("Leader", "Voter")
 
 
 def contradictions(resource: Json) -> tuple[str, ...]:
-    """Each contradiction of a resource's status as one sentence; none where the resource has no status yet."""
+    """Each contradiction of a resource's status as one sentence; none if the resource has no status yet."""
     status: Json = resource.get("status") or {}
     if not status.get("conditions"):
         return ()
@@ -19,14 +19,14 @@ def contradictions(resource: Json) -> tuple[str, ...]:
 
 
 def _generations(resource: Json, status: Json) -> Iterator[str]:
-    """A status speaks of a generation that exists."""
+    """A status names an existing generation."""
     generation, judged = int(resource["metadata"].get("generation", 0)), int(status.get("observedGeneration") or 0)
     if judged > generation:
         yield f"the status is of a generation that does not exist: {judged} of {generation}"
 
 
 def _ready(resource: Json, status: Json) -> Iterator[str]:
-    """What Ready promises, held against the spec and the rows of the same status."""
+    """Compares the claim of Ready with the spec and the rows of the same status."""
     rows = {row["type"]: row for row in status["conditions"]}
     if rows.get("Ready", {}).get("status") != "True":
         return
@@ -43,7 +43,7 @@ def _ready(resource: Json, status: Json) -> Iterator[str]:
 
 
 def _rows(status: Json) -> Iterator[str]:
-    """The rows of the controllers, held against the quorum's."""
+    """Compares the rows of the controllers with the quorum's."""
     leader = (status.get("quorum") or {}).get("leaderID")
     leading = [row["nodeID"] for row in status.get("controllers") or () if row.get("role") == "Leader"]
     if len(leading) > 1:

@@ -1,6 +1,6 @@
-"""What sees while a storm rages: every version of the resource and of the record, every answer of every controller.
+"""The watchers of a storm: every version of the resource and of the record, every answer of every controller.
 
-Each is one thread, each hands what it sees to the checker, and each begins again where its connection ends.
+Each is one thread, reports to the checker, and begins again when its connection ends.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _JOIN_S: Final = 10.0
 
 @dataclass(slots=True)
 class Eyes:
-    """From entering to leaving. What was seen goes to files in `where` as well."""
+    """Between enter and exit. What was seen is also written to files in `where`."""
 
     quorum: Quorum
     checker: Checker
@@ -46,7 +46,7 @@ class Eyes:
     _running: set[subprocess.Popen[str]] = field(default_factory=set)
 
     def __enter__(self) -> Self:
-        """Begin to look."""
+        """Begin to watch."""
         controllers = f"{GROUP}/quorum={self.quorum.name},{GROUP}/role=controller"
         looks: tuple[Callable[[], None], ...] = (
             lambda: self._watch("kq", self.quorum.name, self._see_resource),
@@ -63,7 +63,7 @@ class Eyes:
 
     @property
     def blind(self) -> int:
-        """How many of the threads have ended before their time: what they look at is not seen any more."""
+        """How many of the threads have ended too early: their objects are no longer watched."""
         return sum(not thread.is_alive() for thread in self._threads)
 
     def __exit__(
@@ -87,7 +87,7 @@ class Eyes:
                 assert process.stdout is not None
                 for line in process.stdout:  # an event a line
                     if not line.endswith("\n"):
-                        break  # the rest of it never came
+                        break  # the rest of it never arrived
                     event = json.loads(line)
                     see(event["type"], event["object"])
                 self._ended(process)
@@ -171,14 +171,14 @@ class Eyes:
             answer = await controllers.describe_cluster(endpoint)
         except KafkaError:
             return
-        # An address may have passed to another quorum's controller meanwhile: only a pod that is still there counts.
+        # An address may belong to another quorum's controller meanwhile: only a pod that still exists counts.
         if endpoint in self._endpoints():
             self.checker.saw_cluster(str(answer.cluster_id), f"the answer of controller {endpoint}")
 
     # --- the operator -------------------------------------------------------------------------------------------------
 
     def _follow_operators(self) -> None:
-        """One file for the log of each container that there ever was."""
+        """One log file for each container that ever existed."""
         following: dict[str, subprocess.Popen[bytes]] = {}
         while not self._stopped.is_set():
             for pod in self._operators():

@@ -1,4 +1,4 @@
-"""What a storm prints, and what it keeps of a failure."""
+"""The output of a storm, and the evidence that it keeps of a failure."""
 
 import json
 import statistics
@@ -22,7 +22,7 @@ _LOG_LINES: Final = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """A round: which blows struck, which found nobody, and how long after the last one the quorum was ready again."""
+    """A round: which blows struck, which had no victim, and how long after the last one the quorum was ready again."""
 
     number: int
     struck: tuple[str, ...]
@@ -54,7 +54,7 @@ class Report:
         self.say(f"round {drawn.number} (seed {self.seed}): {'; '.join(map(str, drawn.blows))}")
 
     def ends(self, ended: Ended, account: Account) -> None:
-        """Say how a round ended."""
+        """Print how a round ended."""
         self.rounds.append(ended)
         ready = "NOT READY" if ended.ready_s is None else f"ready after {ended.ready_s:.1f} s"
         self.say(f"round {ended.number}: {ready}; {len(account.acknowledged)} writes acknowledged")
@@ -62,7 +62,7 @@ class Report:
     # --- evidence -----------------------------------------------------------------------------------------------------
 
     def keep(self, quorum: Quorum, failure: Failure) -> None:
-        """Write down everything there is to see of the cluster, once for each failure."""
+        """Write down all evidence from the cluster, once for each failure."""
         self._kept += 1
         directory = self.where / f"failure-{self._kept}"
         directory.mkdir()

@@ -1,4 +1,4 @@
-"""What a storm plays on: one quorum, its Kubernetes nodes, and the installed operator; whom a blow hits."""
+"""The objects of a storm: one quorum, its Kubernetes nodes, and the installed operator; the victims of blows."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -15,12 +15,12 @@ T = TypeVar("T")
 
 
 class NoVictim(Exception):
-    """There is nothing now that this blow could hit; the text says what is missing."""
+    """At this moment the blow has nothing to hit; the text names what is missing."""
 
 
 @dataclass(slots=True)
 class Stage:
-    """The quorum, what is known of it, and what the last blow hit."""
+    """The quorum, the storm's data about it, and the last blow's victim."""
 
     quorum: Quorum
     checker: Checker
@@ -37,7 +37,7 @@ class Stage:
         return _picked([node_id for node_id in present if node_id != leader] or present, blow, "controller's pod")
 
     def claimed(self, blow: Blow) -> Json:
-        """The row of `status.controllers` of a controller whose disk can be reached: the leader's, or another one's."""
+        """The row of `status.controllers` of a controller with a reachable disk: the leader's, or another one's."""
         pods = {node_id: pod for node_id, pod in self.quorum.pods().items() if self._reachable(pod)}
         rows = [row for row in self.quorum.status().get("controllers", []) if row["nodeID"] in pods]
         rows = [row for row in rows if row.get("claimName") and row.get("podName") and row.get("role") != "Observer"]
@@ -48,7 +48,7 @@ class Stage:
         return dict(found)
 
     def worker(self, blow: Blow, *, alone: bool = False) -> str:
-        """The Kubernetes node of a controller; with `alone`, one that has no other controller on it."""
+        """The Kubernetes node of a controller; with `alone`, a node that has no other controller."""
         if self.off:
             raise NoVictim(f"{sorted(self.off)} is away already")
         places = {node_id: pod["spec"].get("nodeName", "") for node_id, pod in self.quorum.pods().items()}
@@ -61,7 +61,7 @@ class Stage:
         return found
 
     def operators(self, blow: Blow, *, every: bool = False) -> list[Json]:
-        """The operator's pods that a blow hits: the one that acts, or all of them."""
+        """The operator's pods that a blow hits: the acting one, or all of them."""
         found = [pod for pod in operator.pods() if self._reachable(pod) and "deletionTimestamp" not in pod["metadata"]]
         acting = [pod for pod in found if pod["metadata"]["name"] == operator.holder()]
         chosen = found if every else acting or found[:1]
@@ -74,7 +74,7 @@ class Stage:
 
 
 def _picked(candidates: Sequence[T], blow: Blow, what: str) -> T:
-    """The one that `pick` points at; `NoVictim` if there is none."""
+    """The element that `pick` chooses; `NoVictim` if there is none."""
     if not candidates:
         raise NoVictim(f"there is no {what}")
     return candidates[int(blow.pick * len(candidates)) % len(candidates)]

@@ -1,6 +1,7 @@
-"""What tests of HTML pages need: a headless browser from Debian's packages, and axe-core, which finds faults of access.
+"""The requirements of tests of HTML pages: a headless browser from Debian's packages, and axe-core.
 
-axe-core comes as a jar from Maven, like Kafka, because that needs nothing that the test-bed does not have already.
+axe-core finds faults of accessibility. It comes as a jar from Maven, like Kafka, so that the test-bed needs nothing
+more.
 """
 
 import hashlib
@@ -28,7 +29,7 @@ def find() -> Path | None:
 
 
 def ensure_browser(paths: Paths) -> Path:
-    """A browser that runs without a display; installed from Debian's packages for root, named to anyone else."""
+    """A browser that runs without a display; root gets it from Debian's packages, others get its name."""
     if (found := find()) is None:
         packages.ensure(paths, _DEBIAN)
         found = find()

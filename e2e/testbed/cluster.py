@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 
 def kind_config(engine: Engine, workers: int) -> Json:
-    """The configuration for kind. A dead node is noticed after 12 s, not 40: fault tests wait for that."""
+    """The configuration for kind. A dead node is noticed after 12 s, not 40, because fault tests wait for that."""
     monitor = {"node-monitor-grace-period": "12s", "node-monitor-period": "2s"}
     kubelet: Json = {"nodeStatusUpdateFrequency": "4s"}
     if engine.kind == "own":
@@ -37,7 +37,7 @@ def kind_config(engine: Engine, workers: int) -> Json:
 
 
 def ensure(engine: Engine, node_image: str, workers: int) -> None:
-    """A cluster of this shape: kept if it is there and answers, made anew otherwise."""
+    """A cluster of this shape: kept if it exists and answers, otherwise created again."""
     config = json.dumps(kind_config(engine, workers), indent=1)
     image_id = engine.docker("image", "inspect", "-f", "{{.Id}}", node_image)
     stamp, key = engine.paths.run / "cluster.key", content_key(config, image_id)
@@ -60,7 +60,7 @@ def answers(engine: Engine) -> bool:
 
 
 def delete(engine: Engine) -> None:
-    """Delete the cluster if there is one, whole or in part."""
+    """Delete the cluster if it exists, as a whole or in part."""
     (engine.paths.run / "cluster.key").unlink(missing_ok=True)
     if container_names(engine):
         with step("delete the cluster"):
@@ -69,13 +69,13 @@ def delete(engine: Engine) -> None:
 
 
 def container_names(engine: Engine) -> list[str]:
-    """The cluster's nodes as docker knows them, running or not."""
+    """The cluster's nodes in docker, running or not."""
     label = f"label=io.x-k8s.kind.cluster={CLUSTER}"
     return sorted(engine.docker("ps", "-a", "--filter", label, "--format", "{{.Names}}").split())
 
 
 def nodes(engine: Engine) -> list[Json]:
-    """The cluster's nodes as the API server knows them."""
+    """The cluster's nodes in the API server."""
     return cast("list[Json]", json.loads(engine.kubectl("get", "nodes", "-o", "json"))["items"])
 
 
@@ -93,7 +93,7 @@ def internal_ip(node: Json) -> str:
 def _create(engine: Engine, node_image: str, config: str) -> None:
     paths, log = engine.paths, engine.paths.log / "kind.log"
     if not succeeds(["docker", "network", "inspect", NETWORK], env=engine.env()):
-        # With a subnet of our choice a node can be given its old address back after it was killed.
+        # With a subnet of our choice a killed node can get its old address again.
         engine.docker("network", "create", "--subnet", NODE_SUBNET, NETWORK)
     config_file = paths.run / "kind.json"
     config_file.write_text(config)
@@ -104,7 +104,7 @@ def _create(engine: Engine, node_image: str, config: str) -> None:
 
 
 def _wait_ready(engine: Engine) -> None:
-    """Nodes, DNS and volumes: what a first manifest needs."""
+    """Nodes, DNS and volumes: the requirements of a first manifest."""
     with step("wait for nodes, DNS and volumes"):
         if engine.kind == "own":
             _apply_dns(engine)
@@ -114,7 +114,7 @@ def _wait_ready(engine: Engine) -> None:
 
 
 def _apply_dns(engine: Engine) -> None:
-    """Names outside the cluster fail at once; DNS runs on the control plane: no worker's death stops it."""
+    """Names outside the cluster fail at once; DNS runs on the control plane, so a worker's death does not stop it."""
     _apply(engine, SOURCE / "node" / "manifests" / "coredns.yaml")
     pod_spec = {"nodeSelector": {_CONTROL_PLANE_LABEL: ""}, "terminationGracePeriodSeconds": 1}
     patch = json.dumps({"spec": {"replicas": 1, "template": {"spec": pod_spec}}})

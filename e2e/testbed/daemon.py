@@ -1,4 +1,4 @@
-"""The private dockerd: in a network namespace of its own, with all its files in the cache."""
+"""The private dockerd: in its own network namespace, with all its files in the cache."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ _INOTIFY_FILE = Path("/proc/sys/fs/inotify/max_user_instances")
 
 
 def ensure(engine: Engine) -> None:
-    """Start the engine's daemon if it is ours to start and does not run."""
+    """Start the engine's daemon if the test bed must start it and it does not run."""
     if engine.kind == "stock":
         return
     paths = engine.paths
@@ -61,7 +61,7 @@ def remove_netns() -> None:
 
 
 def _running_pid(pid_file: Path) -> int | None:
-    """The pid in the file if it is a live dockerd's: after a reboot it may be anyone's."""
+    """The pid in the file if it is a live dockerd's: after a reboot another process may have it."""
     try:
         pid = int(pid_file.read_text())
     except (FileNotFoundError, ValueError):
@@ -91,7 +91,7 @@ def _ensure_netns() -> None:
 
 
 def _raise_inotify_limit() -> None:
-    """Every node runs a containerd and a kubelet that watch files; Debian's limit of 128 is soon reached."""
+    """Every node runs a containerd and a kubelet with watches; Debian's limit of 128 is soon reached."""
     if int(_INOTIFY_FILE.read_text()) < _INOTIFY_INSTANCES:
         _INOTIFY_FILE.write_text(str(_INOTIFY_INSTANCES))
 

@@ -1,8 +1,8 @@
 """Which docker the test bed uses, and how to reach it and the cluster's API server.
 
-*stock*: the docker that is there already, with an image `kindest/node`. Nothing is compiled but kind.
-*own*: a private dockerd in a network namespace without an uplink. Commands that talk to the cluster are run
-inside that namespace, with the cluster's DNS in place of the host's.
+*stock*: the existing docker, with an image `kindest/node`. Only kind is compiled. *own*: a private dockerd in a network
+namespace without an uplink. Commands for the cluster run inside that namespace, with the cluster's DNS in place of the
+host's.
 """
 
 import json
@@ -26,14 +26,14 @@ options ndots:5
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The docker in use; `node_image` is the stock image, and empty where the test bed makes its own."""
+    """The docker in use; `node_image` is the stock image, and empty if the test bed makes its own."""
 
     kind: Literal["stock", "own"]
     node_image: str
     paths: Paths
 
     def env(self) -> dict[str, str]:
-        """What docker, kind and kubectl need to find their servers."""
+        """The environment in which docker, kind and kubectl find their servers."""
         env = {
             "KUBECONFIG": str(self.paths.kubeconfig),
             "KIND_CLUSTER_NAME": CLUSTER,
@@ -46,10 +46,10 @@ class Engine:
         return env
 
     def inside(self, command: list[str]) -> list[str]:
-        """The command as run where the API server, and every pod, can be reached."""
+        """The command, changed so that it reaches the API server and every pod."""
         if self.kind == "stock":
             return command
-        # Not `ip netns exec`: that one mounts a new /sys, and so hides the cgroups.
+        # Not `ip netns exec`: it mounts a new /sys, which hides the cgroups.
         script = 'mount --bind "$0" /etc/resolv.conf && exec "$@"'
         enter = ["nsenter", f"--net=/run/netns/{NETNS}", "unshare", "--mount"]
         return [*enter, "sh", "-c", script, str(self.paths.run / _RESOLV_CONF_NAME), *command]
@@ -96,7 +96,7 @@ def recall(paths: Paths) -> Engine | None:
 
 
 def require(paths: Paths) -> Engine:
-    """The engine in use, or a hint."""
+    """The engine in use, or an error with a hint."""
     engine = recall(paths)
     if engine is None:
         raise TestbedError("the test bed is down: run `testbed up` first")
@@ -104,7 +104,7 @@ def require(paths: Paths) -> Engine:
 
 
 def choose(paths: Paths) -> Engine:
-    """Take the engine in use, else stock docker if it can provide a node image, else our own."""
+    """Choose the engine in use, else stock docker if it can provide a node image, else our own."""
     engine = recall(paths) or _detect(paths)
     if engine.kind == "own" and os.geteuid() != 0:
         raise TestbedError("no usable docker was found, and running one of its own takes root")

@@ -1,7 +1,7 @@
-"""The image of the history, from `Dockerfile.history`, as the operator's is made from its own (`operatorimage.py`).
+"""The image of the history, from `Dockerfile.history`, built like the operator's (`operatorimage.py`).
 
-Where a build has no network, what the locks name travels in the build context: wheels, and the source of PySpark, which
-is published in no other form. The base has a Java then.
+If a build has no network, the packages in the locks are in the build context: wheels, and the source of PySpark, which
+is published in no other form. The base then has a Java.
 """
 
 import shutil
@@ -21,7 +21,7 @@ _DOCKERFILE = PROJECT / "Dockerfile.history"
 
 
 def ensure(engine: Engine) -> list[str]:
-    """Build what is missing; returns the tags: one that follows the content, and `:dev` for people."""
+    """Build missing images; returns the tags: one that follows the content, and `:dev` for people."""
     base, base_key = baseimages.ensure_both(engine)
     key = content_key(base_key, _DOCKERFILE, *LOCKS, *CODE, *LICENSES)
     tags = [f"{REPOSITORY}:dev-{key}", f"{REPOSITORY}:dev"]

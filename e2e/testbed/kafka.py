@@ -19,12 +19,12 @@ _LOG4J = (
 )
 _RELOAD4J = (
     ("org.slf4j", "slf4j-reload4j", "1.7.36"),
-    ("io.dropwizard.metrics", "metrics-core", "4.1.12.1"),  # the embedded ZooKeeper's server wants these two
+    ("io.dropwizard.metrics", "metrics-core", "4.1.12.1"),  # the embedded ZooKeeper's server needs these two
     ("org.xerial.snappy", "snappy-java", "1.1.10.5"),
 )
 _EXCLUDED = {
     "kafka_2.13": ("kafka-tools-api",),  # named by 4.4.0's POM but absent from Maven Central, and not needed
-    # These would bring 40 jars of a web server.
+    # These would add 40 jars of a web server.
     "kafka-tools": ("connect-api", "connect-json", "connect-runtime", "connect-transforms"),
 }
 
@@ -33,7 +33,7 @@ Coordinates = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Where one Kafka version's jars come from, and how it logs."""
+    """The origin of one Kafka version's jars, and its logging library."""
 
     version: str
     tools_version: str
@@ -42,7 +42,7 @@ class Recipe:
 
 
 def recipe(version: str) -> Recipe:
-    """4.x logs with log4j 2, 3.x with reload4j; 4.4.0's kafka-tools is not published: 4.3.1's serve."""
+    """4.x logs with log4j 2, 3.x with reload4j; 4.4.0's kafka-tools is not published, so 4.3.1's is used."""
     tools_version = "4.3.1" if version == "4.4.0" else version
     if version.startswith("3."):
         return Recipe(version, tools_version, _RELOAD4J, ("log4j.properties", "tools-log4j.properties"))
@@ -50,7 +50,7 @@ def recipe(version: str) -> Recipe:
 
 
 def ensure_image_of(engine: Engine, version: str) -> str:
-    """`testbed/kafka:VERSION`, the public image where it can be had; returns the tag."""
+    """`testbed/kafka:VERSION`, the public image if it is available; returns the tag."""
     tag, chosen = f"testbed/kafka:{version}", recipe(version)
     if take_public(engine, f"apache/kafka:{version}", tag):
         return tag
@@ -74,7 +74,7 @@ def ensure_image_of(engine: Engine, version: str) -> str:
 
 
 def ensure_jars(paths: Paths, version: str) -> Path:
-    """A directory with `libs`, Kafka itself, and `tools-libs`, what only the command line tools need.
+    """A directory with `libs`, Kafka itself, and `tools-libs`, for the command line tools only.
 
     Needs neither docker nor the cluster; Java and Maven are installed if they are missing.
     """
@@ -98,7 +98,7 @@ def ensure_jars(paths: Paths, version: str) -> Path:
 
 
 def _copy_jars(paths: Paths, wanted: tuple[Coordinates, ...], target: Path) -> None:
-    """Resolve artifacts with all they depend on, and copy the jars."""
+    """Resolve artifacts with all dependencies, and copy the jars."""
     target.mkdir(parents=True)
     pom = target.with_suffix(".pom.xml")
     pom.write_text(_pom(wanted))
@@ -127,7 +127,7 @@ def _pom(wanted: tuple[Coordinates, ...]) -> str:
 def _drop_duplicates(libs: Path, tools: Path, *, borrowed: bool) -> None:
     """Keep of the tools what Kafka's own class path lacks, and of borrowed tools their own Kafka jars.
 
-    A tool runs with `tools-libs` first, so a borrowed one finds the classes of its own release throughout.
+    A tool runs with `tools-libs` first, so a borrowed one uses the classes of its own release.
     """
     have = {_artifact(jar) for jar in libs.glob("*.jar")}
     for jar in tools.glob("*.jar"):

@@ -1,7 +1,7 @@
-"""Copying docker images to the nodes, and to no node that has the same image already.
+"""Copies docker images to the nodes, except to a node that has the same image.
 
-A node's containerd knows an image by another digest than docker does, so the docker id is kept there as a label of
-the image: it goes when the image goes, and an image built again under its old name has another id.
+A node's containerd has another digest for an image than docker has. So the docker id is kept there as a label of the
+image: it is deleted with the image, and an image that is built again under its old name has another id.
 """
 
 import subprocess
@@ -21,7 +21,7 @@ _IMPORT_TIMEOUT_S = 600
 
 
 def ensure(engine: Engine, images: Sequence[str], nodes: Sequence[str]) -> None:
-    """Copy to each node those of the images that it lacks."""
+    """Copy the missing images to each node."""
     ids = {image: _docker_id(engine, image) for image in images}
     lacking: dict[tuple[str, ...], list[str]] = {}
     for node in nodes:
@@ -37,7 +37,7 @@ def ensure(engine: Engine, images: Sequence[str], nodes: Sequence[str]) -> None:
 
 
 def workers(engine: Engine) -> list[str]:
-    """The nodes on which pods run: all but the control plane, unless that is all there is."""
+    """The nodes on which pods run: all but the control plane, unless it is the only node."""
     known = cluster.nodes(engine)
     names = [node["metadata"]["name"] for node in known if not cluster.is_control_plane(node)]
     return names or [node["metadata"]["name"] for node in known]
@@ -56,7 +56,7 @@ def containerd_name(reference: str) -> str:
 
 
 def parse_labels(listing: str) -> dict[str, str]:
-    """From the table of `ctr images ls`: the docker id of every image that carries one, by name."""
+    """The docker ids in the table of `ctr images ls`, by image name, for every image with such a label."""
     found: dict[str, str] = {}
     for line in listing.splitlines()[1:]:
         columns = line.split()
@@ -77,7 +77,7 @@ def _copy(engine: Engine, ids: dict[str, str], nodes: Sequence[str]) -> None:
     with TemporaryDirectory(dir=engine.paths.work, prefix="load-") as scratch:
         archive = Path(scratch, "images.tar")
         run(["docker", "save", "-o", archive, *ids], engine.paths.log / "load.log", env=engine.env())
-        with ThreadPoolExecutor(len(nodes)) as pool:  # every error of a node comes out of list()
+        with ThreadPoolExecutor(len(nodes)) as pool:  # list() raises every error of a node
             list(pool.map(lambda node: _import(engine, node, archive, ids), nodes))
 
 

@@ -1,8 +1,8 @@
 """The operator's own image, from the project's one Dockerfile.
 
-On a machine with a registry `docker build .` makes it from the base that the Dockerfile names, with pip in the
-build. Where a build has no network, the wheels that requirements.lock names travel in the build context. pip checks the
-lock's hashes on the host and again in the build, so both ways end in the same files.
+On a machine with a registry `docker build .` makes it from the base that the Dockerfile names, with pip in the build.
+If a build has no network, the wheels of requirements.lock are in the build context. pip checks the lock's hashes on the
+host and again in the build, so both ways end in the same files.
 """
 
 import os
@@ -27,7 +27,7 @@ LICENSES = (PROJECT / "LICENSE", PROJECT / "licenses.py")
 
 
 def ensure(engine: Engine) -> list[str]:
-    """Build what is missing; returns the tags: one that follows the content, and `:dev` for people."""
+    """Build missing images; returns the tags: one that follows the content, and `:dev` for people."""
     base = baseimages.ensure_python(engine)
     key = content_key(base, _DOCKERFILE, _LOCK, *_CODE, *LICENSES)
     tags = [f"{REPOSITORY}:dev-{key}", f"{REPOSITORY}:dev"]
@@ -53,12 +53,12 @@ def on_base(dockerfile: str, image: str) -> str:
 
 
 def ensure_wheels(paths: Paths) -> Path:
-    """A directory with the wheels that requirements.lock names, for the image's Python and this machine's kind."""
+    """A directory with the wheels of requirements.lock, for the image's Python and this machine's architecture."""
     return ensure_packages(paths, paths.work / "wheels", "wheels of requirements.lock", "--only-binary=:all:", _LOCK)
 
 
 def ensure_packages(paths: Paths, target: Path, name: str, which: str, *locks: Path) -> Path:
-    """A directory with what locks name, by hash; `which` is `--only-binary=:all:`, or `--no-deps` for sources too."""
+    """A directory with the packages of locks, by hash; `which`: `--only-binary=:all:`, or `--no-deps` for sources."""
     platforms = platform_tags(os.uname().machine)
 
     def download() -> None:
@@ -74,14 +74,14 @@ def ensure_packages(paths: Paths, target: Path, name: str, which: str, *locks: P
 
 
 def platform_tags(machine: str) -> tuple[str, ...]:
-    """The wheels that Debian 12 can use: of every manylinux up to its glibc, 2.36, that is in common use."""
+    """The wheels that Debian 12 can use: those of every common manylinux up to its glibc, 2.36."""
     if machine not in ("x86_64", "aarch64"):
         raise TestbedError(f"no wheels are looked for on {machine}: build the image with a network")
     return tuple(f"{standard}_{machine}" for standard in ("manylinux2014", "manylinux_2_17", "manylinux_2_28"))
 
 
 def _pip(paths: Paths) -> list[object]:
-    """This Python's pip; where it has none, that of a virtual environment in the cache."""
+    """This Python's pip; if it has none, that of a virtual environment in the cache."""
     if find_spec("pip") is not None:
         return [sys.executable, "-m", "pip"]
     home = paths.work / "pip"

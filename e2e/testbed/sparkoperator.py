@@ -1,7 +1,7 @@
 """The operator of Spark (kubeflow's) for tests of the history: an image of it, and the chart that installs it.
 
-It starts applications with a `spark-submit` of its own image. The published image has Spark's; this one has that of
-PySpark, which the history's image has anyway, and a Java for it.
+It starts applications with the `spark-submit` of its own image. The published image has Spark's; this one has
+PySpark's, which is in the history's image anyway, and a Java for it.
 """
 
 import shutil
@@ -22,7 +22,7 @@ ENTRYPOINT ["/usr/bin/spark-operator"]
 
 
 def ensure(engine: Engine) -> tuple[list[str], Path]:
-    """Build what is missing; returns the image, the history's that is below it, and the folder of the chart."""
+    """Build missing images; returns the image, the history's image below it, and the folder of the chart."""
     history = historyimage.ensure(engine)[0]
     made = binaries.ensure_spark_operator(engine.paths)
     program, dockerfile = made / "spark-operator", _DOCKERFILE.format(base=history)

@@ -1,7 +1,7 @@
 """A controller that only answers: it keeps no log and takes no part in a quorum. Standard library only.
 
-Honest, the first of the voters that the disk was formatted with leads, and says that all of them are caught up. With
-the server property `fake.answers` it is hostile: each answer is the next of the kinds that are listed there.
+By default it is honest: the first voter of the disk's format leads, and reports that all of them are caught up. With
+the server property `fake.answers` it is hostile: each answer is the next of the listed kinds.
 """
 
 import argparse
@@ -53,14 +53,14 @@ def array(rows: Iterable[bytes]) -> bytes:
 
 
 def replicas(rows: Iterable[Row]) -> bytes:
-    """Rows of DescribeQuorum, all of them caught up now."""
+    """Rows of DescribeQuorum: all replicas are caught up now."""
     now_ms = int(time.time() * 1000)
     stamps = struct.pack(">qqq", HIGH_WATERMARK, now_ms, now_ms)
     return array(struct.pack(">i", number) + directory + stamps + _NO_TAGS for number, directory in rows)
 
 
 class Controller:
-    """What one controller answers. `voters` are those that the disk was formatted with."""
+    """The answers of one controller. `voters` are those of the disk's format."""
 
     def __init__(self, node_id: int, cluster_id: str, voters: tuple[Row, ...], kinds: tuple[str, ...]) -> None:
         """`kinds` of hostile answers, in turn; none for an honest controller."""
@@ -70,7 +70,7 @@ class Controller:
         self._lock = threading.Lock()
 
     def answer(self, api: int) -> tuple[bytes, str]:
-        """The body of an answer, and of which kind it is."""
+        """The body of an answer, and its kind."""
         with self._lock:
             kind = next(self.kinds)
         bodies: dict[int, Callable[[str], bytes]] = {
@@ -121,7 +121,7 @@ def listen(port: int) -> socket.socket:
 
 
 def serve(controller: Controller, listening: socket.socket) -> None:
-    """Answer for ever, each connection in a thread of its own."""
+    """Answer without end, each connection in its own thread."""
     while True:
         connection, _ = listening.accept()
         threading.Thread(target=_converse, args=(controller, connection), daemon=True).start()
@@ -135,7 +135,7 @@ def _converse(controller: Controller, connection: socket.socket) -> None:
                 body, kind = controller.answer(api)
                 _send(connection, struct.pack(">i", correlation) + body, kind)
     except OSError:
-        return  # the other side hung up
+        return  # the other side closed the connection
 
 
 def _send(connection: socket.socket, answer: bytes, kind: str) -> None:
@@ -150,7 +150,7 @@ def _send(connection: socket.socket, answer: bytes, kind: str) -> None:
         connection.sendall(struct.pack(">i", HUGE_BYTES) + answer)
         for _ in range(HUGE_BYTES // 65536):
             connection.sendall(bytes(65536))
-    elif kind == "count":  # an array with two thousand million entries, of which there is none
+    elif kind == "count":  # an array that claims two thousand million entries, and has none
         connection.sendall(struct.pack(">i", 11) + answer[:4] + struct.pack(">h", 0) + varint(2**31 - 1))
     else:
         connection.sendall(framed)
@@ -178,7 +178,7 @@ def directory_id(raw: bytes) -> str:
 
 
 def format_disk(config: dict[str, str], cluster_id: str, initial: str) -> None:
-    """Write what the operator's script looks for; `initial` as `kafka-storage.sh` has it, empty for none."""
+    """Write the files that the operator's script reads; `initial` as for `kafka-storage.sh`, empty for none."""
     directory, node_id = Path(config["log.dirs"]), int(config["node.id"])
     rows = [entry.rpartition(":") for entry in initial.split(",") if entry]
     voters = {int(place.partition("@")[0]): directory for place, _, directory in rows}
@@ -190,7 +190,7 @@ def format_disk(config: dict[str, str], cluster_id: str, initial: str) -> None:
 
 
 def start(config: dict[str, str]) -> None:
-    """Serve as the disk says."""
+    """Serve what is on the disk."""
     directory = Path(config["log.dirs"])
     meta, voters = properties(str(directory / "meta.properties")), properties(str(directory / "voters"))
     rows = tuple((int(number), base64.urlsafe_b64decode(value + "==")) for number, value in voters.items())
