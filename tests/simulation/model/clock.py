@@ -8,7 +8,7 @@ _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class VirtualClock:
-    """A clock that moves only when the world does. Wall and monotonic time start apart, so that nobody mixes them."""
+    """A clock that only the world moves. Wall and monotonic time start apart, so that a mix-up shows."""
 
     def __init__(self) -> None:
         """Start at the first moment of the run."""
@@ -19,11 +19,11 @@ class VirtualClock:
         return _BEGINNING + timedelta(seconds=self.elapsed_s)
 
     def monotonic(self) -> float:
-        """Seconds since some moment that has nothing to do with wall time."""
+        """Seconds since a moment that has no relation to wall time."""
         return 5000.0 + self.elapsed_s
 
     def now_ms(self) -> int:
-        """Wall time in milliseconds since 1970, as a Kafka server would stamp it."""
+        """Wall time in milliseconds since 1970, as a Kafka server stamps it."""
         return int(self.now().timestamp() * 1000)
 
     def stamp(self) -> str:
@@ -40,9 +40,9 @@ class VirtualClock:
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose timers go by the run's clock: what times out does so in every replay, on any machine.
+    """An event loop whose timers use the run's clock: the same timeouts happen in every replay, on any machine.
 
-    Nobody may wait for a timer alone: time does not pass while the loop has nothing to do.
+    No task waits for a timer alone: time does not pass while the loop is idle.
     """
 
     def __init__(self, clock: VirtualClock) -> None:

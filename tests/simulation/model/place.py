@@ -1,4 +1,4 @@
-"""Where the quorum of every run lives."""
+"""The place of the quorum in every run."""
 
 from typing import Final
 

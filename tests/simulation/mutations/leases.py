@@ -1,4 +1,4 @@
-"""Mutants of who acts and how often: the lease, the back-off, CannotLook; `safety` has the others."""
+"""Mutants of the lease, the back-off and CannotLook: which operator acts, and how often. `safety` has the others."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Mutants of what a look proves: who is caught up, and who is next in a roll. Others are in `times`."""
+"""Mutants of what a look proves: which voters are caught up, and which is next in a roll. Others are in `times`."""
 
 from typing import Final
 

@@ -16,6 +16,6 @@ class Mutant:
 
 
 def mutant(name: str, rule: str, shares: tuple[str, ...], *edits: tuple[str, str, str]) -> Mutant:
-    """A mutant whose edits are told as function, old and new: see `edits`."""
+    """A mutant whose edits are given as function, old and new: see `edits`."""
     made = tuple(Edit(function=function, old=old, new=new) for function, old, new in edits)
     return Mutant(name=name, rule=rule, edits=made, shares=shares)

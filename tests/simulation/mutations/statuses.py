@@ -1,4 +1,4 @@
-"""Mutants of what a resource says of itself: conditions that contradict each other, and texts that mislead."""
+"""Mutants of a resource's own status: conditions that contradict each other, and texts that mislead."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
-"""Runs of one scenario that differ in their fault alone, each of them forked from the run without any.
+"""Runs of one scenario that differ only in their fault: each is forked from the run without a fault.
 
-What comes before its fault is the same in each of them, and is about half of a run. It is run once: before each step
-the process forks for every fault that strikes in that step, and the child runs to the end.
+The part before the fault is the same in each run, and is about half of it. It runs once. Before each step the process
+forks for every fault that strikes in that step, and the child runs to the end.
 """
 
 import logging
@@ -21,11 +21,11 @@ T = TypeVar("T")
 
 
 class BranchError(Exception):
-    """A forked run raised what no run may raise; the text says which run, and has its traceback."""
+    """A forked run raised an unexpected exception; the text names the run, and has its traceback."""
 
 
 def grown(scenario: Scenario, faults: Iterable[Fault]) -> Iterator[Tally]:
-    """The run of a scenario with each of these faults, counted (BranchError). They may come in any order."""
+    """The runs of a scenario with each of these faults, counted (BranchError). The faults may come in any order."""
     moments = Driver(scenario).run().moments
     step_of = {call: moment.step for moment in moments for call in moment.calls}
     dated = [(step_of[fault.call] if isinstance(fault, Injection) else fault.step, fault) for fault in faults]
@@ -49,7 +49,7 @@ def _counted(stem: Driver, fault: Fault) -> Tally:
 
 
 def forked(act: Callable[[], T]) -> T:
-    """What `act` returns in a copy of this process, which is gone afterwards (BranchError if it raises)."""
+    """The result of `act` in a copy of this process, which ends afterwards (BranchError if `act` raises)."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -68,7 +68,7 @@ def forked(act: Callable[[], T]) -> T:
 
 
 def _perform(act: Callable[[], object], writer: int) -> None:
-    """The child: it leaves through `_exit`, so that nothing of the parent's is flushed or ended twice."""
+    """The child: it ends through `_exit`, so that nothing of the parent is flushed or ended twice."""
     logging.disable(logging.CRITICAL)
     try:
         try:

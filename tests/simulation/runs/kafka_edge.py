@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class KafkaEdge(Edge):
-    """`Controllers` over the model. A stale answer is the one that the same question had the last time."""
+    """`Controllers` over the model. A stale answer is the last answer to the same question."""
 
     side = "kafka"
 
@@ -68,7 +68,7 @@ class KafkaEdge(Edge):
         return self._read(describe_quorum.API, endpoint, lambda: self._model.quorum(endpoint))
 
     async def add_voter(self, endpoint: Endpoint, request: AddVoter) -> None:
-        """AddRaftVoter. The rules judge it as it is sent, whatever becomes of it."""
+        """AddRaftVoter. The rules judge it when it is sent, whatever its result."""
         api = add_raft_voter.API
         self.life.check()
         self.world.tell(AddSent(endpoint=endpoint, request=request))
@@ -96,7 +96,7 @@ class KafkaEdge(Edge):
         )
 
     async def update_feature(self, endpoint: Endpoint, request: UpdateFeature) -> None:
-        """UpdateFeatures with one step; what only validates is a read, and no late effect of it matters."""
+        """UpdateFeatures with one step; a validation is a read, and no late effect of it matters."""
         api = VALIDATE_FEATURES if request.validate_only else UPDATE_FEATURES
         self.life.check()
         self.world.tell(UpdateSent(endpoint=endpoint, request=request))
@@ -135,7 +135,7 @@ class KafkaEdge(Edge):
         self.course(call, act, failure=lambda: unreachable(endpoint, api, "no answer"))
 
     def _stall(self, leader: Endpoint) -> None:
-        """Everybody but the leader stands still for three seconds."""
+        """All processes but the leader stand still for three seconds."""
         kraft = self.world.kraft
         asleep = [one for one in kraft.processes if one.address != leader.host and not one.frozen]
         for one in asleep:

@@ -1,4 +1,4 @@
-"""Pods as the operator makes them, cut down to what the modelled kubelet reads."""
+"""Pods like the operator's, reduced to what the modelled kubelet reads."""
 
 from tests.simulation.model.world import World
 from tests.simulation.tests.quorums import CLUSTER

@@ -19,7 +19,7 @@ def key(node_id: int, letter: str = "d") -> ReplicaKey:
 
 
 def disk(replica: ReplicaKey, voters: frozenset[ReplicaKey], cluster_id: ClusterID = CLUSTER) -> Disk:
-    """A formatted disk; no voters is without initial controllers."""
+    """A formatted disk; an empty voter set means no initial controllers."""
     assert replica.directory_id is not None
     meta = Meta(cluster_id=cluster_id, node_id=replica.node_id, directory_id=replica.directory_id)
     return Disk(serial=replica.node_id, files=True, meta=meta, voters=voters, initial=bool(voters))
@@ -34,7 +34,7 @@ class Quorum:
     processes: dict[int, Process] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Begin with nothing running."""
+        """Begin with no process."""
         self.kraft = KraftModel(self.clock)
 
     def start(self, on: Disk) -> Process:
@@ -58,7 +58,7 @@ class Quorum:
         return self.start(disk(key(node_id, letter), frozenset()))
 
     def pass_time(self, seconds: float) -> None:
-        """Let rounds happen, two a second."""
+        """Run rounds, two per second."""
         for _ in range(int(seconds * 2)):
             self.clock.advance(0.5)
             self.kraft.step()

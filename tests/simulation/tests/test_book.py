@@ -1,4 +1,4 @@
-"""The list of rules is one: the documentation's numbers, the simulation's rules and the mutants' are in it."""
+"""The list of rules is complete: it has the documentation's numbers, the simulation's rules and the mutants'."""
 
 import re
 from pathlib import Path
@@ -20,18 +20,18 @@ def test_the_documented_rules_are_in_the_book() -> None:
 
 
 def test_a_word_belongs_to_a_number() -> None:
-    """What a rule comes to is named after the rule."""
+    """A rule with a word after its number belongs to the rule of that number."""
     assert {name.partition(",")[0] for name in RULES if "," in name} <= set(RULES)
 
 
 def test_rules_by_knowledge_and_of_mutants_are_in_the_book() -> None:
-    """`live` is no rule: such a mutant leaves a quorum that does not get where it should."""
+    """`live` is no rule: such a mutant leaves a quorum that does not reach its ending."""
     assert set(RULES) >= BY_KNOWLEDGE
     assert {one.rule for one in ALL} - {"live"} <= set(RULES)
 
 
 def test_no_rule_beside_the_book() -> None:
-    """Neither the simulation nor a planner test can break a rule that nobody has written down."""
+    """Neither the simulation nor a planner test can break a rule that is not in the book."""
     checker = Checker(World())
     with pytest.raises(ValueError, match="no rule '10'"):
         checker.fail("10", "text")

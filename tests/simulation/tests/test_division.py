@@ -1,4 +1,4 @@
-"""The packages of the simulation build on each other in one direction: model, rules, runs."""
+"""The packages of the simulation import each other in one direction: model, rules, runs."""
 
 import ast
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def _imported(path: Path) -> Iterator[str]:
     ],
 )
 def test_nothing_below_imports_what_is_above(package: str, above: tuple[str, ...]) -> None:
-    """The models know no rules, the rules know no runs, and none of them knows the tests."""
+    """The models import no rules, the rules import no runs, and none of them imports the tests."""
     paths = list((SIMULATION / package).rglob("*.py"))
     found = [f"{path.name} imports {name}" for path in paths for name in _imported(path)]
     assert paths
@@ -33,7 +33,7 @@ def test_nothing_below_imports_what_is_above(package: str, above: tuple[str, ...
 
 
 def test_kafka_knows_no_kubernetes() -> None:
-    """The model of KRaft stands alone: how a pod becomes a process is the kubelet's."""
+    """The KRaft model imports no Kubernetes: only the kubelet turns a pod into a process."""
     paths = (SIMULATION / "model" / "kafka").glob("*.py")
     assert not [path.name for path in paths for name in _imported(path) if ".kubernetes." in name]
 

@@ -1,4 +1,4 @@
-"""The harness itself: it notices an operator that does nothing or does wrong, and its runs can be replayed."""
+"""The harness itself: it notices an operator that does nothing or acts wrongly, and its runs can be replayed."""
 
 from dataclasses import replace
 
@@ -25,15 +25,15 @@ class _Idle:
     """An operator whose planner does nothing."""
 
     def changed(self, key: ObjectKey) -> bool:
-        """It does not care."""
+        """It ignores changes."""
         return bool(key.name)
 
     async def cannot_look(self, key: ObjectKey, why: str) -> None:
-        """It never fails to look."""
+        """Its looks never fail."""
         raise AssertionError(key, why)
 
     async def run_pass(self, key: ObjectKey) -> PassResult:
-        """Look, and leave it at that."""
+        """Return an empty plan."""
         assert key.name
         empty = Plan(actions=(), waits=(), verdicts=(), requeue_s=10.0)
         return PassResult(plan=empty, outcomes=(), requeue_s=10.0, again=False, gone=False)
@@ -46,7 +46,7 @@ class _Reckless(_Idle):
         self._kube = kube
 
     async def run_pass(self, key: ObjectKey) -> PassResult:
-        """Make both pods."""
+        """Create both pods."""
         if not await self._kube.list(PODS, key.namespace, {}):
             for name, role in (("f", "formatter"), ("k", "controller")):
                 await self._kube.create(PODS, key.namespace, pod(name, role))
@@ -54,17 +54,17 @@ class _Reckless(_Idle):
 
 
 def idle(_: KubeApi, __: Controllers, ___: Clock, ____: IdSource) -> Operator:
-    """Make the idle one."""
+    """Create the idle operator."""
     return _Idle()
 
 
 def reckless(kube: KubeApi, _: Controllers, __: Clock, ___: IdSource) -> Operator:
-    """Make the reckless one."""
+    """Create the reckless operator."""
     return _Reckless(kube)
 
 
 def test_an_operator_that_does_nothing_fails() -> None:
-    """It breaks no rule, and yet its run is not fine: the quorum never becomes Ready."""
+    """An idle operator breaks no rule, and its run still fails: the quorum never becomes Ready."""
     run = replay("initial-3/no-fault", make=idle)
     assert run.violations == []
     assert not run.ok
@@ -72,7 +72,7 @@ def test_an_operator_that_does_nothing_fails() -> None:
 
 @pytest.mark.parametrize("name", ["scale-3-to-5", "lost-disk-of-follower", "lost-node"])
 def test_a_planner_that_stops_half_way_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A quorum that is Ready, and then has something to do, does not stay so: its run is not fine."""
+    """A planner that stops once there was a leader fails a run in which later work is necessary."""
     monkeypatch.setattr("kafka_quorum.reconcile.plan", _lazy)
     run = replay(f"{name}/no-fault")
     assert run.violations == []
@@ -80,19 +80,19 @@ def test_a_planner_that_stops_half_way_fails(name: str, monkeypatch: pytest.Monk
 
 
 def _lazy(desired: Desired, observed: Observed, *, now_s: float, repair_only: bool = False) -> Plan:
-    """The planner, until the quorum is settled; then nothing."""
+    """The planner until the quorum had a leader; then an empty plan."""
     done = plan(desired, observed, now_s=now_s, repair_only=repair_only)
     settled = observed.record is not None and observed.record.had_leader
     return replace(done, actions=()) if settled else done
 
 
 def test_a_storm_over_an_operator_that_does_nothing_fails() -> None:
-    """Storms ask for the same end, and notice that it is not reached."""
+    """Storms require the same ending, and notice that it is not reached."""
     assert not Storm(1, make=idle).run().ok
 
 
 def test_a_storm_is_the_same_every_time() -> None:
-    """Same seed: same events, same steps, same ending."""
+    """The same seed gives the same events, the same steps and the same ending."""
     first, second = Storm(3).run(), Storm(3).run()
     assert (first.events, first.steps, first.ending) == (second.events, second.steps, second.ending)
     assert first.actions == second.actions
@@ -106,7 +106,7 @@ def test_an_operator_that_breaks_a_rule_fails() -> None:
 
 
 def test_a_run_is_the_same_every_time() -> None:
-    """Same scenario, same fault: same calls, same steps, same ending."""
+    """The same scenario and fault give the same calls, the same steps and the same ending."""
     name = "standalone-3/call:40:crash-before"
     first, second = replay(name), replay(name)
     assert first.struck
@@ -114,14 +114,14 @@ def test_a_run_is_the_same_every_time() -> None:
 
 
 def test_the_run_up_to_a_fault_is_the_fault_free_one() -> None:
-    """Call numbers of the fault-free run name the same calls in the run with the fault."""
+    """Call numbers of the run without a fault name the same calls in the run with the fault."""
     plain = Driver(scenario("initial-3")).run()
     struck = Driver(scenario("initial-3"), Injection(call=90, strike=Strike.ERROR)).run()
     assert struck.calls[:91] == plain.calls[:91]
 
 
 def test_a_fault_prints_as_what_replays_it() -> None:
-    """Text and value are each other's inverse."""
+    """A fault's text parses to the same fault."""
     faults = [
         Injection(call=7, strike=Strike.LATE_EFFECT),
         Accident(step=3, loss=Loss.CLAIM_DELETED, node_id=3001),
@@ -130,7 +130,7 @@ def test_a_fault_prints_as_what_replays_it() -> None:
 
 
 def test_every_call_and_every_kind_of_fault_is_tried() -> None:
-    """The faults of a scenario strike all calls up to where nothing changes any more, and use every kind there is."""
+    """The faults of a scenario strike all its writes, and use every kind of fault."""
     plain = Driver(scenario("standalone-3")).run()
     faults = list(faults_of(plain))
     strikes = {fault.strike for fault in faults if isinstance(fault, Injection)}
@@ -142,13 +142,13 @@ def test_every_call_and_every_kind_of_fault_is_tried() -> None:
 
 
 def test_the_real_operator_reaches_ready() -> None:
-    """Without a fault a quorum of one is Ready, in truth and in its status."""
+    """Without a fault a quorum of one becomes Ready, in truth and in its status."""
     run = Driver(scenario("initial-1"), make=real).run()
     assert (run.ok, run.ending.says) == (True, "Ready")
 
 
 def test_rules_see_what_the_operator_saw() -> None:
-    """In a run and in a storm the rules about committed voters and done steps hear of the operator's looks."""
+    """In a run and in a storm the rules about committed voters and completed steps get the operator's looks."""
     driver, storm = Driver(scenario("initial-1")), Storm(3)
     driver.run()
     storm.run()

@@ -1,4 +1,4 @@
-"""Requests about features, registrations and evictions are struck like every other one, and told to the rules."""
+"""Requests about features, registrations and evictions are struck like all others, and reported to the rules."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -51,12 +51,12 @@ def level(world: World) -> int:
 
 
 def wire(world: World, strike: Strike | None) -> Wire:
-    """A wire on which the first call is struck."""
+    """A wire that strikes the first call."""
     return Wire(world=world, injection=strike and Injection(call=0, strike=strike))
 
 
 def failed(call: Awaitable[None]) -> bool:
-    """Whether the operator hears of a failure."""
+    """Whether the operator sees a failure."""
 
     async def made() -> None:
         await call
@@ -81,7 +81,7 @@ def failed(call: Awaitable[None]) -> bool:
     ],
 )
 def test_a_step_is_struck_like_any_write(strike: Strike | None, *, fails: bool, at_once: int, in_the_end: int) -> None:
-    """It has its effect now, later or never, whatever the operator hears."""
+    """A struck step takes effect now, later or never, whatever the operator sees."""
     world = quorum()
     edge = KafkaEdge(wire(world, strike), Life())
     request = UpdateFeature(step=STEP, validate_only=False, timeout_ms=1000)
@@ -94,7 +94,7 @@ def test_a_step_is_struck_like_any_write(strike: Strike | None, *, fails: bool, 
 
 @pytest.mark.parametrize(("strike", "allowed"), [(None, True), (Strike.SLOW, True), (Strike.ERROR, False)])
 def test_validating_is_a_read_and_its_yes_is_told(strike: Strike | None, *, allowed: bool) -> None:
-    """The rules hear that the server would take the step; nothing has changed."""
+    """The rules get the server's consent to a validated step; no level changes."""
     world = quorum()
     heard: list[Happened] = []
     world.listeners.append(heard.append)
@@ -107,14 +107,14 @@ def test_validating_is_a_read_and_its_yes_is_told(strike: Strike | None, *, allo
 
 
 def test_only_what_leaders_append_can_be_appended_and_not_committed() -> None:
-    """Voter changes and levels."""
+    """Only changes of voters and levels can be appended without being committed."""
     verbs = ("AddRaftVoter", "RemoveRaftVoter", "UpdateFeatures", "ControllerRegistration", "patch")
     calls = [Call(verb=verb, what="controller", name="1", writes=True) for verb in verbs]
     assert [Strike.APPENDED in call.strikes() for call in calls] == [True, True, True, False, False]
 
 
 def test_cures_are_told_and_struck() -> None:
-    """Registering in another's place and unregistering: told as they are sent, lost or late as any write."""
+    """Registering for another controller and unregistering are reported when sent; an answer can be lost."""
     world = quorum()
     heard: list[Happened] = []
     world.listeners.append(heard.append)
@@ -142,7 +142,7 @@ def pods(*, least: int) -> tuple[World, Json]:
 
 
 def evict(world: World, body: Json, strike: Strike | None) -> list[Happened]:
-    """Evict it through the edge; what the rules hear."""
+    """Evict the pod through the edge; returns what the rules get."""
     heard: list[Happened] = []
     world.listeners.append(heard.append)
     metadata = body["metadata"]
@@ -152,7 +152,7 @@ def evict(world: World, body: Json, strike: Strike | None) -> list[Happened]:
 
 
 def test_an_eviction_is_told_as_one_and_a_held_one_is_not() -> None:
-    """With what the pod was made of; nothing has happened where the budget holds it."""
+    """An eviction is reported with the pod's inputs; if the budget holds it, no pod is reported as deleted."""
     world, body = pods(least=0)
     sent, event = evict(world, body, None)
     assert isinstance(sent, StopSent)
@@ -167,7 +167,7 @@ def test_an_eviction_is_told_as_one_and_a_held_one_is_not() -> None:
 
 @pytest.mark.parametrize(("strike", "error"), [(Strike.CONFLICT, KubeConflict), (Strike.ERROR, KubeUnavailable)])
 def test_an_eviction_is_struck_like_any_conditional_write(strike: Strike, error: type[Exception]) -> None:
-    """Somebody else writes the pod just before, or the connection breaks."""
+    """An eviction fails without effect if another writer changes the pod just before, or the connection breaks."""
     world, body = pods(least=0)
     with pytest.raises(error):
         evict(world, body, strike)

@@ -1,4 +1,4 @@
-"""The modelled cluster gives processes the releases of their images, and their configuration; evictions ask budgets."""
+"""The modelled cluster starts the release of each image, reads the configuration, and checks budgets on evictions."""
 
 import json
 
@@ -35,7 +35,7 @@ def formatter(*arguments: str, image: str = "apache/kafka:4.1.2") -> Json:
 
 
 def kafka(image: str) -> Json:
-    """A Kafka pod on whatever the one disk holds."""
+    """A Kafka pod on the one disk."""
     body = pod("k", "controller")
     body["spec"]["containers"][0]["image"] = image
     return body
@@ -60,7 +60,7 @@ def accepted(made: World) -> bool:
     ],
 )
 def test_the_tool_wants_voters_in_one_place(arguments: tuple[str, ...], *, static: bool, holds: bool) -> None:
-    """In the properties or in the arguments, and neither in both nor in none; a newcomer's format asks for none."""
+    """Voters stand in the properties or in the arguments, not in both or in none; a newcomer's format needs none."""
     made = world(static=static)
     make(made, formatter(*arguments))
     steps(made, 8)
@@ -68,7 +68,7 @@ def test_the_tool_wants_voters_in_one_place(arguments: tuple[str, ...], *, stati
 
 
 def test_a_static_format_writes_no_voters_and_kraft_version_0() -> None:
-    """The disk has a directory id of the tool's, no checkpoint with voters, and the release's levels."""
+    """The disk of a static format has a new directory id, no checkpoint with voters, and the release's levels."""
     made = world(static=True)
     make(made, formatter("--feature", "metadata.version=25"))
     steps(made, 8)
@@ -79,7 +79,7 @@ def test_a_static_format_writes_no_voters_and_kraft_version_0() -> None:
 
 
 def test_levels_are_the_releases_own_where_nothing_is_asked_for() -> None:
-    """Arguments replace single levels."""
+    """A format has the release's own levels; arguments replace single levels."""
     assert levels_in(["--standalone"], "4.4.0") == defaults("4.4.0", static=False)
     given = levels_in(["--standalone", "--feature", "metadata.version=30", "--feature", "group.version=0"], "4.4.0")
     told = {one.name: one.level for one in given}
@@ -96,12 +96,12 @@ def test_levels_are_the_releases_own_where_nothing_is_asked_for() -> None:
     ],
 )
 def test_an_image_holds_what_its_tag_says_unless_it_lies(image: str, release: str) -> None:
-    """What nobody knows is the newest release."""
+    """An image has the release of its tag unless another one is recorded; without a readable tag, the newest one."""
     assert release_of(image, {"lying:4.4.0": "4.1.2"}) == release
 
 
 def test_the_static_setting_is_read_from_the_properties() -> None:
-    """Node ids alone matter."""
+    """The static setting gives the node ids of its voters, and no voters without that line."""
     assert static_voters(_PROPERTIES["3000.properties"]) == {3000, 3001}
     assert static_voters("controller.quorum.bootstrap.servers=a:1\n") == frozenset()
 
@@ -116,7 +116,7 @@ def run(made: World) -> None:
 
 
 def test_a_pod_runs_the_release_of_its_image() -> None:
-    """And an older one does not start on levels that it does not support."""
+    """A pod runs the release of its image; an older release does not start on levels that it does not support."""
     made = world()
     run(made)
     assert [process.release for process in made.kraft.processes] == ["4.4.0"]
@@ -132,7 +132,7 @@ def test_a_pod_runs_the_release_of_its_image() -> None:
 
 
 def test_a_process_that_ends_by_itself_is_restarted_by_its_kubelet() -> None:
-    """It had not read of the level when it started, and crash-loops from then on."""
+    """Kafka that reads an unsupported level ends, and its container stops running."""
     made = world()
     run(made)
     (process,) = made.kraft.processes
@@ -165,7 +165,7 @@ def ready(made: World, name: str, labels: Json) -> Json:
 
 
 def evicted(made: World, body: Json) -> Json | None:
-    """Evict a pod as it was read; the pod as it is then."""
+    """Evict a pod as it was read; returns the pod after that."""
     metadata = body["metadata"]
     version = metadata["resourceVersion"]
     evict(made.kube, NS, metadata["name"], uid=metadata["uid"], resource_version=version)
@@ -173,7 +173,7 @@ def evicted(made: World, body: Json) -> Json | None:
 
 
 def test_a_budget_lets_so_many_pods_go_and_no_more() -> None:
-    """One of three under a budget of two; what is on its way out does not count."""
+    """A budget of two lets one of three pods go; a pod that is being deleted does not count."""
     made, pods = budgeted(2)
     gone = evicted(made, pods[0])
     assert gone is not None
@@ -183,7 +183,7 @@ def test_a_budget_lets_so_many_pods_go_and_no_more() -> None:
 
 
 def test_a_pod_that_is_not_ready_takes_nothing_away() -> None:
-    """It may go where the others are enough, and counts for nobody else."""
+    """A pod that is not ready may go if the others are enough, and does not count for the budget."""
     made, pods = budgeted(2)
     closed = {"conditions": [{"type": GATE, "status": "False"}]}
     shut = made.kube.put_status(PODS, pods[0], closed)
@@ -196,7 +196,7 @@ def test_a_pod_that_is_not_ready_takes_nothing_away() -> None:
 
 
 def test_an_eviction_names_its_pod() -> None:
-    """By uid and resource version, before any budget is asked; a pod that is gone is not found."""
+    """An eviction names its pod by uid and version, checked before any budget; a pod that is gone is not found."""
     made, pods = budgeted(3)
     metadata = pods[0]["metadata"]
     with pytest.raises(KubeConflict):
@@ -208,7 +208,7 @@ def test_an_eviction_names_its_pod() -> None:
 
 
 def test_the_table_of_releases_is_that_of_real_servers() -> None:
-    """Ranges of metadata.version, and what 3.9 lacks."""
+    """The model's ranges of metadata.version are those of real servers, and 3.9 lacks the same features."""
     ranges = {
         release: {one.name: (one.min_level, one.max_level) for one in supported(release)}
         for release in ("3.9.2", "4.1.2", "4.4.0")

@@ -42,7 +42,7 @@ def on(on_disk: Disk, quorum: Quorum, release: str, *, static: tuple[int, ...] =
 
 
 def three(release: str, *, metadata: int = 0) -> Quorum:
-    """Three voters of a release, with a leader; a metadata.version that is given stands beside kraft.version alone."""
+    """Three voters of a release, with a leader; a given metadata.version is finalized beside kraft.version alone."""
     quorum = Quorum()
     keys = frozenset(key(node_id) for node_id in (1, 2, 3))
     for replica in sorted(keys, key=str):
@@ -86,7 +86,7 @@ def level(quorum: Quorum, name: str) -> int:
 
 
 def test_a_quorum_begins_with_what_its_disks_were_formatted_with() -> None:
-    """The release's defaults, or the levels that were asked for; every node tells of them once they are committed."""
+    """A quorum begins with the levels of its disks' format, and every node reports them once they are committed."""
     assert level(three("4.1.2"), METADATA) == 27
     quorum = three("4.4.0", metadata=27)
     told = [ModelControllers(quorum.kraft).versions(endpoint(one)) for one in quorum.processes.values()]
@@ -96,7 +96,7 @@ def test_a_quorum_begins_with_what_its_disks_were_formatted_with() -> None:
 
 
 def test_the_finalized_epoch_is_the_offset_of_the_last_change() -> None:
-    """It moves with a level, and with nothing else."""
+    """The finalized epoch moves with a level, and with nothing else."""
     quorum = three("4.4.0", metadata=27)
     api = ModelControllers(quorum.kraft)
     before = api.versions(endpoint(quorum.leader)).finalized_epoch
@@ -107,7 +107,7 @@ def test_the_finalized_epoch_is_the_offset_of_the_last_change() -> None:
 
 
 def test_validating_changes_nothing() -> None:
-    """The answer is that of the real request, and the level stays."""
+    """A validation has the answer of the real request, and the level stays."""
     quorum = three("4.4.0", metadata=27)
     assert answer(quorum, step(METADATA, 28, validate_only=True)) == ("", "")
     assert answer(quorum, step(METADATA, 34, validate_only=True))[0] == "INVALID_UPDATE_VERSION"
@@ -115,7 +115,7 @@ def test_validating_changes_nothing() -> None:
 
 
 def test_only_the_active_controller_takes_a_step() -> None:
-    """A follower names the leader."""
+    """Only the active controller accepts a step; a follower's refusal names the leader."""
     quorum = three("4.4.0", metadata=27)
     follower = next(one for one in quorum.processes.values() if one is not quorum.leader)
     name, words = answer(quorum, step(METADATA, 28), follower)
@@ -126,7 +126,7 @@ def test_only_the_active_controller_takes_a_step() -> None:
 
 
 def test_a_node_that_lags_is_named() -> None:
-    """First the leader's own range, then brokers, then controllers."""
+    """The refusal names the node that lags: first the leader itself, then a broker, then a controller."""
     quorum = three("4.4.0", metadata=21)
     assert answer(quorum, step(METADATA, 34))[1] == (
         f"Invalid update version 34 for feature metadata.version. "
@@ -146,7 +146,7 @@ def test_a_node_that_lags_is_named() -> None:
 
 
 def test_a_registration_outlives_its_node_and_a_new_release_replaces_it() -> None:
-    """A stopped controller is a ghost that blocks; started anew with a later release, it is none."""
+    """A stopped controller blocks a step as a ghost; after a restart with a later release it does not."""
     quorum = three("4.4.0", metadata=27)
     ghost = disk(key(9), frozenset())
     process = on(ghost, quorum, "4.1.2")
@@ -162,7 +162,7 @@ def test_a_registration_outlives_its_node_and_a_new_release_replaces_it() -> Non
 
 
 def test_a_ghost_is_registered_anew_and_a_live_one_puts_it_right() -> None:
-    """What somebody registers in the place of a controller that runs holds for a moment only."""
+    """A registration in the place of a live controller holds only until that controller registers again."""
     quorum = three("4.4.0", metadata=27)
     process = on(disk(key(9), frozenset()), quorum, "4.1.2")
     quorum.pass_time(2)
@@ -185,7 +185,7 @@ def test_a_ghost_is_registered_anew_and_a_live_one_puts_it_right() -> None:
     [(30, "ghost", "UNSUPPORTED_VERSION"), (33, "leader", "INVALID_REQUEST"), (33, "ghost", ""), (33, "stranger", "")],
 )
 def test_unregistering_is_answered_like_kafka(metadata: int, who: str, refused: str) -> None:
-    """From metadata.version 31 on, and never the active controller; who is not registered is gone already."""
+    """Unregistering needs metadata.version 31, is refused for the active controller, and succeeds for an unknown id."""
     quorum = three("4.4.0", metadata=metadata)
     process = on(disk(key(9), frozenset()), quorum, "4.4.0")
     quorum.pass_time(2)
@@ -202,7 +202,7 @@ def test_unregistering_is_answered_like_kafka(metadata: int, who: str, refused: 
 
 
 def test_a_live_controller_registers_again_within_two_seconds() -> None:
-    """Unregistering what runs is undone by itself."""
+    """A live controller that is unregistered registers again within two seconds."""
     quorum = three("4.4.0")
     follower = next(one for one in quorum.processes.values() if one is not quorum.leader)
     ModelFeatures(quorum.kraft).unregister(endpoint(quorum.leader), follower.meta.node_id)
@@ -212,7 +212,7 @@ def test_a_live_controller_registers_again_within_two_seconds() -> None:
 
 @pytest.mark.parametrize("present", range(8, 34))
 def test_a_downgrade_is_refused_where_it_would_lose_records(present: int) -> None:
-    """By one level: from the levels that were measured, and from no other."""
+    """A downgrade by one level is refused exactly from the levels that were measured as lossy."""
     quorum = three("4.4.0", metadata=present)
     name, words = answer(quorum, step(METADATA, present - 1, downgrade=True))
     lossy = present in {8, 11, 13, 14, 15, 17, 23, 30, 32, 33}
@@ -230,13 +230,13 @@ def test_a_downgrade_is_refused_where_it_would_lose_records(present: int) -> Non
     ids=["kraft.version", "no downgrade", "beyond the range"],
 )
 def test_other_refusals_have_kafkas_words(request_: UpdateFeature, words: str) -> None:
-    """kraft.version never goes down, and nothing does unless it is asked to."""
+    """kraft.version never goes down, and other features go down only in a downgrade request."""
     name, said = answer(three("4.4.0", metadata=29), request_)
     assert (name, said.endswith(words)) == ("INVALID_UPDATE_VERSION", True)
 
 
 def test_a_feature_goes_to_zero_and_is_not_told_of_then() -> None:
-    """Level 0 is not among the finalized ones."""
+    """A feature at level 0 is not among the finalized ones."""
     quorum = three("4.4.0")
     assert answer(quorum, step("transaction.version", 0, downgrade=True)) == ("", "")
     told = ModelControllers(quorum.kraft).versions(endpoint(quorum.leader)).finalized
@@ -244,7 +244,7 @@ def test_a_feature_goes_to_zero_and_is_not_told_of_then() -> None:
 
 
 def test_an_error_is_not_a_no() -> None:
-    """With the followers standing still the answer is NOT_CONTROLLER, and the change is applied all the same."""
+    """While the followers stand still the answer is NOT_CONTROLLER, and the change is applied later."""
     quorum = three("4.4.0", metadata=27)
     followers = [one for one in quorum.processes.values() if one is not quorum.leader]
     for one in followers:
@@ -258,7 +258,7 @@ def test_an_error_is_not_a_no() -> None:
 
 
 def test_a_release_that_does_not_support_the_levels_exits() -> None:
-    """At its start by its own log; and as soon as it reads of a level that somebody raised."""
+    """A release without support for the levels exits: at its start, or as soon as it reads a raised level."""
     quorum = three("4.4.0")
     stopped = next(one for one in quorum.processes.values() if one is not quorum.leader)
     quorum.kraft.stop(stopped)
@@ -271,7 +271,7 @@ def test_a_release_that_does_not_support_the_levels_exits() -> None:
 
 
 def test_a_static_quorum_knows_its_voters_by_their_node_ids() -> None:
-    """No directory ids are told, kraft.version is 0, voters can be neither added nor removed."""
+    """Static voters are reported without directory ids, with their fetches; kraft.version is 0."""
     quorum = static("4.1.2")
     told = ModelControllers(quorum.kraft).quorum(endpoint(quorum.leader))
     assert [(row.key.node_id, row.key.directory_id) for row in told.voters] == [(1, None), (2, None), (3, None)]
@@ -281,7 +281,7 @@ def test_a_static_quorum_knows_its_voters_by_their_node_ids() -> None:
 
 
 def test_a_static_quorum_takes_a_wiped_voter_for_the_voter_it_was() -> None:
-    """Silently, with another directory id; two of them may make a leader without the records."""
+    """A static quorum accepts a wiped voter; two wiped voters may elect a leader without the records."""
     quorum = static("4.1.2")
     for node_id in (1, 2):
         quorum.kraft.stop(quorum.processes[node_id])
@@ -310,7 +310,7 @@ def test_bootstrap_servers_alone_do_not_do_at_kraft_version_0() -> None:
 
 
 def test_a_static_quorum_becomes_dynamic_at_kraft_version_1() -> None:
-    """From 4.1 on the directory ids are there at once, static settings are ignored, and can be dropped."""
+    """From 4.1 on the directory ids are there at once, and static settings are ignored and can be dropped."""
     quorum = static("4.1.2")
     assert answer(quorum, step(KRAFT, 1)) == ("", "")
     told = ModelControllers(quorum.kraft).quorum(endpoint(quorum.leader))
@@ -325,7 +325,7 @@ def test_a_static_quorum_becomes_dynamic_at_kraft_version_1() -> None:
 
 
 def test_on_3_9_kraft_version_1_is_told_and_nothing_has_changed() -> None:
-    """The answer is a success, the level reads 1, and the voters have no directory ids."""
+    """On 3.9 the answer is a success and the level reads 1, but the voters have no directory ids."""
     quorum = static("3.9.2")
     assert answer(quorum, step(KRAFT, 1)) == ("", "")
     quorum.pass_time(2)
@@ -335,7 +335,7 @@ def test_on_3_9_kraft_version_1_is_told_and_nothing_has_changed() -> None:
 
 
 def test_a_static_voter_that_was_not_heard_holds_the_change() -> None:
-    """Its directory id is not known."""
+    """A static voter that has not fetched blocks the change, because its directory id is not known."""
     quorum = static("4.1.2")
     silent = next(one for one in quorum.processes.values() if one is not quorum.leader)
     quorum.kraft.stop(silent)
@@ -348,7 +348,7 @@ def test_a_static_voter_that_was_not_heard_holds_the_change() -> None:
 
 
 def test_brokers_observe_and_stay_registered_until_they_are_upgraded() -> None:
-    """A broker of the world is an observer with a release of its own, and blocks what it does not support."""
+    """A broker of the world is an observer with its own release, and blocks levels that it does not support."""
     quorum = three("4.4.0", metadata=21)
     world = World()
     world.kraft, world.brokers = quorum.kraft, type(world.brokers)(quorum.kraft)

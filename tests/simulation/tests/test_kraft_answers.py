@@ -1,4 +1,4 @@
-"""The model answers AddRaftVoter and RemoveRaftVoter like Kafka 4.4.0, by the tables that real servers are held to."""
+"""The model answers AddRaftVoter and RemoveRaftVoter like Kafka 4.4.0, by the tables for real servers."""
 
 import pytest
 from tests.live.answers import (
@@ -40,7 +40,7 @@ def world() -> tuple[Quorum, Process, Process, Process]:
 
 
 def voter_of(case: AddVoterCase, follower: Process, newcomer: Process) -> tuple[ReplicaKey, Process | None]:
-    """The replica key in the request, and the process whose address goes with it."""
+    """The replica key in the request, and the process with the address in the request."""
     node_id = newcomer.meta.node_id
     match case.voter:
         case Voter.NEWCOMER:
@@ -58,7 +58,7 @@ def voter_of(case: AddVoterCase, follower: Process, newcomer: Process) -> tuple[
 
 
 def request(case: AddVoterCase, follower: Process, newcomer: Process) -> AddVoter:
-    """What the case sends."""
+    """The request of the case."""
     voter, process = voter_of(case, follower, newcomer)
     host = process.host if process else "host-9"
     name = "OTHER" if case.listeners is Listeners.WRONG_NAME else "CONTROLLER"
@@ -79,7 +79,7 @@ def answer(quorum: Quorum, to: Process, body: AddVoter) -> str | None:
 
 @pytest.mark.parametrize("case", ADD_VOTER, ids=lambda case: case.name)
 def test_add_voter_is_answered_like_kafka(case: AddVoterCase) -> None:
-    """Same request, same error, in the same order of checks; an accepted newcomer is a voter."""
+    """The same request gets the same error, in the same order of checks; an accepted newcomer is a voter."""
     quorum, leader, follower, newcomer = world()
     if case.newcomer is Newcomer.DEAD:
         quorum.kraft.stop(newcomer)
@@ -92,7 +92,7 @@ def test_add_voter_is_answered_like_kafka(case: AddVoterCase) -> None:
 
 
 def test_of_two_adds_at_once_one_succeeds() -> None:
-    """While the first change is uncommitted the second is refused, as real servers do."""
+    """While the first change is uncommitted the second is refused, as on real servers."""
     quorum, leader, follower, newcomer = world()
     other = quorum.observer(4)
     quorum.pass_time(3)
@@ -148,7 +148,7 @@ def removal_answer(quorum: Quorum, to: Process, body: RemoveVoter) -> str | None
 
 @pytest.mark.parametrize("case", REMOVE_VOTER, ids=lambda case: case.name)
 def test_remove_voter_is_answered_like_kafka(case: RemoveVoterCase) -> None:
-    """Same request, same error, in the same order of checks; the voter set in the log is smaller where Kafka's is."""
+    """The same request gets the same error in the same order; the voter set shrinks where Kafka's does."""
     quorum, leader, followers, observer = removals_world(case)
     voter = removed_key(case, leader, followers, observer)
     before = leader.disk.voter_set
@@ -161,7 +161,7 @@ def test_remove_voter_is_answered_like_kafka(case: RemoveVoterCase) -> None:
 
 
 def test_while_a_change_is_uncommitted_every_other_one_is_refused() -> None:
-    """Neither an add nor a removal, not even one that names no voter, gets past a removal in flight."""
+    """While a removal is in flight every other change is refused, even one that names no voter."""
     quorum, leader, followers, observer = removals_world(RemoveVoterCase(name="in flight", refused=None))
     for follower in followers:
         follower.frozen = True
@@ -174,7 +174,7 @@ def test_while_a_change_is_uncommitted_every_other_one_is_refused() -> None:
 
 
 def test_a_leader_that_was_removed_leads_no_longer() -> None:
-    """Once its removal is committed it resigns, one of the remaining voters leads in a later epoch, and it observes."""
+    """A leader resigns once its removal is committed; a remaining voter leads in a later epoch."""
     quorum, leader, followers, _ = removals_world(RemoveVoterCase(name="leader", refused=None))
     epoch = leader.disk.epoch
     assert removal_answer(quorum, leader, RemoveVoter(cluster_id=CLUSTER, voter=leader.key)) is None
@@ -186,7 +186,7 @@ def test_a_leader_that_was_removed_leads_no_longer() -> None:
 
 
 def test_a_leader_whose_removal_is_uncommitted_stands_among_the_observers() -> None:
-    """It leads on, and its own row, which carries its clock, is an observer's, as real leaders show it."""
+    """A leader whose removal is uncommitted still leads, and its own row is an observer's with its clock."""
     quorum, leader, followers, _ = removals_world(RemoveVoterCase(name="leader", refused=None))
     for follower in followers:
         follower.frozen = True

@@ -23,7 +23,7 @@ def add(process: Process) -> AddVoter:
 
 
 def test_a_majority_of_initial_voters_elects_a_leader_and_a_minority_does_not() -> None:
-    """Two of three lead; one of three never does."""
+    """Two of three initial voters elect a leader; one of three never does."""
     quorum = Quorum()
     keys = frozenset(key(node_id) for node_id in (1, 2, 3))
     quorum.start(disk(key(1), keys))
@@ -35,7 +35,7 @@ def test_a_majority_of_initial_voters_elects_a_leader_and_a_minority_does_not() 
 
 
 def test_a_wiped_voter_is_another_replica_and_its_vote_does_not_count() -> None:
-    """Two of three disks replaced by fresh directories leave no majority."""
+    """Two of three disks replaced by new directories leave no majority."""
     quorum = Quorum()
     keys = frozenset(key(node_id) for node_id in (1, 2, 3))
     quorum.start(disk(key(1), keys))
@@ -46,7 +46,7 @@ def test_a_wiped_voter_is_another_replica_and_its_vote_does_not_count() -> None:
 
 
 def test_a_leader_without_a_majority_resigns_and_the_survivors_elect_another() -> None:
-    """A killed leader is replaced in a higher epoch; a lone survivor gives up."""
+    """A killed leader is replaced in a higher epoch; a single survivor resigns."""
     quorum = Quorum()
     quorum.voters(1, 2, 3)
     quorum.pass_time(5)
@@ -63,7 +63,7 @@ def test_a_leader_without_a_majority_resigns_and_the_survivors_elect_another() -
 
 
 def test_the_high_watermark_stands_still_without_a_majority() -> None:
-    """Records are appended, and not committed, while the followers stand still."""
+    """While the followers stand still, records are appended and not committed."""
     quorum = Quorum()
     quorum.voters(1, 2, 3)
     quorum.pass_time(5)
@@ -93,7 +93,7 @@ def test_an_observer_catches_up_and_is_added() -> None:
 
 
 def test_a_change_without_a_majority_stays_uncommitted_and_blocks_the_next_one() -> None:
-    """Added as it stops fetching: the set shows the newcomer, nothing is committed, and the next add is refused."""
+    """A newcomer that stops fetching is in the uncommitted voter set, and the next addition is refused."""
     quorum = Quorum()
     quorum.voters(1)
     second, third = quorum.observer(2), quorum.observer(3)
@@ -109,7 +109,7 @@ def test_a_change_without_a_majority_stays_uncommitted_and_blocks_the_next_one()
 
 
 def test_only_the_leader_describes_the_quorum() -> None:
-    """A follower answers NOT_LEADER_OR_FOLLOWER, a frozen process and an empty address do not answer."""
+    """A follower answers NOT_LEADER_OR_FOLLOWER; a frozen process and an empty address do not answer."""
     quorum = Quorum()
     quorum.voters(1, 2, 3)
     quorum.pass_time(5)
@@ -125,7 +125,7 @@ def test_only_the_leader_describes_the_quorum() -> None:
 
 
 def test_stamps_are_the_leaders_own_clock() -> None:
-    """The leader's row carries its present time, which is not the world's."""
+    """The leader's row has its own present time, which is not the world's."""
     quorum = Quorum()
     quorum.voters(1)
     quorum.pass_time(5)
@@ -134,7 +134,7 @@ def test_stamps_are_the_leaders_own_clock() -> None:
 
 
 def test_kafka_does_not_start_without_meta_properties_or_as_another_node() -> None:
-    """An emptied disk, and a disk of another node id, end the process at once."""
+    """On an emptied disk, or on a disk of another node id, Kafka ends at once."""
     quorum = Quorum()
     formatted = disk(key(1), frozenset({key(1)}))
     for on in (type(formatted)(serial=7), formatted):
@@ -143,7 +143,7 @@ def test_kafka_does_not_start_without_meta_properties_or_as_another_node() -> No
 
 
 def test_a_committed_record_that_a_new_leader_lacks_is_noticed() -> None:
-    """A directory id that comes back on an empty disk can win an election without the log: the model says so."""
+    """A directory id on an empty disk can win an election without the log, and the model reports that."""
     quorum = Quorum()
     quorum.voters(1, 2, 3)
     quorum.pass_time(5)

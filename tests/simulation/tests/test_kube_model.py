@@ -1,4 +1,4 @@
-"""The modelled API server keeps the promises of the real one that the operator leans on."""
+"""The modelled API server keeps the promises of the real one on which the operator depends."""
 
 import pytest
 from tests.simulation.model.clock import VirtualClock
@@ -23,13 +23,13 @@ def named(name: str, **more: object) -> Json:
 
 
 def pod(name: str, claim: str, node: str = "") -> Json:
-    """A pod that mounts a claim, scheduled where `node` is given."""
+    """A pod that mounts a claim, scheduled if `node` is given."""
     spec: Json = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]}
     return named(name, spec=spec | ({"nodeName": node} if node else {}))
 
 
 def test_a_write_moves_the_resource_version_and_a_write_of_the_same_does_not(kube: KubeModel) -> None:
-    """Each change has its own version; a patch that changes nothing is no write."""
+    """Each change has a new version; a patch that changes nothing is no write."""
     first = kube.create(CONFIG_MAPS, NS, named("a", data={"k": "1"}))
     second = kube.patch(CONFIG_MAPS, NS, "a", {"data": {"k": "2"}})
     third = kube.patch(CONFIG_MAPS, NS, "a", {"data": {"k": "2"}})
@@ -38,7 +38,7 @@ def test_a_write_moves_the_resource_version_and_a_write_of_the_same_does_not(kub
 
 
 def test_a_name_is_taken_once_and_comes_back_with_another_uid(kube: KubeModel) -> None:
-    """Creating twice is refused; deleting and creating makes another object."""
+    """A second creation is refused; after a deletion the new object has another uid."""
     first = kube.create(CONFIG_MAPS, NS, named("a"))
     with pytest.raises(KubeAlreadyExists):
         kube.create(CONFIG_MAPS, NS, named("a"))
@@ -59,7 +59,7 @@ def test_replace_needs_the_present_version(kube: KubeModel) -> None:
 
 
 def test_status_and_spec_are_written_apart(kube: KubeModel) -> None:
-    """A patch of the object leaves the status, one of the status leaves the spec, and the spec's alone counts."""
+    """A patch of the object leaves the status, one of the status leaves the spec; only the spec has generations."""
     kube.create(QUORUMS, NS, named("q", spec={"a": 1}, status={"dropped": True}))
     kube.patch(QUORUMS, NS, "q", {"status": {"s": 1}, "spec": {"b": 1}}, subresource="status")
     body = kube.patch(QUORUMS, NS, "q", {"status": {"s": 2}, "spec": {"a": 2}})
@@ -67,7 +67,7 @@ def test_status_and_spec_are_written_apart(kube: KubeModel) -> None:
 
 
 def test_a_patch_is_conditional_by_version_and_uid(kube: KubeModel) -> None:
-    """A version or uid in the body must be the present one."""
+    """A version or uid in the patch must be the present one."""
     kube.create(CONFIG_MAPS, NS, named("a"))
     for field in ("resourceVersion", "uid"):
         with pytest.raises(KubeConflict):
@@ -84,7 +84,7 @@ def test_a_strategic_patch_keeps_the_conditions_of_others(kube: KubeModel) -> No
 
 
 def test_a_claim_outlives_its_deletion_while_a_scheduled_pod_names_it(kube: KubeModel) -> None:
-    """A used claim is only marked; one that nobody scheduled uses is gone at once."""
+    """A used claim is only marked; a claim that no scheduled pod uses is gone at once."""
     for name in ("used", "free"):
         kube.create(CLAIMS, NS, named(name, spec={}))
     kube.create(PODS, NS, pod("p", "used", "node-a"))
@@ -96,7 +96,7 @@ def test_a_claim_outlives_its_deletion_while_a_scheduled_pod_names_it(kube: Kube
 
 
 def test_a_scheduled_pod_ends_by_its_kubelet_and_another_one_at_once(kube: KubeModel) -> None:
-    """Deletion is graceful where a kubelet is concerned."""
+    """A scheduled pod ends by its kubelet; an unscheduled pod is gone at once."""
     kube.create(PODS, NS, pod("scheduled", "c", "node-a"))
     kube.create(PODS, NS, pod("pending", "c"))
     kube.delete(PODS, NS, "scheduled")
@@ -129,7 +129,7 @@ def test_a_delete_names_exactly_one_object(kube: KubeModel) -> None:
     ids=["config map", "revision", "pod", "claim"],
 )
 def test_what_is_immutable_is_refused(kube: KubeModel, resource: object, body: Json, change: Json) -> None:
-    """The API server refuses such a change, whoever asks."""
+    """The API server refuses a change of an immutable field."""
     assert resource in (CONFIG_MAPS, REVISIONS, PODS, CLAIMS)
     kind = next(one for one in (CONFIG_MAPS, REVISIONS, PODS, CLAIMS) if one == resource)
     kube.create(kind, NS, named("a", **body))
@@ -145,13 +145,13 @@ def test_a_claim_may_ask_for_more(kube: KubeModel) -> None:
 
 
 def test_apply_creates_and_then_merges(kube: KubeModel) -> None:
-    """Server-side apply makes the object, and later takes over what it names."""
+    """Server-side apply creates the object, and later merges its fields into it."""
     kube.apply(CONFIG_MAPS, NS, named("a", data={"k": "1", "other": "x"}))
     assert kube.apply(CONFIG_MAPS, NS, named("a", data={"k": "2"}))["data"] == {"k": "2", "other": "x"}
 
 
 def test_stale_reads_show_the_state_of_one_write_ago(kube: KubeModel) -> None:
-    """The last write of an object, or of a type, is not seen yet."""
+    """A stale read does not show the last write of an object or of a type."""
     kube.create(CONFIG_MAPS, NS, named("a", data={"k": "1"}))
     kube.patch(CONFIG_MAPS, NS, "a", {"data": {"k": "2"}})
     stale = kube.stale_get(CONFIG_MAPS, NS, "a")
@@ -162,7 +162,7 @@ def test_stale_reads_show_the_state_of_one_write_ago(kube: KubeModel) -> None:
 
 
 def test_nobody_can_change_the_store_through_what_it_answers(kube: KubeModel) -> None:
-    """Answers are copies."""
+    """A change of an answer does not change the store: answers are copies."""
     body = kube.create(CONFIG_MAPS, NS, named("a", data={"k": "1"}))
     body["data"]["k"] = "2"
     kube.list(CONFIG_MAPS, NS, {})[0]["data"]["k"] = "3"

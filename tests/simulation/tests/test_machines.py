@@ -1,4 +1,4 @@
-"""Machines that die, are cut off or come back, cut links, clocks that jump: as Kubernetes and Kafka have it."""
+"""Machines that die, are cut off or return, cut links, clocks that jump: as in Kubernetes and Kafka."""
 
 from tests.simulation.model.kafka.kraft_api import ModelControllers
 from tests.simulation.model.kafka.process import Process
@@ -38,7 +38,7 @@ def ready(world: World, name: str) -> str:
 
 
 def test_a_dead_machine_is_not_ready_and_its_pods_hang() -> None:
-    """First the node is not ready, then its pods are to go, and they stay until somebody forces it."""
+    """First the node is not ready, then its pods are marked for deletion, and they stay until a forced deletion."""
     world, name = scheduled()
     assert ready(world, name) == "True"
     world.lose_machine(name)
@@ -52,7 +52,7 @@ def test_a_dead_machine_is_not_ready_and_its_pods_hang() -> None:
 
 
 def test_with_its_node_a_pod_is_garbage() -> None:
-    """Nobody needs to force a pod whose node object is deleted."""
+    """A pod whose node object is deleted is collected without a forced deletion."""
     world, name = scheduled()
     world.lose_machine(name)
     world.machines.delete(name)
@@ -61,7 +61,7 @@ def test_with_its_node_a_pod_is_garbage() -> None:
 
 
 def test_a_pod_is_not_bound_where_its_volume_is_dead() -> None:
-    """The volume is on one machine, and no other will do."""
+    """A pod whose volume is on a dead machine is bound to no other machine."""
     world, name = scheduled()
     world.lose_machine(name)
     steps(world, EVICT_STEPS)
@@ -73,7 +73,7 @@ def test_a_pod_is_not_bound_where_its_volume_is_dead() -> None:
 
 
 def test_a_machine_that_comes_back_is_ready_again() -> None:
-    """Power, and the same disks."""
+    """A machine with power again is ready."""
     world, name = scheduled()
     world.switch_off(name)
     steps(world, GRACE_STEPS)
@@ -83,7 +83,7 @@ def test_a_machine_that_comes_back_is_ready_again() -> None:
 
 
 def test_a_silent_kubelet_learns_nothing() -> None:
-    """What runs there runs on, though its pod is deleted by force."""
+    """On a cut-off machine a formatter runs on, although its pod is deleted by force."""
     world, name = scheduled()
     sandbox = world.kubelet.of_pod(NS, "f")
     assert sandbox is not None
@@ -107,7 +107,7 @@ def parted() -> Quorum:
 
 
 def test_a_leader_behind_a_partition_resigns_and_loses_its_tail() -> None:
-    """The others elect another one; what the old one wrote alone is truncated when it is back."""
+    """The others elect another leader; the old one's own records are truncated on its return."""
     quorum = parted()
     old = quorum.leader
     quorum.kraft.cut.add(old.node)
@@ -129,7 +129,7 @@ def written_in(process: Process, epoch: int) -> int:
 
 
 def test_a_slow_follower_fetches_and_is_not_caught_up() -> None:
-    """It is live, and that is all."""
+    """A slow follower is live, and not caught up."""
     quorum = parted()
     leader = quorum.leader
     slow = next(one for one in quorum.processes.values() if one is not leader)
@@ -143,7 +143,7 @@ def test_a_slow_follower_fetches_and_is_not_caught_up() -> None:
 
 
 def test_a_clock_that_is_set_back_leaves_stamps_in_the_future() -> None:
-    """Rows keep the stamps that the leader's clock gave them; the next fetch brings a right one."""
+    """Rows keep the stamps of the leader's clock; the next fetch brings a right one."""
     quorum = parted()
     leader = quorum.leader
     dead = next(one for one in quorum.processes.values() if one is not leader)

@@ -1,4 +1,4 @@
-"""Mutants are anchored on functions and syntax trees: every one of them fits the source, and changes it."""
+"""Mutants name functions and syntax trees: every one of them fits the source, and changes it."""
 
 import ast
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +29,7 @@ def _one(function: str, old: str, new: str) -> str:
 
 @pytest.mark.parametrize("mutant", ALL, ids=lambda one: one.name)
 def test_every_mutant_fits(mutant: Mutant) -> None:
-    """Each of its edits matches exactly one place, and what it makes of the source is other source, and compiles."""
+    """Each edit of a mutant matches exactly one place, and the new source differs and compiles."""
     changed = edited(sources(), mutant.edits)
     assert changed
     for path, text in changed.items():
@@ -38,7 +38,7 @@ def test_every_mutant_fits(mutant: Mutant) -> None:
 
 
 def test_names_are_unique() -> None:
-    """A mutant is tried by its name."""
+    """Mutants have unique names."""
     assert len({one.name for one in ALL}) == len(ALL)
 
 
@@ -53,12 +53,12 @@ def test_names_are_unique() -> None:
     ],
 )
 def test_an_edit(function: str, old: str, new: str, expected: str) -> None:
-    """Layout does not matter; what a wildcard stood for stays."""
+    """An edit ignores the layout, and keeps the match of a wildcard."""
     assert expected in _one(function, old, new)
 
 
 def test_statements_that_are_dropped() -> None:
-    """They are gone, and a body that becomes empty still is one."""
+    """Dropped statements are gone, and a body that becomes empty is still valid."""
     assert "count" not in _one("Gate.may", "self.count = 1", "")
     assert "if view.voters:\n            pass" in _one("Gate.may", "raise ValueError(...)", "")
 
@@ -68,13 +68,13 @@ def test_statements_that_are_dropped() -> None:
     [("Gate.may", "view.live"), ("Gate.may", "view"), ("may", "node"), ("nobody", "view")],
 )
 def test_an_edit_that_does_not_fit(function: str, old: str) -> None:
-    """What matches nowhere, or twice, is refused, with its function's name."""
+    """An edit that matches nowhere or twice is refused with its function's name."""
     with pytest.raises(MisfitError, match=function):
         _one(function, old, "False")
 
 
 def test_several_edits_of_one_module() -> None:
-    """Each starts from what the one before it made."""
+    """Each edit of a module starts from the result of the one before it."""
     edits = (
         Edit(function="Gate.may", old="self.count = 1", new="self.count = 2"),
         Edit(function="Gate.may", old="self.count = 2", new="self.count = 3"),
@@ -83,7 +83,7 @@ def test_several_edits_of_one_module() -> None:
 
 
 def test_a_run_that_fails_anyway_kills_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What killed a mutant is held against the unchanged source: a run that it fails, too, is named."""
+    """A run that killed a mutant, and also fails with the unchanged source, is named."""
     monkeypatch.setattr(mutants, "_tree", lambda directory: directory)
     monkeypatch.setattr(mutants, "_said", lambda _, runs: f"KILLED {runs}: rule 3" if "storm/7" in runs else "LIVES")
     fates = [Fate(name=run, killed=True, how="rule 3", run=run) for run in ("storm/6", "storm/7")]

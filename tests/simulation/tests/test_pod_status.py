@@ -1,4 +1,4 @@
-"""What kubelets write: the rows of the containers by whose turn it is, and conditions of others that stay."""
+"""What kubelets write: the rows of the containers, and the unchanged conditions of other writers."""
 
 import pytest
 from tests.simulation.model.clock import VirtualClock
@@ -43,20 +43,20 @@ def pod(*, init: bool) -> Json:
 def test_rows_of_a_pod_of_kafka(
     *, state: Json, verified: bool, said: Json | None, started: str, init: Json, main: Json
 ) -> None:
-    """The init container first, then Kafka; how it ended before is told while it waits or runs."""
+    """First the init container runs, then Kafka; its last end is shown while it waits or runs."""
     rows = rows_of(pod(init=True), state, verified=verified, said=said, started=started)
     assert rows == {"initContainerStatuses": [init], "containerStatuses": [main]}
 
 
 @pytest.mark.parametrize("verified", [True, False])
 def test_rows_of_a_formatter(*, verified: bool) -> None:
-    """It has one container."""
+    """A formatter has one container."""
     rows = rows_of(pod(init=False), RUNNING, verified=verified)
     assert rows == {"containerStatuses": [{"name": "format", "state": RUNNING}]}
 
 
 def test_conditions_of_others_stay() -> None:
-    """The readiness gate is the operator's: the kubelet writes its own two conditions beside it."""
+    """The kubelet writes its own two conditions beside the operator's readiness gate."""
     kube = KubeModel(VirtualClock())
     made = kube.create(PODS, "kafka", pod(init=True))
     gated = kube.put_status(PODS, made, {"conditions": [{"type": GATE, "status": "True"}]})

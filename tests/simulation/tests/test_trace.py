@@ -1,4 +1,4 @@
-"""The trace of runs: the same seeds do the same, and the first thing that is done differently is named."""
+"""The trace of runs: the same seeds have the same trace, and the first difference is named."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -22,7 +22,7 @@ class _Value:
 
 
 def test_values_are_written_by_class_and_field() -> None:
-    """Sets are in order, and sentences are no difference."""
+    """Values are written by class and field, with sets in order and without sentences."""
     one, other = (_Value(_Colour.RED, frozenset({"b", "a"}), text) for text in ("first", "second"))
     assert plain({"x": (one,)}) == {"x": [{"": "_Value", "colour": "_Colour.RED", "names": ["a", "b"]}]}
     assert plain(one) == plain(other)
@@ -30,7 +30,7 @@ def test_values_are_written_by_class_and_field() -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_same_run_does_the_same(name: str) -> None:
-    """A run and a storm are traced twice: the lines are equal, and hold planned actions and requests."""
+    """Two traces of a run or a storm are equal, and hold planned actions and requests."""
     first, second = (line(name, trace(name)) for _ in range(2))
     assert first == second
     kinds = {kind for _, kind, _ in read(first)[name]}
@@ -38,7 +38,7 @@ def test_the_same_run_does_the_same(name: str) -> None:
 
 
 def test_the_first_difference_is_named() -> None:
-    """It is an argument, a time, an entry more or an entry less; what is left out does not count."""
+    """The first difference is an argument, a time, or an additional or missing entry; omitted parts do not count."""
     told: list[Entry] = [(0.5, "CreatePod", {"node_id": "1", "revision": "a"}), (1.0, "create pods", {"body": "b"})]
     later: list[Entry] = [(0.5, "CreatePod", {"node_id": "2", "revision": "a"}), (1.0, "create pods", {"body": "b"})]
     assert difference(told, told) == ""
@@ -50,7 +50,7 @@ def test_the_first_difference_is_named() -> None:
 
 
 def test_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Files are equal, differ in a run, or lack one: the command says which, and ends with 1 unless they are equal."""
+    """The command reports whether files are equal, differ in a run, or lack one, and ends with 1 unless equal."""
     texts = {
         "first": line("a/no-fault", [(0.5, "CreatePod", {"node_id": "1"})]),
         "other": line("a/no-fault", [(0.5, "CreatePod", {"node_id": "2"})]),
@@ -71,7 +71,7 @@ def test_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_line_that_was_cut_off() -> None:
-    """A file that was not written to its end is refused, so that it never counts as equal."""
+    """A file with an incomplete last line is refused, so that it never counts as equal."""
     whole = line("initial-1/no-fault", [(0.5, "CreatePod", {"node_id": "1"})])
     with pytest.raises(ValueError, match="line 1"):
         read(whole[:-3])

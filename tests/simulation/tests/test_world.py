@@ -1,4 +1,4 @@
-"""The modelled cluster runs our pods as a kubelet does: bound, formatted in steps, compared, started, restarted."""
+"""The modelled cluster runs the operator's pods like a kubelet: it binds, formats in steps, compares and starts."""
 
 import json
 from itertools import pairwise
@@ -38,7 +38,7 @@ def report(of: World, name: str) -> Json:
 
 
 def test_a_formatter_formats_in_steps_and_reports() -> None:
-    """Intent, checkpoint, meta.properties and report come one after the other."""
+    """Intent, checkpoint, meta.properties and report come in this order."""
     made = world()
     make(made, pod("f", "formatter"))
     seen: list[tuple[str | None, Content]] = []
@@ -53,7 +53,7 @@ def test_a_formatter_formats_in_steps_and_reports() -> None:
 
 
 def test_half_a_format_is_wiped_by_its_own_intent_and_refused_otherwise() -> None:
-    """Files without meta.properties: ours are done again, others are left alone."""
+    """Files without meta.properties are formatted again if the formatter's own intent is there, else left alone."""
     made = world()
     make(made, pod("f", "formatter"))
     steps(made, 3)
@@ -69,7 +69,7 @@ def test_half_a_format_is_wiped_by_its_own_intent_and_refused_otherwise() -> Non
 
 
 def test_a_newcomer_gets_a_directory_id_of_its_own() -> None:
-    """Without initial controllers the tool makes the directory id, and the checkpoint names no voters."""
+    """Without initial controllers the tool creates the directory id, and the checkpoint names no voters."""
     made = world()
     make(made, pod("f", "formatter", directory="", initial=False))
     steps(made, 8)
@@ -78,7 +78,7 @@ def test_a_newcomer_gets_a_directory_id_of_its_own() -> None:
 
 
 def test_kafka_starts_on_the_expected_disk_alone() -> None:
-    """The init container lets the expected identity pass, and holds the pod back on any other disk."""
+    """The init container accepts the expected identity, and holds the pod back on any other disk."""
     made = world()
     make(made, pod("k", "controller"))
     steps(made, 4)
@@ -126,7 +126,7 @@ def test_an_emptied_disk_is_noticed_when_the_sandbox_restarts() -> None:
 
 
 def test_a_killed_process_comes_back_in_its_own_sandbox() -> None:
-    """The container alone restarts, on the same disk and address."""
+    """After a kill only the container restarts, on the same disk and address."""
     made = running()
     sandbox = made.kubelet.of_pod(NS, "k")
     assert sandbox is not None
@@ -150,7 +150,7 @@ def test_a_deleted_pod_ends_before_it_is_gone_and_a_deleted_claim_after_it() -> 
 
 
 def test_two_pods_at_work_on_one_claim_are_told() -> None:
-    """A formatter beside a running Kafka does not stay unnoticed."""
+    """A formatter beside a running Kafka is reported."""
     made = running()
     heard: list[Happened] = []
     made.listeners.append(heard.append)
@@ -160,7 +160,7 @@ def test_two_pods_at_work_on_one_claim_are_told() -> None:
 
 
 def test_an_image_that_cannot_be_pulled_keeps_a_pod_waiting() -> None:
-    """The kubelet says why."""
+    """The kubelet reports the reason."""
     made = world()
     made.kubelet.bad_images = ("4.4.0",)
     make(made, pod("k", "controller"))
@@ -169,7 +169,7 @@ def test_an_image_that_cannot_be_pulled_keeps_a_pod_waiting() -> None:
 
 
 def test_what_a_deleted_owner_owned_is_collected_and_the_rest_stays() -> None:
-    """The background collector takes one object a step."""
+    """The background collector deletes one object per step."""
     made = world()
     owner = {"kind": "KafkaQuorum", "uid": "gone", "name": "demo"}
     for name in ("a", "b"):
@@ -181,7 +181,7 @@ def test_what_a_deleted_owner_owned_is_collected_and_the_rest_stays() -> None:
 
 
 def test_a_real_back_off_doubles_up_to_five_minutes() -> None:
-    """A container that ends again and again waits nothing, then 10 s, doubled each time, at most 300 s."""
+    """A container that ends repeatedly waits not at all, then 10 s, doubled each time, at most 300 s."""
     made = world()
     made.kubelet.backs_off = True
     make(made, pod("k", "controller"))

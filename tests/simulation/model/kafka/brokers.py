@@ -1,4 +1,4 @@
-"""Brokers beside the quorum, which are nobody's but their owner's: observers with a release and a registration."""
+"""Brokers beside the quorum: observers with a release and a registration. The operator does not manage them."""
 
 from tests.simulation.model.kafka.disk import Disk, Meta
 from tests.simulation.model.kafka.kraft_model import KraftModel
@@ -13,13 +13,13 @@ class Brokers:
     """Every broker, by node id."""
 
     def __init__(self, kraft: KraftModel) -> None:
-        """Begin without any."""
+        """Begin with no broker."""
         self._kraft = kraft
         self._disks: dict[int, Disk] = {}
         self.by_id: dict[int, Process] = {}
 
     def start(self, node_id: int, release: str, cluster_id: ClusterID) -> Process:
-        """Start a broker of this release: on its own disk, if there was one of this id before."""
+        """Start a broker of this release, on its own disk if one with this id existed before."""
         directory = DirectoryID(uuid_from_bytes(f"broker{node_id:010d}".encode()))
         meta = Meta(cluster_id=cluster_id, node_id=NodeID(node_id), directory_id=directory)
         disk = self._disks.setdefault(node_id, Disk(serial=-node_id, files=True, meta=meta))

@@ -1,8 +1,9 @@
-"""UpdateFeatures and registrations as the KRaft model answers them at once, with Kafka's own codes and words.
+"""UpdateFeatures and registrations: the KRaft model answers at once, with Kafka's own codes and words.
 
-The order of the checks of UpdateFeatures is Kafka's: leadership, what the leader itself supports, every broker's and
-every controller's registration (one is named), up or down, what a downgrade of metadata.version would lose. A change
-that is not committed at once is answered with NOT_CONTROLLER, and stays in the log, as measured on real servers.
+The order of the checks of UpdateFeatures is Kafka's. First comes leadership, then what the leader itself supports. Then
+come the registrations of all brokers and controllers, up or down (one is named), and what a downgrade of
+metadata.version would lose. A change that is not committed at once is answered with NOT_CONTROLLER and stays in the
+log, as measured on real servers.
 """
 
 from collections.abc import Callable
@@ -51,7 +52,7 @@ class ModelFeatures:
     def update(
         self, endpoint: Endpoint, request: UpdateFeature, *, before_append: Callable[[], None] = lambda: None
     ) -> None:
-        """UpdateFeatures with one step; what only validates ends before anything is written."""
+        """UpdateFeatures with one step; a validation ends before anything is written."""
         api = VALIDATE_FEATURES if request.validate_only else UPDATE_FEATURES
         leader, step = self._active(endpoint, api), request.step
         if why := _why_not(leader, step):
@@ -65,7 +66,7 @@ class ModelFeatures:
             self._refuse_as_follower(leader, endpoint, api)
 
     def register(self, endpoint: Endpoint, request: RegisterController) -> None:
-        """ControllerRegistration: of itself, or by somebody else in the place of a controller that is gone."""
+        """ControllerRegistration, by the controller itself or in the place of a controller that is gone."""
         leader = self._active(endpoint, CONTROLLER_REGISTRATION)
         for one in leader.disk.image.levels:
             if not supports(request.supported, one.name, one.level):
@@ -75,7 +76,7 @@ class ModelFeatures:
         self._kraft.replicate(leader.cluster_id)
 
     def unregister(self, endpoint: Endpoint, node_id: NodeID) -> None:
-        """UnregisterController; one that is not registered is a success, as the operator takes it."""
+        """UnregisterController; for an unregistered controller the answer is a success, as the operator reads it."""
         api = UNREGISTER_CONTROLLER
         leader = self._active(endpoint, api)
         image = leader.disk.image
@@ -89,7 +90,7 @@ class ModelFeatures:
             self._kraft.replicate(leader.cluster_id)
 
     def _active(self, endpoint: Endpoint, api: Api) -> Process:
-        """The active controller: a leader that knows what is committed."""
+        """The active controller: a leader that has a high watermark."""
         process = process_at(self._kraft, endpoint, api)
         if not process.leads or process.high_watermark < 0:
             self._refuse_as_follower(process, endpoint, api)
@@ -102,7 +103,7 @@ class ModelFeatures:
 
 
 def registration(request: RegisterController, *, at_s: float) -> Registration:
-    """A controller's registration, as a request brings it."""
+    """A controller's registration, as in the request."""
     return Registration(
         node_id=request.node_id,
         broker=False,
@@ -113,7 +114,7 @@ def registration(request: RegisterController, *, at_s: float) -> Registration:
 
 
 def _why_not(leader: Process, step: FeatureStep) -> str:
-    """Why the leader does not take a step; empty if it does."""
+    """Why the leader refuses a step; empty if it accepts the step."""
     present = level_of(leader.disk.image.levels, step.name)
     lost = "Refusing to perform the requested downgrade because it might delete metadata information."
     if not _unsupported(leader, step) and step.name == METADATA and step.downgrade and _loses(step, present):
@@ -136,7 +137,7 @@ def _loses(step: FeatureStep, present: int) -> bool:
 
 
 def _unseen(leader: Process) -> str:
-    """Which static voters have not told their directory ids to a leader that would write them down."""
+    """The static voters whose directory ids the leader does not have yet."""
     if not leader.is_static or not upgrades_kraft(leader.release):
         return ""
     ids = sorted(key.node_id for key in leader.voters if not _seen(leader, key))
@@ -164,7 +165,7 @@ def _seen(leader: Process, key: ReplicaKey) -> bool:
 
 
 def _with_directories(leader: Process) -> frozenset[ReplicaKey] | None:
-    """The static voters with the directory ids that they fetch with; None where they have them already."""
+    """The static voters with the directory ids of their fetches; None if they already have directory ids."""
     if not leader.is_static:
         return None
     others = (key for key in leader.voters if key.node_id != leader.meta.node_id)

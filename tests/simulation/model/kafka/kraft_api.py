@@ -1,9 +1,9 @@
-"""The requests of `wire.protocol.Controllers` as the KRaft model answers them at once, with Kafka's own error codes.
+"""The requests of `wire.protocol.Controllers`: the KRaft model answers at once, with Kafka's own error codes.
 
-The order of the checks of AddRaftVoter is Kafka's: cluster id, leadership, the request's own form, a change in flight,
-an established high watermark, a voter of that id, whether the newcomer answers, whether it has caught up. That of
-RemoveRaftVoter begins in the same way and then asks only for a voter of that replica key, and not the last one.
-The tables in `tests/live/answers.py` hold this against real servers.
+The order of the checks of AddRaftVoter is Kafka's: cluster id, leadership, the form of the request, a change in flight,
+an established high watermark, a voter of that id, whether the newcomer answers, whether it has caught up.
+RemoveRaftVoter begins with the same checks. Then it requires only a voter of that replica key, which is not the last
+one. The tables in `tests/live/answers.py` compare this with real servers.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ from kit.errors import Fault
 
 
 def unreachable(endpoint: Endpoint, api: Api, why: str) -> KafkaUnreachable:
-    """Nobody answered; a request that writes may have been carried out."""
+    """No answer arrived; a request that writes may have been carried out."""
     return KafkaUnreachable(
         f"{api.name} got no answer from controller {endpoint}: {why}",
         fault=Fault.PATH,
@@ -48,7 +48,7 @@ def unreachable(endpoint: Endpoint, api: Api, why: str) -> KafkaUnreachable:
 
 
 def process_at(kraft: KraftModel, endpoint: Endpoint, api: Api) -> Process:
-    """The process that answers there; KafkaUnreachable where none does."""
+    """The process that answers at this endpoint; KafkaUnreachable if none does."""
     process = kraft.at(endpoint.host, endpoint.port)
     if process is None or kraft.now_s < process.up_s:
         raise unreachable(endpoint, api, "connection refused")
@@ -65,7 +65,7 @@ class ModelControllers:
         self._kraft = kraft
 
     def versions(self, endpoint: Endpoint) -> NodeVersions:
-        """What its release supports, and finalized levels once this node knows a high watermark."""
+        """What its release supports, and the finalized levels once this node has a high watermark."""
         process = self._process(endpoint, api_versions.API)
         image = process.reported
         return NodeVersions(
@@ -73,13 +73,13 @@ class ModelControllers:
         )
 
     def cluster(self, endpoint: Endpoint) -> ClusterAnswer:
-        """The cluster id of the process that listens there, and the controllers whose registration it knows."""
+        """The cluster id of the process that listens there, and the controllers that it sees registered."""
         process = self._process(endpoint, describe_cluster.API)
         ids = (one.node_id for one in process.committed.registered if not one.broker)
         return ClusterAnswer(cluster_id=process.cluster_id, controller_ids=tuple(sorted(ids)))
 
     def quorum(self, endpoint: Endpoint) -> QuorumAnswer:
-        """The leader's view; NOT_LEADER_OR_FOLLOWER from everybody else."""
+        """The leader's view; NOT_LEADER_OR_FOLLOWER from every other process."""
         leader = self._process(endpoint, describe_quorum.API)
         if not leader.leads:
             raise refused(endpoint, describe_quorum.API, ErrorCode.not_leader_or_follower, "")
@@ -91,7 +91,7 @@ class ModelControllers:
         ]
         if (
             leader.known(leader.key) not in voters
-        ):  # its own removal is not committed yet: its row is an observer's until then
+        ):  # its own removal is not committed yet: until then its row is an observer's
             observers.append(leader.key)
         return QuorumAnswer(
             leader_id=leader.meta.node_id,
@@ -102,7 +102,7 @@ class ModelControllers:
         )
 
     def add(self, endpoint: Endpoint, request: AddVoter, *, before_append: Callable[[], None] = lambda: None) -> None:
-        """AddRaftVoter, with Kafka's checks in Kafka's order; `before_append` is where something may come between."""
+        """AddRaftVoter, with Kafka's checks in Kafka's order; `before_append` runs between the checks and the write."""
         leader = self._process(endpoint, add_raft_voter.API)
         if request.cluster_id != leader.cluster_id:
             self._refuse(endpoint, add_raft_voter.API, ErrorCode.inconsistent_cluster_id)
@@ -130,7 +130,7 @@ class ModelControllers:
     def remove(
         self, endpoint: Endpoint, request: RemoveVoter, *, before_append: Callable[[], None] = lambda: None
     ) -> None:
-        """RemoveRaftVoter, with Kafka's checks in its order. Whether the remaining voters live is none of them."""
+        """RemoveRaftVoter, with Kafka's checks in its order. No check asks whether the remaining voters live."""
         api = remove_raft_voter.API
         leader = self._process(endpoint, api)
         if request.cluster_id != leader.cluster_id:

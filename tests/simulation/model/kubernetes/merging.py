@@ -19,7 +19,7 @@ def merged(old: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON of any shape
 
 
 def merge_conditions(old: Json, patch: Json) -> None:
-    """Make the conditions of a strategic patch whole: those of other types stay as they are."""
+    """Complete the conditions of a strategic patch: those of other types stay as they are."""
     rows = patch.get("status", {}).get("conditions")
     if rows is not None:
         named = {row["type"] for row in rows}

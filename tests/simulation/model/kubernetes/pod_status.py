@@ -1,4 +1,4 @@
-"""What a kubelet writes into the status of a pod of ours: the same for modelled processes and for real ones."""
+"""What a kubelet writes into the status of the operator's pods: the same for modelled and for real processes."""
 
 from tests.simulation.model.kubernetes.kube_model import KubeModel
 
@@ -11,7 +11,7 @@ _WAITS: Json = {"name": KAFKA_CONTAINER, "state": {"waiting": {"reason": "PodIni
 
 
 def rows_of(pod: Json, state: Json, *, verified: bool, said: Json | None = None, started: str = "") -> Json:
-    """The rows of the containers, where the one whose turn it is has this state.
+    """The rows of the containers; the present container has this state.
 
     `verified`: the init container has passed. `said` is how that container ended before; `started` is its id.
     """
@@ -26,7 +26,7 @@ def rows_of(pod: Json, state: Json, *, verified: bool, said: Json | None = None,
 
 
 def write_status(kube: KubeModel, pod: Json, status: Json) -> None:
-    """Write what the kubelet owns of a status; conditions of others stay."""
+    """Write the kubelet's part of a status; conditions of other writers stay."""
     own = [{"type": kind, "status": "True"} for kind in _OWN]
     others = [row for row in pod.get("status", {}).get("conditions", []) if row["type"] not in _OWN]
     kube.put_status(PODS, pod, {**status, "conditions": [*own, *others]})

@@ -1,4 +1,4 @@
-"""What the modelled kubelet reads in pods and config maps of ours: environment, arguments, images, settings."""
+"""What the modelled kubelet reads in the operator's pods and config maps: environment, arguments, images, settings."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def env_of(container: Json) -> dict[str, str]:
 
 
 def accepts(env: dict[str, str], disk: Disk, *, any_directory: bool) -> bool:
-    """What the scripts compare: cluster, node, and the directory id where one is expected."""
+    """What the scripts compare: cluster, node, and the directory id if one is expected."""
     if disk.meta is None or (disk.meta.cluster_id, str(disk.meta.node_id)) != (env["KQ_CLUSTER_ID"], env["KQ_NODE_ID"]):
         return False
     expected = env["KQ_DIRECTORY_ID"]
@@ -39,14 +39,14 @@ def initial_voters(command: list[str]) -> frozenset[ReplicaKey]:
 
 
 def is_static_format(command: list[str]) -> bool:
-    """Whether the tool is told nothing of voters: it finds them in the properties, or refuses."""
+    """Whether the arguments name no voters: the tool finds them in the properties, or refuses."""
     return not _FLAGS & set(command)
 
 
 def refuses(command: list[str], static: frozenset[NodeID]) -> bool:
     """Whether the tool ends with an error: voters both in the properties and in the arguments, or in neither.
 
-    Without initial controllers it takes no notice of static voters, and writes the same as ever (4.1.2).
+    Without initial controllers it ignores static voters, and its output is the same (4.1.2).
     """
     if is_static_format(command):
         return not static
@@ -54,7 +54,7 @@ def refuses(command: list[str], static: frozenset[NodeID]) -> bool:
 
 
 def levels_in(command: list[str], release: str) -> Levels:
-    """What a format begins with: the release's defaults, and what the arguments name instead."""
+    """The initial levels of a format: the release's defaults, changed by the arguments."""
     given = {one.name: one.level for one in defaults(release, static=is_static_format(command))}
     for word, value in pairwise(command):
         if word == "--feature":
@@ -64,7 +64,7 @@ def levels_in(command: list[str], release: str) -> Levels:
 
 
 def release_of(image: str, known: dict[str, str]) -> str:
-    """The release that an image holds: what is known of it, else what its tag says."""
+    """The release in an image: the recorded one, else the one of its tag."""
     found = re.search(r"[0-9]+[.][0-9]+[.][0-9]+", image.rpartition(":")[2])
     return known.get(image) or (found.group() if found else NEWEST)
 

@@ -1,6 +1,6 @@
-"""The tables about claims that are deleted, or lose their volumes, under running pods, and about stops that come then.
+"""The tables about claims under running pods that are deleted or lose their volumes, and about stops of such pods.
 
-Kubernetes keeps a deleted claim as long as a pod has it: who stops that pod loses the disk.
+Kubernetes keeps a deleted claim as long as a pod has it: the stop of that pod loses the disk.
 """
 
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def _deletes_claim_of(node_id: int) -> Act:
 
 
 def _stops(node_id: int) -> Act:
-    """Somebody deletes the pods of this controller: with a claim that is being deleted its disk goes."""
+    """A person deletes the pods of this controller: if its claim is being deleted, its disk is lost."""
 
     def act(world: World, _: Checker) -> None:
         world.delete_pods(NAMESPACE, NAME, node_id, force=False)
@@ -91,7 +91,7 @@ def _keeps(count: int) -> Callable[[World], str]:
 
 
 def _led_on(count: int) -> Callable[[World], str]:
-    """There is a leader, and every disk."""
+    """There is a leader, and every disk is kept."""
 
     def why_not(world: World) -> str:
         return _keeps(count)(world) or ("" if any(one.leads for one in world.kraft.processes) else "nobody leads")
@@ -100,7 +100,7 @@ def _led_on(count: int) -> Callable[[World], str]:
 
 
 def _voters(count: int) -> Callable[[World], str]:
-    """There is a leader, of so many voters."""
+    """There is a leader with this number of voters."""
 
     def why_not(world: World) -> str:
         leads = [len(one.voters) for one in world.kraft.processes if one.leads]
@@ -120,7 +120,7 @@ def _crashes(world: World, _: Checker) -> None:
 
 
 def _crashes_and_loses_another(world: World, checker: Checker) -> None:
-    """Beside the controller that cannot start one crashes, and the claim of the third one is deleted with its pod."""
+    """One controller cannot start; another one crashes, and the claim and the pod of the leader are deleted."""
     _crashes(world, checker)
     leader = one_of(world, "leader")
     for claim in list(world.claims(NAMESPACE, NAME, leader)):
@@ -150,7 +150,7 @@ def _rolled(name: str, replicas: int, act: Act, reason: str) -> Scenario:
 
 
 def _room_for(count: int) -> Act:
-    """From now on a quota of the namespace has room for so many claims."""
+    """From now on a quota of the namespace allows this number of claims."""
 
     def refuse(world: World) -> str:
         used = len(list(world.kube.all(CLAIMS)))
@@ -164,7 +164,7 @@ def _room_for(count: int) -> Act:
 
 
 def _keeps_claims(why: str) -> Act:
-    """From now on no claim may be deleted; with an empty text each may again."""
+    """From now on no claim may be deleted; with an empty text all may be deleted again."""
 
     def act(world: World, _: Checker) -> None:
         world.kube.admission.keeper = lambda _: why
@@ -173,7 +173,7 @@ def _keeps_claims(why: str) -> Act:
 
 
 def _votes_again(world: World) -> bool:
-    """Once a disk that was formatted later has the vote of one that was lost, and no voter is without its disk."""
+    """Once a disk that was formatted later has the vote of a lost one, and every voter has its disk."""
     running = {one.key for one in world.kraft.processes}
     first = first_disks(world)
     new = {key for key in running if str(key.directory_id) not in first}
@@ -186,7 +186,7 @@ def _four_vote(world: World) -> bool:
 
 
 def _has_heap(heap: str) -> When:
-    """Once every controller that runs has this heap."""
+    """Once every running controller has this heap."""
     return lambda world: not ends_restarted(heap)(world)
 
 

@@ -1,4 +1,4 @@
-"""The table about what a later version of the operator left behind, and about the last accepted spec."""
+"""The table about the traces of a later version of the operator, and about the last accepted spec."""
 
 import json
 from typing import Final
@@ -41,12 +41,12 @@ _OPERATION: Final[Json] = {
 
 
 def begins_what_nobody_knows(world: World, _: Checker) -> None:
-    """A later operator begins an operation, and is replaced by this one."""
+    """A later operator begins an operation, and this one replaces it."""
     world.kube.patch(QUORUMS, NAMESPACE, NAME, {"status": {"operation": _OPERATION}}, subresource="status")
 
 
 def ends_it(world: World, _: Checker) -> None:
-    """The later operator was here again, and ended its operation."""
+    """The later operator returned and ended its operation."""
     world.kube.patch(QUORUMS, NAMESPACE, NAME, {"status": {"operation": None}}, subresource="status")
 
 
@@ -59,7 +59,7 @@ def raises_the_number_of_the_record(world: World, _: Checker) -> None:
 
 
 def ends_with_the_operation(world: World) -> str:
-    """The operation stands there to the letter, and no controller was added to the record."""
+    """The operation is there unchanged, and no controller was added to the record."""
     operation = ((resource(world) or {}).get("status") or {}).get("operation")
     if operation != _OPERATION:
         return f"the operation is {operation}"
@@ -73,7 +73,7 @@ def ends_with_the_record(world: World) -> str:
 
 
 def ends_with_the_accepted_size(world: World) -> str:
-    """Every claim asks for what the last accepted spec asks for, that of a replaced disk too."""
+    """Every claim requests the size of the last accepted spec, also the one of a replaced disk."""
     sizes = [claim["spec"]["resources"]["requests"]["storage"] for claim in world.kube.all(CLAIMS)]
     return "" if set(sizes) == {"20Gi"} else f"the claims ask for {sizes}"
 
@@ -85,7 +85,7 @@ def _recorded(world: World) -> Json:
 
 
 def takes_a_claim(world: World, _: Checker) -> None:
-    """Something else says that it controls the claim of a follower: it is there, and cannot be taken for ours."""
+    """Another owner controls the claim of a follower: the claim exists, and the operator must not adopt it."""
     other = {"apiVersion": "batch/v1", "kind": "Job", "name": "copy", "uid": "uid-of-copy", "controller": True}
     name = f"{NAME}-{one_of(world, 'follower')}-g1"
     world.kube.patch(CLAIMS, NAMESPACE, name, {"metadata": {"ownerReferences": [other]}})
@@ -98,7 +98,7 @@ def ends_with_all_pods(world: World) -> str:
 
 
 def has_voters(count: int) -> When:
-    """Once the leader's voter set has so many."""
+    """Once the leader's voter set has this number of voters."""
 
     def when(world: World) -> bool:
         return any(one.leads and len(one.voters) == count for one in world.kraft.processes)
@@ -107,7 +107,7 @@ def has_voters(count: int) -> When:
 
 
 def ends_with_three_voters(world: World) -> str:
-    """Whoever left the voters stays out, as the last spec without faults has it."""
+    """A controller that left the voters stays out, as in the last spec without faults."""
     voters = [sorted(map(str, one.voters)) for one in world.kraft.processes if one.leads]
     return "" if [len(each) for each in voters] == [3] else f"the voters are {voters}"
 

@@ -1,4 +1,4 @@
-"""The table about what a resource says of itself: specs that are refused, and a restart that was asked for."""
+"""The table about a resource's own status: specs that are refused, and a requested restart."""
 
 from typing import Final
 
@@ -38,13 +38,13 @@ def annotates(value: str | None) -> Act:
 
 
 def is_restarted(world: World) -> bool:
-    """Once the resource is Ready and says that every controller has had its restart."""
+    """Once the resource is Ready and reports that every controller has had its restart."""
     status = (resource(world) or {}).get("status") or {}
     return is_ready(world) and status.get("restartedAt") == _AT
 
 
 def ends_restarted_once(world: World) -> str:
-    """Every pod was made for this restart, also after the annotation was removed."""
+    """Every pod was created for this restart, also after the annotation was removed."""
     stamps = [pod["metadata"]["annotations"].get(RESTARTED_AT) for pod in world.kube.all(PODS)]
     return "" if stamps == [_AT] * 3 else f"the pods were made for {stamps}"
 
