@@ -7,10 +7,10 @@ START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class MovingClock:
-    """A clock that moves when the test says, by `seconds`: wall time and monotonic time, from different beginnings."""
+    """A clock that the test moves by `seconds`: wall time and monotonic time, with different starts."""
 
     def __init__(self, seconds: float = 0.0, *, start: datetime = START, zero_s: float = 0.0) -> None:
-        """Begin at `start`, and at `zero_s` of monotonic time, `seconds` ago."""
+        """Starts at `start`, and at `zero_s` of monotonic time, `seconds` ago."""
         self.seconds = seconds
         self._start, self._zero_s = start, zero_s
 
@@ -19,5 +19,5 @@ class MovingClock:
         return self._start + timedelta(seconds=self.seconds)
 
     def monotonic(self) -> float:
-        """Seconds of no beginning that matters."""
+        """Monotonic seconds; their start has no meaning."""
         return self._zero_s + self.seconds

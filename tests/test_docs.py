@@ -1,4 +1,4 @@
-"""The pages of the repository: their links lead somewhere, each is linked, and all name the same version."""
+"""The pages of the repository: their links have targets, each page is linked, and all have the same version."""
 
 import re
 import tomllib
@@ -30,7 +30,7 @@ def links(page: Path) -> Iterator[tuple[Path, str]]:
 
 
 def anchors(page: Path) -> set[str]:
-    """What the headings of a page are called in links."""
+    """The anchors of a page's headings."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     found: list[str] = []
     for heading in re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE):
@@ -51,7 +51,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_every_page_is_linked() -> None:
-    """No page of docs/ can be found by its file name only."""
+    """Every page of docs/ is linked from another page."""
     linked = {target for page in PAGES for target, _ in links(page) if target != page}
     assert [
         str(page.relative_to(ROOT)) for page in PAGES if page.is_relative_to(ROOT / "docs") and page not in linked
@@ -59,7 +59,7 @@ def test_every_page_is_linked() -> None:
 
 
 def test_a_wrong_link_is_noticed(tmp_path: Path) -> None:
-    """Links in code are not links; others are read with their headings, which count when they are repeated."""
+    """Links in code are ignored; other links are found with their headings, and repeated headings are numbered."""
     page = tmp_path / "page.md"
     page.write_text(
         "# A `b`, c\n## X\n## X\n[one](gone.md#x) `[two](no.md)` [three](#x-1) [four](https://example.org)\n"
@@ -69,7 +69,7 @@ def test_a_wrong_link_is_noticed(tmp_path: Path) -> None:
 
 
 def test_one_version() -> None:
-    """The package, the chart, the client's name towards Kafka and the commands of the pages have one version."""
+    """The package, the chart, the client's name for Kafka, and the commands in the pages have one version."""
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     chart = yaml.safe_load((ROOT / "helm" / "kafka-quorum-operator" / "Chart.yaml").read_text())
     assert (chart["version"], chart["appVersion"], CLIENT_SOFTWARE_VERSION) == (version, version, version)
@@ -83,7 +83,7 @@ def test_one_version() -> None:
 
 
 def test_pages_name_files_that_exist() -> None:
-    """A path of the operator, the tests or e2e that a page shows as code is there."""
+    """A path of the operator, the tests or e2e that a page shows as code exists."""
     shown = {
         (page, path)
         for page in PAGES
@@ -95,7 +95,7 @@ def test_pages_name_files_that_exist() -> None:
 
 
 def test_glossary_names_what_the_code_has() -> None:
-    """Every name that the glossary gives for a word is found in the operator's source."""
+    """Every name that the glossary gives for a word is in the operator's source."""
     source = "\n".join(path.read_text() for path in (ROOT / "operator").rglob("*.py"))
     rows = re.findall(
         r"^\|(?: [^|\n]+ \|){2}( [^|\n]+ )\|$", (ROOT / "docs" / "glossary.md").read_text(), flags=re.MULTILINE

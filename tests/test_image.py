@@ -1,4 +1,4 @@
-"""What the images are made of: a base by digest, packages and uv by hash, every licence."""
+"""The content of the images: a base by digest, packages and uv by hash, every licence."""
 
 import re
 import runpy
@@ -32,7 +32,7 @@ def locked(name: str) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", DOCKERFILES)
 def test_the_base_image_is_named_by_its_digest(name: str) -> None:
-    """A tag can be moved; a digest cannot."""
+    """The base image is named by its digest, because a tag can be moved."""
     dockerfile = (PROJECT / name).read_text()
     (base,) = re.findall(r"^ARG BASE=(.*)$", dockerfile, flags=re.MULTILINE)
     assert re.fullmatch(r"python:3\.11-slim-bookworm@sha256:[0-9a-f]{64}", base)
@@ -40,7 +40,7 @@ def test_the_base_image_is_named_by_its_digest(name: str) -> None:
 
 
 def test_uv_is_installed_by_hash() -> None:
-    """What installs everything else is itself pinned: the lock has hashes of the Makefile's version."""
+    """uv, which installs everything else, is pinned by hash, in the version of the Makefile."""
     makefile, lock = (PROJECT / "Makefile").read_text(), (PROJECT / "requirements-uv.lock").read_text()
     (version,) = re.findall(r"^UV_VERSION := (\S+)$", makefile, flags=re.MULTILINE)
     assert f"uv=={version} \\" in lock
@@ -50,13 +50,13 @@ def test_uv_is_installed_by_hash() -> None:
 
 
 def test_both_images_have_one_base() -> None:
-    """One base is followed and scanned, not two."""
+    """Both images have the same base."""
     bases = [re.findall(r"^ARG BASE=.*$", (PROJECT / name).read_text(), flags=re.MULTILINE) for name in DOCKERFILES]
     assert bases[0] == bases[1]
 
 
 def test_the_history_installs_what_was_tested_and_nothing_of_the_operator() -> None:
-    """Its lock has what the extra asks for, in the versions of the tests, and none of the operator's packages."""
+    """The lock of the history has its extra's packages in the tested versions, and none of the operator's."""
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     history, tested = locked("requirements-history.lock"), locked("requirements-dev.lock")
     asked = {re.split(r"[<>=]", item)[0] for item in project["optional-dependencies"]["history"]}
@@ -70,7 +70,7 @@ def test_the_history_installs_what_was_tested_and_nothing_of_the_operator() -> N
 
 @pytest.mark.parametrize("name", DOCKERFILES)
 def test_the_build_context_has_what_the_dockerfile_copies(name: str) -> None:
-    """`.dockerignore` leaves everything out but this; the test-bed's context is made from the same names."""
+    """`.dockerignore` keeps everything that the Dockerfile copies."""
     kept = {line[1:] for line in (PROJECT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     lines = re.findall(r"^COPY (?!--from)(.+) \S+$", (PROJECT / name).read_text(), flags=re.MULTILINE)
     copied = {word for line in lines for word in line.split()}
@@ -79,7 +79,7 @@ def test_the_build_context_has_what_the_dockerfile_copies(name: str) -> None:
 
 
 def test_licences_are_collected(tmp_path: Path) -> None:
-    """Each package's licence files, and the operator's own, end in one directory."""
+    """The licence files of each package, and the operator's own, are collected in one directory."""
     package(tmp_path, "one", "licenses/LICENSE", "licenses/NOTICE")
     package(tmp_path, "two", "COPYING")
     assert LICENSES["main"](str(tmp_path), str(PROJECT / "LICENSE")) == 0
@@ -89,7 +89,7 @@ def test_licences_are_collected(tmp_path: Path) -> None:
 
 
 def test_a_package_without_a_licence_ends_the_build(tmp_path: Path) -> None:
-    """An image with a package whose licence is missing is not made, nor one without packages."""
+    """The build fails if the licence of a package is missing, or if there are no packages."""
     package(tmp_path, "one", "LICENSE")
     package(tmp_path, "none", "entry_points.txt")
     assert LICENSES["main"](str(tmp_path), str(PROJECT / "LICENSE")) == 1

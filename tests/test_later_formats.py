@@ -1,4 +1,4 @@
-"""Whole passes over a quorum of which one stored object is of a later version: reported, and nothing is changed."""
+"""Whole passes over a quorum with one stored object of a later version: it is reported, and nothing is changed."""
 
 import json
 from collections.abc import Callable
@@ -19,14 +19,14 @@ _IDENTITY = (CONFIG_MAPS.plural, f"{NAME}-identity")
 
 
 def annotated(plural: str) -> Change:
-    """The schema number of the annotations of an object."""
+    """Sets a later schema number in the annotations of an object."""
     return lambda bench: bench.kube.objects[plural, f"{NAME}-3000-g1"]["metadata"]["annotations"].update(
         {names.SCHEMA: "2"}
     )
 
 
 def recorded(key: str, **changes: Any) -> Change:  # noqa: ANN401 - any JSON
-    """Fields of one of the identity's texts."""
+    """Changes fields of one of the identity's texts."""
 
     def change(bench: Bench) -> None:
         data = bench.kube.objects[_IDENTITY]["data"]
@@ -36,7 +36,7 @@ def recorded(key: str, **changes: Any) -> Change:  # noqa: ANN401 - any JSON
 
 
 def revised(*path: str, value: object) -> Change:
-    """A field of the revision's data."""
+    """Changes a field of the revision's data."""
 
     def change(bench: Bench) -> None:
         holder = next(item for (plural, _), item in bench.kube.objects.items() if plural == REVISIONS.plural)["data"]
@@ -48,19 +48,19 @@ def revised(*path: str, value: object) -> Change:
 
 
 def in_status(**changes: Any) -> Change:  # noqa: ANN401 - any JSON
-    """Fields of the status."""
+    """Changes fields of the status."""
     return lambda bench: bench.kube.objects[QUORUMS.plural, NAME].setdefault("status", {}).update(changes)
 
 
 def reported(bench: Bench) -> None:
-    """A pod whose script has a later number."""
+    """Sets the report of a script with a later number."""
     text = json.dumps({"script": 3, "found": "moved", "clusterID": "", "nodeID": "", "directoryID": ""})
     pod = bench.kube.objects[PODS.plural, f"{NAME}-3000-g1"]
     pod["status"]["containerStatuses"] = [k8s.container("kafka", k8s.terminated(1, text))]
 
 
 def stored(bench: Bench) -> str:
-    """Everything but the resource itself, and events."""
+    """All stored objects except the resource itself and events."""
     left_out = {QUORUMS.plural, "events"}
     return json.dumps([item for (plural, _), item in bench.kube.objects.items() if plural not in left_out])
 
@@ -88,7 +88,7 @@ LATER: dict[str, tuple[Change, str]] = {
 
 @pytest.mark.parametrize("name", LATER)
 async def test_nothing_is_changed(name: str) -> None:
-    """A pod is missing, and more controllers are asked for; still nothing but the report of it is written."""
+    """A pod is missing and more controllers are requested, but only the report of the later object is written."""
     change, reason = LATER[name]
     bench = at_work()
     bench.resource({"kafka": {"version": "4.4.0"}, "controllers": {"replicas": 5}})
@@ -107,7 +107,7 @@ async def test_nothing_is_changed(name: str) -> None:
 
 
 async def test_without_it_there_is_work() -> None:
-    """The same quorum without the later object is repaired: what stands still above stands still because of it."""
+    """Without the later object, the same quorum is repaired."""
     bench = at_work()
     bench.resource({"kafka": {"version": "4.4.0"}, "controllers": {"replicas": 5}})
     del bench.kube.objects[PODS.plural, f"{NAME}-3002-g1"]
@@ -116,7 +116,7 @@ async def test_without_it_there_is_work() -> None:
 
 
 async def test_the_revision_of_one_controller_counts() -> None:
-    """A revision that only the record's row of one controller names is in use, and its pod is not made from another."""
+    """A revision that only one controller of the record names is in use, so it is reported as unreadable."""
     bench = at_work()
     revision: Json = next(item for (plural, _), item in bench.kube.objects.items() if plural == REVISIONS.plural)
     newer = json.loads(json.dumps(revision)) | {"data": {"schemaVersion": 2}}

@@ -1,4 +1,4 @@
-"""The health endpoint: it fails when something stands still that a restart would cure, and says what."""
+"""The health endpoint fails, with the cause, if a part hangs that a restart would repair."""
 
 import json
 from dataclasses import replace
@@ -21,7 +21,7 @@ WELL = Health(
 
 
 def test_an_operator_that_goes_on_is_healthy() -> None:
-    """Ages are reported; nothing is wrong."""
+    """A healthy operator reports its ages and no fault."""
     status, text = report(WELL)
     body = json.loads(text)
     assert (status, body["healthy"], body["faults"]) == (200, True, [])
@@ -29,7 +29,7 @@ def test_an_operator_that_goes_on_is_healthy() -> None:
 
 
 def test_a_standby_is_healthy() -> None:
-    """An operator that does not hold the lease is as ready and as alive as one that does."""
+    """An operator without the lease is as healthy as one with it."""
     assert report(replace(WELL, acting=False))[0] == 200
 
 
@@ -44,14 +44,14 @@ def test_a_standby_is_healthy() -> None:
     ],
 )
 def test_what_stands_still_is_named(health: Health, word: str) -> None:
-    """Each of them alone makes the probe fail, by name."""
+    """Each part that hangs makes the probe fail, and is named."""
     status, text = report(health)
     assert status == 503
     assert word in json.loads(text)["faults"][0]
 
 
 def test_beats_show_how_long_the_loop_was_busy() -> None:
-    """The worst lag stays visible for a minute or two, then it is forgotten."""
+    """The worst lag is visible for a minute or two, then it is forgotten."""
     beat, now_s = Beat(last_s=0.0), 0.0
     for step_s in (1.0, 1.0, 8.0, 1.0):
         now_s += step_s
@@ -65,7 +65,7 @@ def test_beats_show_how_long_the_loop_was_busy() -> None:
 
 
 async def test_it_is_served() -> None:
-    """Over HTTP, with the status that Kubernetes judges by."""
+    """The report is served over HTTP, with the status code that Kubernetes evaluates."""
     health = WELL
     server = await probe.serve(0, lambda: health)
     try:

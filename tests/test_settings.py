@@ -1,4 +1,4 @@
-"""Settings come from the environment; what cannot be used is named, before anything starts."""
+"""Settings come from the environment, and a value that cannot be used is named before the start."""
 
 import pytest
 
@@ -8,12 +8,12 @@ from kit.ids import SystemIds
 
 
 def test_nothing_set_gives_the_defaults() -> None:
-    """An empty environment is a valid one."""
+    """An empty environment gives the defaults."""
     assert from_environment({}) == Settings()
 
 
 def test_everything_set_is_taken() -> None:
-    """Every variable of the chart reaches its setting."""
+    """Every variable of the chart sets its setting."""
     settings = from_environment(
         {
             "KQ_IMAGE_TEMPLATE": "mirror/kafka:{version}-slim",
@@ -83,7 +83,7 @@ def test_what_cannot_be_used_is_named(name: str, value: str) -> None:
 
 @pytest.mark.parametrize("name", ["KQ_OBSERVATIONS_KAFKA_TOPIC", "KQ_OBSERVATIONS_KAFKA_BOOTSTRAP"])
 def test_topic_and_servers_belong_together(name: str) -> None:
-    """One without the other is refused, with both names."""
+    """The topic without the servers, or the reverse, is refused with both names."""
     with pytest.raises(SettingsError, match="KQ_OBSERVATIONS_KAFKA_TOPIC and KQ_OBSERVATIONS_KAFKA_BOOTSTRAP"):
         from_environment({name: "x"})
 
@@ -97,7 +97,7 @@ def test_random_ids_are_version_4_uuids() -> None:
 
 
 def test_exceptions_from_the_pod_policy() -> None:
-    """Every exception that there is can be listed; one that there is not is named, with those that there are."""
+    """Every existing exception can be listed; an unknown one is named, with the existing ones."""
     listed = from_environment({"KQ_POD_POLICY_ALLOW": ", ".join(PodException)})
     assert listed.pod_exceptions == frozenset(PodException)
     with pytest.raises(SettingsError, match="lists everything: it may list root, secretVariables"):

@@ -1,6 +1,6 @@
 """An event loop whose time passes at once when nothing is left to do: a test of minutes takes milliseconds.
 
-For tests without sockets, threads and processes only: what those would bring, this loop never waits for.
+Only for tests without sockets, threads and processes, because this loop never waits for them.
 """
 
 import asyncio
@@ -12,12 +12,12 @@ T = TypeVar("T")
 
 
 class _Selector(selectors.DefaultSelector):
-    """Does not wait: it lets the loop's time pass instead."""
+    """Does not wait, but lets the loop's time pass."""
 
     passed_s = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """What is ready now; else so much time has passed."""
+        """What is ready now; if nothing is, the timeout passes."""
         ready = super().select(0)
         if not ready:
             assert timeout is not None, "nothing will ever happen again"
@@ -26,10 +26,10 @@ class _Selector(selectors.DefaultSelector):
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """A loop with a time of its own."""
+    """A loop with its own time."""
 
     def __init__(self) -> None:
-        """Begin at some moment."""
+        """Starts at a fixed time."""
         self.selector = _Selector()
         super().__init__(self.selector)
 
@@ -39,7 +39,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 def run(made: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in virtual time, and nothing after it."""
+    """Runs a coroutine in virtual time, and cancels what is left after it."""
     loop = VirtualTimeLoop()
     try:
         return loop.run_until_complete(made)

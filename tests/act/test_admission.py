@@ -1,4 +1,4 @@
-"""What the API server is asked about pods, what its answers mean, and for how long a refusal is remembered."""
+"""What the API server is asked about pods, what its answers mean, and how long a refusal is remembered."""
 
 from dataclasses import replace
 from typing import Any
@@ -31,17 +31,17 @@ QUOTA = KubeRefused("exceeded quota: q, requested: pods=1, used: pods=3, limited
 
 
 class Clock(SystemClock):
-    """A clock that is set."""
+    """A clock that the test sets."""
 
     now_s = 100.0
 
     def monotonic(self) -> float:
-        """What it was set to."""
+        """The second that was set."""
         return self.now_s
 
 
 def gate(kube: RecordingKube, clock: Clock | None = None) -> PodAdmission:
-    """What is tested."""
+    """The object under test."""
     return PodAdmission(kube, clock or Clock(), Settings())
 
 
@@ -53,14 +53,14 @@ async def answer(
 
 
 def failing(error: KubeError) -> RecordingKube:
-    """An API server that answers dry runs so."""
+    """An API server that answers dry runs with this error."""
     kube = RecordingKube()
     kube.errors["dry-run", "pods"] = error
     return kube
 
 
 async def test_the_very_pod_is_asked_about() -> None:
-    """The dry run is of the pod that would be created, under its own name, and stores nothing."""
+    """The dry run has the pod that would be created, under its own name, and stores nothing."""
     kube = RecordingKube()
     assert await answer(kube) == Known(value=Admission(allowed=True))
     (call,) = kube.calls
@@ -71,7 +71,7 @@ async def test_the_very_pod_is_asked_about() -> None:
 
 
 async def test_a_name_that_is_taken_is_consent() -> None:
-    """The pod that is to go has the name; everything before the name was accepted."""
+    """A name that is taken counts as accepted, because the API server checks the rest of the pod first."""
     kube = RecordingKube()
     name = pod(running(), node(running(), 3001)).name
     kube.put(PODS, {"metadata": {"name": name}})
@@ -80,19 +80,19 @@ async def test_a_name_that_is_taken_is_consent() -> None:
 
 @pytest.mark.parametrize(("error", "allowed"), [(NO, False), (QUOTA, True)])
 async def test_a_refusal(error: KubeRefused, allowed: bool) -> None:  # noqa: FBT001 - a parameter
-    """The API server's words are kept; a quota that has room for one pod after the other is none."""
+    """A refusal keeps the API server's words; a quota with room for one pod at a time is no refusal."""
     said = await answer(failing(error))
     assert isinstance(said, Known)
     assert said.value == Admission(allowed=allowed, words="" if allowed else str(error))
 
 
 async def test_no_answer_is_unknown() -> None:
-    """A failed request says nothing, in either direction."""
+    """After a failed request the answer is unknown."""
     assert isinstance(await answer(failing(KubeUnavailable("no answer"))), Unknown)
 
 
 async def test_a_pod_that_cannot_be_built_is_refused() -> None:
-    """A template that breaks the builder is a refusal with its cause, and no request is sent."""
+    """A template from which no pod can be built is a refusal with its cause, and no request is sent."""
     broken = revision(runtime(template_spec='{"securityContext": "root"}'), number=3)
     seen = replace(SEEN, revisions=(broken,))
     kube, question = RecordingKube(), replace(QUESTION, revision=broken.name)
@@ -104,7 +104,7 @@ async def test_a_pod_that_cannot_be_built_is_refused() -> None:
 
 
 async def test_a_refusal_is_remembered_for_longer_each_time() -> None:
-    """It is current for two seconds, then four, at most thirty; a consent is not remembered."""
+    """A refusal is current for two seconds, then four, at most thirty; after `forget` none is remembered."""
     clock, kube = Clock(), failing(NO)
     asking = gate(kube, clock)
     for seconds in (2, 4, 8, 16, 30, 30):
@@ -118,7 +118,7 @@ async def test_a_refusal_is_remembered_for_longer_each_time() -> None:
 
 
 async def test_a_refused_creation_is_remembered() -> None:
-    """It is marked as such for five minutes; one that is done is forgotten."""
+    """A refused creation is marked as such for five minutes; a successful one is forgotten."""
     clock = Clock()
     asking, action = (
         gate(RecordingKube(), clock),
@@ -144,7 +144,7 @@ async def test_a_refused_creation_is_remembered() -> None:
     ],
 )
 async def test_what_is_gone_is_forgotten(gone: dict[str, Any], kept: tuple[str, ...]) -> None:
-    """Refusals of revisions and controllers that are no longer there are not kept; the others are."""
+    """Refusals of revisions and controllers that are gone are forgotten; the others are kept."""
     asking = gate(failing(NO))
     questions = (replace(QUESTION, **gone), replace(QUESTION, revision=NAMES[0]))
     asking._refusals[NAMESPACE, NAME] = dict.fromkeys(questions, _Refusal(words="no", at_s=100.0, times=0))
@@ -153,7 +153,7 @@ async def test_what_is_gone_is_forgotten(gone: dict[str, Any], kept: tuple[str, 
 
 
 async def test_what_is_remembered_is_bounded() -> None:
-    """However many revisions a quorum has, the newest refusals are kept, and no more than a fixed number."""
+    """Only a fixed number of refusals is kept, the newest ones, however many revisions a quorum has."""
     asking = gate(RecordingKube())
     names = [f"alpha-{number}" for number in range(1000)]
     asking._refusals[NAMESPACE, NAME] = {

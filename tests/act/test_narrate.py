@@ -168,7 +168,7 @@ EVERY: list[tuple[Action, str, str]] = [
 
 @pytest.mark.parametrize(("action", "reason", "words"), EVERY, ids=lambda value: type(value).__name__)
 def test_narrated(action: Action, reason: str, words: str) -> None:
-    """The reason is CamelCase, and the note names what it is about."""
+    """The reason is CamelCase, and the sentence names the object of the action."""
     said, note = narrate(action)
     assert said == reason
     assert re.fullmatch("[A-Z][A-Za-z]+", said)
@@ -181,7 +181,7 @@ def test_nothing_is_left_out() -> None:
 
 
 def outcome(action: Action, message: str, *, done: bool = True, held: bool = False) -> Outcome:
-    """What became of an action."""
+    """The outcome of an action."""
     return Outcome(action=action, done=done, unknown=False, held=held, message=message)
 
 
@@ -191,14 +191,14 @@ def claim_of(node_id: NodeID) -> act.CreateClaim:
 
 
 def test_same_act_of_several_controllers_is_one_event() -> None:
-    """What is done to three controllers in one pass is one event that names them."""
+    """The same action for three controllers in one pass is one event that names all three."""
     (notice,) = notices(outcome(claim_of(node), narrate(claim_of(node))[1]) for node in IDS[:3])
     assert (notice.reason, notice.warning) == ("ClaimCreated", False)
     assert notice.message.startswith("controllers 3000, 3001, 3002: ")
 
 
 def test_failures_that_differ_in_numbers_are_one_series() -> None:
-    """A failure that repeats with other figures is counted, not told anew."""
+    """A failure that repeats with other numbers belongs to the same series."""
     said = ("the look is 2.3 s old", "the look is 14 s old")
     first, second = (notices([outcome(claim_of(IDS[0]), text, done=False)])[0] for text in said)
     assert first.series == second.series
@@ -206,5 +206,5 @@ def test_failures_that_differ_in_numbers_are_one_series() -> None:
 
 
 def test_what_was_put_off_is_no_event() -> None:
-    """A disruption budget, or a write that came between, is no news."""
+    """An outcome that is held, for example by a disruption budget, is no event."""
     assert notices([outcome(claim_of(IDS[0]), "later", done=False, held=True)]) == ()

@@ -1,4 +1,4 @@
-"""The CRD: what is committed is what the models say, and what clients rely on is there."""
+"""The CRD: the committed files agree with the models, and clients find what they depend on."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ def _nodes(node: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any
 
 
 def test_committed_files_are_those_of_the_models(capsys: pytest.CaptureFixture[str]) -> None:
-    """`crds/`, the chart and the reference page hold what the models generate."""
+    """`crds/`, the chart and the reference page are those that the models generate."""
     assert crd.main(["--check", "--root", str(ROOT)]) == 0, capsys.readouterr().err
 
 
@@ -57,7 +57,7 @@ def test_every_field_has_a_description() -> None:
 
 
 def test_defaults_fill_in_everything_that_is_optional() -> None:
-    """Whatever has a default in the models has it in the CRD: an object and its operator never differ about one."""
+    """Every default of the models is in the CRD, so that an object and its operator never differ about one."""
     without = [
         path
         for path, node in _nodes(_schema()["properties"]["spec"], "spec")
@@ -67,7 +67,7 @@ def test_defaults_fill_in_everything_that_is_optional() -> None:
 
 
 def test_the_schema_is_structural() -> None:
-    """Nothing is left of pydantic that the API server refuses."""
+    """The schema has nothing of pydantic that the API server refuses."""
     text = yaml.safe_dump(_schema())
     assert not [word for word in ("$ref", "$defs", "anyOf", "title:", "const:", "prefixItems") if word in text]
     assert "additionalProperties: false" not in text
@@ -75,7 +75,7 @@ def test_the_schema_is_structural() -> None:
 
 
 def test_names_are_those_of_the_design() -> None:
-    """Group, version, kind, short name and scale paths are fixed: changing one orphans what people have written."""
+    """Group, version, kind, short name and scale paths are fixed, because a change would orphan existing objects."""
     definition = crd.crd()["spec"]
     assert (definition["group"], definition["versions"][0]["name"]) == ("kafkaquorum.io", "v1alpha1")
     assert (definition["names"]["kind"], definition["names"]["shortNames"]) == ("KafkaQuorum", ["kq"])
@@ -91,14 +91,14 @@ def test_names_are_those_of_the_design() -> None:
 
 
 def test_every_rule_has_a_sentence_with_a_way_out() -> None:
-    """A rule without a message answers with CEL: every one speaks, and names its field."""
+    """Every rule has a message with a way out, because a rule without one answers with CEL."""
     rules = [rule for _, node in _nodes(_schema(), "") for rule in node.get("x-kubernetes-validations", [])]
     assert len(rules) > 40
     assert all(len(rule["message"]) > 30 and "\n" not in rule["message"] for rule in rules)
 
 
 def test_the_reference_says_what_the_policy_for_pods_refuses() -> None:
-    """Each limited field and each exception from the policy is on the page: nothing there looks free that is not."""
+    """Each limited field and each exception of the policy is on the page."""
     page = reference.page(crd.crd())
     words = (
         "valueFrom",
@@ -112,7 +112,7 @@ def test_the_reference_says_what_the_policy_for_pods_refuses() -> None:
 
 
 def test_client_side_apply_can_hold_the_definition() -> None:
-    """`kubectl apply` keeps a copy in an annotation, of which 256 KiB fit."""
+    """`kubectl apply` keeps a copy in an annotation, which has 256 KiB."""
     assert len(manifest(crd.KIND)) < 200_000
 
 

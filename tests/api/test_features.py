@@ -1,4 +1,4 @@
-"""The generated table of releases and levels, and the sentences that are made of it."""
+"""The generated table of releases and levels, and the sentences that use it."""
 
 import itertools
 import json
@@ -25,14 +25,14 @@ RELEASES: tuple[Release, ...] = ((3, 9, 2), (4, 0, 2), (4, 1, 2), (4, 2, 1), (4,
 
 
 def ranges(release: Release) -> dict[str, FeatureRange]:
-    """What a release supports, by name."""
+    """The ranges that a release supports, by name."""
     supported = supported_by(release)
     assert supported is not None
     return {row.name: row for row in supported}
 
 
 def test_the_table_has_every_release_line_that_it_is_made_from() -> None:
-    """From 3.9 on, each release line supports and defaults to something."""
+    """From 3.9 on, each release line has supported ranges and defaults."""
     assert tuple(parse_release(version) for version in NEWEST_PATCHES) == RELEASES
     for release in RELEASES:
         assert METADATA in ranges(release)
@@ -40,27 +40,27 @@ def test_the_table_has_every_release_line_that_it_is_made_from() -> None:
 
 
 def test_the_committed_text_is_the_scripts() -> None:
-    """The file is as the script writes it: nobody has edited it by hand."""
+    """The committed file equals the script's output, so it was not edited by hand."""
     text = TABLE.read_text()
     assert text_of(json.loads(text)) == text
 
 
 @pytest.mark.parametrize("patch", [0, 1, 99])
 def test_a_patch_is_its_release_line(patch: int) -> None:
-    """What 4.1.0 or a patch still to come supports is what the line's newest patch does."""
+    """A patch, even a future one, supports what the newest patch of its release line does."""
     assert supported_by((4, 1, patch)) == supported_by((4, 1, 2))
     assert default_levels((4, 1, patch)) == default_levels((4, 1, 2))
 
 
 @pytest.mark.parametrize("release", [(3, 8, 1), (4, 5, 0), (5, 0, 0)])
 def test_an_unknown_release_line_is_none(release: Release) -> None:
-    """Nothing is made up for a release that the table does not have: unknown is not empty."""
+    """For a release outside the table the result is None, because unknown is not empty."""
     assert supported_by(release) is None
     assert default_levels(release) is None
 
 
 def test_the_ranges_that_a_roll_depends_on() -> None:
-    """The measured ends: 3.9 has no feature beside two, 4.x begins at 7, streams.version comes with 4.2."""
+    """The measured limits: 3.9 has only two features, 4.x begins at 7, streams.version comes with 4.2."""
     assert supported_by((3, 9, 2)) == (
         FeatureRange(name=KRAFT, min_level=0, max_level=1),
         FeatureRange(name=METADATA, min_level=1, max_level=21),
@@ -72,14 +72,14 @@ def test_the_ranges_that_a_roll_depends_on() -> None:
 
 
 def test_no_release_drops_what_an_older_one_supports() -> None:
-    """From release to release the highest levels only grow: a roll upwards takes no feature away."""
+    """From release to release the highest levels only grow, so a roll upwards removes no feature."""
     for older, newer in itertools.pairwise(RELEASES):
         for name, row in ranges(older).items():
             assert ranges(newer)[name].max_level >= row.max_level
 
 
 def test_defaults_are_supported_and_satisfy_their_dependencies() -> None:
-    """What a new cluster gets lies within the release's ranges and needs nothing that it does not get."""
+    """The defaults of a new cluster are within the release's ranges, and have their dependencies."""
     for release in RELEASES:
         defaults = default_levels(release) or {}
         assert set(defaults) == set(ranges(release))
@@ -91,7 +91,7 @@ def test_defaults_are_supported_and_satisfy_their_dependencies() -> None:
 
 
 def test_dependencies() -> None:
-    """Kafka knows one so far; a level or a name that is not in the table needs nothing that we know of."""
+    """Kafka has one dependency so far; a level or name outside the table has none."""
     assert dependencies("eligible.leader.replicas.version", 1) == {METADATA: 23}
     assert dependencies("eligible.leader.replicas.version", 0) == {}
     assert dependencies("eligible.leader.replicas.version", 9) == {}
@@ -101,7 +101,7 @@ def test_dependencies() -> None:
 
 
 def test_an_answer_is_the_askers_own() -> None:
-    """Who changes what was answered changes no table."""
+    """A change of an answer does not change the table."""
     (default_levels((4, 4, 0)) or {}).clear()
     dependencies("eligible.leader.replicas.version", 1).clear()
     assert default_levels((4, 4, 0))
@@ -109,14 +109,14 @@ def test_an_answer_is_the_askers_own() -> None:
 
 
 def test_level_text() -> None:
-    """metadata.version has Kafka's name beside its number; other features, and unknown levels, a number alone."""
+    """metadata.version has Kafka's name beside its number; other features, and unknown levels, have only a number."""
     assert level_text(METADATA, 33) == "4.4-IV2 (33)"
     assert level_text(METADATA, 99) == "99"
     assert level_text("share.version", 2) == "2"
 
 
 def test_every_feature_of_a_release_has_a_name_and_levels() -> None:
-    """No release supports a feature, or a metadata.version above the floor, that the table cannot name."""
+    """The table has a name for every feature, and every metadata.version above the lowest, of each release."""
     for release in RELEASES:
         assert set(ranges(release)) <= set(feature_names())
         assert ranges(release)[METADATA].max_level in metadata_version_names().values()
@@ -144,7 +144,7 @@ NEW: Lines = [
 
 
 def test_the_script_takes_names_from_the_newest_and_ranges_from_each() -> None:
-    """Names and levels are the newest release's; a default of a feature that a release does not support is left out."""
+    """Names and levels are the newest release's; a default of a feature that a release lacks is left out."""
     table = table_of({"3.9.2": OLD, "4.4.0": NEW})
     assert table["metadataVersions"] == {"3.9-IV0": 21, "4.4-IV0": 31}
     assert table["features"]["share.version"] == [
@@ -161,7 +161,7 @@ def test_the_script_takes_names_from_the_newest_and_ranges_from_each() -> None:
     [(["metadata", "3.9-IV1", "21"], "names a metadata"), (["dependency", "share.version", "1", KRAFT, "1"], "differ")],
 )
 def test_the_script_refuses_releases_that_contradict_one_another(line: list[str], words: str) -> None:
-    """A level that changed its name or its needs between releases is told, not averaged."""
+    """A level whose name or dependencies differ between releases is an error."""
     position = 1 if line[0] == "metadata" else 4
     contradicting = [*OLD[:position], line, *OLD[position:]]
     with pytest.raises(ValueError, match=words):

@@ -1,4 +1,4 @@
-"""Java's options, as the kubelet makes them: `$(NAME)` in an option stands for the text of a variable."""
+"""Java's options, as the kubelet expands them: `$(NAME)` in an option is replaced by a variable's text."""
 
 from typing import Any, Final
 
@@ -12,14 +12,14 @@ _FIELD: Final = "spec.controllers.jvm.options"
 
 
 def judged(option: str, *env: dict[str, Any]) -> Desired | tuple[FieldFault, ...]:
-    """What becomes of a spec with this option and these variables."""
+    """The answer to a spec with this option and these variables."""
     template = {"spec": {"containers": [{"name": "kafka", "env": list(env)}]}}
     return validate(resource({"controllers": {"jvm": {"options": [option]}, "template": template}}))
 
 
 @pytest.mark.parametrize("text", ["x -Xmx64g", "x -version", "x -jar /tmp/x.jar", "x @/tmp/x", "x com.example.Main"])
 def test_a_variable_brings_no_refused_option(text: str) -> None:
-    """An option that is refused is refused too where a variable holds it, or another variable holds that one."""
+    """An option that is refused is also refused in a variable, or in a variable of a variable."""
     for env in (
         ({"name": "A", "value": text},),
         ({"name": "B", "value": text}, {"name": "A", "value": "$(B)"}),
@@ -30,7 +30,7 @@ def test_a_variable_brings_no_refused_option(text: str) -> None:
 
 
 def test_a_variable_that_cannot_be_checked() -> None:
-    """An annotation may hold several options, and is refused as part of one."""
+    """A variable from an annotation is refused in an option, because it may contain several options."""
     source = {"fieldRef": {"fieldPath": "metadata.annotations['options']"}}
     faults = judged("-Da=$(A)", {"name": "A", "valueFrom": source})
     assert isinstance(faults, tuple)
@@ -47,5 +47,5 @@ def test_a_variable_that_cannot_be_checked() -> None:
     ],
 )
 def test_other_variables_stay_allowed(option: str, variable: dict[str, Any]) -> None:
-    """An address, one word, what is no variable, and what the kubelet leaves as it is."""
+    """An address, one word, a text that is no variable, and what the kubelet does not expand, are allowed."""
     assert isinstance(judged(option, {"name": "POD_IP"} | variable), Desired)

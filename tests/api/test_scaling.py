@@ -1,4 +1,4 @@
-"""Who set the number of replicas last, by the API server's own account."""
+"""What set the number of replicas last, as the API server records it."""
 
 import pytest
 
@@ -18,7 +18,7 @@ SCALED = entry("kube-controller-manager", "2026-01-02T00:00:00Z", "scale")
 
 
 def test_autoscaler_is_named() -> None:
-    """A HorizontalPodAutoscaler writes through /scale as kube-controller-manager: it is named, with the way out."""
+    """A HorizontalPodAutoscaler, which writes through /scale as kube-controller-manager, is named with the way out."""
     said = autoscaler_of({"managedFields": [entry("kubectl-create", "2026-01-01T00:00:00Z", fields={}), SCALED]})
     assert "was set by kube-controller-manager through /scale at 2026-01-02T00:00:00Z" in said
     assert "Delete the autoscaler" in said
@@ -39,5 +39,5 @@ def test_autoscaler_is_named() -> None:
     ],
 )
 def test_anybody_else_is_not(managed: object) -> None:
-    """A person's tool, another field, or an account that cannot be read is no autoscaler."""
+    """A person's tool, another field, or an unreadable entry is no autoscaler."""
     assert autoscaler_of({"managedFields": managed}) == ""

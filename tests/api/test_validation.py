@@ -1,4 +1,4 @@
-"""Validation: every bad spec is refused for the right field with a sentence; a good one becomes what it says."""
+"""Validation: every bad spec is refused for the right field with a sentence, and a good one becomes a Desired."""
 
 import json
 from typing import Any
@@ -30,32 +30,32 @@ def _record(mode: BootstrapMode = BootstrapMode.INITIAL_CONTROLLERS) -> Identity
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
 def test_a_bad_spec_is_refused_for_its_field_with_a_sentence(case: Refused) -> None:
-    """One fault names the field, and says what is wrong and the way out."""
+    """A fault names the field, what is wrong, and the way out."""
     faults = _faults(resource(case.patch))
     assert any(fault.field == case.field and case.words in fault.message for fault in faults), faults
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
 def test_a_bad_spec_has_no_fault_beside_its_own(case: Refused) -> None:
-    """What is right about a bad spec is not called wrong: every fault lies in the part that the case changed."""
+    """A bad spec has no further faults: every fault is in the part that the case changed."""
     part = case.field.split("[")[0].rsplit(".config", maxsplit=1)[0]
     assert all(fault.field.startswith(part) for fault in _faults(resource(case.patch)))
 
 
 @pytest.mark.parametrize("patch", ACCEPTED.values(), ids=ACCEPTED.keys())
 def test_a_good_spec_is_accepted(patch: dict[str, Any]) -> None:
-    """What the table calls valid has no fault."""
+    """A spec of the table of valid specs has no fault."""
     assert _desired(resource(patch)).name == "events"
 
 
 @pytest.mark.parametrize(("name", "words"), NAMES)
 def test_a_name_without_host_names_is_refused(name: str, words: str) -> None:
-    """A resource's name must leave room for host names and a service made from it."""
+    """A resource's name must leave room for the host names and the service that are made from it."""
     assert FieldFault(field="metadata.name", message=words) in _faults(resource(name=name))
 
 
 def test_all_faults_are_told_at_once_and_in_order() -> None:
-    """A person corrects a spec in one go: every fault is listed, sorted by field, none twice."""
+    """Every fault is listed at once, sorted by field, and none twice."""
     patch = merged(_patch("controllers", replicas=0, jvm={"heap": "x"}), _patch("kafka", version="1"))
     fields = [fault.field for fault in _faults(resource(patch))]
     assert fields == ["spec.controllers.jvm.heap", "spec.controllers.replicas", "spec.kafka.version"]
@@ -78,13 +78,13 @@ def test_all_faults_are_told_at_once_and_in_order() -> None:
     ],
 )
 def test_a_spec_of_the_wrong_shape_is_refused_by_path(spec: object, field: str, words: str) -> None:
-    """An object that no schema has checked, from an older CRD or a backup, gets faults and no exception."""
+    """An object without a schema check, from an older CRD or a backup, gets faults and no exception."""
     faults = _faults({"metadata": {"name": "events"}, "spec": spec})
     assert any(fault.field == field and words in fault.message for fault in faults), faults
 
 
 def test_defaults_are_those_of_the_design() -> None:
-    """A spec with a release alone asks for three controllers on retained disks, features held, unattended cures."""
+    """A spec with only a release requests three controllers on retained disks, held features, unattended cures."""
     desired = _desired(resource())
     assert (desired.replicas, desired.node_ids, desired.allow_interruption) == (3, (), False)
     assert (desired.storage.size_bytes, desired.storage.when_deleted) == (10 * 2**30, VolumeFate.RETAIN)
@@ -103,13 +103,13 @@ def test_interruption_is_allowed_for_one_replica_unless_said_otherwise(
     allowed: bool | None,  # noqa: FBT001 - a table
     expected: bool,  # noqa: FBT001 - a table
 ) -> None:
-    """A quorum of one cannot be restarted without an interruption, so there it is the default."""
+    """For one replica the interruption is allowed by default, because it cannot restart without one."""
     fields = {"replicas": replicas} | ({} if allowed is None else {"allowInterruption": allowed})
     assert _desired(resource({"controllers": fields})).allow_interruption is expected
 
 
 def test_controllers_config_wins_over_kafka_config() -> None:
-    """The overlay is by key, and sorted, so that the order in the spec restarts nobody."""
+    """Properties are merged by key, and sorted, so that the order in the spec restarts no controller."""
     patch = {
         "kafka": {"config": {"b": "kafka", "c": "kafka"}},
         "controllers": {"config": {"b": "controllers", "a": "controllers"}},
@@ -118,7 +118,7 @@ def test_controllers_config_wins_over_kafka_config() -> None:
 
 
 def test_templates_are_canonical_json() -> None:
-    """Two ways to write one template are one text: what decides a restart must not depend on the order of keys."""
+    """Two notations of one template become the same text, because the order of keys must not cause a restart."""
     one = {"template": {"spec": {"priorityClassName": "high", "nodeSelector": {"b": "1", "a": "2"}}}}
     two = {"template": {"spec": {"nodeSelector": {"a": "2", "b": "1"}, "priorityClassName": "high"}}}
     text = _desired(resource({"controllers": one})).runtime.template_spec
@@ -131,14 +131,14 @@ def test_templates_are_canonical_json() -> None:
     [("4.4-IV2", "4.4.0", 33), ("4.4", "4.4.0", 33), ("21", "4.4.0", 21), (30, "4.4.0", 30), ("3.9", "3.9.2", 21)],
 )
 def test_metadata_version_levels_are_resolved(level: int | str, version: str, expected: int) -> None:
-    """A name, a release or a number stands for Kafka's level of it."""
+    """A name, a release or a number means the level that Kafka gives it."""
     patch = {"kafka": {"version": version, "features": {"levels": [{"name": "metadata.version", "level": level}]}}}
     assert _desired(resource(patch)).features == (FeatureLevel(name="metadata.version", level=expected),)
 
 
 @pytest.mark.parametrize("recorded", ["record", "status"])
 def test_a_changed_cluster_id_is_refused(recorded: str) -> None:
-    """The disks carry the cluster id: another one in the spec is named beside the one in use."""
+    """A cluster id that differs from the disks' is refused, and the message has the one in use."""
     candidate = resource({"clusterID": OTHER_CLUSTER_ID})
     if recorded == "status":
         faults = _faults({**candidate, "status": {"clusterID": CLUSTER_ID}})
@@ -149,25 +149,25 @@ def test_a_changed_cluster_id_is_refused(recorded: str) -> None:
 
 
 def test_the_record_wins_over_an_edited_status() -> None:
-    """Anybody may write a status: with the record at hand it is not asked."""
+    """With a record, the cluster id of the status is ignored, because people may edit it."""
     candidate = {**resource({"clusterID": CLUSTER_ID}), "status": {"clusterID": OTHER_CLUSTER_ID}}
     assert _desired(candidate, record=_record()).cluster_id == CLUSTER_ID
 
 
 def test_an_empty_cluster_id_leaves_the_recorded_one() -> None:
-    """A resource that is created again without its id finds the old one: that is no change."""
+    """An empty cluster id is no change: a recreated resource keeps the recorded one."""
     assert _desired(resource(), record=_record()).cluster_id is None
 
 
 def test_a_changed_bootstrap_mode_is_refused() -> None:
-    """How the first voters came to be is history: another mode in the spec is refused by name."""
+    """Another bootstrap mode than the recorded one is refused by name, because the first voters are fixed."""
     faults = _faults(resource({"bootstrap": {"mode": "Standalone"}}), record=_record())
     assert [fault.field for fault in faults] == ["spec.bootstrap.mode"]
     assert "it was InitialControllers" in faults[0].message
 
 
 def test_shrunken_storage_is_refused() -> None:
-    """A size below what the claims already ask for is refused; the same size, and a larger one, are not."""
+    """A size below the claims' is refused; the same size, and a larger one, are accepted."""
     candidate = resource({"controllers": {"storage": {"size": "5Gi"}}})
     assert [fault.field for fault in _faults(candidate, claimed_bytes=10 * 2**30)] == ["spec.controllers.storage.size"]
     assert _desired(candidate, claimed_bytes=5 * 2**30).storage.size_bytes == 5 * 2**30
@@ -179,7 +179,7 @@ def _patch(part: str, **fields: object) -> dict[str, Any]:
 
 
 def test_static_and_downgrade_are_read() -> None:
-    """The static mode and the policy of lower levels arrive; by default nothing is lowered."""
+    """The static mode and the downgrade policy are read; by default nothing is lowered."""
     answer = validate(resource({"bootstrap": {"mode": "Static"}}))
     assert isinstance(answer, Desired)
     assert (answer.bootstrap, answer.downgrade) == (BootstrapMode.STATIC, Downgrade.FORBID)
@@ -208,7 +208,7 @@ def test_static_and_downgrade_are_read() -> None:
     ],
 )
 def test_an_exception_of_the_operator_admits_it(exception: str, fields: dict[str, Any]) -> None:
-    """What the policy refuses is valid where the operator is installed with that exception, and with no other."""
+    """What the policy refuses is valid if the operator was installed with that exception, and with no other."""
     candidate = resource({"controllers": {"template": {"spec": fields}}})
     assert _desired(candidate, allowed=frozenset({exception})).name == "events"
     others = frozenset({"serviceAccounts", "root", "unconfined", "secretVariables"}) - {exception}
@@ -227,7 +227,7 @@ def test_an_exception_of_the_operator_admits_it(exception: str, fields: dict[str
     ],
 )
 def test_image_references(image: str) -> None:
-    """Registry, path, tag and digest, as container runtimes read them."""
+    """Registry, path, tag and digest are accepted as container runtimes read them."""
     assert _desired(resource({"kafka": {"image": image}})).runtime.image == image
 
 
@@ -235,6 +235,6 @@ def test_image_references(image: str) -> None:
     "image", ["Apache/Kafka/X:", "a//b", "kafka:", "kafka@sha256:12", ":4.4.0", "a b", "-kafka", "kafka:4:5/x"]
 )
 def test_what_is_no_image_reference(image: str) -> None:
-    """The kubelet would refuse it, one pod at a time."""
+    """A text that is no image reference is refused, because the kubelet would refuse it, one pod at a time."""
     (fault,) = _faults(resource({"kafka": {"image": image}}))
     assert fault.field == "spec.kafka.image"

@@ -1,4 +1,4 @@
-"""How acts are timed: from the end of a pod to the next one of its controller, and what was never done counts too."""
+"""The time of an act is from the end of a pod to the next one of its controller; acts never done count too."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def pod(quorum: str, node_id: int, uid: str) -> Json:
 
 
 async def test_an_act_is_from_the_end_of_a_pod_to_the_next_one_of_its_controller() -> None:
-    """Pods that only change, and those of other controllers, end no act."""
+    """Pods that only change, and pods of other controllers, do not end an act."""
     seen = Seen()
     for name in ("a", "b"):
         seen.event("ADDED", pod(name, 3001, f"{name}1"), 1.0)
@@ -30,7 +30,7 @@ async def test_an_act_is_from_the_end_of_a_pod_to_the_next_one_of_its_controller
 
 
 def test_what_was_never_done_is_the_longest() -> None:
-    """A quantile does not become better by acts that were not done at all."""
+    """An act that was never done counts as the longest, so that it does not improve a quantile."""
     acts = Acts(seconds=[float(number) for number in range(1, 100)])
     assert (acts.quantile(0.5), acts.quantile(0.99), acts.quantile(1.0)) == (50.0, 99.0, 99.0)
     acts.add(Acts(seconds=[], skipped=1, unanswered=2))
@@ -39,6 +39,6 @@ def test_what_was_never_done_is_the_longest() -> None:
 
 
 def test_without_any_act_there_is_no_quantile() -> None:
-    """Nothing measured is not zero seconds."""
+    """Without any act there is no quantile, because nothing measured is not zero seconds."""
     with pytest.raises(ValueError, match="nothing was measured"):
         Acts().quantile(0.5)

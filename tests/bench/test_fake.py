@@ -1,4 +1,4 @@
-"""Controllers that only answer: the wire code understands the honest ones, and survives the others."""
+"""Controllers that only answer: the wire code reads the correct ones, and survives the others."""
 
 import asyncio
 import threading
@@ -34,7 +34,7 @@ def config(tmp_path: Path) -> dict[str, str]:
 
 
 async def test_the_operator_understands_honest_answers() -> None:
-    """Features, voters with their directory ids, all caught up, and the cluster id; a follower says that it is one."""
+    """A leader's answers have features, caught-up voters with directory ids, the cluster id; a follower refuses."""
     controllers = KafkaControllers(limits=QUICK)
     leader, follower = serving(3000), serving(3001)
     versions = await controllers.api_versions(leader)
@@ -52,7 +52,7 @@ async def test_the_operator_understands_honest_answers() -> None:
 
 @pytest.mark.parametrize("kind", ["silent", "slow", "huge", "count"])
 async def test_an_answer_that_is_none_is_an_error_in_time(kind: str) -> None:
-    """No answer, a dripping one, one that is too large, and an impossible count each end as Kafka's error."""
+    """No answer, a slow one, one that is too large, and an impossible count each end as Kafka's error."""
     controllers = KafkaControllers(limits=QUICK)
     endpoint = serving(3000, kind)
     with pytest.raises(KafkaError):
@@ -62,7 +62,7 @@ async def test_an_answer_that_is_none_is_an_error_in_time(kind: str) -> None:
 
 
 def test_a_disk_is_formatted_as_the_operators_script_expects(config: dict[str, str]) -> None:
-    """`meta.properties` has the three ids, the directory id being the one that was given; the voters are kept."""
+    """`meta.properties` has the three ids, with the given directory id, and the voters are stored."""
     initial = ",".join(f"{number}@host:9093:{directory}" for number, directory in DIRECTORIES.items())
     answers.format_disk(config, CLUSTER, initial)
     directory = config["log.dirs"]
@@ -74,7 +74,7 @@ def test_a_disk_is_formatted_as_the_operators_script_expects(config: dict[str, s
 
 @pytest.mark.parametrize(("kind", "count"), [("voters", 5_002), ("observers", 10_000), ("features", 15_002)])
 def test_invented_rows_are_as_many_as_they_say(kind: str, count: int) -> None:
-    """A hostile answer is well formed but for its size."""
+    """A hostile answer is well formed, except for its size."""
     controller = answers.Controller(3000, CLUSTER, VOTERS, (kind,))
     body, said = controller.answer(answers.API_VERSIONS if kind == "features" else answers.DESCRIBE_QUORUM)
     assert said == kind

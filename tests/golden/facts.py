@@ -1,6 +1,6 @@
-"""What a sentence names: ids, names, numbers and fields, whatever its words are.
+"""The facts of a sentence: ids, names, numbers and fields, whatever its words are.
 
-Tests compare these, and the rule or the reason that a value carries. The words are in `sentences.txt`.
+Tests compare these, and the rule or the reason of a value. The words are in `sentences.txt`.
 """
 
 import re

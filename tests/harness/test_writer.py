@@ -1,4 +1,4 @@
-"""The writer of end-to-end tests: a write without an answer ends nothing."""
+"""The writer of end-to-end tests continues after a write without an answer."""
 
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -12,10 +12,10 @@ from harness.writer import Account, Writer
 
 
 class Unlucky(Writer):
-    """Its writes fail in every way that the client knows, one after the other, and then succeed."""
+    """A writer whose writes fail in every way of the client, one after the other, and then succeed."""
 
     def __init__(self) -> None:
-        """It has no quorum: nothing is sent."""
+        """Starts without a quorum, so nothing is sent."""
         nothing: Any = None
         super().__init__(nothing, (3000,), interval_s=0.0)
         self._failures: list[Exception] = [TimeoutError(), KafkaException(KafkaError(KafkaError._TIMED_OUT))]
@@ -28,7 +28,7 @@ class Unlucky(Writer):
 
 
 def test_a_write_without_an_answer_is_noted_and_the_next_one_follows() -> None:
-    """A request that the client lost, and one that timed out, are unanswered; what follows is acknowledged."""
+    """A request that the client lost, and one that timed out, are unanswered; later ones are acknowledged."""
     unlucky = Unlucky()
     nothing: Any = None
     unlucky._run(nothing)
@@ -37,19 +37,19 @@ def test_a_write_without_an_answer_is_noted_and_the_next_one_follows() -> None:
 
 
 class Broker:
-    """One that has just started, and answers nothing that can be read."""
+    """A broker that has just started, and gives no readable answer."""
 
     def start(self) -> None:
-        """It runs already."""
+        """Does nothing, because it runs already."""
 
     stop = start
 
     def client(self) -> None:
-        """Nothing is asked of it."""
+        """Returns nothing usable, because no request is made."""
 
 
 def _reading(monkeypatch: pytest.MonkeyPatch, answers: list[Exception | frozenset[str]], timeout_s: float) -> Account:
-    """What is read back of one acknowledged write, where the broker gives these answers in turn, the last for ever."""
+    """The result of reading back one acknowledged write, with these answers in turn, the last one repeated."""
 
     def read(*_: object) -> frozenset[str]:
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
@@ -71,7 +71,7 @@ _NAME = "topic-0"
 
 
 def test_a_broker_that_has_just_started_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer that cannot be read, and one that lacks a write, are followed by another question."""
+    """After an answer that cannot be read, or lacks a write, the broker is asked again."""
     answers: list[Exception | frozenset[str]] = [_FAILURE, TimeoutError(), frozenset(), frozenset({_NAME})]
     assert not _reading(monkeypatch, answers, 30.0).lost
 
@@ -84,10 +84,10 @@ def test_what_was_not_answered_is_not_known(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class Credentials:
-    """A client that answers like Kafka's own: at most 10,000 users in one answer, and an error for each unknown one."""
+    """A client with the limits of Kafka's own: 10,000 users per answer, and an error for each unknown one."""
 
     def __init__(self, users: dict[str, int]) -> None:
-        """Its users, each with a number of iterations."""
+        """Takes its users, each with a number of iterations."""
         self._users = users
 
     def list_topics(self, timeout: float) -> SimpleNamespace:  # noqa: ARG002 - the client's own name
@@ -110,7 +110,7 @@ class Credentials:
 
 
 def test_more_users_are_read_back_than_one_answer_holds() -> None:
-    """Each one that is there, with its number; one that is not there is missing, and no error."""
+    """Users beyond one answer are all read, each with its number; a missing one is missing, and no error."""
     there = {f"user-{number}": number for number in range(25_000)}
     client: Any = Credentials(there)
     found = writer._read(client, (*there, "user-lost"))
@@ -118,7 +118,7 @@ def test_more_users_are_read_back_than_one_answer_holds() -> None:
 
 
 def test_any_other_error_of_a_user_is_no_absence() -> None:
-    """What could not be asked is not missing."""
+    """A user that cannot be read is an error, and does not count as missing."""
     client: Any = Credentials({})
     refused: Future[Any] = Future()
     refused.set_exception(KafkaException(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED)))

@@ -1,4 +1,4 @@
-"""The chart's history: off by default, refused where it cannot work, and what its pods may do and run."""
+"""The chart's history: off by default, refused if it cannot work, and the rights and commands of its pods."""
 
 import re
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ SECURE = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "ca
 
 
 def options(*values: Mapping[str, str]) -> tuple[str, ...]:
-    """Values as options of helm; later ones replace earlier ones."""
+    """Values as helm options; later ones replace earlier ones."""
     merged = {key: text for some in values for key, text in some.items()}
     return tuple(word for key, text in merged.items() for word in ("--set", f"{key}={text}"))
 
@@ -49,12 +49,12 @@ def run_of(*values: Mapping[str, str]) -> tuple[Json, Json]:
 
 
 def test_it_is_off_by_default() -> None:
-    """Nobody gets an image of Spark that was not asked for."""
+    """By default there is no CronJob, and so no image of Spark."""
     assert "CronJob" not in {item["kind"] for item in rendered()}
 
 
 def test_a_run_reads_the_operators_observations_and_writes_a_page() -> None:
-    """The volume is the operator's, mounted read-only; the command is one that quorum-history has."""
+    """The operator's volume is mounted read-only, and the command is valid for quorum-history."""
     spec, container = run_of(CLAIMS)
     chosen = commands._parser().parse_args(container["args"])
     assert chosen.run is commands._refresh
@@ -71,9 +71,9 @@ def test_a_run_reads_the_operators_observations_and_writes_a_page() -> None:
 
 
 def test_every_value_reaches_the_run() -> None:
-    """Logs, URLs, credentials, time-outs, resources and the image."""
+    """Logs, URLs, credentials, time-outs, resources and the image reach the run."""
     more = {
-        "history.url": "file:///shared/tables",  # no store that would have to be asked
+        "history.url": "file:///shared/tables",  # no store that would be asked
         "history.logs.volume.nfs.server": "files",
         "history.logs.volume.nfs.path": "/backups",
         "history.logs.paths": "/logs/*/kafka\\,s3://bucket/logs",
@@ -106,7 +106,7 @@ def test_every_value_reaches_the_run() -> None:
 
 
 def test_logs_alone_are_enough() -> None:
-    """Without observations there is no volume of them; without paths, the whole volume of logs is read."""
+    """Without observations there is no volume for them; without paths, the whole volume of logs is read."""
     spec, container = run_of({**URLS, "observations.url": ""}, {"history.logs.volume.nfs.server": "files"})
     chosen = commands._parser().parse_args(container["args"])
     assert (chosen.observations, chosen.logs) == (None, "/logs")
@@ -115,7 +115,7 @@ def test_logs_alone_are_enough() -> None:
 
 
 def test_one_run_at_a_time_and_no_idle_repetition() -> None:
-    """Runs never overlap; what would fail again in the same way is not tried again, nor is a run that is done."""
+    """Runs never overlap; a run that is done, or would fail again in the same way, is not repeated."""
     job = only(rendered(*options(CLAIMS)), "CronJob", NAME)["spec"]
     assert job["concurrencyPolicy"] == "Forbid"
     spec = job["jobTemplate"]["spec"]
@@ -128,7 +128,7 @@ def test_one_run_at_a_time_and_no_idle_repetition() -> None:
 
 
 def test_its_pods_meet_the_restricted_standard() -> None:
-    """Not root, nothing but its volumes to write on, no token."""
+    """The pods do not run as root, can write only to their volumes, and have no token."""
     items = rendered(*options(CLAIMS, {"history.server": "true"}))
     for kind in ("CronJob", "Deployment"):
         spec = pod(only(items, kind, NAME))
@@ -141,7 +141,7 @@ def test_its_pods_meet_the_restricted_standard() -> None:
 
 
 def test_its_pods_are_not_taken_for_operators() -> None:
-    """The operator's Deployment, disruption budget and network policies select operators alone."""
+    """The operator's Deployment, disruption budget and network policies select only operators."""
     values = (CLAIMS, {"history.server": "true", "networkPolicy.enabled": "true"})
     items = rendered(*options(*values, {"replicas": "2", "observations.sharedVolume": "true"}))
     policies = ("controllerNetworkPolicy.enabled=true", "controllerNetworkPolicy.namespaces={kafka}")
@@ -161,7 +161,7 @@ def test_its_pods_are_not_taken_for_operators() -> None:
 
 
 def test_the_server_is_reached_by_port_forward_alone() -> None:
-    """It listens to its own pod, serves the folder of the page, and may not write; a network policy admits nobody."""
+    """The server listens in its own pod, serves the page read-only, and a network policy admits no client."""
     plain = rendered(*options(CLAIMS))
     assert [item["metadata"]["name"] for item in plain if item["kind"] == "Deployment"] == ["kafka-quorum-operator"]
     items = rendered(*options(CLAIMS, {"history.server": "true", "networkPolicy.enabled": "true"}))
@@ -192,7 +192,7 @@ def test_the_server_is_reached_by_port_forward_alone() -> None:
 def test_pods_that_share_a_volume_of_one_node_are_on_one_node(
     values: Mapping[str, str], run: str | None, server: str | None
 ) -> None:
-    """Runs go where the operator has the observations mounted, else where the server has the page."""
+    """Runs are placed where the operator mounts the observations, otherwise where the server mounts the page."""
     items = rendered(*options(CLAIMS, {"history.server": "true"}, values))
     labels = only(items, "Deployment", NAME)["spec"]["template"]["metadata"]["labels"]
     operators = only(items, "Deployment")["spec"]["template"]["metadata"]["labels"]
@@ -207,7 +207,7 @@ def test_pods_that_share_a_volume_of_one_node_are_on_one_node(
 
 
 def test_runs_go_to_the_operator_that_has_the_claim() -> None:
-    """An operator from before an upgrade, on another node and without the claim or with another one, does not match."""
+    """An operator from before an upgrade, without the claim or with another one, does not match."""
 
     def label(*values: Mapping[str, str]) -> str | None:
         found: str | None = only(rendered(*options(*values)), "Deployment")["spec"]["template"]["metadata"][
@@ -262,19 +262,19 @@ def pod_labels(items: list[Json]) -> Json:
     ],
 )
 def test_values_that_cannot_work_are_refused(values: Mapping[str, str], said: str) -> None:
-    """With the value's name, and what to do."""
+    """Values that cannot work are refused with their name and what to do."""
     assert said in refusal(*options(URLS, values))
 
 
 def test_a_missing_volume_is_named() -> None:
-    """Nothing else is known about where the page shall be."""
+    """A missing volume for the page is named."""
     said = refusal("--set", "history.enabled=true", "--set", "observations.url=s3://bucket/looks")
     assert "history.volume is missing" in said
     assert "history.volume.persistentVolumeClaim.claimName=" in said
 
 
 def test_names_stay_within_what_a_cron_job_may_have() -> None:
-    """52 characters, because Kubernetes adds eleven for a job's name."""
+    """A name has at most 52 characters, because Kubernetes adds eleven for a job's name."""
     items = rendered(*options(CLAIMS, {"fullnameOverride": "x" * 63, "nameOverride": "y" * 63}))
     (job,) = [item for item in items if item["kind"] == "CronJob"]
     assert len(job["metadata"]["name"]) <= 52
@@ -282,7 +282,7 @@ def test_names_stay_within_what_a_cron_job_may_have() -> None:
 
 
 def test_the_documented_commands_work_together() -> None:
-    """In docs/history.md: the values render, and claims, CronJob and Deployment have the names that are used."""
+    """The values in docs/history.md render, and claims, CronJob and Deployment have the names used there."""
     text = (render.ROOT / "docs" / "history.md").read_text()
     (block,) = re.findall(r"^```sh\n(docker build -f Dockerfile\.history.*?)^```", text, re.MULTILINE | re.DOTALL)
     words = block.replace("\\\n", " ").split()
@@ -303,7 +303,7 @@ def test_the_documented_commands_work_together() -> None:
 
 
 def test_the_schema_has_each_value_and_no_other() -> None:
-    """As for the operator's own values, one level down."""
+    """The schema has exactly the values below `history`, and docs/install.md names each."""
     values = yaml.safe_load((render.CHART / "values.yaml").read_text())["history"]
     schema = yaml.safe_load((render.CHART / "values.schema.json").read_text())["properties"]["history"]
     assert set(values) == set(schema["properties"])

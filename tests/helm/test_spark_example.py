@@ -1,4 +1,4 @@
-"""The example for the operator of Spark: its shape is that of a SparkApplication v1beta2, and its command exists.
+"""The example for Spark's operator: it has the shape of a SparkApplication v1beta2, and its command exists.
 
 The fields are those of `api/v1beta2/sparkapplication_types.go` of kubeflow/spark-operator, as far as they are used.
 """
@@ -29,7 +29,7 @@ REQUIRED = {"type", "sparkVersion", "mainApplicationFile", "driver", "executor"}
 
 
 def shaped(value: Json, fields: dict[str, type]) -> list[str]:
-    """The fields that there are none of, or that have another type."""
+    """The fields that do not exist, or have another type."""
     return [name for name, content in value.items() if name not in fields or type(content) is not fields[name]]
 
 
@@ -40,7 +40,7 @@ def example() -> Json:
 
 
 def test_it_has_the_shape_of_a_spark_application() -> None:
-    """Every field is one that the definition has, with its type; those that it requires are there."""
+    """Every field is in the definition, with its type; the required ones are there."""
     item = example()
     assert (item["apiVersion"], item["kind"]) == ("sparkoperator.k8s.io/v1beta2", "SparkApplication")
     spec = item["spec"]
@@ -61,7 +61,7 @@ def test_a_misplaced_field_is_noticed() -> None:
 
 
 def test_it_runs_what_the_cron_job_runs() -> None:
-    """The same command with the same places, which quorum-history has; it needs an account for its executors."""
+    """The example has the command and places of the CronJob, and an account for its executors."""
     spec = example()["spec"]
     chosen = commands._parser().parse_args(spec["arguments"])
     _, container = run_of(CLAIMS, {"history.logs.volume.nfs.server": "x"})
@@ -72,7 +72,7 @@ def test_it_runs_what_the_cron_job_runs() -> None:
 
 
 def test_its_file_and_versions_are_the_images() -> None:
-    """The file is where Dockerfile.history puts it; Spark's version is the locked one."""
+    """The file is where Dockerfile.history puts it, and Spark's version is the locked one."""
     spec = example()["spec"]
     inside = spec["mainApplicationFile"].removeprefix("local://")
     dockerfile = (render.ROOT / "Dockerfile.history").read_text()
@@ -85,7 +85,7 @@ def test_its_file_and_versions_are_the_images() -> None:
 
 
 def test_the_page_installs_what_the_example_needs() -> None:
-    """The commands of docs/history.md name the example and its objects, and the operator that the test-bed runs."""
+    """The commands of docs/history.md name the example's objects, and the version of the operator in the test-bed."""
     item = example()
     name, namespace = item["metadata"]["name"], item["metadata"]["namespace"]
     page = (render.ROOT / "docs" / "history.md").read_text()

@@ -1,4 +1,4 @@
-"""Ends of passes, for tests of what follows them."""
+"""Results of passes, for tests of what follows a pass."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ WIDGETS = ResourceType(api_version="example.org/v1", kind="Widget", plural="widg
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """What a pass came to."""
+    """The result of a pass."""
 
     gone: bool = False
     again: bool = False

@@ -1,4 +1,4 @@
-"""The lease: one holder acts, the other takes over late enough, and what lapses is not held."""
+"""The lease: one holder acts, another acquires it only after it has lapsed, and a lapsed lease is not held."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -17,53 +17,53 @@ HELD_S = DURATION_S - MARGIN_S
 
 
 class SharedClock:
-    """One machine's clock, moved by the test; another machine's has another zero."""
+    """The clock of one machine, moved by the test. The clock of another machine has another zero."""
 
     def __init__(self, zero_s: float = 0.0) -> None:
-        """Begin somewhere."""
+        """Starts at this second."""
         self.seconds = zero_s
 
     def now(self) -> datetime:
-        """A wall clock of its own, which agrees with no other machine's: nobody may compare stamps."""
+        """A wall clock that agrees with no other machine's, because stamps must not be compared."""
         return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)
 
     def monotonic(self) -> float:
-        """Where the test has put it."""
+        """The second that the test has set."""
         return self.seconds
 
 
 class LeaseStore(ModelKube):
-    """The simulation's API server, which may be down, and on which somebody may be faster."""
+    """The simulation's API server, which may be down, and to which another operator may write first."""
 
     def __init__(self) -> None:
-        """Nothing is there."""
+        """Starts without a lease."""
         super().__init__(KubeModel(VirtualClock()))
         self.down = False
         self.fault: Exception | None = None
         self.before_write = self.nothing
 
     async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
-        """The lease, as it is stored."""
+        """The lease as it is stored."""
         self._answer()
         return await super().get(resource, namespace, name)
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
-        """Create it, unless somebody is faster."""
+        """Creates the lease, after `before_write`."""
         self._answer()
         self.before_write()
         return await super().create(resource, namespace, body, dry_run=dry_run)
 
     async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Replace it, unless somebody is faster."""
+        """Replaces the lease, after `before_write`."""
         self._answer()
         self.before_write()
         return await super().replace(resource, namespace, body)
 
     def nothing(self) -> None:
-        """Nobody comes in between."""
+        """No other write comes first."""
 
     def store(self, body: Json) -> None:
-        """Somebody writes it: it has the next version."""
+        """Writes the lease as another operator, with the next version."""
         metadata = {name: value for name, value in body["metadata"].items() if name != "resourceVersion"}
         self.model.seed((LEASES.plural, "ns", "op"), {**body, "metadata": metadata})
 
@@ -76,7 +76,7 @@ class LeaseStore(ModelKube):
 
     @property
     def holder(self) -> str:
-        """Who holds it."""
+        """The holder of the lease."""
         return str(self.item["spec"]["holderIdentity"])
 
     def _answer(self) -> None:
@@ -87,17 +87,17 @@ class LeaseStore(ModelKube):
 
 
 def lease_of(store: LeaseStore, clock: SharedClock, holder: str) -> Lease:
-    """The lease as one operator sees it."""
+    """The lease as one operator uses it."""
     return Lease(store, clock, namespace="ns", name="op", holder=holder)
 
 
 async def test_nothing_is_held_before_the_first_answer() -> None:
-    """An operator that has not asked yet does not act."""
+    """An operator does not hold the lease before its first attempt."""
     assert not lease_of(LeaseStore(), SharedClock(), "a").held()
 
 
 async def test_first_one_acts_and_the_second_stands_by() -> None:
-    """Whoever creates the lease holds it; the other one does not."""
+    """The operator that creates the lease holds it; the other one does not."""
     store = LeaseStore()
     first, second = lease_of(store, SharedClock(), "a"), lease_of(store, SharedClock(1000), "b")
     await first.step()
@@ -106,7 +106,7 @@ async def test_first_one_acts_and_the_second_stands_by() -> None:
 
 
 async def test_it_lapses_by_the_holders_own_clock_before_it_can_be_taken() -> None:
-    """Without an answer the holder stops acting a margin before its duration is over."""
+    """Without an answer, the holder stops acting a margin before the end of its duration."""
     store, clock = LeaseStore(), SharedClock()
     lease = lease_of(store, clock, "a")
     await lease.step()
@@ -119,7 +119,7 @@ async def test_it_lapses_by_the_holders_own_clock_before_it_can_be_taken() -> No
 
 
 async def test_a_lease_that_does_not_change_is_taken_over() -> None:
-    """Another's lease is taken once it has stood still for its whole duration by our clock, and not before."""
+    """Another's lease is acquired if it did not change for its whole duration by our own clock, and not before."""
     store, clock = LeaseStore(), SharedClock(500)
     await lease_of(store, SharedClock(), "a").step()
     second = lease_of(store, clock, "b")
@@ -134,7 +134,7 @@ async def test_a_lease_that_does_not_change_is_taken_over() -> None:
 
 
 async def test_a_renewed_lease_is_not_taken_over() -> None:
-    """As long as its holder renews it, nobody else gets it, however long that lasts."""
+    """While its holder renews it, no other operator acquires it."""
     store, clock, other = LeaseStore(), SharedClock(), SharedClock(77)
     first, second = lease_of(store, clock, "a"), lease_of(store, other, "b")
     for _ in range(20):
@@ -146,7 +146,7 @@ async def test_a_renewed_lease_is_not_taken_over() -> None:
 
 
 async def test_two_never_hold_it_at_once() -> None:
-    """From the holder's last good renewal on, its own end comes before the other's beginning."""
+    """After the holder's last renewal, its lease lapses before another operator acquires it."""
     store, clock = LeaseStore(), SharedClock()
     first, second = lease_of(store, clock, "a"), lease_of(store, clock, "b")
     await first.step()
@@ -158,7 +158,7 @@ async def test_two_never_hold_it_at_once() -> None:
 
 
 async def test_released_lease_is_free_at_once() -> None:
-    """An operator that ends in good order makes nobody wait."""
+    """An operator that stops in an orderly way releases the lease, and another one acquires it at once."""
     store = LeaseStore()
     first, second = lease_of(store, SharedClock(), "a"), lease_of(store, SharedClock(), "b")
     await first.step()
@@ -168,7 +168,7 @@ async def test_released_lease_is_free_at_once() -> None:
 
 
 async def test_release_leaves_another_holders_lease() -> None:
-    """Who no longer is the holder releases nothing."""
+    """An operator that is not the holder any more does not release the lease."""
     store, clock = LeaseStore(), SharedClock()
     first = lease_of(store, clock, "a")
     await first.step()
@@ -178,7 +178,7 @@ async def test_release_leaves_another_holders_lease() -> None:
 
 
 async def test_a_restarted_process_of_the_same_name_goes_on() -> None:
-    """A container that is started again in its pod holds the lease at once."""
+    """A container that is restarted in its pod holds the lease at once."""
     store = LeaseStore()
     await lease_of(store, SharedClock(), "a").step()
     again = lease_of(store, SharedClock(), "a")
@@ -188,7 +188,7 @@ async def test_a_restarted_process_of_the_same_name_goes_on() -> None:
 
 @pytest.mark.parametrize("first_write", [True, False], ids=["create", "replace"])
 async def test_of_two_at_the_same_moment_one_gets_it(first_write: bool) -> None:  # noqa: FBT001 - a table's column
-    """Compare-and-swap decides between two that saw the same free lease."""
+    """Of two operators that see the same free lease, compare-and-swap gives it to one."""
     store = LeaseStore()
     if not first_write:
         before = lease_of(store, SharedClock(), "z")
@@ -216,7 +216,7 @@ async def test_of_two_at_the_same_moment_one_gets_it(first_write: bool) -> None:
     ],
 )
 async def test_a_lease_that_was_emptied_is_acquired(spec: object) -> None:
-    """A lease without a holder, whatever else it holds, is free."""
+    """A lease without a holder is free, whatever else it contains."""
     store = LeaseStore()
     store.store({"metadata": {"name": "op", "namespace": "ns"}, "spec": spec})
     lease = lease_of(store, SharedClock(), "a")
@@ -226,7 +226,7 @@ async def test_a_lease_that_was_emptied_is_acquired(spec: object) -> None:
 
 @pytest.mark.parametrize("duration", [2**31 - 1, 0, -5, None, "x"])
 async def test_an_edited_duration_is_not_waited_for_without_end(duration: object) -> None:
-    """Another's lease is taken over within two minutes after its last change, whatever duration stands in it."""
+    """Another's lease is acquired within two minutes after its last change, whatever duration it contains."""
     store, clock = LeaseStore(), SharedClock()
     spec = {"holderIdentity": "gone", "leaseDurationSeconds": duration}
     store.store({"metadata": {"name": "op", "namespace": "ns"}, "spec": spec})
@@ -240,7 +240,7 @@ async def test_an_edited_duration_is_not_waited_for_without_end(duration: object
 
 @pytest.mark.parametrize("duration", [1, 0, -5, True])
 async def test_an_edited_duration_lets_no_two_act(duration: object) -> None:
-    """A lease that was edited to lapse at once is waited for as long as its holder acts."""
+    """A lease whose duration was shortened is still not acquired while its holder acts."""
     store, clock = LeaseStore(), SharedClock()
     holder, other = lease_of(store, clock, "a"), lease_of(store, clock, "b")
     await holder.step()
@@ -258,7 +258,7 @@ async def test_an_edited_duration_lets_no_two_act(duration: object) -> None:
 
 
 async def kept(store: LeaseStore, clock: SharedClock, rounds: int) -> tuple[Lease, list[float], list[int]]:
-    """So many attempts, the pauses after them, and at which the lease was acquired."""
+    """This many attempts: the lease, the pauses after them, and the attempts that acquired it."""
     lease, acquired, pauses = lease_of(store, clock, "a"), [], []
     for number in range(rounds):
         pauses.append(await lease.round(lambda number=number: acquired.append(number)))  # type: ignore[misc]
@@ -268,7 +268,7 @@ async def kept(store: LeaseStore, clock: SharedClock, rounds: int) -> tuple[Leas
 
 @pytest.mark.parametrize("fault", [KeyError("spec"), TypeError(), ValueError("x"), RuntimeError("loop"), OSError(5)])
 async def test_no_error_ends_the_attempts(fault: Exception) -> None:
-    """After an error that nobody expected the next attempt follows, and succeeds when it can."""
+    """After an unexpected error the next attempt follows, and succeeds when it can."""
     store, clock = LeaseStore(), SharedClock()
     store.fault = fault
     lease, pauses, acquired = await kept(store, clock, 3)
@@ -280,7 +280,7 @@ async def test_no_error_ends_the_attempts(fault: Exception) -> None:
 
 
 async def test_an_attempt_that_hangs_shows_in_its_age() -> None:
-    """The age of the last attempt grows while none ends: the probe reads it."""
+    """The age of the last attempt grows while no attempt ends, and the probe reads it."""
     store, clock = LeaseStore(), SharedClock()
     lease = lease_of(store, clock, "a")
     await lease.step()
@@ -290,7 +290,7 @@ async def test_an_attempt_that_hangs_shows_in_its_age() -> None:
 
 @pytest.mark.parametrize("fault", [KubeUnavailable("no answer"), KeyError("spec"), OSError(5)])
 async def test_a_release_that_fails_ends_nothing(fault: Exception) -> None:
-    """A stop goes on although the lease cannot be released; it acts no more all the same."""
+    """If the release fails, the stop continues, and the operator does not hold the lease any more."""
     store = LeaseStore()
     lease = lease_of(store, SharedClock(), "a")
     await lease.step()
@@ -300,7 +300,7 @@ async def test_a_release_that_fails_ends_nothing(fault: Exception) -> None:
 
 
 async def test_a_lease_that_lapsed_is_released_too() -> None:
-    """A holder that could not renew in time, and stops, leaves nobody waiting."""
+    """A holder that could not renew in time, and stops, still releases the lease."""
     store, clock = LeaseStore(), SharedClock()
     lease = lease_of(store, clock, "a")
     await lease.step()
@@ -311,7 +311,7 @@ async def test_a_lease_that_lapsed_is_released_too() -> None:
 
 
 def test_a_renewal_that_hangs_is_given_up() -> None:
-    """An API server that never answers costs one attempt its deadline, not the task."""
+    """If the API server never answers, only the attempt ends, at its deadline."""
 
     class Hanging(LeaseStore):
         async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
@@ -328,7 +328,7 @@ def test_a_renewal_that_hangs_is_given_up() -> None:
 
 @pytest.mark.parametrize("count", [2**31 - 1, 2**40, -3, True])
 async def test_an_edited_count_of_transitions_keeps_no_operator_out(count: object) -> None:
-    """The field has 32 bits, and the API server refuses a larger number: the count stops there, or begins again."""
+    """The count of transitions stays within the 32 bits of its field, because the API server refuses more."""
     store = LeaseStore()
     spec = {"holderIdentity": "", "leaseTransitions": count}
     store.store({"metadata": {"name": "op", "namespace": "ns"}, "spec": spec})

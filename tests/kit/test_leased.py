@@ -1,4 +1,4 @@
-"""Without the lease nothing that changes anything is sent, whatever has been asked before."""
+"""Without the lease no request that changes anything is sent, whatever was requested before."""
 
 import pytest
 from tests.kit.kube.recording import RecordingKube
@@ -11,7 +11,7 @@ NAMESPACE = "ns"
 
 
 async def test_a_lease_that_lapses_between_two_requests_of_one_act() -> None:
-    """The second request of an act is not sent when the lease has lapsed since the first one."""
+    """If the lease lapses between two requests of one action, the second one is not sent."""
     recorded, held = RecordingKube(), True
     kube = leased_kube(recorded, lambda: held)
     body = {"metadata": {"name": "x", "namespace": NAMESPACE}}

@@ -1,4 +1,4 @@
-"""Log lines: one a record, whatever text the record quotes."""
+"""Each log record is one line, whatever text it quotes."""
 
 import json
 import logging
@@ -32,7 +32,7 @@ def test_a_record_is_one_visible_bounded_line(formatter: logging.Formatter) -> N
 
 
 def test_a_traceback_cannot_imitate_a_record() -> None:
-    """The text of an exception stands behind a margin, line by line, and is bounded."""
+    """Every line of a traceback has a margin, and a traceback is bounded."""
     lines = TextFormatter().format(record("fault", error=ValueError(HOSTILE))).split("\n")
     assert len(lines) > 2
     assert all(line.startswith("    | ") for line in lines[1:])
@@ -43,7 +43,7 @@ def test_a_traceback_cannot_imitate_a_record() -> None:
 
 
 def test_a_traceback_in_json() -> None:
-    """The traceback is one field of one line, without control characters but its own line breaks."""
+    """The traceback is one field of the line, without control characters other than its own line breaks."""
     row = json.loads(JsonFormatter().format(record("fault", error=ValueError(HOSTILE))))
     assert all(line.isprintable() for line in row["traceback"].split("\n"))
     assert row["message"] == "ns/demo: fault"

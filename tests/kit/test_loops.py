@@ -17,12 +17,12 @@ DEADLINE_S = 10.0
 
 
 def result(*, again: bool = False, gone: bool = False, requeue_s: float = 3600.0) -> End:
-    """What a pass came to that did nothing."""
+    """The result of a pass that did nothing."""
     return End(requeue_s=requeue_s, again=again, gone=gone)
 
 
 class Passes:
-    """A reconciler that counts its passes, and answers each as the test says."""
+    """A reconciler that counts its passes, and returns what the test gives."""
 
     def __init__(self, answer: Callable[[int], Awaitable[End]]) -> None:
         """`answer` gets the number of the pass, from 1."""
@@ -35,16 +35,16 @@ class Passes:
         self._moved = asyncio.Condition()
 
     def changed(self, _: ObjectKey, resource_version: str = "") -> bool:
-        """Count what watches say; a version "echo" is the one that we wrote."""
+        """Counts the reports of watches; a version "echo" is that of our own write."""
         self.changes += 1
         return resource_version != "echo"
 
     async def cannot_look(self, _: ObjectKey, why: str) -> None:
-        """Note what is said of errors."""
+        """Records the error."""
         self.said.append(why)
 
     def forget(self, key: ObjectKey) -> None:
-        """Note what is forgotten."""
+        """Records the forgotten key."""
         self.forgotten.append(key)
         self.forgot.set()
 
@@ -56,7 +56,7 @@ class Passes:
         return await self._answer(self.made)
 
     async def reach(self, count: int) -> None:
-        """Wait until so many passes have begun."""
+        """Waits until this many passes have begun."""
         async with asyncio.timeout(DEADLINE_S), self._moved:
             await self._moved.wait_for(lambda: self.made >= count)
 
@@ -67,12 +67,12 @@ def loops_of(passes: Passes) -> Loops:
 
 
 async def well(_: int) -> End:
-    """A pass with nothing to tell."""
+    """A pass without news."""
     return result()
 
 
 async def test_only_the_resource_itself_starts_a_loop() -> None:
-    """A pod or claim of a quorum without a resource starts nothing."""
+    """Only the resource itself starts a loop; a pod or claim without its resource does not."""
     passes = Passes(well)
     loops = loops_of(passes)
     loops.wake(KEY, create=False)
@@ -84,7 +84,7 @@ async def test_only_the_resource_itself_starts_a_loop() -> None:
 
 
 async def test_a_wake_up_during_a_pass_is_not_lost() -> None:
-    """What a watch says while a pass runs makes another pass follow at once."""
+    """A wake-up during a pass causes another pass at once."""
     running, go_on = asyncio.Event(), asyncio.Event()
 
     async def answer(number: int) -> End:
@@ -104,7 +104,7 @@ async def test_a_wake_up_during_a_pass_is_not_lost() -> None:
 
 
 async def test_a_pass_that_acted_is_followed_at_once() -> None:
-    """`again` means no pause, until nothing is left to do."""
+    """After a pass with `again` the next one follows without a pause."""
 
     async def answer(number: int) -> End:
         return result(again=number < 20)
@@ -118,7 +118,7 @@ async def test_a_pass_that_acted_is_followed_at_once() -> None:
 
 
 async def test_errors_end_a_pass_and_not_the_loop() -> None:
-    """An API server that is away, and a fault of our own, are both followed by another pass."""
+    """An unavailable API server and a fault of our own both end a pass, and another pass follows."""
 
     async def answer(number: int) -> End:
         if number == 1:
@@ -157,7 +157,7 @@ async def test_a_loop_ends_with_its_resource_and_starts_anew_with_the_next() -> 
 
 
 async def test_a_resource_applied_again_meanwhile_is_not_missed() -> None:
-    """A resource that comes back while a pass finds it gone gets its next pass at once: no wake-up is lost."""
+    """If a resource returns while a pass finds it gone, its next pass follows at once."""
     asked, go_on = asyncio.Event(), asyncio.Event()
 
     async def answer(number: int) -> End:
@@ -180,7 +180,7 @@ async def test_a_resource_applied_again_meanwhile_is_not_missed() -> None:
 
 @pytest.mark.parametrize("way", ["error", "failed action"])
 async def test_failures_back_off(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pause after a failure doubles, up to half a minute; a pass that went well starts it over."""
+    """The pause after a failure doubles, up to half a minute, and a good pass resets it."""
     pauses: list[float] = []
 
     async def noted(_: asyncio.Event, rest: Rest) -> None:
@@ -206,7 +206,7 @@ async def test_failures_back_off(way: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 async def test_an_open_change_is_tried_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a change of the voters is open, the pause after a failure stays at a second."""
+    """While a change of the voters is open, the pause after a failure is at most a second."""
     pauses: list[float] = []
 
     async def noted(_: asyncio.Event, rest: Rest) -> None:
@@ -227,7 +227,7 @@ async def test_an_open_change_is_tried_again_soon(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_a_wake_up_does_not_shorten_the_first_part_of_a_failures_pause() -> None:
-    """What we write wakes us: a failed act is not repeated as fast as its own traces are seen."""
+    """A wake-up, for example by our own write, does not end the first part of the pause after a failure."""
     begun: list[float] = []
     clock = asyncio.get_running_loop().time
 
@@ -245,7 +245,7 @@ async def test_a_wake_up_does_not_shorten_the_first_part_of_a_failures_pause() -
 
 
 async def test_stopping_is_not_lost_to_a_wake_up() -> None:
-    """A loop that is woken and told to stop at the same moment stops."""
+    """A loop that is woken and stopped at the same moment stops."""
     for turns in range(6):
         passes = Passes(lambda _: _done())
         loops = loops_of(passes)
@@ -263,7 +263,7 @@ async def _done() -> End:
 
 
 async def test_a_pass_with_nothing_to_do_sets_its_own_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a wake-up the next pass comes when the plan said."""
+    """Without a wake-up the next pass comes at the time that the plan requested."""
     pauses: list[float] = []
 
     async def noted(_: asyncio.Event, rest: Rest) -> None:
@@ -285,7 +285,7 @@ async def test_a_pass_with_nothing_to_do_sets_its_own_pause(monkeypatch: pytest.
 
 
 async def test_stop_ends_a_pass_that_hangs() -> None:
-    """Stopping cancels a pass in the middle, and returns."""
+    """Stopping cancels a pass that hangs, and returns."""
     running = asyncio.Event()
 
     async def answer(_: int) -> End:
@@ -301,7 +301,7 @@ async def test_stop_ends_a_pass_that_hangs() -> None:
 
 
 async def test_every_wake_up_says_that_objects_changed() -> None:
-    """Remembered objects are not trusted after a watch has spoken."""
+    """Every wake-up is passed on as a change, so that remembered objects are not used."""
     passes = Passes(well)
     loops = loops_of(passes)
     loops.wake(KEY, create=True)
@@ -311,7 +311,7 @@ async def test_every_wake_up_says_that_objects_changed() -> None:
 
 
 async def test_the_echo_of_our_own_write_wakes_nothing() -> None:
-    """A pass that wrote the status is not followed by another one because of that."""
+    """The echo of our own write causes no pass."""
     passes = Passes(well)
     loops = loops_of(passes)
     loops.wake(KEY, create=True)
@@ -326,7 +326,7 @@ async def test_the_echo_of_our_own_write_wakes_nothing() -> None:
 
 
 async def test_an_error_of_the_loop_itself_does_not_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fault beside the pass, which nothing expects, is logged, and the quorum is looked at again."""
+    """An unexpected fault outside a pass does not end the loop."""
     faults = iter([RuntimeError("a fault of the loop")])
 
     async def faulty(_: asyncio.Event, __: Rest) -> None:
@@ -345,7 +345,7 @@ async def test_an_error_of_the_loop_itself_does_not_end_it(monkeypatch: pytest.M
 
 
 async def test_a_stop_with_grace_lets_a_pass_end() -> None:
-    """A clean stop waits for the pass that runs, and begins no other one."""
+    """A stop with grace waits for the pass that runs, and starts no other one."""
     running, go_on, ended = asyncio.Event(), asyncio.Event(), False
 
     async def answer(_: int) -> End:
@@ -368,7 +368,7 @@ async def test_a_stop_with_grace_lets_a_pass_end() -> None:
 
 
 async def test_a_pass_that_runs_is_seen_from_outside() -> None:
-    """The probe can tell for how long the oldest pass has been running."""
+    """The duration of the longest running pass can be read, for the probe."""
     running, go_on = asyncio.Event(), asyncio.Event()
 
     async def answer(_: int) -> End:
@@ -388,7 +388,7 @@ async def test_a_pass_that_runs_is_seen_from_outside() -> None:
 
 
 async def test_nothing_is_remembered_of_what_has_no_loop() -> None:
-    """A label may hold any name: an object with one that no resource has leaves no trace, however many there are."""
+    """An object whose label names no resource leaves nothing in memory, however many there are."""
     passes = Passes(well)
     loops = loops_of(passes)
     loops.wake(KEY, create=True)

@@ -23,7 +23,7 @@ def test_what_is_no_whole_number(text: object) -> None:
 
 
 def test_json_of_what_we_write() -> None:
-    """What the operator writes is read as it was."""
+    """JSON that the operator writes is read back unchanged."""
     value = {"a": [1, -2, 2.5, None, True, {"b": "c"}], "big": 2**63 - 1}
     assert json_of(json.dumps(value)) == value
 
@@ -49,14 +49,14 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
 def test_hostile_json_is_malformed(text: object) -> None:
-    """Depth, length and numbers are bounded, and nothing but `Malformed` comes out."""
+    """Depth, length and numbers are bounded, and the only error is `Malformed`."""
     with pytest.raises(Malformed) as raised:
         json_of(text)
     assert len(str(raised.value)) < 500
 
 
 def test_the_depth_is_exact() -> None:
-    """The deepest text that is read has as many levels as the bound says."""
+    """The deepest text that is read has exactly as many levels as the bound."""
     assert json_of("[" * JSON_MAX_DEPTH + "]" * JSON_MAX_DEPTH)
     with pytest.raises(Malformed, match="levels"):
         json_of("[" * (JSON_MAX_DEPTH + 1) + "]" * (JSON_MAX_DEPTH + 1))
@@ -64,13 +64,13 @@ def test_the_depth_is_exact() -> None:
 
 @pytest.mark.parametrize("text", ["[]", "1", '"a"', "null"])
 def test_only_an_object_is_an_object(text: str) -> None:
-    """A list, a number, a text or nothing is no record."""
+    """A list, a number, a text or null is no object."""
     with pytest.raises(Malformed, match="no JSON object"):
         json_object(text)
 
 
 def test_a_quotation_is_short_and_visible() -> None:
-    """Whatever the value is, its quotation can stand in a message."""
+    """A quotation of any value is short and printable."""
     values: tuple[object, ...] = ("a\nb\x1b[31m" * 100, {"a": 1}, [[]], 10**5000, None, 1.5, b"\x00")
     for value in values:
         text = quoted(value)

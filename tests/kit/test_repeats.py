@@ -1,4 +1,4 @@
-"""Actions that change nothing are repeated with growing pauses; those that are done for good reasons are not slowed."""
+"""Actions without an effect are repeated with growing pauses; actions that are needed again are not slowed down."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ from kit.repeats import Repeats
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an action."""
+    """The outcome of an action."""
 
     done: bool
     message: str
 
 
 def done(message: str, *, well: bool = True) -> Outcome:
-    """An action with these words."""
+    """The outcome of an action with this message."""
     return Outcome(done=well, message=message)
 
 
@@ -29,13 +29,13 @@ def test_an_action_that_changes_nothing_is_paused_for_longer_and_longer() -> Non
 
 
 def test_an_action_that_is_called_for_again_later_is_not_paused() -> None:
-    """A pod that is killed every ten seconds is made again at once, every time."""
+    """A pod that is killed every ten seconds is recreated at once every time."""
     repeats = Repeats()
     assert all(repeats.note((done("pod is made"),), 10.0 * number) is None for number in range(50))
 
 
 def test_failures_are_not_repeated_successes() -> None:
-    """What was not done is backed off elsewhere."""
+    """A failed action is not counted here, because failures back off elsewhere."""
     repeats = Repeats()
     assert all(repeats.note((done("pod is made", well=False),), 0.1 * number) is None for number in range(50))
 

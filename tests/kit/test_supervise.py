@@ -1,4 +1,4 @@
-"""Tasks that must not end begin again, whatever ended them."""
+"""Tasks that must not end are restarted, whatever ended them."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from kit.supervise import supervised
 
 
 async def _begun(ends: list[BaseException | None], for_s: float) -> list[float]:
-    """At which seconds the work was begun that ends like this, one after the other."""
+    """The seconds at which the work was started, if it ends like this, one run after the other."""
     begun: list[float] = []
     clock = asyncio.get_running_loop().time
     start_s = clock()
@@ -31,11 +31,11 @@ async def _begun(ends: list[BaseException | None], for_s: float) -> list[float]:
 
 
 def test_whatever_ends_it_it_begins_again() -> None:
-    """An error of any kind, and an end without one, are followed by the next beginning, with doubled pauses."""
+    """After an error of any kind, or an end without one, the work is restarted, with doubled pauses."""
     ends = [ValueError("x"), None, KeyError("y"), TimeoutError(), None, OSError(), RuntimeError("z")]
     assert virtual_time.run(_begun(list(ends), 200.0)) == [0, 1, 3, 7, 15, 31, 61, 91]
 
 
 def test_a_cancel_ends_it() -> None:
-    """Only who began it ends it."""
+    """Only a cancellation by the caller ends the task."""
     assert virtual_time.run(_begun([], 10.0)) == [0]

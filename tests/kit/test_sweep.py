@@ -1,4 +1,4 @@
-"""The sweep finds what no watch has reported."""
+"""The sweep finds what no watch reported."""
 
 from tests.clocks import MovingClock
 from tests.kit.ends import WIDGETS
@@ -19,7 +19,7 @@ class Listing:
         self.asked: list[str] = []
 
     async def list_metadata(self, resource: ResourceType, namespace: str) -> tuple[Json, ...]:
-        """Their metadata."""
+        """The metadata of the widgets in this namespace, or of all."""
         assert resource == WIDGETS
         self.asked.append(namespace)
         if self.fault is not None:
@@ -37,7 +37,7 @@ def key(name: str) -> ObjectKey:
 
 
 async def test_resources_without_a_loop_are_woken() -> None:
-    """A resource that a dead watch never reported gets its loop; one that has a loop is left alone."""
+    """A resource without a loop is woken; one that has a loop is left alone."""
     woken: list[ObjectKey] = []
     sweep = Sweep(Listing(a=1, b=1), MovingClock(10.0), WIDGETS, (), lambda: [key("a")], woken.append)
     await sweep.once()
@@ -47,7 +47,7 @@ async def test_resources_without_a_loop_are_woken() -> None:
 
 
 async def test_a_changed_spec_wakes() -> None:
-    """Another generation than at the last sweep wakes a resource that has a loop, once."""
+    """A generation that differs from the last sweep's wakes a resource that has a loop, once."""
     woken: list[ObjectKey] = []
     listing = Listing(a=1)
     sweep = Sweep(listing, MovingClock(10.0), WIDGETS, (), lambda: [key("a")], woken.append)
@@ -59,7 +59,7 @@ async def test_a_changed_spec_wakes() -> None:
 
 
 async def test_a_search_that_fails_is_an_attempt() -> None:
-    """An error is logged, changes nothing, and its time counts: the probe asks whether searches go on."""
+    """A failed search changes nothing and counts as an attempt, because the probe checks whether searches continue."""
     listing, clock, woken = Listing(a=1), MovingClock(10.0), list[ObjectKey]()
     sweep = Sweep(listing, clock, WIDGETS, ("a", "b"), list, woken.append)
     listing.fault = KubeUnavailable("no answer")

@@ -1,4 +1,4 @@
-"""Text that others wrote: one line, visible characters, bounded."""
+"""Text of others becomes one printable line of bounded length."""
 
 import random
 
@@ -29,7 +29,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_becomes_one_visible_line(name: str) -> None:
-    """Whatever could break a line, drive a terminal or reverse reading is gone; what can be read stays."""
+    """Characters that break a line, control a terminal or reverse reading are removed; readable text stays."""
     text, cleaned = HOSTILE[name]
     assert clean(text, max_chars=100) == cleaned
 
@@ -43,7 +43,7 @@ def test_long_text_ends_with_an_ellipsis_within_its_bound() -> None:
 
 
 def test_any_text_is_clean_afterwards() -> None:
-    """Random code points: printable, within the bound, encodable, and unchanged by cleaning twice."""
+    """Random code points become printable, bounded and encodable, and a second cleaning changes nothing."""
     seed = random.randrange(1 << 32)
     chooser = random.Random(seed)
     special = [0x1B, 0x5B, 0x5D, 0x07, 0x9B, 0x0A, 0x202E, 0x20, 0xD800, 0x3164]
@@ -59,7 +59,7 @@ def test_any_text_is_clean_afterwards() -> None:
 
 
 def test_a_name_is_clean_or_it_is_not() -> None:
-    """Names are judged, not changed: a hidden character, a line break, length and emptiness all say no."""
+    """A name is judged and not changed: hidden characters, line breaks, excess length and emptiness are refused."""
     assert is_clean("metadata.version", max_chars=253)
     assert not is_clean("metadata\u200b.version", max_chars=253)
     assert not is_clean("metadata.version\n", max_chars=253)
@@ -71,5 +71,5 @@ def test_a_name_is_clean_or_it_is_not() -> None:
     ("line", "shown"), [("ä" * 5, "ä" * 5), ("ä" * 6, "äää…"), ("x" * 10, "x" * 10), ("x" * 11, "xxxxxxx…")]
 )
 def test_a_line_within_bytes(line: str, shown: str) -> None:
-    """A line is cut between two characters, and the ellipsis counts."""
+    """A line is cut between two characters, and the ellipsis counts for the bound."""
     assert within_bytes(line, max_bytes=10) == shown

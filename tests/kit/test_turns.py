@@ -1,4 +1,4 @@
-"""The passes of one quorum: every end of a pass has its pause, and errors that last are said in the status."""
+"""The passes of one quorum: every end of a pass has its pause, and lasting errors are reported in the status."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def result(
     urgent: bool = False,
     repeated: Repeated | None = None,
 ) -> End:
-    """What a pass came to."""
+    """The result of a pass."""
     return End(
         failed=failed,
         requeue_s=requeue_s,
@@ -37,10 +37,10 @@ def result(
 
 
 class Scripted:
-    """Passes that end as the test says, by their number from 1."""
+    """Passes that end as the test gives, by their number from 1."""
 
     def __init__(self, ends: Callable[[int], End | Exception]) -> None:
-        """Take the script."""
+        """Takes the ends of the passes."""
         self._ends = ends
         self.made = 0
         self.said: list[str] = []
@@ -55,14 +55,14 @@ class Scripted:
         return end
 
     async def cannot_look(self, _: ObjectKey, why: str) -> None:
-        """Note what is said."""
+        """Records the error."""
         self.said.append(why)
         if self.unwritable is not None:
             raise self.unwritable
 
 
 async def rests(passes: Scripted, count: int) -> list[Rest]:
-    """The pauses after so many passes that no watch disturbs."""
+    """The pauses after this many passes, without a wake-up."""
     turns = Turns(passes, KEY)
     return [await turns.take(lambda: False) for _ in range(count)]
 
@@ -78,7 +78,7 @@ async def rests(passes: Scripted, count: int) -> list[Rest]:
     ],
 )
 async def test_errors_that_last_are_said_in_the_status(error: Exception, why: str) -> None:
-    """Whatever ends passes, after three of them the status says so, in one clean line; and at each one that follows."""
+    """After three failed passes the status reports the error in one clean line, and again after each further one."""
     passes = Scripted(lambda _: error)
     await rests(passes, CANNOT_LOOK_AFTER - 1)
     assert passes.said == []
@@ -88,14 +88,14 @@ async def test_errors_that_last_are_said_in_the_status(error: Exception, why: st
 
 
 async def test_a_pass_that_ends_well_begins_the_count_anew() -> None:
-    """Errors between good passes are not said: each good pass writes the status itself."""
+    """Errors between good passes are not reported, because each good pass writes the status."""
     passes = Scripted(lambda number: result() if number % 3 == 0 else KubeUnavailable("no answer"))
     await rests(passes, 30)
     assert passes.said == []
 
 
 async def test_a_lease_that_lapses_is_no_error() -> None:
-    """An operator that may not act says nothing: the status is another operator's."""
+    """An operator without the lease reports nothing, because another operator writes the status."""
     passes = Scripted(lambda _: NotActing("the lease has lapsed"))
     assert {rest.seconds for rest in await rests(passes, 20)} == {0.5}
     assert passes.said == []
@@ -103,7 +103,7 @@ async def test_a_lease_that_lapses_is_no_error() -> None:
 
 @pytest.mark.parametrize("error", [KubeUnavailable("no answer"), ZeroDivisionError()])
 async def test_a_status_that_cannot_be_written_ends_nothing(error: Exception) -> None:
-    """Where no write is possible either, passes go on."""
+    """If the status cannot be written either, the passes continue."""
     passes = Scripted(lambda _: KubeUnavailable("no answer"))
     passes.unwritable = error
     await rests(passes, 10)
@@ -111,7 +111,7 @@ async def test_a_status_that_cannot_be_written_ends_nothing(error: Exception) ->
 
 
 async def test_a_pass_that_hangs_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pass has a deadline of its own: one that hangs is ended, and another follows."""
+    """A pass that hangs ends at its deadline, and another one follows."""
 
     class Hanging(Scripted):
         async def run_pass(self, _: ObjectKey) -> End:
@@ -125,21 +125,21 @@ async def test_a_pass_that_hangs_is_an_error(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_errors_back_off() -> None:
-    """The pause after an error doubles up to half a minute, and for the first quarter no watch ends it."""
+    """The pause after an error doubles up to half a minute, and no watch ends its first quarter."""
     pace = Pace()
     assert [pace.broke().seconds for _ in range(9)] == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
     assert pace.broke() == Rest(seconds=30.0, deaf_s=7.5)
 
 
 def test_our_own_writes_do_not_defeat_the_back_off() -> None:
-    """A failed act whose own traces wake us at once is repeated less and less often all the same."""
+    """A failed action whose own writes wake the loop is still repeated less and less often."""
     pace = Pace()
     deaf = [pace.after(result(failed=True), woken=True).deaf_s for _ in range(9)]
     assert deaf == [0.5, 0.5, 0.5, 1, 2, 4, 7.5, 7.5, 7.5]
 
 
 def test_a_quorum_that_does_not_answer_is_asked_less_often() -> None:
-    """Silence backs off up to the operator's own tick; an answer ends that, and an open change bounds it."""
+    """Without answers the pause grows to 10 s; an answer resets it, and an open change limits it."""
     pace = Pace()
     pauses = [pace.after(result(silent=True, requeue_s=0.4), woken=False).seconds for _ in range(7)]
     assert pauses == [0.5, 1, 2, 4, 8, 10, 10]
@@ -149,7 +149,7 @@ def test_a_quorum_that_does_not_answer_is_asked_less_often() -> None:
 
 
 def test_an_action_without_effect_rests() -> None:
-    """What was repeated too often sets the pause; while a voter change is open, a second of it."""
+    """An action that was repeated too often sets the pause; while a voter change is open, the pause is a second."""
     pace, repeated = Pace(), Repeated(times=9, words="x", pause_s=30.0)
     assert pace.after(result(again=True, repeated=repeated), woken=True) == Rest(seconds=30.0, deaf_s=7.5)
     assert pace.after(result(again=True, repeated=repeated, urgent=True), woken=True).seconds == 1.0
@@ -157,14 +157,14 @@ def test_an_action_without_effect_rests() -> None:
 
 @pytest.mark.parametrize("way", ["again", "woken"])
 def test_passes_without_a_pause_end(way: str) -> None:
-    """Neither an operator that always finds work nor watches that never end their noise take the process for long."""
+    """Passes that follow each other without a pause, for more work or wake-ups, are interrupted by short pauses."""
     pace = Pace()
     pauses = [pace.after(result(again=way == "again"), woken=way == "woken") for _ in range(2 * AT_ONCE_MAX)]
     assert [rest.deaf_s for rest in pauses].count(1.0) == 2
 
 
 def test_a_calm_pass_begins_the_count_anew() -> None:
-    """A pass that nothing follows at once takes the breath's place."""
+    """A pass with a normal pause after it resets the count of passes without a pause."""
     pace = Pace()
     for _ in range(10 * AT_ONCE_MAX):
         for _ in range(AT_ONCE_MAX - 1):

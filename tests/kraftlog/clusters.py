@@ -1,6 +1,6 @@
-"""Real clusters that fill metadata logs: started, driven by Kafka's own admin client, and left as files.
+"""Real clusters that fill metadata logs: started, driven by Kafka's own admin client, and kept as files.
 
-One combined node 1 and, where voters can change, the controllers 2 and 3, which join, lose a disk and come back.
+One combined node 1 and, if voters can change, the controllers 2 and 3, which join, lose a disk and come back.
 """
 
 import random
@@ -33,7 +33,7 @@ def _free_port() -> int:
 
 
 def until(what: str, attempt: Callable[[], bool], deadline_s: float = _DEADLINE_S) -> None:
-    """Try again each second until it succeeds (AssertionError after the deadline)."""
+    """Tries again each second until it succeeds (AssertionError after the deadline)."""
     begun = time.monotonic()
     while not attempt():
         if time.monotonic() - begun > deadline_s:
@@ -58,16 +58,16 @@ class Node:
 
     @property
     def directory_id(self) -> str:
-        """Of the disk that is there now."""
+        """The directory id of the present disk."""
         lines = (self.data / "meta.properties").read_text().splitlines()
         return next(line.split("=", 1)[1].replace("\\", "") for line in lines if line.startswith("directory.id"))
 
 
 class Cluster:
-    """A small cluster of one release below `home`; `close` ends its processes and leaves its files."""
+    """A small cluster of one release below `home`; `close` ends its processes and keeps its files."""
 
     def __init__(self, kafka: Kafka, home: Path, *, first_features: tuple[str, ...] = ()) -> None:
-        """Nothing is started yet; `first_features`: more arguments of the first format."""
+        """Starts nothing yet; `first_features`: more arguments of the first format."""
         self.kafka, self.home, self.first_features = kafka, home, first_features
         self.release = tuple(int(part) for part in kafka.version.split(".")[:2])
         self.dynamic = self.release >= _DYNAMIC_FROM
@@ -105,35 +105,35 @@ class Cluster:
         (node.home / "server.properties").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
 
     def format(self, node: Node, *more: str) -> None:
-        """Format a node's directory."""
+        """Formats a node's directory."""
         config = str(node.home / "server.properties")
         self._run("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", config, *more)
 
     def start(self, node: Node) -> None:
-        """Start a server."""
+        """Starts a server."""
         options = ("-Xmx512m", f"-Dlog4j2.configurationFile={self.home / 'log4j2.xml'}")
         command = self.kafka.command("kafka.Kafka", str(node.home / "server.properties"), options=options)
         node.process = ServerProcess(command, node.home / "server.log")
 
     def stop(self, node: Node) -> None:
-        """As Kubernetes would."""
+        """Stops a server as Kubernetes would."""
         assert node.process is not None
         node.process.stop()
 
     def close(self) -> None:
-        """End everything."""
+        """Ends every process."""
         for node in self.nodes.values():
             if node.process is not None:
                 node.process.kill()
 
     def drive(self, program: str, *arguments: str) -> bool:
-        """Run one of the Java programs beside this file; whether it succeeded."""
+        """Runs one of the Java programs beside this file; returns whether it succeeded."""
         command = [self.kafka.java, "-cp", f"{self.kafka.libs}/*", str(_SOURCES / program), self.bootstrap, *arguments]
         with (self.home / "drive.log").open("ab") as log:
             return subprocess.run(command, stdout=log, stderr=log, timeout=_DEADLINE_S, check=False).returncode == 0
 
     def must_drive(self, program: str, *arguments: str) -> None:
-        """The same, tried again until it succeeds."""
+        """The same, repeated until it succeeds."""
         until(f"{program} {' '.join(arguments)}", lambda: self.drive(program, *arguments))
 
     def live_a_life(self, levels: tuple[int, ...] = (), topics: int = 30) -> None:
@@ -167,7 +167,7 @@ class Cluster:
         self.must_drive("Voters.java", "add", "3", lost.directory_id, str(lost.controller_port))
 
     def logs(self, node: Node) -> Path:
-        """Where its metadata log lies."""
+        """The place of its metadata log."""
         return node.data / "__cluster_metadata-0"
 
     def _run(self, main: str, *arguments: str) -> None:

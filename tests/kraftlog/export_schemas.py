@@ -1,7 +1,7 @@
 """Generate `operator/kraftlog/schemas.txt` from Kafka's own jars: `python -m tests.kraftlog.export_schemas`.
 
-Only facts are taken over: names, keys, versions, types, tags, defaults, nullability. A new Kafka release is one more
-entry of RELEASES.
+Only facts are copied: names, keys, versions, types, tags, defaults, nullability. A new Kafka release is one more entry
+of RELEASES.
 """
 
 from collections.abc import Callable, Mapping, Sequence

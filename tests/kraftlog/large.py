@@ -1,6 +1,6 @@
-"""A large log of what controllers write in daily life, for benchmarks: a few megabytes, laid again and again.
+"""A large log of a controller's usual records, for benchmarks: a few megabytes, repeated.
 
-The checksum of a batch does not cover its base offset, so every repetition is a log that goes on where the last ended.
+The checksum of a batch does not cover its base offset, so every repetition continues the log before it.
 """
 
 import random
@@ -18,7 +18,7 @@ _ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 def _record(rng: random.Random, release: str) -> NewRecord:
-    """Mostly changes of partitions, then topics, partitions, configurations, registrations; a no-op now and then."""
+    """Mostly changes of partitions, then topics, partitions, configurations, registrations; sometimes a no-op."""
     types = {schema.type_name: schema for schema in catalog(release).schemas.values() if not schema.control}
     (kind,) = rng.choices(
         ["PARTITION_CHANGE_RECORD", "PARTITION_RECORD", "TOPIC_RECORD", "CONFIG_RECORD", "NO_OP_RECORD",
@@ -30,7 +30,7 @@ def _record(rng: random.Random, release: str) -> NewRecord:
 
 
 def _tame(kind: str, data: Data, rng: random.Random) -> Data:
-    """Numbers and names as clusters have them."""
+    """Numbers and names as in real clusters."""
     brokers = [rng.randrange(12) for _ in range(3)]
     for name in ("replicas", "isr"):
         if data.get(name) is not None and name in data:
@@ -49,7 +49,7 @@ def _tame(kind: str, data: Data, rng: random.Random) -> Data:
 
 
 def write_log(path: Path, size_bytes: int, seed: int = 1, release: str = "4.3.1") -> int:
-    """Write at least so many bytes; answers the number of records."""
+    """Writes at least this many bytes, and returns the number of records."""
     rng, unit, starts, offset = random.Random(seed), bytearray(), [], 0
     for number in range(_UNIT_BATCHES):
         records = [_record(rng, release) for _ in range(rng.choice([1, 1, 1, 2, 4, 20]))]

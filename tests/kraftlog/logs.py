@@ -1,4 +1,4 @@
-"""Small logs in files, and what a reader makes of them."""
+"""Small logs in files, and what a reader returns for them."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ def three_batches() -> list[bytes]:
 
 
 def write(directory: Path, content: bytes, name: str = SEGMENT) -> Path:
-    """A file with this content."""
+    """Writes a file with this content."""
     path = directory / name
     path.write_bytes(content)
     return path
@@ -66,5 +66,5 @@ def blocks(path: Path, options: Options | None = None) -> list[RecordBlock]:
 
 
 def crc(content: bytes) -> int:
-    """The checksum that a batch has to have, of its bytes from 21."""
+    """The checksum that a batch must have, computed over its bytes from 21."""
     return crc32c(readable(content), 0, len(content))

@@ -1,4 +1,4 @@
-"""Logs made up from schemas: every record type and version of a release, with values drawn from a seed."""
+"""Logs generated from schemas: every record type and version of a release, with values drawn from a seed."""
 
 import base64
 import random
@@ -45,7 +45,7 @@ def value_of(field: Field, rng: random.Random) -> Value:  # noqa: PLR0911 -- one
 
 
 def field_of(field: Field, rng: random.Random) -> Value:
-    """A value for a whole field: null where it may be, arrays of a few elements."""
+    """A value for a whole field: sometimes null if allowed, and arrays of a few elements."""
     if field.nullable and rng.random() < 0.3:
         return None
     if not field.array:
@@ -54,7 +54,7 @@ def field_of(field: Field, rng: random.Random) -> Value:
 
 
 def data_of(fields: Iterable[Field], rng: random.Random) -> Data:
-    """Values for a struct; tagged fields are there half the time, and never with their default."""
+    """Values for a struct; each tagged field is there half the time, and never with its default."""
     data: Data = {}
     for field in fields:
         value = field_of(field, rng)
@@ -64,7 +64,7 @@ def data_of(fields: Iterable[Field], rng: random.Random) -> Data:
 
 
 def record(schema: Schema, rng: random.Random) -> NewRecord:
-    """A record of a schema; a control record says its own version, and Kafka's tools read it by that."""
+    """A record of a schema; a control record contains its own version, by which Kafka's tools read it."""
     data = data_of(schema.fields, rng)
     if schema.control:
         data["version"] = schema.version
@@ -72,12 +72,12 @@ def record(schema: Schema, rng: random.Random) -> NewRecord:
 
 
 def schemas_for_tools(catalog: Catalog) -> list[Schema]:
-    """The catalog without what Kafka's tools read by another version than it was written by."""
+    """The catalog without schemas that Kafka's tools read by another version than they were written by."""
     return [schema for schema in catalog.schemas.values() if not schema.control or schema.version == 0]
 
 
 def batches(schemas: list[Schema], rng: random.Random, count: int, codecs: tuple[Codec, ...]) -> Iterator[bytes]:
-    """Batches of a log: the schemas in turn, so that `count` batches of up to five records hold each of them."""
+    """Batches of a log with the schemas in turn, so that `count` batches of up to five records have each of them."""
     offset = 0
     for number in range(count):
         first = schemas[number % len(schemas)]

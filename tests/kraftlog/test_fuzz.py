@@ -1,4 +1,4 @@
-"""Mutated segments: never a crash, a hang or memory without bound. Every failure names the seed that replays it."""
+"""Mutated segments never cause a crash, a hang or unbounded memory. Every failure names its seed."""
 
 import random
 import resource
@@ -20,14 +20,14 @@ _CODECS = (Codec.NONE, Codec.NONE, *Codec)
 
 
 def _segments() -> list[bytes]:
-    """Small logs that hold every record type between them."""
+    """Small logs that together have every record type."""
     rng = random.Random(11)
     schemas = list(catalog().schemas.values())
     return [b"".join(synthetic.batches(schemas[at:] + schemas[:at], rng, 6, _CODECS)) for at in range(0, 45, 3)]
 
 
 def _mutated(content: bytes, rng: random.Random) -> bytes:
-    """One to four changes of a kind that disks, networks and attackers make."""
+    """One to four changes, as disks, networks and attackers make them."""
     data = bytearray(content)
     for _ in range(rng.randint(1, 4)):
         if not data:
@@ -54,7 +54,7 @@ def _mutated(content: bytes, rng: random.Random) -> bytes:
 
 
 def _resummed(content: bytes) -> bytes:
-    """With right checksums wherever a batch still has a possible length, so that mutations get behind them."""
+    """The same with valid checksums wherever a batch has a possible length, so that mutations reach the decoder."""
     data, at = bytearray(content), 0
     while at + 61 <= len(data):
         size = int.from_bytes(data[at + 8 : at + 12], "big", signed=True) + 12
@@ -66,7 +66,7 @@ def _resummed(content: bytes) -> bytes:
 
 
 def _read(path: Path, content: bytes) -> None:
-    """Read a mutated segment in full; only errors of ours are allowed."""
+    """Reads a mutated segment completely; only errors of ours are allowed."""
     path.write_bytes(content)
     try:
         for item in logs.read_blocks(path):
@@ -81,7 +81,7 @@ def _read(path: Path, content: bytes) -> None:
 
 @pytest.mark.parametrize("count", [_SHARE, pytest.param(_ALL, marks=[pytest.mark.full, pytest.mark.timeout(1800)])])
 def test_mutated_segments(tmp_path: Path, count: int) -> None:
-    """So many seeded mutations are read, or refused, quickly and in bounded memory."""
+    """Seeded mutations are read, or refused, quickly and in bounded memory."""
     segments, path = _segments(), tmp_path / "mutated.log"
     for segment in segments:  # what is compiled and loaded once is no growth
         _read(path, segment)
@@ -102,7 +102,7 @@ def test_mutated_segments(tmp_path: Path, count: int) -> None:
 
 
 def test_hostile_lengths_are_not_quadratic(tmp_path: Path) -> None:
-    """Bytes in which a batch could begin everywhere are given up in bounded time."""
+    """Bytes in which a batch could begin everywhere are refused in bounded time."""
     header = (bytes(8) + (1 << 18).to_bytes(4, "big") + bytes(4) + b"\2") * 60_000
     begun = time.monotonic()
     _read(tmp_path / "hostile.log", header)

@@ -1,4 +1,4 @@
-"""Batches that do not fit are left out, as few as can be, and a dump reports what a list of them does."""
+"""Batches that do not fit are left out, as few as possible, and a dump reports the same as a list of batches."""
 
 import random
 from itertools import combinations, pairwise
@@ -22,7 +22,7 @@ def _ascends(spans: list[tuple[int, int]]) -> bool:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_as_many_as_ascend_together_are_kept(seed: int) -> None:
-    """Against every subset of a few batches."""
+    """The largest ascending choice is kept, compared with every subset of a few batches."""
     rng = random.Random(seed)
     spans = [(base, base + rng.choice([0, 0, 0, 1, 4, -2])) for base in (rng.randint(-1, 9) for _ in range(8))]
     table = np.zeros((len(BatchColumn), len(spans)), dtype=np.int64)
@@ -34,7 +34,7 @@ def test_as_many_as_ascend_together_are_kept(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_dump_reports_what_a_list_does(tmp_path: Path, seed: int) -> None:
-    """Whichever batches are gone, doubled, moved, torn or of another epoch."""
+    """The dump agrees with the list for missing, doubled, moved, torn batches and other epochs."""
     rng = random.Random(seed)
     parts = [batch_of(NewBatch(base_offset=at, leader_epoch=1 + at // 7), [logs.topic(f"t-{at}")]) for at in range(20)]
     for _ in range(rng.randint(0, 4)):

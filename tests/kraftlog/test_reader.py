@@ -1,4 +1,4 @@
-"""Damage is named with file and position, and everything around it is read."""
+"""Damage is reported with file and position, and everything around it is read."""
 
 import os
 import struct
@@ -13,7 +13,7 @@ from kraftlog.writer import NewBatch, NewRecord, batch_of
 
 
 def test_a_whole_log(tmp_path: Path) -> None:
-    """Every record in order, with its batch's facts."""
+    """Every record of a whole log is read in order, with its batch's attributes."""
     records, faults = logs.read(logs.write(tmp_path, b"".join(logs.three_batches())))
     assert not faults
     assert [(record["offset"], record["base_offset"], record["data"]["name"]) for record in records] == [
@@ -22,7 +22,7 @@ def test_a_whole_log(tmp_path: Path) -> None:
 
 
 def test_every_torn_tail(tmp_path: Path) -> None:
-    """A file cut at any byte: whole batches are read, and the rest is named."""
+    """In a file that is cut at any byte, whole batches are read, and the rest is reported."""
     first, second, third = logs.three_batches()
     whole = first + second + third
     for size in range(len(first) + 1, len(whole)):
@@ -49,7 +49,7 @@ def test_zeros_at_the_end(tmp_path: Path) -> None:
 
 
 def test_a_wrong_checksum(tmp_path: Path) -> None:
-    """The records of the batch are shown, marked, as Kafka's tool shows them."""
+    """The records of a batch with a wrong checksum are shown and marked, as in Kafka's tool."""
     first, second, third = logs.three_batches()
     broken = second.replace(b"c", b"x")
     records, faults = logs.read(logs.write(tmp_path, first + broken + third))
@@ -59,7 +59,7 @@ def test_a_wrong_checksum(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("length", [-5, 0, 20, 10**6, 2**31 - 1])
 def test_a_wrong_length(tmp_path: Path, length: int) -> None:
-    """Reading goes on at the next batch whose checksum is right."""
+    """After a wrong length, reading continues at the next batch with a valid checksum."""
     first, second, third = logs.three_batches()
     broken = second[:8] + struct.pack(">i", length) + second[12:]
     records, faults = logs.read(logs.write(tmp_path, first + broken + third))
@@ -70,11 +70,11 @@ def test_a_wrong_length(tmp_path: Path, length: int) -> None:
 
 
 def test_records_that_do_not_fill_their_batch(tmp_path: Path) -> None:
-    """A batch whose own bytes contradict each other, checksum and all, is named; its good records are kept."""
+    """A batch that contradicts itself, with a valid checksum, is reported; its good records are kept."""
     first, third = logs.three_batches()[0], logs.batch(4, "d", "e")
     short = batch_of(NewBatch(base_offset=2), [NewRecord(b"\1\2\0" + bytes(20)), NewRecord(b"")])
     summed = bytearray(short)
-    summed[60] = 3  # a third record that is not there
+    summed[60] = 3  # a third record that does not exist
     summed[17:21] = struct.pack(">I", logs.crc(bytes(summed[21:])))
     records, faults = logs.read(logs.write(tmp_path, first + bytes(summed) + third))
     assert logs.offsets(records) == [0, 1, 2, 3, 4, 5]
@@ -86,14 +86,14 @@ def test_records_that_do_not_fill_their_batch(tmp_path: Path) -> None:
     "value", [b"\1\x7f\0\5", b"\1\2\x1f\5", b"\1\2\x21", b"\1\x80\x04\0abc", b"\0\2\0", b"\2\2\0", b""], ids=repr
 )
 def test_unknown_types_and_versions_are_bytes(tmp_path: Path, value: bytes) -> None:
-    """What no schema describes keeps its bytes, and is no fault."""
+    """Records without a schema keep their bytes, and are no fault."""
     records, faults = logs.read(logs.write(tmp_path, batch_of(NewBatch(base_offset=0), [NewRecord(value)])))
     assert not faults
     assert isinstance(records[0]["data"], str)
 
 
 def test_an_unknown_control_record_is_bytes(tmp_path: Path) -> None:
-    """A control type of the future, or of transactions."""
+    """A control record of an unknown type keeps its bytes."""
     record = NewRecord(b"\0\0abc", key=b"\0\0\0\x09")
     records, faults = logs.read(logs.write(tmp_path, batch_of(NewBatch(base_offset=0, control=True), [record])))
     assert not faults
@@ -102,7 +102,7 @@ def test_an_unknown_control_record_is_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_compressed_batches(tmp_path: Path, codec: Codec) -> None:
-    """Batches of any codec lie between others."""
+    """Compressed batches of any codec are read among others."""
     content = logs.batch(0, "a") + logs.batch(1, *"bcdef", codec=codec) + logs.batch(6, "g")
     records, faults = logs.read(logs.write(tmp_path, content))
     assert not faults
@@ -110,7 +110,7 @@ def test_compressed_batches(tmp_path: Path, codec: Codec) -> None:
 
 
 def test_a_compressed_batch_of_noise(tmp_path: Path) -> None:
-    """A batch that cannot be unpacked is named, and the next is read."""
+    """A batch that cannot be unpacked is reported, and the next one is read."""
     bad = bytearray(logs.batch(1, "b" * 50, codec=Codec.ZSTD))
     bad[70:80] = bytes(10)
     bad[17:21] = struct.pack(">I", logs.crc(bytes(bad[21:])))
@@ -121,7 +121,7 @@ def test_a_compressed_batch_of_noise(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("codec", list(Codec)[1:])
 def test_a_bomb_is_refused(tmp_path: Path, codec: Codec) -> None:
-    """A small batch that would unpack into many times what Kafka writes at most is damage, and the next is read."""
+    """A small batch that would unpack to far more than Kafka writes is damage, and the next one is read."""
     bomb = bytearray(logs.batch(1, "b", codec=codec))
     packed = pack(codec, bytes(64 << 20))
     bomb[61:] = packed
@@ -136,7 +136,7 @@ def test_a_bomb_is_refused(tmp_path: Path, codec: Codec) -> None:
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
 def test_many_small_records_come_in_several_blocks(tmp_path: Path, codec: Codec) -> None:
-    """A batch of a million records is cut into blocks, so that a few bytes do not become gigabytes of columns."""
+    """A batch of a million records is split into blocks, so that few bytes do not become gigabytes of columns."""
     count = 1_000_000
     record = bytes([12, 0, 0, 0, 1, 0, 0])
     content = record * count
@@ -151,7 +151,7 @@ def test_many_small_records_come_in_several_blocks(tmp_path: Path, codec: Codec)
 
 
 def test_append_time(tmp_path: Path) -> None:
-    """With the time of appending, every record has the batch's largest timestamp."""
+    """With append time, every record has the batch's largest timestamp."""
     records = [NewRecord(logs.topic("a").value), NewRecord(logs.topic("b").value, timestamp_delta_ms=30)]
     for append_time, expected in ((False, [100, 130]), (True, [130, 130])):
         place = NewBatch(base_offset=0, timestamp_ms=100, append_time=append_time)
@@ -161,7 +161,7 @@ def test_append_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("window", [61, 64, 100, 1000, 1 << 20])
 def test_windows_of_any_size(tmp_path: Path, window: int) -> None:
-    """Where the windows of a read fall changes nothing, with and without damage."""
+    """The size of the read window changes nothing, with and without damage."""
     parts = [logs.batch(number, f"topic-{number}" * (1 + number % 7)) for number in range(60)]
     parts[20] = parts[20][:40]
     parts[33] = parts[33].replace(b"topic", b"cipot")
@@ -175,7 +175,7 @@ def test_windows_of_any_size(tmp_path: Path, window: int) -> None:
 
 
 def test_a_choice_of_types(tmp_path: Path) -> None:
-    """Only what is asked for, with and without what is unknown."""
+    """Only the chosen types are read; `UNKNOWN` is a choice too."""
     unknown = batch_of(NewBatch(base_offset=5), [NewRecord(b"\1\x7f\0")])
     path = logs.write(tmp_path, b"".join(logs.three_batches()) + unknown)
     assert logs.offsets(logs.read(path, Options(types=frozenset({"UNKNOWN"})))[0]) == [5]
@@ -185,7 +185,7 @@ def test_a_choice_of_types(tmp_path: Path) -> None:
 
 
 def test_going_on_behind_a_block(tmp_path: Path) -> None:
-    """A block says where the next begins, and reading can start there."""
+    """A block has the position of the next one, and reading can start there."""
     path = logs.write(tmp_path, b"".join(logs.three_batches()))
     (first,) = logs.blocks(path, Options(end_position=len(logs.three_batches()[0])))
     assert logs.offsets(logs.read(path, Options(start_position=first.next_position))[0]) == [2, 3, 4]
@@ -193,14 +193,14 @@ def test_going_on_behind_a_block(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"hello", b"\x89PNG" + bytes(range(256)), b"no log " * 500, bytes(200)])
 def test_what_is_not_a_log(tmp_path: Path, content: bytes) -> None:
-    """It is refused with file and position."""
+    """A file that is no log is refused with file and position."""
     path = logs.write(tmp_path, content)
     with pytest.raises(NotALogError, match=r"00000\.log: position 0: "):
         logs.read(path)
 
 
 def test_an_empty_file_is_said_to_be_empty(tmp_path: Path) -> None:
-    """A segment may be empty for a moment: no error, but it is said."""
+    """An empty file is no error, but it is reported, because a segment may be empty for a moment."""
     records, faults = logs.read(logs.write(tmp_path, b""))
     assert not records
     assert [fault.kind for fault in faults] == [FaultKind.EMPTY]
@@ -208,7 +208,7 @@ def test_an_empty_file_is_said_to_be_empty(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("make", [Path.mkdir, None], ids=["directory", "missing"])
 def test_what_cannot_be_opened(tmp_path: Path, make: object) -> None:
-    """A directory or a missing file is an error of ours."""
+    """A directory or a missing file raises an error of ours."""
     path = tmp_path / "x.log"
     if make is not None:
         path.mkdir()
@@ -217,7 +217,7 @@ def test_what_cannot_be_opened(tmp_path: Path, make: object) -> None:
 
 
 def test_a_file_that_shrinks(tmp_path: Path) -> None:
-    """A controller truncates the log between two windows: what is left is a torn tail."""
+    """If a controller truncates the log between two windows, the rest is a torn tail."""
     path = logs.write(tmp_path, b"".join(logs.batch(number, "x" * 50) for number in range(50)))
     found = []
     for block in logs.read_blocks(path, Options(window_bytes=1000)):

@@ -1,4 +1,4 @@
-"""The logs of real clusters read as Kafka's own tools printed them when the samples were made."""
+"""The logs of real clusters are read as Kafka's own tools printed them at the recording."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from kraftlog import FaultKind, Options
 
 
 def assert_same(mine: list[oracle.Line], theirs: list[oracle.Line]) -> None:
-    """All records equal, in order; what the tool does not print of a leader change cannot differ."""
+    """Checks that all records are equal, in order; data that the tool does not print is not compared."""
     assert len(mine) == len(theirs)
     for ours, said in zip(mine, theirs, strict=True):
         silent = said["data"] is None
@@ -18,7 +18,7 @@ def assert_same(mine: list[oracle.Line], theirs: list[oracle.Line]) -> None:
 
 
 def read_all(paths: list[Path], release: str) -> list[oracle.Line]:
-    """Every record of these files; only an empty segment may be complained about."""
+    """Every record of these files; the only allowed fault is an empty segment."""
     found: list[oracle.Line] = []
     for path in paths:
         records, faults = logs.read(path, Options(release=release))
@@ -29,7 +29,7 @@ def read_all(paths: list[Path], release: str) -> list[oracle.Line]:
 
 @pytest.mark.parametrize("release", LIVES)
 def test_samples_read_as_recorded(release: str) -> None:
-    """Record for record, on segments and checkpoints of every replica."""
+    """Each record equals the recorded one, on segments and checkpoints of every replica."""
     paths, expected = recorded(SAMPLES / release)
     assert_same(read_all(paths, release), expected)
 
@@ -45,7 +45,7 @@ def test_samples_read_as_recorded(release: str) -> None:
     ],
 )
 def test_samples_hold_what_they_are_for(release: str, types: set[str]) -> None:
-    """The short lives of these clusters had what the samples are meant to show."""
+    """The samples have the record types that they are meant to show."""
     _, expected = recorded(SAMPLES / release)
     assert types <= {line["type"] for line in expected}
 
@@ -54,6 +54,6 @@ def test_samples_hold_what_they_are_for(release: str, types: set[str]) -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("release", LIVES)
 def test_the_recorded_output_is_what_kafka_prints(release: str) -> None:
-    """The tools say today what was recorded."""
+    """The tools print today what was recorded."""
     paths, expected = recorded(SAMPLES / release)
     assert expected_of(release, paths) == expected

@@ -1,7 +1,7 @@
 """A cluster without Kubernetes: the simulation's API server, real Kafka processes, and the operator's own loops.
 
 The operator is the real one from its loops down, with its own client to Kafka and the machine's clock. Only the API
-server is the model; a scheduler and a claim controller stand beside it, as little as pods need.
+server is the model; a minimal scheduler and a minimal claim controller are added for the pods.
 """
 
 import asyncio
@@ -53,19 +53,19 @@ T = TypeVar("T")
 
 
 class RunningClock(VirtualClock):
-    """The machine's clock, for the API server's stamps; `advance` is for those who keep time in their hands."""
+    """The machine's clock, for the API server's stamps; only models that control their time need `advance`."""
 
     def now(self) -> datetime:
         """Wall time in UTC."""
         return datetime.now(tz=UTC)
 
     def monotonic(self) -> float:
-        """Seconds since some moment."""
+        """Seconds since a fixed moment."""
         return time.monotonic()
 
 
 class _Faults(logging.Handler):
-    """What the operator itself calls its own faults: passes that ended in an exception nobody expected."""
+    """The operator's own faults: passes that ended with an unexpected exception."""
 
     def __init__(self) -> None:
         super().__init__(level=logging.ERROR)
@@ -76,12 +76,12 @@ class _Faults(logging.Handler):
 
 
 class LiveCluster:
-    """One quorum, its operator, and everything around them. `close` ends every process."""
+    """One quorum, its operator, and its environment. `close` ends every process."""
 
     def __init__(
         self, kafka: Kafka, directory: Path, witness: Subscriber[Observed] | None = None, others: tuple[Kafka, ...] = ()
     ) -> None:
-        """Nodes, and nothing else yet. `witness` is told of what the operator sees; `others` are further releases."""
+        """Starts with Kubernetes nodes only. `witness` gets the operator's looks; `others` are further releases."""
         self._witness = witness
         self._clock = RunningClock()
         self.kube = KubeModel(self._clock)
@@ -97,14 +97,14 @@ class LiveCluster:
         self.kube.watchers.append(self._watch)
 
     async def open(self) -> None:
-        """Let it move, and start the operator."""
+        """Starts the environment and the operator."""
         logging.getLogger(_LOOPS).addHandler(self._faults)
         self.recorder.start()
         self._moving = asyncio.create_task(self._move())
         self.start_operator()
 
     async def close(self) -> None:
-        """End everything."""
+        """Ends everything."""
         try:
             await self.stop_operator()
         finally:
@@ -120,7 +120,7 @@ class LiveCluster:
     # The operator
 
     def start_operator(self) -> None:
-        """A new operator, which knows nothing."""
+        """Starts a new operator without memory."""
         reconciler = Reconciler(
             kube=ModelKube(self.kube),
             controllers=self._controllers,
@@ -134,7 +134,7 @@ class LiveCluster:
             self._loops.wake(KEY, create=True)
 
     async def stop_operator(self) -> None:
-        """End the operator wherever it stands: a request that it waits for may be carried out all the same."""
+        """Ends the operator at any point: a request that it waits for may still be carried out."""
         if self._loops is not None:
             stopping = asyncio.create_task(self._loops.stop())
             self._loops = None
@@ -147,10 +147,10 @@ class LiveCluster:
         if self._loops is not None and (ours or written.labels.get(LABEL_QUORUM) == NAME):
             self._loops.wake(KEY, create=ours)
 
-    # What somebody does
+    # Actions of a person
 
     def apply(self, spec: Json) -> None:
-        """Create the resource, or change its spec."""
+        """Creates the resource, or changes its spec."""
         body = {"metadata": {"name": NAME}, "spec": spec}
         if self.kube.get(QUORUMS, NAMESPACE, NAME) is None:
             self.kube.create(QUORUMS, NAMESPACE, body)
@@ -158,36 +158,36 @@ class LiveCluster:
             self.kube.patch(QUORUMS, NAMESPACE, NAME, {"spec": spec})
 
     def process(self, node_id: int) -> ServerProcess:
-        """Kafka of this node id, which has to run."""
+        """The running Kafka process of this node id."""
         process = self.kubelet.of_node(node_id).process
         if process is None:
             raise LookupError(f"controller {node_id} does not run")
         return process
 
     def lose_disk(self, node_id: int) -> None:
-        """Kafka dies, and everything on its volume is gone."""
+        """Kafka is killed, and its volume is emptied."""
         sandbox = self.kubelet.of_node(node_id)
         if sandbox.process is not None:
             sandbox.process.kill()
         empty(sandbox.volume)
 
-    # What is to be seen
+    # What can be observed
 
     @property
     def resource(self) -> Json:
-        """The resource as it is."""
+        """The resource as it is stored."""
         body = self.kube.get(QUORUMS, NAMESPACE, NAME)
         assert body is not None
         return body
 
     def condition(self, kind: str) -> Json:
-        """A condition of the resource, empty if it is not there."""
+        """A condition of the resource, empty if there is none."""
         rows = (self.resource.get("status") or {}).get("conditions") or []
         return next((row for row in rows if row["type"] == kind), {})
 
     @property
     def operation(self) -> Json:
-        """The voter change that is open, empty if there is none."""
+        """The open voter change, empty if there is none."""
         return dict((self.resource.get("status") or {}).get("operation") or {})
 
     @property
@@ -196,17 +196,17 @@ class LiveCluster:
         return {int(claim["metadata"]["labels"][LABEL_NODE]) for claim in self.kube.all(CLAIMS)}
 
     def key(self, node_id: int) -> ReplicaKey:
-        """The replica that lies on a controller's disk."""
+        """The replica key on a controller's disk."""
         volume = self.kubelet.of_node(node_id).volume
         meta = read_properties(volume / LOG_DIR.removeprefix(f"{DATA_PATH}/") / "meta.properties")
         return ReplicaKey(node_id=NodeID(int(meta["node.id"])), directory_id=DirectoryID(meta["directory.id"]))
 
     async def look(self) -> QuorumAnswer | None:
-        """What the leader says, if there is one."""
+        """The leader's answer, if there is one."""
         return await self.recorder.look()
 
     async def ready(self, node_ids: set[int]) -> QuorumAnswer:
-        """Wait until the resource is Ready with exactly these controllers, and Kafka says the same."""
+        """Waits until the resource is Ready with exactly these controllers, and Kafka agrees."""
 
         async def settled() -> QuorumAnswer | None:
             assert not self._faults.told, self._faults.told[0]
@@ -223,7 +223,7 @@ class LiveCluster:
             raise NeverHappenedError(f"{error}; {self.told()}") from error
 
     def told(self) -> str:
-        """What the resource and the pods say, for whoever has to find out why."""
+        """The state of the resource and the pods, for the search for a cause."""
         status: dict[str, Any] = self.resource.get("status") or {}
         conditions = [f"{row['type']}={row['status']} {row['message']}" for row in status.get("conditions") or []]
         pods = [f"{pod['metadata']['name']} {pod['status']}" for pod in self.kube.all(PODS)]

@@ -14,13 +14,13 @@ _LAST_LINES = 25
 
 @pytest.fixture(scope="session")
 def kafka() -> Kafka:
-    """The release under test; an error, not a skip, where it cannot be had."""
+    """The release under test; an error, not a skip, if it cannot be fetched."""
     return ensure_kafka()
 
 
 @pytest.fixture(scope="module")
 def new_quorum(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], LiveQuorum]]:
-    """Make a quorum without nodes; whatever is started in it ends with the module at the latest."""
+    """Makes a quorum without nodes; everything that is started in it ends with the module at the latest."""
     made: list[LiveQuorum] = []
 
     def make(name: str) -> LiveQuorum:
@@ -34,7 +34,7 @@ def new_quorum(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def controllers() -> AsyncIterator[KafkaControllers]:
-    """The operator's own way to ask controllers."""
+    """The operator's own client for controllers."""
     client = KafkaControllers()
     yield client
     await client.close()
@@ -42,7 +42,7 @@ async def controllers() -> AsyncIterator[KafkaControllers]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put the last lines of every server's log into the report of a failed test."""
+    """Adds the last lines of every server's log to the report of a failed test."""
     report = yield
     if report.failed and isinstance(item, pytest.Function):
         for quorum in (value for value in item.funcargs.values() if isinstance(value, LiveQuorum)):

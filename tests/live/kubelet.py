@@ -1,7 +1,7 @@
 """The kubelet of every node, with real processes: formatters run Kafka's real tool, Kafka pods run Kafka.
 
-`tick` looks at every scheduled pod once and never waits. A pod's status says what a kubelet's would; probes are not
-made. Pods that are deleted get SIGTERM and some time, pods that are gone from the API server are killed.
+`tick` looks at every scheduled pod once and never waits. A pod's status is that of a kubelet; there are no probes. Pods
+that are deleted get SIGTERM and some time; pods that the API server does not have any more are killed.
 """
 
 import random
@@ -26,10 +26,10 @@ GRACE_S: Final = 10.0
 
 
 class LiveKubelet:
-    """Every pod that is scheduled."""
+    """Runs every scheduled pod."""
 
     def __init__(self, kube: KubeModel, clock: VirtualClock, runtime: Runtime) -> None:
-        """Begin with no sandbox."""
+        """Starts without a sandbox."""
         self._kube, self._clock, self._runtime = kube, clock, runtime
         self._network = f"127.{random.randint(2, 250)}.{random.randint(0, 250)}"
         self._addresses = 0
@@ -38,7 +38,7 @@ class LiveKubelet:
         """Where Kafka may answer; replaced as a whole, so that another thread may read it."""
 
     def tick(self) -> None:
-        """Look at every pod once."""
+        """Handles every pod once."""
         pods = {pod["metadata"]["uid"]: pod for pod in self._kube.all(PODS) if pod["spec"].get("nodeName")}
         for sandbox in [one for uid, one in self.sandboxes.items() if uid not in pods]:
             self._drop(sandbox)
@@ -59,11 +59,11 @@ class LiveKubelet:
         raise LookupError(f"controller {node_id} has no pod")
 
     def volume(self, claim_uid: str) -> Path:
-        """The directory behind a claim."""
+        """The directory of a claim."""
         return self._runtime.directory / "volumes" / claim_uid
 
     def close(self) -> None:
-        """End every process."""
+        """Ends every process."""
         for sandbox in list(self.sandboxes.values()):
             self._drop(sandbox)
 
@@ -97,7 +97,7 @@ class LiveKubelet:
         del self.sandboxes[sandbox.uid]
 
     def _prepare(self, pod: Json) -> None:
-        """A sandbox, once every volume of the pod can be mounted."""
+        """Makes a sandbox when every volume of the pod can be mounted."""
         metadata, spec = pod["metadata"], pod["spec"]
         namespace = metadata["namespace"]
         claim = self._kube.get(CLAIMS, namespace, claims_of(pod)[0])
@@ -128,7 +128,7 @@ class LiveKubelet:
         self.sandboxes[sandbox.uid] = sandbox
 
     def _run(self, pod: Json, sandbox: Sandbox) -> None:
-        """Start the container whose turn it is, or see how it ended."""
+        """Starts the next container, or records how it ended."""
         if sandbox.process is None:
             if time.monotonic() >= sandbox.retry_s:
                 containers = pod["spec"]["containers"] if sandbox.verified else pod["spec"]["initContainers"]
@@ -147,23 +147,21 @@ class LiveKubelet:
             sandbox.verified, sandbox.said = True, None
             self._state(pod, sandbox, {"waiting": {"reason": "PodInitializing"}})
         else:
-            refused = '"found"' in str(
-                ended["message"]
-            )  # our script ended it, again and again: a real one waits longer
+            refused = '"found"' in str(ended["message"])  # our script ended it repeatedly; a real one waits longer
             sandbox.said, sandbox.retry_s = ended, time.monotonic() + (REFUSED_BACK_OFF_S if refused else BACK_OFF_S)
             self._state(pod, sandbox, {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off restarting"}})
 
-    # What it says
+    # What it reports
 
     def _state(self, pod: Json, sandbox: Sandbox, state: Json, *, phase: str = "Pending") -> None:
-        """Write the state of the container whose turn it is."""
+        """Writes the state of the present container."""
         rows = rows_of(pod, state, verified=sandbox.verified, said=sandbox.said)
         status = {"phase": phase if sandbox.verified else "Pending", "podIP": sandbox.address, **rows}
         write_status(self._kube, pod, status)
 
 
 def empty(volume: Path) -> None:
-    """Everything in it is gone; the directory stays, as a mount point does."""
+    """Deletes everything in it; the directory stays, as a mount point does."""
     for entry in volume.iterdir():
         if entry.is_dir():
             shutil.rmtree(entry)

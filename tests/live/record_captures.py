@@ -1,8 +1,8 @@
 """Record the captures of tests/wire from real controllers: `PYTHONPATH=operator python -m tests.live.record_captures`.
 
-Words behind that are beginnings of names: only those captures are written, all others stay as they are.
-Each capture has the bytes of one request and its answer, and what was true of the quorum by its own disks: the tests
-of `wire` decode the bytes and compare with that, not with what this same code made of them.
+Arguments are beginnings of names: only these captures are written, all others stay unchanged. Each capture has the
+bytes of one request and its answer, and the truth from the quorum's own disks. The tests of `wire` decode the bytes and
+compare them with this truth, not with results of the same code.
 """
 
 import asyncio
@@ -46,10 +46,10 @@ Truth = dict[str, object]
 
 
 class Recorder:
-    """Sends requests, and keeps them with their answers."""
+    """Sends requests, and stores them with their answers."""
 
     def __init__(self, quorum: LiveQuorum, wanted: tuple[str, ...]) -> None:
-        """Begin without a connection; `wanted` are beginnings of names, none of them is all."""
+        """Starts without a connection; `wanted` are beginnings of names, and none means all."""
         self._quorum = quorum
         self._wanted = wanted or ("",)
         self._channels: dict[int, Channel] = {}
@@ -57,7 +57,7 @@ class Recorder:
     async def record(
         self, name: str, what: str, node: LiveNode, request: RequestPayload, truth: Truth, version: int | None = None
     ) -> None:
-        """One request to one node, into one file; `version` is a false one for the header."""
+        """Sends one request to one node, and stores it in one file; `version` is a false one for the header."""
         channel = self._channels.get(node.port) or await open_channel(node.endpoint.host, node.port)
         self._channels[node.port] = channel
         sent: list[bytes] = []
@@ -83,7 +83,7 @@ class Recorder:
         (CAPTURES / f"{name}.json").write_text(json.dumps(capture, indent=2) + "\n")
 
     def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         for channel in self._channels.values():
             channel.abort()
 
@@ -94,7 +94,7 @@ def row(key: ReplicaKey) -> list[object]:
 
 
 async def record_all(quorum: LiveQuorum, controllers: KafkaControllers, wanted: tuple[str, ...]) -> None:
-    """Two voters and an observer: every request that the operator sends, and the answers that matter."""
+    """Two voters and an observer: every request that the operator sends, and the relevant answers."""
     voters, newcomer = [quorum.add_node(3000), quorum.add_node(3001)], quorum.add_node(3002)
     quorum.must_format(voters, quorum.initial_controllers(voters))
     quorum.must_format([newcomer], NoInitialControllers())
@@ -117,7 +117,7 @@ async def record_all(quorum: LiveQuorum, controllers: KafkaControllers, wanted: 
 
 
 async def record_reads(recorder: Recorder, leader: LiveNode, follower: LiveNode, newcomer: LiveNode) -> None:
-    """What changes nothing."""
+    """Requests that change nothing."""
     voters = sorted((leader, follower), key=lambda node: node.node_id)
     truth: Truth = {"voters": [row(node.key) for node in voters], "observers": [row(newcomer.key)]}
     versions = api_versions.message()
@@ -133,7 +133,7 @@ async def record_reads(recorder: Recorder, leader: LiveNode, follower: LiveNode,
 
 
 async def record_adds(recorder: Recorder, cluster_id: ClusterID, leader: LiveNode, newcomer: LiveNode) -> None:
-    """Refusals first, then the success."""
+    """Refusals first, then a success."""
     listeners = (newcomer.listener,)
     truth: Truth = {
         "voter": row(newcomer.key),
@@ -152,7 +152,7 @@ async def record_adds(recorder: Recorder, cluster_id: ClusterID, leader: LiveNod
 
 
 async def record_removals(recorder: Recorder, cluster_id: ClusterID, leader: LiveNode, voter: LiveNode) -> None:
-    """A refusal first, then the success."""
+    """A refusal first, then a success."""
     other = ReplicaKey(node_id=voter.node_id, directory_id=DirectoryID(new_uuid()))
     request = remove_raft_voter.message(RemoveVoter(cluster_id=cluster_id, voter=other))
     what = "RemoveRaftVoter v0 of a voter's id with another directory id: VOTER_NOT_FOUND"
@@ -178,7 +178,7 @@ async def record_features(recorder: Recorder, leader: LiveNode) -> None:
 
 
 async def record_registrations(recorder: Recorder, leader: LiveNode, ghost: LiveNode) -> None:
-    """A registration in the place of another controller; then it is forgotten, and is not there any more."""
+    """A registration in place of another controller; then it is unregistered, twice."""
     supported = (FeatureRange(name="metadata.version", min_level=7, max_level=33),)
     incarnation, listeners = new_uuid(), (ghost.listener,)
     body = RegisterController(
@@ -203,7 +203,7 @@ async def record_registrations(recorder: Recorder, leader: LiveNode, ghost: Live
 
 
 async def main() -> None:
-    """Bring up a quorum, record, take it down."""
+    """Starts a quorum, records, and stops it."""
     with tempfile.TemporaryDirectory() as directory:
         quorum, controllers = LiveQuorum(kafka=ensure_kafka(), directory=Path(directory)), KafkaControllers()
         try:

@@ -1,8 +1,8 @@
-"""What the voter sets of a quorum were, one after another: as its leaders said while it lived, and as its logs say.
+"""The voter sets of a quorum, one after another: as its leaders reported them, and as its logs have them.
 
 The rule is the one that the simulation's model keeps by construction: a voter set follows from the one before by one
-replica key, added or removed. What leaders say is asked on a thread of its own, so that a busy operator hides nothing;
-a step that was too quick to be seen has to be found in a log, where every set stands.
+replica key, added or removed. The leaders are asked on a separate thread, so that a busy operator hides nothing. A step
+that was too quick to be seen must be in a log, which has every set.
 """
 
 import asyncio
@@ -34,10 +34,10 @@ class Seen:
 
 
 class Recorder:
-    """Asks whoever leads, all the time."""
+    """Asks the present leader, all the time."""
 
     def __init__(self, endpoints: Callable[[], tuple[Endpoint, ...]]) -> None:
-        """Ask these."""
+        """Takes the nodes to ask."""
         self._endpoints = endpoints
         self._stop = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._record()), daemon=True)
@@ -46,21 +46,21 @@ class Recorder:
         self.answers = 0
 
     def start(self) -> None:
-        """Begin."""
+        """Starts."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End, once the last request has ended."""
+        """Stops, after the last request has ended."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def gap_s(self) -> float:
-        """How long the last but one voter set was what a leader showed: in a replacement, the one without the lost."""
+        """How long a leader showed the last but one voter set: in a replacement, the one without the lost voter."""
         return self.seen[-1].at_s - self.seen[-2].at_s if len(self.seen) > 1 else 0.0
 
     async def look(self) -> QuorumAnswer | None:
-        """What the leader of the highest epoch says now."""
+        """The answer of the leader of the highest epoch."""
         controllers = KafkaControllers(_QUICK)
         try:
             return (await _best(controllers, self._endpoints()))[0]
@@ -79,7 +79,7 @@ class Recorder:
         await controllers.close()
 
     def _note(self, answer: QuorumAnswer) -> None:
-        """A leader of an earlier epoch, which does not know yet that it is none any more, says nothing new."""
+        """Records the answer; a leader of an earlier epoch, which has not noticed yet, adds nothing."""
         self.answers += 1
         voters = frozenset(row.key for row in answer.voters)
         last = self.seen[-1] if self.seen else None
@@ -121,7 +121,7 @@ def faults(seen: Iterable[Seen], logs: Iterable[tuple[VoterSet, ...]]) -> list[s
 
 
 def _led(before: VoterSet, after: VoterSet, logs: Iterable[tuple[VoterSet, ...]]) -> bool:
-    """Whether some log has one of them, and the other one behind it."""
+    """Whether some log has one of the first sets, and the other one behind it."""
     return any(before in log and after in log[log.index(before) :] for log in logs)
 
 

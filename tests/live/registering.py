@@ -1,4 +1,4 @@
-"""Registrations that no process stands behind: what controllers and brokers say of themselves, said in their place."""
+"""Registrations without a process: the tests register controllers and brokers in their place."""
 
 import uuid
 
@@ -18,7 +18,7 @@ _NOBODY = 1
 
 
 def registration(node_id: int, supported: tuple[FeatureRange, ...], listener: str = "CONTROLLER") -> RegisterController:
-    """A controller that supports this, at an address where nobody is."""
+    """A controller with these ranges, at an address where none listens."""
     return RegisterController(
         node_id=NodeID(node_id),
         incarnation_id=new_uuid(),
@@ -30,7 +30,7 @@ def registration(node_id: int, supported: tuple[FeatureRange, ...], listener: st
 async def register_broker(
     active: LiveNode, cluster_id: ClusterID, broker_id: int, supported: tuple[FeatureRange, ...]
 ) -> str:
-    """A broker that supports this, and is fenced for ever; Kafka's name of the error, `NONE` for success."""
+    """Registers a broker with these ranges, always fenced; returns Kafka's name of the error, `NONE` for success."""
     request = broker_registration.BrokerRegistrationRequest(
         broker_id=BrokerId(broker_id),
         cluster_id=cluster_id,

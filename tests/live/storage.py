@@ -1,4 +1,4 @@
-"""Kafka's StorageTool: every way of formatting that the operator uses or has to know about."""
+"""Kafka's StorageTool: every way of formatting that the operator uses or must handle."""
 
 import subprocess
 from dataclasses import dataclass, field
@@ -19,26 +19,26 @@ class InitialControllers:
     voters: tuple[tuple[ReplicaKey, str, int], ...]
 
     def arguments(self) -> list[str]:
-        """As the tool takes them: `3000@host:9093:directoryid,…`."""
+        """In the tool's format: `3000@host:9093:directoryid,…`."""
         rows = (f"{key.node_id}@{host}:{port}:{key.directory_id}" for key, host, port in self.voters)
         return ["--initial-controllers", ",".join(rows)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standalone:
-    """`--standalone`: the only voter, with a directory id that the tool makes up."""
+    """`--standalone`: the only voter, with a directory id that the tool generates."""
 
     def arguments(self) -> list[str]:
-        """As the tool takes them."""
+        """In the tool's format."""
         return ["--standalone"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoInitialControllers:
-    """`--no-initial-controllers`: an observer, to be added by somebody."""
+    """`--no-initial-controllers`: an observer, which can be added later."""
 
     def arguments(self) -> list[str]:
-        """As the tool takes them."""
+        """In the tool's format."""
         return ["--no-initial-controllers"]
 
 
@@ -47,7 +47,7 @@ class ModeMissing:
     """No mode at all."""
 
     def arguments(self) -> list[str]:
-        """Nothing."""
+        """No arguments."""
         return []
 
 
@@ -72,14 +72,14 @@ class Format:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """How the tool ended, and all that it said."""
+    """How the tool ended, and its output."""
 
     exit_code: int
     output: str
 
 
 def run_format(kafka: Kafka, config: Path, *formats: Format) -> ToolResult:
-    """Run the tool (the last result, if there are several to be run one after another)."""
+    """Runs the tool (the last result, if several runs follow each other)."""
     result = ToolResult(exit_code=0, output="")
     for each in formats:
         result = start_format(kafka, config, each).result()
@@ -88,12 +88,12 @@ def run_format(kafka: Kafka, config: Path, *formats: Format) -> ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class RunningFormat:
-    """A run of the tool that goes on meanwhile: several nodes are formatted in the time of one."""
+    """A run of the tool in the background: several nodes are formatted in the time of one."""
 
     process: subprocess.Popen[str]
 
     def result(self) -> ToolResult:
-        """Wait for its end (TimeoutExpired)."""
+        """Waits for its end (TimeoutExpired)."""
         try:
             output, _ = self.process.communicate(timeout=_FORMAT_TIMEOUT_S)
         finally:
@@ -102,7 +102,7 @@ class RunningFormat:
 
 
 def start_format(kafka: Kafka, config: Path, wanted: Format) -> RunningFormat:
-    """Start the tool."""
+    """Starts the tool."""
     command = kafka.command(STORAGE_TOOL, *wanted.arguments(config))
     return RunningFormat(
         subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -1,4 +1,4 @@
-"""Real disks of a static quorum, of which nothing else is left, are taken over by the operator and made dynamic."""
+"""Real disks of a static quorum, without anything else, are adopted by the operator and made dynamic."""
 
 from collections.abc import AsyncIterator
 
@@ -29,7 +29,7 @@ def spec(mode: str, cluster_id: str = "", levels: tuple[Json, ...] = ()) -> Json
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def cluster(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveCluster]:
-    """A static quorum of three, which runs."""
+    """A static quorum of three that runs."""
     made = LiveCluster(kafka, tmp_path_factory.mktemp("adoption"))
     await made.open()
     made.apply(spec("Static"))
@@ -39,7 +39,7 @@ async def cluster(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Asy
 
 
 async def leave_only_disks(cluster: LiveCluster) -> None:
-    """Whoever made this quorum is gone, and all that it made; the claims have their two labels, and no word of ours."""
+    """Removes everything except the disks; the claims have their two labels, and no annotation of ours."""
     await cluster.stop_operator()
     cluster.kube.remove(QUORUMS, NAMESPACE, NAME)
     for pod in list(cluster.kube.all(PODS)):
@@ -61,7 +61,7 @@ async def leave_only_disks(cluster: LiveCluster) -> None:
 
 
 async def test_disks_of_a_static_quorum_are_taken_over(cluster: LiveCluster) -> None:
-    """The same voters on the same disks, with all their records; naming kraft.version makes them dynamic."""
+    """The same voters run on the same disks, with all their records; naming kraft.version makes them dynamic."""
     cluster_id = cluster.resource["status"]["clusterID"]
     before = {node_id: cluster.key(node_id) for node_id in THREE}
     answer = await cluster.look()

@@ -1,7 +1,7 @@
 """When a restarted voter is caught up: its stamp outlives its process, for as long as the fetch timeout allows.
 
-With a fetch timeout of 10 s a stamp read by that timeout says that a voter is caught up before its process has fetched
-anything. This is what the operator's own reading is for: a short window, and a stamp that this container has earned.
+With a fetch timeout of 10 s as the window, a stamp shows a voter as caught up before its process has fetched anything.
+So the operator uses its own rule: a short window, and a stamp that this container has earned.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ async def quorum(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaCont
 
 
 def now_ms(answer: QuorumAnswer) -> int:
-    """The leader's present moment."""
+    """The leader's present time."""
     return next(row.last_fetch_ms for row in answer.voters if row.key.node_id == answer.leader_id)
 
 
@@ -50,7 +50,7 @@ def row_of(answer: QuorumAnswer, key: ReplicaKey) -> Replica:
 
 
 async def test_stamp_outlives_its_process(quorum: LiveQuorum, controllers: KafkaControllers) -> None:
-    """By the fetch timeout a restarted voter is caught up before its first fetch; as the operator reads it, after."""
+    """By the fetch timeout a restarted voter is caught up before its first fetch; by the operator's rule after it."""
     leader, answer = await quorum.leader(controllers)
     node = next(one for one in quorum.nodes.values() if one is not leader)
     keys = {one.key for one in quorum.nodes.values()}
@@ -59,7 +59,7 @@ async def test_stamp_outlives_its_process(quorum: LiveQuorum, controllers: Kafka
     memory, ages_ms = Memory(), []
 
     async def look(instances: dict[ReplicaKey, str]) -> tuple[QuorumAnswer, bool, bool]:
-        """The answer, and whether the voter is caught up: by the fetch timeout, and as the operator reads it."""
+        """The answer, and whether the voter is caught up: by the fetch timeout, and by the operator's rule."""
         nonlocal memory
         said = await controllers.describe_quorum(leader.endpoint)
         seen = Instances(own=frozenset(quorum.nodes), running=instances)

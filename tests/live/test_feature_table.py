@@ -1,7 +1,7 @@
-"""The operator's table of feature levels says what Kafka's own storage tool says.
+"""The operator's table of feature levels agrees with Kafka's own storage tool.
 
-The table is made from Kafka's classes (`python tests/api/features`); the tool is asked here in its own words. What real
-controllers report is held against the table in `test_feature_answers.py`, where they run anyway.
+The table is made from Kafka's classes (`python tests/api/features`); here it is compared with the tool's output.
+`test_feature_answers.py`, where real controllers run, compares it with their reports.
 """
 
 import re
@@ -42,7 +42,7 @@ def mapping(kafka: Kafka, release: str) -> dict[str, int]:
 
 
 def test_names_are_kafkas(kafka: Kafka) -> None:
-    """Every stable metadata.version has Kafka's name, in Kafka's order, and no other name is known."""
+    """Every stable metadata.version has Kafka's name, in Kafka's order, and no other name is accepted."""
     listed = (
         storage_tool(kafka, "version-mapping", "--release-version", "0.1").partition("are: ")[2].strip().split(", ")
     )
@@ -54,12 +54,12 @@ def test_names_are_kafkas(kafka: Kafka) -> None:
 
 @pytest.mark.parametrize("release", ["3.4", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4", "3.7-IV2", "4.0-IV1"])
 def test_levels_are_kafkas(kafka: Kafka, release: str) -> None:
-    """A release, or a name, stands for the level that Kafka gives to it."""
+    """A release, or a name, means the level that Kafka gives it."""
     assert resolve_level(METADATA, release, RELEASE) == mapping(kafka, release)[METADATA]
 
 
 def test_features_are_kafkas(kafka: Kafka) -> None:
-    """The table knows every feature of the newest release, and its highest level passes while the next one does not."""
+    """The table has every feature of the newest release; its highest level is accepted, and the next one is not."""
     levels = mapping(kafka, "4.4")
     assert set(feature_names()) == set(levels)
     for name, level in levels.items():
@@ -68,7 +68,7 @@ def test_features_are_kafkas(kafka: Kafka) -> None:
 
 
 def test_dependencies_are_kafkas(kafka: Kafka) -> None:
-    """What needs a metadata.version needs the one that Kafka names."""
+    """A feature that depends on a metadata.version depends on the one that Kafka names."""
     highest = mapping(kafka, "4.4")
     for name in set(highest) - {METADATA}:
         answer = storage_tool(kafka, "feature-dependencies", "--feature", f"{name}={highest[name]}")
@@ -81,7 +81,7 @@ def test_dependencies_are_kafkas(kafka: Kafka) -> None:
 
 @pytest.mark.parametrize("version", ["4.4.0", "3.9.2"])
 def test_the_committed_ranges_are_what_the_jars_say_today(version: str) -> None:
-    """The script makes of a release's classes what is committed, ranges and defaults."""
+    """For a release's classes the script generates the committed ranges and defaults."""
     release, now = parse_release(version), release_of(dump(version))
     assert release is not None
     assert {row.name: [row.min_level, row.max_level] for row in supported_by(release) or ()} == now["supported"]
@@ -89,10 +89,10 @@ def test_the_committed_ranges_are_what_the_jars_say_today(version: str) -> None:
 
 
 def test_defaults_are_those_of_the_storage_tool() -> None:
-    """A release's own tool maps its newest metadata.version to the levels that the table calls defaults."""
+    """A release's own tool maps its newest metadata.version to the defaults in the table."""
     defaults = default_levels((4, 1, 2))
     assert defaults is not None
     mapped = mapping(ensure_kafka("4.1.2"), "4.1-IV1")
-    # The tool names streams.version 0, too, which a 4.1 controller does not support at any level.
+    # The tool also names streams.version 0, which a 4.1 controller does not support at any level.
     assert {name: level for name, level in mapped.items() if name in defaults} == defaults
     assert not any(level for name, level in mapped.items() if name not in defaults)

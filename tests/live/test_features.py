@@ -1,4 +1,4 @@
-"""Which feature levels a new quorum comes up with, and that a pre-made key makes a standalone quorum."""
+"""The feature levels of a new quorum, and that a pre-made key makes a standalone quorum."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(120), pytest.mark.asyncio(lo
 async def come_up(
     quorum: LiveQuorum, controllers: KafkaControllers, features: tuple[str, ...]
 ) -> tuple[InitialControllers, QuorumAnswer, NodeVersions]:
-    """A quorum of one, by initial controllers with one entry; its voters and finalized features."""
+    """A quorum of one, formatted with one initial controller: its voters and finalized features."""
     node = quorum.add_node(3000)
     mode = quorum.initial_controllers([node])
     quorum.must_format([node], mode, features)
@@ -40,7 +40,7 @@ def levels(versions: NodeVersions) -> dict[str, int]:
 async def test_one_initial_controller_is_a_standalone_quorum_with_a_premade_key(
     new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers
 ) -> None:
-    """One entry in --initial-controllers leads alone under its pre-made key, every feature at its highest level."""
+    """One entry in --initial-controllers leads alone with its pre-made key, and all features are at their highest."""
     mode, answer, versions = await come_up(new_quorum("default"), controllers, ())
     assert [row.key for row in answer.voters] == [mode.voters[0][0]]
     assert not answer.observers
@@ -60,7 +60,7 @@ async def test_one_initial_controller_is_a_standalone_quorum_with_a_premade_key(
 async def test_an_explicit_metadata_version_sets_the_others_to_its_defaults(
     new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers
 ) -> None:
-    """--feature metadata.version=27 is honoured, kraft.version is 1 all the same, the rest is what 27 implies."""
+    """--feature metadata.version=27 sets the defaults of level 27, and kraft.version is still 1."""
     _, _, versions = await come_up(new_quorum("explicit"), controllers, ("metadata.version=27",))
     assert levels(versions) == {
         "eligible.leader.replicas.version": 1,
@@ -74,7 +74,7 @@ async def test_an_explicit_metadata_version_sets_the_others_to_its_defaults(
 async def test_several_explicit_features(
     new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers
 ) -> None:
-    """Levels below the defaults are honoured feature by feature; a level of 0 is shown as no finalized feature."""
+    """Explicit levels below the defaults are used; a feature at level 0 is not finalized."""
     wanted = ("metadata.version=21", "kraft.version=1", "transaction.version=0")
     _, _, versions = await come_up(new_quorum("several"), controllers, wanted)
     assert levels(versions) == {"kraft.version": 1, "metadata.version": 21}

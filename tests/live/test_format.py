@@ -1,4 +1,4 @@
-"""What Kafka's StorageTool does and refuses: everything that the formatter pod and its intent file rely on."""
+"""What Kafka's StorageTool does and refuses: everything on which the formatter pod and its report depend."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,21 +24,21 @@ META = "meta.properties"
 
 
 class Bench:
-    """One controller whose directory a test formats as it likes."""
+    """One controller whose directory a test formats."""
 
     def __init__(self, kafka: Kafka, directory: Path) -> None:
-        """Make the configuration; the directory is not there yet."""
+        """Writes the configuration; the directory does not exist yet."""
         self.quorum = LiveQuorum(kafka=kafka, directory=directory)
         self.node: LiveNode = self.quorum.add_node(3000)
         self.initial: InitialControllers = self.quorum.initial_controllers([self.node])
 
     @property
     def premade(self) -> DirectoryID | None:
-        """The directory id that was made before the format."""
+        """The directory id that was generated before the format."""
         return self.initial.voters[0][0].directory_id
 
     def format(self, mode: Mode | None = None, *more: str, features: tuple[str, ...] = ()) -> ToolResult:
-        """Run the tool once; by initial controllers unless told otherwise."""
+        """Runs the tool once, with initial controllers unless another mode is given."""
         (result,) = self.quorum.format([self.node], mode or self.initial, features=features, more=more)
         return result
 
@@ -50,14 +50,14 @@ class Bench:
 
 @pytest.fixture
 def bench(kafka: Kafka, tmp_path: Path) -> Iterator[Bench]:
-    """A fresh one per test; nothing is started."""
+    """A new one per test; nothing is started."""
     made = Bench(kafka, tmp_path)
     yield made
     made.quorum.close()
 
 
 def test_a_format_writes_identity_and_checkpoint(bench: Bench) -> None:
-    """An initial format leaves exactly meta.properties and the bootstrap checkpoint, with the pre-made directory id."""
+    """An initial format writes only meta.properties and the bootstrap checkpoint, with the pre-made directory id."""
     assert bench.format().exit_code == 0
     assert bench.files() == {CHECKPOINT, META}
     assert bench.node.meta == {
@@ -69,7 +69,7 @@ def test_a_format_writes_identity_and_checkpoint(bench: Bench) -> None:
 
 
 def test_the_checkpoint_is_written_before_the_identity(bench: Bench) -> None:
-    """A format that dies on meta.properties leaves a checkpoint without identity: the third state exists."""
+    """A format that fails at meta.properties leaves a checkpoint without an identity."""
     (bench.node.data / f"{META}.tmp").mkdir(parents=True)  # Kafka writes there first, and cannot
     result = bench.format()
     assert result.exit_code == 1
@@ -79,7 +79,7 @@ def test_the_checkpoint_is_written_before_the_identity(bench: Bench) -> None:
 
 @pytest.mark.parametrize("more", [(), ("--ignore-formatted",)], ids=["plain", "ignore-formatted"])
 def test_files_without_identity_are_formatted_over(bench: Bench, more: tuple[str, ...]) -> None:
-    """Kafka does not refuse a directory with files but no meta.properties: the operator has to."""
+    """Kafka formats a directory with files but without meta.properties, so the operator must refuse it."""
     assert bench.format().exit_code == 0
     (bench.node.data / META).unlink()
     (bench.node.data / "somebody-elses-file").write_text("x")
@@ -89,7 +89,7 @@ def test_files_without_identity_are_formatted_over(bench: Bench, more: tuple[str
 
 
 def test_a_second_format_is_refused(bench: Bench) -> None:
-    """Formatting twice ends with exit code 1 and leaves the first identity."""
+    """A second format ends with exit code 1 and keeps the first identity."""
     assert bench.format().exit_code == 0
     before = bench.node.meta
     again = bench.format()
@@ -99,7 +99,7 @@ def test_a_second_format_is_refused(bench: Bench) -> None:
 
 
 def test_ignore_formatted_is_a_success_that_changes_nothing(bench: Bench) -> None:
-    """With --ignore-formatted a second format of any mode ends with 0: its exit code proves no identity and no mode."""
+    """With --ignore-formatted a second format ends with 0, so its exit code proves no identity and no mode."""
     assert bench.format(NoInitialControllers()).exit_code == 0
     before = bench.node.meta
     again = bench.format(bench.initial, "--ignore-formatted")
@@ -121,7 +121,7 @@ def test_another_cluster_id_is_refused(bench: Bench, more: tuple[str, ...]) -> N
 
 
 def test_a_format_without_a_mode_is_refused(bench: Bench) -> None:
-    """A dynamic controller is not formatted by accident: without a mode the tool ends with 1 and writes nothing."""
+    """Without a mode the tool ends with 1 and writes nothing."""
     result = bench.format(ModeMissing())
     assert result.exit_code == 1
     assert "--no-initial-controllers" in result.output
@@ -129,7 +129,7 @@ def test_a_format_without_a_mode_is_refused(bench: Bench) -> None:
 
 
 def test_what_kafka_does_not_check(bench: Bench) -> None:
-    """Kafka takes a cluster id that is no UUID, and initial controllers that do not contain this node."""
+    """Kafka accepts a cluster id that is no UUID, and initial controllers without this node."""
     stranger = bench.quorum.add_node(3009)
     bench.quorum.cluster_id = ClusterID("no-uuid")
     assert bench.format(bench.quorum.initial_controllers([stranger])).exit_code == 0
@@ -137,7 +137,7 @@ def test_what_kafka_does_not_check(bench: Bench) -> None:
 
 
 def test_standalone_makes_up_a_directory_id(bench: Bench) -> None:
-    """--standalone cannot be given a pre-made replica key; --initial-controllers with one entry can."""
+    """--standalone does not use the pre-made directory id, but generates one."""
     assert bench.format(Standalone()).exit_code == 0
     assert bench.files() == {CHECKPOINT, META}
     assert bench.node.meta["directory.id"] != bench.premade
@@ -154,7 +154,7 @@ REFUSED_FEATURES = {
 
 @pytest.mark.parametrize(("feature", "words"), REFUSED_FEATURES.items(), ids=list(REFUSED_FEATURES))
 def test_features_that_the_tool_refuses(bench: Bench, feature: str, words: str) -> None:
-    """A level is a number within the stable range of a known feature; a refused format writes nothing."""
+    """A level must be a number within the stable range of a known feature; a refused format writes nothing."""
     result = bench.format(features=(feature,))
     assert result.exit_code == 1
     assert words in result.output
@@ -162,7 +162,7 @@ def test_features_that_the_tool_refuses(bench: Bench, feature: str, words: str) 
 
 
 def test_release_version_and_metadata_version_exclude_each_other(bench: Bench) -> None:
-    """--release-version beside --feature metadata.version is refused: the operator uses the feature alone."""
+    """--release-version together with --feature metadata.version is refused, so the operator uses only the feature."""
     result = bench.format(bench.initial, "--release-version", "4.1", features=("metadata.version=27",))
     assert result.exit_code == 1
     assert "to avoid ambiguity" in result.output

@@ -1,6 +1,6 @@
-"""What real servers refuse is told in words that a person can act on, and what they allow is done level by level.
+"""Refusals of real servers are reported with advice for a person, and allowed changes are done level by level.
 
-One controller is enough: the words are the same, and its restarts are not what is asked about.
+One controller is enough: the words are the same, and its restarts are not tested here.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -36,13 +36,13 @@ def spec(levels: Mapping[str, int | str], **features: Any) -> Json:  # noqa: ANN
 
 
 def finalized(cluster: LiveCluster) -> dict[str, int]:
-    """The levels, as the status has them."""
+    """The levels in the status."""
     rows = (cluster.resource.get("status") or {}).get("features") or []
     return {row["name"]: row["finalized"] for row in rows}
 
 
 async def told(cluster: LiveCluster, wanted: Json, reason: str) -> str:
-    """Apply a spec, and wait until FeaturesSettled has this reason for it: its message."""
+    """Applies a spec, waits until FeaturesSettled has this reason, and returns its message."""
     cluster.apply(wanted)
 
     async def message() -> str | None:
@@ -69,7 +69,7 @@ async def cluster(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Asy
 
 
 async def refusals(cluster: LiveCluster) -> None:
-    """Held, forbidden, refused by the server, impossible: each in its own words, and nothing moves."""
+    """Held, forbidden, refused by the server, impossible: each has its own message, and no level changes."""
     base = {METADATA: BEGUN_AT}
     held = await told(cluster, spec(base), "Held")
     assert "metadata.version from 4.2-IV1 (29) to 4.4-IV2 (33)" in held
@@ -102,7 +102,7 @@ def _fault(cluster: LiveCluster) -> Any:  # noqa: ANN401 - what wait_for takes
 
 
 async def safe_ways(cluster: LiveCluster) -> None:
-    """Two levels down, a feature off and on again, and everything to its top: one step after the other."""
+    """Two levels down, a feature off and on again, and every feature to its top, one step after the other."""
     await told(cluster, spec({METADATA: 27, SHARE: 0}, downgrade="Safe"), "Held")
     assert finalized(cluster)[METADATA] == 27
     assert finalized(cluster)[SHARE] == 0
@@ -115,6 +115,6 @@ async def safe_ways(cluster: LiveCluster) -> None:
 
 
 async def test_refusals_are_told_and_safe_ways_are_gone(cluster: LiveCluster) -> None:
-    """What Kafka refuses is told and changes nothing; what it allows is done, down and up again."""
+    """What Kafka refuses is reported and changes nothing; what it allows is done, down and up again."""
     await refusals(cluster)
     await safe_ways(cluster)

@@ -1,4 +1,4 @@
-"""What happens to voters that die, lose their disks, or come up on the wrong one."""
+"""Voters that die, lose their disks, or start on the wrong one."""
 
 import shutil
 from collections.abc import Callable
@@ -19,7 +19,7 @@ NewQuorum = Callable[[str], LiveQuorum]
 
 
 def three_voters(quorum: LiveQuorum) -> list[LiveNode]:
-    """Format and start three initial controllers."""
+    """Formats and starts three initial controllers."""
     nodes = [quorum.add_node(each) for each in NODES]
     quorum.must_format(nodes, quorum.initial_controllers(nodes))
     quorum.start(*nodes)
@@ -27,7 +27,7 @@ def three_voters(quorum: LiveQuorum) -> list[LiveNode]:
 
 
 async def test_a_wiped_voter_comes_back_as_an_observer(new_quorum: NewQuorum, controllers: KafkaControllers) -> None:
-    """Formatted again with -N it observes under its new directory id, while its old replica key stays a voter."""
+    """Formatted again with -N it is an observer with its new directory id, and its old replica key stays a voter."""
     quorum = new_quorum("wiped")
     nodes = three_voters(quorum)
     leader, _ = await quorum.leader(controllers)
@@ -49,7 +49,7 @@ async def test_a_wiped_voter_comes_back_as_an_observer(new_quorum: NewQuorum, co
 async def test_after_an_election_the_high_watermark_never_runs_ahead(
     new_quorum: NewQuorum, controllers: KafkaControllers
 ) -> None:
-    """A new leader has a higher epoch, and until it knows a high watermark it says -1, never more than its log end."""
+    """A new leader has a higher epoch, and reports -1 until it has a high watermark, never more than its log end."""
     quorum = new_quorum("election")
     nodes = three_voters(quorum)
     old, before = await quorum.leader(controllers)
@@ -96,7 +96,7 @@ async def test_a_minority_of_the_initial_controllers_has_no_leader(
 
 
 async def test_kafka_does_not_start_on_an_emptied_directory(new_quorum: NewQuorum) -> None:
-    """An emptied or missing directory, and one of another node id, end the server: it never formats by itself."""
+    """A server ends on an emptied, missing or wrong directory, because it never formats by itself."""
     quorum = new_quorum("emptied")
     node = quorum.add_node(3000)
     quorum.must_format([node], quorum.initial_controllers([node]))
@@ -112,7 +112,7 @@ async def test_kafka_does_not_start_on_an_emptied_directory(new_quorum: NewQuoru
 
 
 def ended(quorum: LiveQuorum, node: LiveNode) -> tuple[int, str]:
-    """How a server ends that cannot start, and whether it said what is looked for."""
+    """How a server ends that cannot start, and whether its output has this text."""
     quorum.start(node)
     code, words = node.running.wait(60.0), "No readable meta.properties files found"
     return code, words if words in node.log.read_text() else ""
@@ -121,7 +121,7 @@ def ended(quorum: LiveQuorum, node: LiveNode) -> tuple[int, str]:
 async def test_an_unresolvable_bootstrap_server_is_tolerated(
     new_quorum: NewQuorum, controllers: KafkaControllers
 ) -> None:
-    """Controllers start, elect and take in an observer although the first bootstrap servers have no address."""
+    """Controllers start, elect a leader and accept an observer although the first bootstrap servers have no address."""
     quorum = new_quorum("unresolvable")
     quorum.more_bootstrap_servers = ("no-such-host.invalid:9093", "nor-this-one.invalid:9093")
     node, newcomer = quorum.add_node(3000), quorum.add_node(3001)

@@ -1,4 +1,4 @@
-"""Voter changes at their edges: what counts towards a majority, what an error hides, what Kafka does not check."""
+"""Voter changes in special cases: what counts for a majority, what an error hides, and what Kafka does not check."""
 
 import asyncio
 from collections.abc import Callable
@@ -33,7 +33,7 @@ async def voters_and_newcomer(
 
 
 def add_of(quorum: LiveQuorum, newcomer: LiveNode, listener: Listener | None = None) -> AddVoter:
-    """An add of the newcomer; at its own listener unless told otherwise."""
+    """An add of the newcomer, with its own listener unless another is given."""
     listeners = (listener or newcomer.listener,)
     return AddVoter(cluster_id=quorum.cluster_id, voter=newcomer.key, listeners=listeners, timeout_ms=5000)
 
@@ -59,7 +59,7 @@ async def test_the_newcomer_counts_towards_its_own_majority(
 
 
 async def test_a_listener_of_another_node_is_taken(new_quorum: NewQuorum, controllers: KafkaControllers) -> None:
-    """Kafka asks whoever listens there and believes it: a wrong address in an add is not refused."""
+    """Kafka does not refuse a wrong address in an add, because it accepts any node that listens there."""
     quorum = new_quorum("listener")
     leader, (follower,), newcomer = await voters_and_newcomer(quorum, controllers, 2)
     await controllers.add_voter(leader.endpoint, add_of(quorum, newcomer, follower.listener))
@@ -68,15 +68,15 @@ async def test_a_listener_of_another_node_is_taken(new_quorum: NewQuorum, contro
 
 
 async def test_a_timed_out_add_may_happen_all_the_same(new_quorum: NewQuorum, controllers: KafkaControllers) -> None:
-    """With two of three voters frozen the add is REQUEST_TIMED_OUT, and yet the leader shows the newcomer as a voter.
+    """With two of three voters frozen the add is REQUEST_TIMED_OUT, but the leader shows the newcomer as a voter.
 
-    That set is not committed: the high watermark stays below the log end of the look. Both ends were seen: the leader
-    commits it once the followers go on, or they elect another leader, who knows nothing of it.
+    That set is not committed: the high watermark stays below the log end of the look. Both ends were observed: the
+    leader commits it after the followers continue, or they elect another leader without it.
     """
     quorum = new_quorum("uncommitted")
     leader, followers, newcomer = await voters_and_newcomer(quorum, controllers, 3)
     before = await controllers.describe_quorum(leader.endpoint)
-    watcher = KafkaControllers()  # on its own connection: the add keeps the other one busy
+    watcher = KafkaControllers()  # on its own connection, because the add occupies the other one
 
     async def shows_the_newcomer() -> QuorumAnswer | None:
         answer = await watcher.describe_quorum(leader.endpoint)

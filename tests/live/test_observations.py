@@ -1,4 +1,4 @@
-"""What the operator writes of real quorums: files about one that loses a disk, messages in a topic of a real broker."""
+"""What the operator writes about real quorums: files about a lost disk, and messages in a topic of a real broker."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ _SCHEMA = Path(__file__).resolve().parents[2] / "operator/quorum_history/schemas
 
 
 def _written(place: Path) -> list[dict[str, Any]]:
-    """Every line of every file, in order; each has to fit the schema."""
+    """Every line of every file, in order, each checked against the schema."""
     schema = json.loads(_SCHEMA.read_text())
     lines = [json.loads(line) for path in sorted(place.iterdir()) for line in path.read_text().splitlines()]
     for line in lines:
@@ -32,7 +32,7 @@ def _written(place: Path) -> list[dict[str, Any]]:
 
 
 async def test_a_lost_disk_as_it_was_observed(kafka: Kafka, tmp_path: Path) -> None:
-    """From no leader yet, over three voters, two and three again, to the replica on its new disk."""
+    """The files show no leader, three voters, two, three again, and the replica on its new disk."""
     place = tmp_path / "observations"
     files = Files(Directory(place), SystemClock(), holder="live", hold_s=5.0, max_bytes=1 << 20)
     recorder = Recorder([files], SystemClock())
@@ -50,7 +50,7 @@ async def test_a_lost_disk_as_it_was_observed(kafka: Kafka, tmp_path: Path) -> N
     assert {(line["namespace"], line["name"]) for line in lines} == {(NAMESPACE, NAME)}
     assert lines[0]["quorum"] is None
     known = [line["quorum"] for line in lines if line["quorum"] is not None]
-    led = [quorum for quorum in known if quorum["leaderID"] != -1]  # the disk that was lost may have been the leader's
+    led = [quorum for quorum in known if quorum["leaderID"] != -1]  # the lost disk may have been the leader's
     assert {quorum["leaderID"] for quorum in led} <= THREE
     sets = [{voter["directoryID"] for voter in quorum["voters"]} for quorum in led]
     after = {str(replica.key.directory_id) for replica in answer.voters}
@@ -62,7 +62,7 @@ async def test_a_lost_disk_as_it_was_observed(kafka: Kafka, tmp_path: Path) -> N
 
 
 def test_a_topic_of_a_real_broker(kafka: Kafka, tmp_path: Path) -> None:
-    """Lines arrive as they were written, in their order, under the cluster's id."""
+    """The lines arrive as written, in order, with the cluster's id as key."""
     cluster = Cluster(kafka, tmp_path)
     node = cluster.nodes[1]
     try:

@@ -1,6 +1,6 @@
-"""The operator's own code makes, grows, shrinks and heals quorums of real Kafka, through real crashes.
+"""The operator's own code creates, scales and repairs quorums of real Kafka, through real crashes.
 
-Only the API server is a model. Whatever happens, no step of a voter set may be more than one replica key.
+Only the API server is a model. No step of a voter set may ever be more than one replica key.
 """
 
 import time
@@ -39,7 +39,7 @@ def keys(answer: QuorumAnswer) -> set[ReplicaKey]:
 
 
 def check(cluster: LiveCluster) -> None:
-    """No step of the voter set, seen or logged, was more than one change."""
+    """Checks that no step of the voter set, seen or logged, was more than one change."""
     volumes = [cluster.kubelet.volume(claim["metadata"]["uid"]) for claim in cluster.kube.all(CLAIMS)]
     logs = [voter_sets(volume / LOG_DIR.removeprefix(f"{DATA_PATH}/")) for volume in volumes]
     assert cluster.recorder.answers > 0
@@ -49,7 +49,7 @@ def check(cluster: LiveCluster) -> None:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveCluster]:
-    """A quorum of three, made once: every test leaves three controllers, and says which by what the spec names."""
+    """A quorum of three, made once: every test leaves three controllers, and names them in the spec."""
     cluster = LiveCluster(kafka, tmp_path_factory.mktemp("shared"))
     await cluster.open()
     cluster.apply(spec("InitialControllers", THREE))
@@ -60,26 +60,26 @@ async def shared(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Asyn
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def quorum(shared: LiveCluster) -> AsyncIterator[LiveCluster]:
-    """The same, Ready, and judged afterwards."""
+    """The same, Ready, and checked afterwards."""
     await shared.ready(wanted(shared))
     yield shared
     check(shared)
 
 
 def wanted(cluster: LiveCluster) -> set[int]:
-    """The controllers that the spec names."""
+    """The controllers in the spec."""
     return set(cluster.resource["spec"]["controllers"]["nodeIDs"])
 
 
 def grown(cluster: LiveCluster, count: int) -> set[int]:
-    """The controllers that the spec names, and the next free ids."""
+    """The controllers in the spec, and the next free ids."""
     ids = wanted(cluster)
     free = (node_id for node_id in range(3000, 3100) if node_id not in ids)
     return ids | {next(free) for _ in range(count)}
 
 
 async def test_initial_controllers_are_the_voters_that_their_disks_say(quorum: LiveCluster) -> None:
-    """The replica keys that the leader shows are those of the three meta.properties, and all three run."""
+    """The leader shows the replica keys of the three meta.properties, and all three run."""
     answer = await quorum.ready(wanted(quorum))
     assert keys(answer) == {quorum.key(node_id) for node_id in wanted(quorum)}
 
@@ -87,7 +87,7 @@ async def test_initial_controllers_are_the_voters_that_their_disks_say(quorum: L
 async def test_a_standalone_quorum_grows_and_survives_the_loss_of_its_first_disk(
     kafka: Kafka, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """One becomes three, and the disk that the quorum began with, the leader's, is replaced like any other."""
+    """One becomes three, and the first disk of the quorum, the leader's, is replaced like any other."""
     cluster = LiveCluster(kafka, tmp_path_factory.mktemp("standalone"))
     await cluster.open()
     try:
@@ -100,7 +100,7 @@ async def test_a_standalone_quorum_grows_and_survives_the_loss_of_its_first_disk
 
 
 async def lose_and_heal(cluster: LiveCluster, node_id: int) -> None:
-    """Kafka is killed and its volume emptied; the same node id is a voter again, under another directory id."""
+    """Kafka is killed and its volume emptied; the same node id becomes a voter again, with another directory id."""
     lost, others = cluster.key(node_id), wanted(cluster) - {node_id}
     began_s = time.monotonic()
     processes = {other: cluster.process(other) for other in others}
@@ -119,19 +119,19 @@ async def lose_and_heal(cluster: LiveCluster, node_id: int) -> None:
 
 
 async def test_a_lost_disk_of_a_follower_is_replaced(quorum: LiveCluster) -> None:
-    """Nobody else is restarted."""
+    """A lost disk of a follower is replaced without a restart of another controller."""
     answer = await quorum.ready(wanted(quorum))
     await lose_and_heal(quorum, max(wanted(quorum) - {int(answer.leader_id)}))
 
 
 async def test_a_lost_disk_of_the_leader_is_replaced(quorum: LiveCluster) -> None:
-    """A successor leads, and then it goes as with a follower."""
+    """A successor leads, and the disk is replaced as for a follower."""
     answer = await quorum.ready(wanted(quorum))
     await lose_and_heal(quorum, int(answer.leader_id))
 
 
 async def test_three_to_five_to_three_with_the_leader_among_the_removed(quorum: LiveCluster) -> None:
-    """Staying controllers are never restarted; what leaves is gone with its pod and its volume."""
+    """Controllers that stay are never restarted; those that leave lose their pod and volume."""
     five = grown(quorum, 2)
     before = {node_id: quorum.process(node_id) for node_id in wanted(quorum)}
     quorum.apply(spec("InitialControllers", five))
@@ -152,7 +152,7 @@ async def test_three_to_five_to_three_with_the_leader_among_the_removed(quorum: 
 
 @pytest.mark.parametrize("change", ["an add", "a removal"])
 async def test_leader_and_operator_die_during_a_change(quorum: LiveCluster, change: str) -> None:
-    """The leader is killed and the operator ends while a change is open: a new operator brings it to its end."""
+    """If the leader is killed and the operator ends during a change, a new operator completes it."""
     three = wanted(quorum)
     four = grown(quorum, 1)
     quorum.apply(spec("InitialControllers", four))
@@ -173,7 +173,7 @@ async def test_leader_and_operator_die_during_a_change(quorum: LiveCluster, chan
 
 
 async def test_an_add_waits_for_a_follower_that_stands_still(quorum: LiveCluster) -> None:
-    """Frozen while an add is open: it is done already, or waits and says for what; when it goes on, all is done."""
+    """If a follower freezes during an add, the add is done or waits with a reason; later it is completed."""
     answer = await quorum.ready(wanted(quorum))
     three, four = wanted(quorum), grown(quorum, 1)
     follower = quorum.process(max(three - {int(answer.leader_id)}))

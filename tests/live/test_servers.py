@@ -1,4 +1,4 @@
-"""The operator's client against real servers: leaders, followers, dead and frozen ones, and versions nobody knows."""
+"""The operator's client with real servers: leaders, followers, dead and frozen ones, and unknown versions."""
 
 import struct
 import time
@@ -32,13 +32,13 @@ QUICK = Limits(connect_timeout_s=0.5, request_timeout_s=0.5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Three:
-    """Three voters, all up; every test leaves them so."""
+    """Three voters, all up; every test restores this."""
 
     quorum: LiveQuorum
     controllers: KafkaControllers
 
     async def leader_and_followers(self) -> tuple[LiveNode, list[LiveNode]]:
-        """Who leads now, once every controller is registered, knows the finalized features, and fetches."""
+        """The leader and the followers, when all are registered, have the finalized features, and fetch."""
 
         async def registered() -> bool | None:
             for node in self.quorum.nodes.values():
@@ -60,7 +60,7 @@ class Three:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def three(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers) -> AsyncIterator[Three]:
-    """Start them once for all tests."""
+    """Starts them once for all tests."""
     quorum = new_quorum("three")
     nodes = [quorum.add_node(each) for each in NODES]
     quorum.must_format(nodes, quorum.initial_controllers(nodes))
@@ -78,7 +78,7 @@ async def quick() -> AsyncIterator[KafkaControllers]:
 
 
 async def test_describe_quorum_tells_what_lies_on_the_disks(three: Three) -> None:
-    """The leader names itself, an epoch, and as voters the replica keys that the three meta.properties hold."""
+    """The leader reports itself, an epoch, and as voters the replica keys of the three meta.properties."""
     leader, _ = await three.leader_and_followers()
     answer = await three.controllers.describe_quorum(leader.endpoint)
     assert answer.leader_id == leader.node_id
@@ -89,7 +89,7 @@ async def test_describe_quorum_tells_what_lies_on_the_disks(three: Three) -> Non
 
 
 async def test_every_node_tells_the_cluster_and_its_versions(three: Three) -> None:
-    """Leader and followers alike answer DescribeCluster and ApiVersions, zero-minimum features included."""
+    """Leader and followers answer DescribeCluster and ApiVersions, including features whose lowest level is zero."""
     await three.leader_and_followers()
     for node in three.quorum.nodes.values():
         cluster = await three.controllers.describe_cluster(node.endpoint)
@@ -102,7 +102,7 @@ async def test_every_node_tells_the_cluster_and_its_versions(three: Three) -> No
 
 
 async def test_a_follower_refuses_to_describe_the_quorum(three: Three) -> None:
-    """A follower answers NOT_LEADER_OR_FOLLOWER: an error, never a quorum with leader 0."""
+    """A follower answers NOT_LEADER_OR_FOLLOWER, which is an error and never a quorum with leader 0."""
     _, followers = await three.leader_and_followers()
     for follower in followers:
         with pytest.raises(KafkaRefused) as refusal:
@@ -113,7 +113,7 @@ async def test_a_follower_refuses_to_describe_the_quorum(three: Three) -> None:
 
 
 async def test_the_raw_answer_of_a_follower_carries_leader_0(three: Three) -> None:
-    """Behind a follower's error code stand leader 0 and epoch 0 and no voters: the code has to be read first."""
+    """A follower's answer has leader 0, epoch 0 and no voters after its error code, so the code must be read first."""
     _, (follower, _) = await three.leader_and_followers()
     channel = await open_channel(follower.endpoint.host, follower.port)
     request = describe_quorum.message()
@@ -126,7 +126,7 @@ async def test_the_raw_answer_of_a_follower_carries_leader_0(three: Three) -> No
 
 
 async def test_the_leaders_own_row_is_its_present_time(three: Three) -> None:
-    """The leader's last fetch is its clock now, and the followers' lie within the fetch timeout of it."""
+    """The leader's last fetch is its present time, and the followers' fetches are within the fetch timeout of it."""
     leader, _ = await three.leader_and_followers()
     for _ in range(5):
         before_ms = int(time.time() * 1000)
@@ -137,7 +137,7 @@ async def test_the_leaders_own_row_is_its_present_time(three: Three) -> None:
 
 
 async def test_nobody_listens(three: Three) -> None:
-    """A dead node is unreachable at once; nothing was sent, so even an add may be tried again."""
+    """A dead node is unreachable at once; nothing was sent, so even an add may be repeated."""
     endpoint = Endpoint(node_id=NodeID(3000), host=HOST, port=free_port())
     with pytest.raises(KafkaUnreachable, match="no connection"):
         await three.controllers.describe_quorum(endpoint)
@@ -149,7 +149,7 @@ async def test_nobody_listens(three: Three) -> None:
 
 
 async def test_a_frozen_node_costs_a_deadline_and_nothing_else(three: Three, quick: KafkaControllers) -> None:
-    """A frozen follower ends in the deadline, an add to it in an unknown outcome, and thawed it answers as before."""
+    """A frozen follower costs the deadline, and an add to it has an unknown outcome; after that it answers again."""
     _, (follower, _) = await three.leader_and_followers()
     await quick.api_versions(follower.endpoint)
     follower.running.freeze()
@@ -173,7 +173,7 @@ async def test_a_frozen_node_costs_a_deadline_and_nothing_else(three: Three, qui
 
 
 async def test_a_restarted_node_is_reached_over_a_new_connection(three: Three) -> None:
-    """A connection that died with its server is re-made by the next call, without one failure in between."""
+    """If a server was restarted, the next call opens a new connection without an error."""
     _, (follower, _) = await three.leader_and_followers()
     await three.controllers.api_versions(follower.endpoint)
     follower.running.kill()
@@ -190,7 +190,7 @@ async def test_a_restarted_node_is_reached_over_a_new_connection(three: Three) -
 
 
 async def test_a_too_new_version_closes_the_connection(three: Three) -> None:
-    """A version that the server does not know ends the connection without an answer: negotiation comes first."""
+    """A server closes the connection after an unknown version, without an answer, so versions are negotiated first."""
     leader, _ = await three.leader_and_followers()
     channel = await open_channel(leader.endpoint.host, leader.port)
     with pytest.raises(ChannelLostError, match="closed the connection"):
@@ -198,7 +198,7 @@ async def test_a_too_new_version_closes_the_connection(three: Three) -> None:
 
 
 async def test_a_too_new_api_versions_is_answered_in_version_0(three: Three) -> None:
-    """ApiVersions alone is answered whatever its version: by error 35, and the range to choose from."""
+    """Only ApiVersions is answered in an unknown version: with error 35, and the supported range."""
     leader, _ = await three.leader_and_followers()
     channel = await open_channel(leader.endpoint.host, leader.port)
     request = api_versions.message()
@@ -213,7 +213,7 @@ async def test_a_too_new_api_versions_is_answered_in_version_0(three: Three) -> 
 async def test_a_newcomer_without_a_quorum_knows_nothing_and_says_so(
     new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers
 ) -> None:
-    """An observer that reaches no voter answers: no finalized features, no quorum, and no DescribeCluster at all."""
+    """An observer that reaches no voter answers without finalized features and quorum, and not to DescribeCluster."""
     quorum = new_quorum("alone")
     node = quorum.add_node(3005)
     quorum.must_format([node], NoInitialControllers())
@@ -248,16 +248,16 @@ def ages_ms(answer: QuorumAnswer) -> dict[NodeID, int]:
 
 
 def an_add(cluster_id: ClusterID, timeout_ms: int = 1000) -> AddVoter:
-    """A request that no test lets succeed: it names no listener."""
+    """A request that cannot succeed, because it names no listener."""
     key = ReplicaKey(node_id=NodeID(3009), directory_id=DirectoryID(new_uuid()))
     return AddVoter(cluster_id=cluster_id, voter=key, listeners=(), timeout_ms=timeout_ms)
 
 
 def as_version(version: int, message: bytes) -> bytes:
-    """The same message under another version number."""
+    """The same message with another version number."""
     return message[:2] + struct.pack(">h", version) + message[4:]
 
 
 def describe_quorum_as(version: int, correlation_id: int) -> bytes:
-    """DescribeQuorum under a version number that is not its own."""
+    """DescribeQuorum with a version number that is not its own."""
     return as_version(version, codec.encode_request(describe_quorum.message(), correlation_id))

@@ -1,7 +1,7 @@
-"""The voter sets in a controller's metadata log, read from its disk: the checkpoint of the format, then every record.
+"""The voter sets in a controller's metadata log on its disk: the checkpoint of the format, then every record.
 
-Only what is needed for that is read of a record batch (version 2): whether it is a control batch, and of its records
-the key, whose type says whether the value is a VotersRecord. A torn tail ends the log.
+Of a record batch (version 2) only the necessary parts are read: whether it is a control batch, and the keys of its
+records, whose type shows whether the value is a VotersRecord. A torn tail ends the log.
 """
 
 import struct
@@ -15,7 +15,7 @@ from kio.serial import entity_reader
 from kafka_quorum.model.ids import NodeID, ReplicaKey
 from kafka_quorum.wire.values import directory_id
 
-_PREFIX: Final = struct.Struct(">qi")  # base offset, length of what follows
+_PREFIX: Final = struct.Struct(">qi")  # base offset, length of the rest
 _HEADER: Final = struct.Struct(">ibIhiqqqhii")  # from the leader epoch to the number of records
 _IS_CONTROL: Final = 0x20
 _VOTERS: Final = 6
@@ -23,7 +23,7 @@ VoterSet = frozenset[ReplicaKey]
 
 
 def voter_sets(log_directory: Path) -> tuple[VoterSet, ...]:
-    """Every voter set from the first one on, those that repeat the one before left out; () without a log."""
+    """Every voter set in order, without those that repeat the one before; () without a log."""
     metadata = log_directory / "__cluster_metadata-0"
     checkpoints = sorted(metadata.glob("*.checkpoint"))[:1]
     found: list[VoterSet] = []
@@ -67,7 +67,7 @@ def _control(log: bytes, position: int, records: int) -> Iterator[VoterSet]:
 
 
 def _varint(log: bytes, position: int) -> tuple[int, int]:
-    """A zigzag varint, and where it ends."""
+    """A zigzag varint, and the position behind it."""
     value = shift = 0
     while True:
         byte = log[position]

@@ -33,14 +33,14 @@ def look(**changes: object) -> Observed:
     ],
 )
 def test_states(changes: dict[str, object], state: type[Disk], why: str) -> None:
-    """What the claim shows decides the state, and whether the disk is gone once its pod stops."""
+    """The claim decides the state, and whether the disk is gone after its pod stops."""
     disk = disk_of(look(**changes), OF)
     assert isinstance(disk, state)
     assert facts(why_going(disk, OF)) == facts(why)
 
 
 def test_unclaimed() -> None:
-    """Before the record has a claim the disk is unclaimed, whether a claim of its name exists or not."""
+    """Before the record has a claim the disk is unclaimed, whether a claim with its name exists or not."""
     unclaimed = replace(OF, claim_uid=None)
     there, absent = disk_of(look(), unclaimed), disk_of(replace(at_rest(), claims=()), unclaimed)
     assert (there, absent) == (Unclaimed(claim=CLAIM), Unclaimed(claim=None))

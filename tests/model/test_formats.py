@@ -1,4 +1,4 @@
-"""Schema numbers: none is the first, a later one is told apart from what is no number at all."""
+"""Schema numbers: a missing one means the first, and a later one differs from an invalid one."""
 
 import pytest
 
@@ -7,20 +7,20 @@ from kafka_quorum.model.formats import LaterFormat, Unreadable, check, unknown_f
 
 @pytest.mark.parametrize("found", [None, 1, "1", "001"])
 def test_the_first_number(found: object) -> None:
-    """Where 0.1.0 wrote no number, a missing one is 1; an annotation has it as text."""
+    """A missing number means 1, as in 0.1.0; an annotation has the number as text."""
     assert check(found, 2, "it") == 1
 
 
 @pytest.mark.parametrize("found", [3, "3", 10**30, 999_999_999])
 def test_a_later_number(found: object) -> None:
-    """A higher number was written by a later version: the message names the object, both numbers, and the way out."""
+    """A higher number is of a later version: the message names the object, both numbers, and the way out."""
     with pytest.raises(LaterFormat, match=r"^ConfigMap x .*\b2\b"):
         check(found, 2, "ConfigMap x")
 
 
 @pytest.mark.parametrize("found", [0, -1, True, 1.0, "", "²", "two", "9" * 10, [], {}])
 def test_no_number(found: object) -> None:
-    """What is no number is no format that anybody wrote: unreadable, and not from the future."""
+    """An invalid number is unreadable, and not of a later version."""
     with pytest.raises(Unreadable, match=r"^it ") as error:
         check(found, 2, "it")
     assert not isinstance(error.value, LaterFormat)
@@ -37,5 +37,5 @@ def test_no_number(found: object) -> None:
     ],
 )
 def test_fields_that_would_be_lost(stored: object, understood: object, path: str) -> None:
-    """The first field that is stored and not understood is named by its path."""
+    """The first stored field that is not understood is named by its path."""
     assert unknown_field(stored, understood) == path

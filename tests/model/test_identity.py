@@ -1,4 +1,4 @@
-"""The record's transitions, and that none leads back behind the barrier."""
+"""The record's transitions, none of which leads back behind the barrier."""
 
 from dataclasses import replace
 
@@ -43,7 +43,7 @@ def test_minted() -> None:
 
 
 def test_minted_standalone() -> None:
-    """Standalone has one initial key; the others' directory ids are Kafka's to make."""
+    """A standalone record has one initial key; Kafka generates the other directory ids."""
     record = minted(mode=BootstrapMode.STANDALONE)
     assert record.initial == (key(3000),)
     assert [of.directory_id for of in record.nodes] == [directory(3000), None, None]
@@ -51,7 +51,7 @@ def test_minted_standalone() -> None:
 
 
 def test_with_nodes() -> None:
-    """Further nodes stand in order, and are never initial controllers."""
+    """Further controllers are in order, and are never initial ones."""
     record = with_nodes(minted(), [NodeID(3005), NodeID(2000)])
     assert record.node_ids == (2000, *IDS, 3005)
     assert record.initial == minted().initial
@@ -59,14 +59,14 @@ def test_with_nodes() -> None:
 
 
 def test_with_claim_and_report() -> None:
-    """A claim's uid and a formatter's report are noted for their node alone."""
+    """A claim's uid and a formatter's report are recorded only for their controller."""
     record = with_report(with_claim(minted(), IDS[1], "uid-1"), IDS[1], directory(3001))
     assert (node(record, 3001).claim_uid, node(record, 3001).formatted) == ("uid-1", True)
     assert node(record, 3000) == node(minted(), 3000)
 
 
 def test_without_claim() -> None:
-    """Before the barrier the next generation keeps the pre-made id; behind it a formatted disk does not go this way."""
+    """Before the barrier the next generation keeps the pre-made id; behind it this is refused for a formatted disk."""
     record = without_claim(with_report(bound(), IDS[0], directory(3000)), IDS[0])
     lost = node(record, 3000)
     assert (lost.generation, lost.claim_uid, lost.formatted) == (2, None, False)
@@ -77,7 +77,7 @@ def test_without_claim() -> None:
 
 @pytest.mark.parametrize(("new_claim", "generation", "uid"), [(True, 2, None), (False, 1, claim_uid(3001))])
 def test_with_disk_lost(new_claim: bool, generation: int, uid: str | None) -> None:  # noqa: FBT001 - a column
-    """A lost disk retires its directory id; what comes next is formatted to join."""
+    """A lost disk retires its directory id, and the next one is formatted as a newcomer's."""
     lost = node(with_disk_lost(running(), IDS[1], new_claim=new_claim), 3001)
     assert (lost.generation, lost.claim_uid) == (generation, uid)
     assert (lost.directory_id, lost.formatted, lost.lost) == (None, False, (directory(3001),))
@@ -85,7 +85,7 @@ def test_with_disk_lost(new_claim: bool, generation: int, uid: str | None) -> No
 
 
 def test_lost_again() -> None:
-    """Every disk that a node ever lost is remembered; one without an id adds nothing."""
+    """Every lost directory id of a controller is remembered; a disk without one adds nothing."""
     once = with_disk_lost(running(), IDS[1], new_claim=False)
     assert node(with_disk_lost(once, IDS[1], new_claim=True), 3001).lost == (directory(3001),)
     twice = with_disk_lost(with_report(once, IDS[1], directory(3001, 2)), IDS[1], new_claim=False)
@@ -99,14 +99,14 @@ def test_barrier_holds() -> None:
 
 
 def test_barrier_asks_initial_controllers_alone() -> None:
-    """Controllers that join later do not hold the barrier up."""
+    """Controllers that join later do not hold the barrier."""
     record = started(mode=BootstrapMode.STANDALONE)
     assert record.phase is BootstrapPhase.STARTED
     assert not node(record, 3001).formatted
 
 
 def test_without_node() -> None:
-    """A removed node is remembered by its id, its last generation, and every directory id that it ever had."""
+    """A removed controller is remembered with its id, its last generation, and all its directory ids."""
     twice = with_report(with_disk_lost(running(), IDS[1], new_claim=True), IDS[1], directory(3001, 2))
     record = without_node(twice, IDS[1])
     assert record.node_ids == (IDS[0], IDS[2])
@@ -116,7 +116,7 @@ def test_without_node() -> None:
 
 
 def test_node_that_comes_back() -> None:
-    """A node id that comes back continues its generations and its lost disks, and is formatted to join."""
+    """A node id that returns continues its generations and lost disks, and is formatted as a newcomer."""
     record = with_nodes(without_node(running(), IDS[1]), [IDS[1]])
     again = node(record, 3001)
     assert (again.generation, again.claim_uid, again.directory_id, again.formatted) == (2, None, None, False)
@@ -128,7 +128,7 @@ def test_node_that_comes_back() -> None:
 
 
 def test_removed_before_it_was_formatted() -> None:
-    """A node without a directory id leaves none behind."""
+    """A controller that was removed before its format leaves no directory id."""
     record = without_node(with_nodes(running(), [NodeID(3003)]), NodeID(3003))
     assert record.former == (FormerNode(node_id=NodeID(3003), generation=1, lost=()),)
 
@@ -140,7 +140,7 @@ def test_with_revision() -> None:
 
 
 def test_unknown_node() -> None:
-    """A transition of a controller that the record does not know is a fault of ours."""
+    """A transition of a controller outside the record is a fault of ours."""
     with pytest.raises(ValueError, match="no controller 9"):
         with_claim(minted(), NodeID(9), "uid")
     assert minted().node(NodeID(9)) is None
@@ -168,7 +168,7 @@ def _step(record: IdentityRecord, choice: int, node_id: NodeID) -> IdentityRecor
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.sampled_from(IDS)), max_size=30))
 def test_no_way_back(steps: list[tuple[int, NodeID]]) -> None:
-    """In whatever order: Started stays, generations never fall, initial keys stay, a retired id never comes back."""
+    """In any order of steps Started stays, generations never fall, initial keys stay, a retired id never returns."""
     record = minted()
     for choice, node_id in steps:
         before = record
@@ -187,7 +187,7 @@ def test_no_way_back(steps: list[tuple[int, NodeID]]) -> None:
 
 
 def test_frozen() -> None:
-    """A record is a value: it is replaced, never changed."""
+    """A record is a value, which is replaced and never changed."""
     record = minted()
     with pytest.raises(AttributeError):
         record.phase = BootstrapPhase.STARTED  # type: ignore[misc]  # this is what the test is about
@@ -198,7 +198,7 @@ def test_frozen() -> None:
 
 
 def static() -> IdentityRecord:
-    """A static quorum's record whose claims are there: no directory id is known before Kafka's tool made it."""
+    """The record of a static quorum with its claims: no directory id is known before Kafka's tool generates it."""
     record = mint(
         CLUSTER,
         Format(mode=BootstrapMode.STATIC, release="4.1.2", features=()),
@@ -211,7 +211,7 @@ def static() -> IdentityRecord:
 
 
 def test_minted_static() -> None:
-    """A static record says so, and its nodes are formatted as static voters without pre-made ids."""
+    """A static record is marked as such, and its controllers are formatted as static voters without pre-made ids."""
     record = static()
     assert record.static
     assert {(of.mode, of.directory_id) for of in record.nodes} == {(FormatMode.STATIC, None)}
@@ -220,7 +220,7 @@ def test_minted_static() -> None:
 
 
 def test_report_fills_the_initial_key() -> None:
-    """The directory id that the tool made for a static voter is its first voter's, and no other's."""
+    """The directory id that the tool generated for a static voter becomes its first voter's, and no other's."""
     record = with_report(static(), IDS[1], directory(3001))
     assert [of.directory_id for of in record.initial] == [None, directory(3001), None]
     assert node(record, 3001).key == record.initial[1] == key(3001)
@@ -228,7 +228,7 @@ def test_report_fills_the_initial_key() -> None:
 
 
 def test_lost_claim_empties_the_initial_key() -> None:
-    """Before the barrier a claim that is lost takes the static voter's directory id with it; the next one fills it."""
+    """Before the barrier a lost claim also removes the static voter's directory id; the next report sets it again."""
     record = without_claim(with_report(static(), IDS[1], directory(3001)), IDS[1])
     assert [of.directory_id for of in record.initial] == [None] * 3
     after = node(record, 3001)
@@ -238,14 +238,14 @@ def test_lost_claim_empties_the_initial_key() -> None:
 
 
 def test_pre_made_keys_stay() -> None:
-    """Those of a dynamic quorum are made before the format: neither a report nor a lost claim changes them."""
+    """The keys of a dynamic quorum are pre-made: neither a report nor a lost claim changes them."""
     lost = without_claim(with_report(bound(), IDS[1], directory(3001)), IDS[1])
     assert lost.initial == bound().initial
     assert node(lost, 3001).directory_id == directory(3001)
 
 
 def test_levels_and_dynamic() -> None:
-    """Levels that were seen replace those before; a dynamic quorum needs no static voters, and keeps the rest."""
+    """Finalized levels replace the earlier ones; a dynamic quorum drops the static voters, and keeps the rest."""
     levels = (FinalizedFeature(name="metadata.version", level=27),)
     assert with_levels(with_levels(running(), levels), ()).levels == ()
     assert with_levels(running(), levels) == replace(running(), levels=levels)

@@ -21,7 +21,7 @@ from kafka_quorum.model.ids import (
 
 @given(st.binary(min_size=16, max_size=16))
 def test_round_trip(raw: bytes) -> None:
-    """Every sixteen bytes have one text of 22 characters, which reads back as the same bytes."""
+    """Every sixteen bytes have one text of 22 characters, which is read back as the same bytes."""
     text = uuid_from_bytes(raw)
     assert len(text) == 22
     assert uuid_to_bytes(text) == raw
@@ -56,7 +56,7 @@ def test_kafkas_notation(hexadecimal: str, text: str) -> None:
     ids=["empty", "short", "padded", "stray bits", "plus", "space", "long", "not ASCII", "hexadecimal"],
 )
 def test_malformed(text: str) -> None:
-    """Anything else is refused with the expected form: one disk has one text."""
+    """Any other text is refused with the expected form, so that one disk has one text."""
     with pytest.raises(ValueError, match="22 characters of base64url"):
         uuid_to_bytes(text)
     with pytest.raises(ValueError, match="not a Kafka UUID"):
@@ -65,7 +65,7 @@ def test_malformed(text: str) -> None:
 
 @pytest.mark.parametrize("number", [0, 1, 2, 100])
 def test_reserved(number: int) -> None:
-    """Kafka's reserved UUIDs are no directory ids, and are not made."""
+    """Kafka's reserved UUIDs are no valid directory ids, and are never generated."""
     raw = number.to_bytes(16, "big")
     assert not usable_uuid(raw)
     with pytest.raises(ValueError, match="reserved"):
@@ -73,7 +73,7 @@ def test_reserved(number: int) -> None:
 
 
 def test_not_an_option() -> None:
-    """A UUID whose text begins with a dash is not made: kafka-storage.sh would take it for an option."""
+    """A UUID whose text begins with a dash is not generated, because kafka-storage.sh would read it as an option."""
     assert not usable_uuid(bytes([0xF8]) + bytes(14) + b"\x01")
     assert usable_uuid((101).to_bytes(16, "big"))
 
@@ -86,7 +86,7 @@ def test_parsed() -> None:
 
 
 def test_replica_key() -> None:
-    """A replica reads as in Kafka's messages, also where the server told no directory id."""
+    """A replica key has the same text as in Kafka's messages, also without a directory id."""
     key = ReplicaKey(node_id=NodeID(3000), directory_id=DirectoryID("AAAAAAAAAAAAAAAAAAAAZQ"))
     assert str(key) == "3000-AAAAAAAAAAAAAAAAAAAAZQ"
     assert facts(str(ReplicaKey(node_id=NodeID(1), directory_id=None))) == facts("1-no")

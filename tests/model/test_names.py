@@ -1,4 +1,4 @@
-"""Names and hashes: what they hold fast, and what changes them."""
+"""Names and hashes: what they depend on, and what does not change them."""
 
 from dataclasses import fields, make_dataclass
 from itertools import combinations
@@ -28,7 +28,7 @@ CHANGES: dict[str, Any] = {
 
 
 def test_hash_of_now() -> None:
-    """What decides a restart does not change by itself: the hash of the least spec of 4.4.0 is fixed for ever."""
+    """The hash of the smallest spec of 4.4.0 never changes, because a change would restart every pod."""
     spec = {"kafka": {"version": "4.4.0"}, "controllers": {"replicas": 3}}
     least = validate({"metadata": {"name": NAME, "namespace": NAMESPACE, "uid": "u", "generation": 1}, "spec": spec})
     assert isinstance(least, Desired)
@@ -43,7 +43,7 @@ def test_every_input_matters(field: str) -> None:
 
 
 def test_no_static_voters_are_no_input() -> None:
-    """A dynamic quorum's hash is what it was before there were static voters; who they are matters, in their order."""
+    """Without static voters the hash is the earlier one; which static voters there are matters."""
     assert names.inputs_hash(runtime(static_voters=())) == "c2e3f48cd0"
     assert names.inputs_hash(runtime(static_voters=IDS)) != names.inputs_hash(runtime(static_voters=IDS[:2]))
 
@@ -74,7 +74,7 @@ AT = "2026-01-31T12:00:00Z"
     ],
 )
 def test_existing_hashes_keep_their_value(changes: dict[str, Any], hash_: str) -> None:
-    """Hashes of inputs that 0.1.0 did not have, and of all at once, are what they were: they name what exists."""
+    """Hashes of later inputs keep their values, because they are names of existing objects."""
     assert names.inputs_hash(runtime(**changes)) == hash_
 
 
@@ -97,21 +97,21 @@ LATER = make_dataclass(
 
 
 def later(**changes: Any) -> Runtime:  # noqa: ANN401 - whatever the field holds
-    """The inputs of a later version: it has another optional list, another text, and a protocol of the listener."""
+    """The inputs of a later version, with another optional list, another text, and a protocol of the listener."""
     plain = {field.name: getattr(runtime(), field.name) for field in fields(Runtime)}
     made: Runtime = LATER(**plain | {"listener": LATER_LISTENER(name="CONTROLLER", port=9093)} | changes)
     return made
 
 
 def test_a_new_field_restarts_nothing() -> None:
-    """Fields that have their default are no inputs, at every depth: a version that adds them keeps all hashes."""
+    """Fields with their default do not change the hash, at any depth, so a version that adds them restarts nothing."""
     assert names.inputs_hash(later()) == names.inputs_hash(runtime())
     assert names.inputs_hash(later(static_voters=IDS)) == names.inputs_hash(runtime(static_voters=IDS))
     assert names.inputs_hash(later(restarted_at=AT)) == names.inputs_hash(runtime(restarted_at=AT))
 
 
 def test_optional_inputs_do_not_collide() -> None:
-    """A new input is never left out, and a list of one kind is never taken for the same list of another kind."""
+    """A new input is never ignored, and a list of one kind is never equal to the same list of another kind."""
     tls = LATER_LISTENER(name="CONTROLLER", port=9093, protocol="SSL")
     given: list[dict[str, Any]] = [
         {},
@@ -138,7 +138,7 @@ def test_order_of_config_matters_not_by_key() -> None:
 
 
 def test_generation_in_names() -> None:
-    """Claims and pods carry the generation, host names do not."""
+    """The names of claims and pods have the generation, host names do not."""
     member = Member(NAME, IDS[1])
     first = node(minted(), 3001)
     second = node(without_claim(minted(), IDS[1]), 3001)
@@ -149,7 +149,7 @@ def test_generation_in_names() -> None:
 
 
 def test_advertised() -> None:
-    """Endpoints are whole host names without the cluster's own domain."""
+    """Advertised host names are complete except for the cluster's own domain."""
     listener = names.advertised(NAMESPACE, Member(NAME, IDS[0]), runtime())
     assert (listener.name, listener.host, listener.port) == (
         "CONTROLLER",
@@ -159,7 +159,7 @@ def test_advertised() -> None:
 
 
 def test_config_names_tell_contents() -> None:
-    """Config maps of another revision, other nodes or another use have other names."""
+    """Config maps of another revision, other controllers or another use have other names."""
     made = {
         names.config_name(NAME, "hash", IDS),
         names.config_name(NAME, "other", IDS),
@@ -170,20 +170,20 @@ def test_config_names_tell_contents() -> None:
 
 
 def test_longest_names_fit() -> None:
-    """With the longest name that validation lets through and the highest node id, host labels fit."""
+    """With the longest valid name and the highest node id, host labels still fit."""
     longest = "a" * 51
     assert len(names.host_label(Member(longest, NodeID(2**31 - 1)))) <= 63
     assert len(names.service_name(longest)) <= 63
 
 
 def test_facts_are_canonical() -> None:
-    """Facts compare as text, whatever the order of keys."""
+    """Facts are compared as text, independent of the order of keys."""
     assert names.facts({"b": 1, "a": [True, None]}) == '{"a":[true,null],"b":1}'
     assert CLUSTER not in names.service_facts(NAME, 9093)
 
 
 def test_names_of_two_members_differ() -> None:
-    """No two servers share an object's name, whatever their pools are called, and each name says whose it is."""
+    """No two servers share an object's name, whatever their pools are called, and each name identifies its server."""
     pools = ("alpha", "alpha-1", "alpha-1-g1", "1", "g1")
     members = [Member(pool, NodeID(node_id)) for pool in pools for node_id in (0, 1, 11, 3000)]
     made = {(member, generation): names.claim_name(member, generation) for member in members for generation in (1, 11)}

@@ -1,4 +1,4 @@
-"""Which nodes are wanted, what they are made from, which voters are stale."""
+"""Which controllers are wanted, what they are made from, and which voters are stale."""
 
 from dataclasses import replace
 
@@ -87,19 +87,19 @@ def ids(*numbers: int) -> tuple[NodeID, ...]:
     ],
 )
 def test_wanted(present: tuple[int, ...], replicas: int, exact: tuple[int, ...], wanted: tuple[int, ...]) -> None:
-    """Lowest free ids are added, highest removed; an exact set decides alone."""
+    """The lowest free ids are added and the highest removed; an exact set of ids decides alone."""
     record = replace(with_nodes(replace(minted(), nodes=()), ids(*present)), initial=()) if present else None
     assert requested_node_ids(desired(replicas=replicas, node_ids=ids(*exact)), record) == wanted
 
 
 def test_initial_node_ids() -> None:
-    """By initial controllers all are first voters; standalone the lowest alone."""
+    """With initial controllers all are first voters; with standalone only the lowest."""
     assert initial_node_ids(desired(), IDS) == IDS
     assert initial_node_ids(desired(bootstrap=BootstrapMode.STANDALONE), IDS) == IDS[:1]
 
 
 def test_initial_nodes_survive_a_lost_disk() -> None:
-    """A first voter's node stays one, whatever became of its disk."""
+    """A first voter stays a first voter after its disk is lost."""
     record = with_disk_lost(running(), IDS[1], new_claim=True)
     assert [of.node_id for of in initial_nodes(record)] == list(IDS)
 
@@ -112,7 +112,7 @@ def test_all_initial_formatted() -> None:
 
 
 def test_revision_of() -> None:
-    """A node's own revision decides, else the fleet's; a missing own one falls back to the fleet's."""
+    """A controller's own revision counts, otherwise the applied one; also if its own one is missing."""
     newer = revision(runtime(heap="1Gi"), number=2)
     record = with_revision(running(), newer.name, [IDS[1]])
     both = at_rest(record, revisions=(revision(), newer))
@@ -123,14 +123,14 @@ def test_revision_of() -> None:
 
 
 def test_stale_voters() -> None:
-    """A voter of another disk, or of no controller of ours, is stale."""
+    """A voter on another disk, or of no controller of ours, is stale."""
     record = with_report(with_disk_lost(running(), IDS[1], new_claim=False), IDS[1], directory(3001, 2))
     assert stale_voters(record, view([key(3000), key(3001), key(3002), key(7)])) == (key(3001), key(7))
     assert stale_voters(running(), view([key(node_id) for node_id in IDS])) == ()
 
 
 def test_is_foreign() -> None:
-    """Foreign is a replica of a node id that is none of ours, on a disk that we never retired."""
+    """A replica is foreign if its node id is not ours, and its disk was never retired here."""
     smaller = without_node(running(), IDS[2])
     assert is_foreign(running(), key(7))
     assert not is_foreign(running(), key(3001, 9))
@@ -150,13 +150,13 @@ def test_is_foreign() -> None:
     ids=["not asked", "not known", "ready", "not ready", "gone"],
 )
 def test_is_down(said: tuple[tuple[str, Knowable[KubeNode]], ...], *, down: bool) -> None:
-    """A node is down where Kubernetes says so; not knowing is not a yes."""
+    """A Kubernetes node is down only if Kubernetes reports it; an unknown one is not."""
     assert is_down(at_rest(kube_nodes=said), "w") is down
     assert not is_down(at_rest(kube_nodes=said), "")
 
 
 def test_node_of() -> None:
-    """Where a controller is: where its pod is, else where its volume is bound; nowhere before it has a claim."""
+    """A controller is where its pod is, otherwise where its volume is bound; without a claim it is nowhere."""
     record = running()
     of = node(record, 3001)
     look = at_rest(record)
@@ -169,7 +169,7 @@ def test_node_of() -> None:
 
 
 def test_target_is_the_spec() -> None:
-    """Pods are to be made from the spec, whatever they are made from."""
+    """The target of pods is the spec, whatever they run now."""
     wanted = desired(runtime=runtime(heap="1Gi"))
     assert target_runtime(wanted, at_rest(), running()) == wanted.runtime
     target = Situation(desired=wanted, observed=at_rest(), record=running()).target
@@ -177,14 +177,14 @@ def test_target_is_the_spec() -> None:
 
 
 def test_target_of_a_static_quorum() -> None:
-    """While it is static every controller stands in the target, and those that are wanted beside them do not."""
+    """In a static quorum the target lists every present controller, and not the additional wanted ones."""
     static = replace(running(), static=True)
     assert target_runtime(desired(replicas=5), at_rest(static), static).static_voters == IDS
     assert target_runtime(desired(), at_rest(), running()).static_voters == ()
 
 
 def test_target_keeps_the_listener_of_what_runs() -> None:
-    """Behind the barrier the listener is that of the applied revision; before it, or without one, it is the spec's."""
+    """Behind the barrier the target has the listener of the applied revision; otherwise it has the spec's."""
     other = ControllerListener(name="CONTROLLER", port=9094)
     wanted = desired(runtime=runtime(listener=other, heap="1Gi"))
     assert target_runtime(wanted, at_rest(), running()) == runtime(heap="1Gi")
@@ -193,7 +193,7 @@ def test_target_keeps_the_listener_of_what_runs() -> None:
 
 
 def test_older_by_record_or_by_pod() -> None:
-    """A controller is older by what the record says of it, or by a pod that is there; a missing pod is not older."""
+    """A controller is older by its record or by its present pod; a missing pod does not make it older."""
     new = revision(runtime(heap="1Gi"), number=2)
     record = with_revision(running(), new.name, IDS[1:])
     look = with_pod(at_rest(record), 3002, revision=revision().name)

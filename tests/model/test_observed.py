@@ -1,4 +1,4 @@
-"""Questions that an Observed answers about itself."""
+"""Questions that an Observed answers."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def test_running(container: Running | Waiting | Terminated, *, runs: bool) -> No
 
 
 def test_lookups() -> None:
-    """Claims and revisions are found by name, pods by node and role; what is not there is None."""
+    """Claims and revisions are found by name, pods by node id and role; a missing one is None."""
     record = started()
     look = at_rest(record, pods=(pod(record, node(record, 3000)), formatter(record, node(record, 3000))))
     assert [one.role for one in look.pods_of(IDS[0], PodRole.FORMATTER)] == [PodRole.FORMATTER]
@@ -39,7 +39,7 @@ def test_lookups() -> None:
 
 
 def test_voter_of() -> None:
-    """The voter of a node id is found on whatever disk."""
+    """The voter of a node id is found on any disk."""
     seen = view([key(3000), key(3001, 2)], [key(3002)])
     assert seen.voter_of(IDS[1]) == key(3001, 2)
     assert seen.voter_of(IDS[2]) is None
@@ -47,7 +47,7 @@ def test_voter_of() -> None:
 
 
 def test_looks() -> None:
-    """A replica that was never caught up was so in no look."""
+    """A replica that was never caught up has no looks."""
     memory = Memory(caught_up_looks=((key(3000), 2),))
     assert (memory.looks(key(3000)), memory.looks(key(3001))) == (2, 0)
 
@@ -59,7 +59,7 @@ def versions(epoch: int, level: int) -> Known[NodeVersions]:
 
 
 def test_finalized() -> None:
-    """The leader's own report counts, and no newer one of another controller; without the leader's nothing is known."""
+    """Only the leader's own report counts; without it the finalized levels are unknown."""
     leader, other, third = IDS
     silent = Unknown(reason="silent")
     look = at_rest(versions=((leader, versions(4, 20)), (other, versions(9, 27)), (third, silent)))
@@ -71,7 +71,7 @@ def test_finalized() -> None:
 
 
 def test_finalized_anywhere() -> None:
-    """What an image may have to read: the leader's levels and newer ones, never those of a controller that lags."""
+    """The levels that an image may have to support: the leader's, and newer ones of others, but no older ones."""
     leader, other, third = IDS
 
     def levels(*said: tuple[NodeID, Known[NodeVersions]]) -> set[int]:
@@ -83,5 +83,5 @@ def test_finalized_anywhere() -> None:
 
 
 def test_endpoint_reads_well() -> None:
-    """An endpoint names node and address."""
+    """The text of an endpoint has node id and address."""
     assert str(Endpoint(node_id=IDS[0], host="10.0.0.1", port=9093)) == "3000 at 10.0.0.1:9093"

@@ -1,4 +1,4 @@
-"""The arithmetic of majorities, beside a twin that enumerates every set of voters that could decide."""
+"""The arithmetic of majorities, compared with a simple version that enumerates every deciding set of voters."""
 
 from itertools import combinations
 
@@ -18,7 +18,7 @@ SETS = st.builds(
 
 
 def decides(of: frozenset[ReplicaKey], among: frozenset[ReplicaKey]) -> bool:
-    """The simple twin: some of the voters decide if no other set of voters without them could decide as well."""
+    """The simple version: voters decide if no set of the other voters could decide as well."""
     rest = among - of
     return of <= among and not any(
         len(other) >= len(of) for n in range(len(rest) + 1) for other in combinations(rest, n)
@@ -32,7 +32,7 @@ def survives(voters: frozenset[ReplicaKey], healthy: frozenset[ReplicaKey]) -> b
 
 @given(SETS)
 def test_majority_is_what_decides(votes: VoterSet) -> None:
-    """The caught-up voters carry the quorum exactly where they alone could decide."""
+    """The caught-up voters carry the quorum exactly if they alone could decide."""
     assert votes.carries is survives(votes.voters, votes.caught_up)
     assert votes.healthy | votes.lagging == votes.voters
     assert not votes.healthy & votes.lagging
@@ -47,7 +47,7 @@ def test_two_majorities_meet(votes: VoterSet) -> None:
 
 @given(SETS, st.sampled_from(KEYS))
 def test_added_voter_counts_as_lagging(votes: VoterSet, newcomer: ReplicaKey) -> None:
-    """With one more voter the others must carry the larger set without its help."""
+    """With one more voter, the others must carry the larger set without it."""
     added = votes.added(newcomer)
     assert added.voters == votes.voters | {newcomer}
     assert added.carries is survives(votes.voters | {newcomer}, votes.caught_up - {newcomer})
@@ -55,7 +55,7 @@ def test_added_voter_counts_as_lagging(votes: VoterSet, newcomer: ReplicaKey) ->
 
 @given(SETS, st.sampled_from(KEYS))
 def test_removed_voter_has_no_vote(votes: VoterSet, leaver: ReplicaKey) -> None:
-    """Without a voter the others are judged as the smaller set that they are."""
+    """After a voter is removed, the others are judged as the smaller set."""
     removed = votes.removed(leaver)
     assert removed.voters == votes.voters - {leaver}
     if removed.voters:
@@ -64,14 +64,14 @@ def test_removed_voter_has_no_vote(votes: VoterSet, leaver: ReplicaKey) -> None:
 
 @given(SETS, st.sampled_from(KEYS))
 def test_stopped_voter_keeps_its_vote(votes: VoterSet, stopped: ReplicaKey) -> None:
-    """A voter that is lost or stopped still counts for the size of the majority."""
+    """A lost or stopped voter still counts for the size of the majority."""
     assert votes.without(stopped).voters == votes.voters
     assert votes.without(stopped).carries is survives(votes.voters, votes.caught_up - {stopped})
 
 
 @given(SETS)
 def test_failure_tolerance(votes: VoterSet) -> None:
-    """So many caught-up voters may fail in any choice, and with one more some choice loses the majority."""
+    """Any choice of this many caught-up voters may fail; with one more, some choice loses the majority."""
     tolerance = votes.failure_tolerance
     if votes.carries:
         assert all(votes.without(*lost).carries for lost in combinations(votes.healthy, tolerance))
@@ -81,11 +81,11 @@ def test_failure_tolerance(votes: VoterSet) -> None:
 
 
 def test_tolerated() -> None:
-    """Three voters tolerate the loss of one, five of two; a fourth one adds nothing."""
+    """Three voters tolerate the loss of one, five the loss of two; a fourth voter adds nothing."""
     assert [tolerated_by(count) for count in range(8)] == [0, 0, 0, 1, 1, 2, 2, 3]
 
 
 @given(SETS, st.frozensets(st.sampled_from(KEYS)))
 def test_only_those_that_count(votes: VoterSet, counted: frozenset[ReplicaKey]) -> None:
-    """Of the caught-up ones only the named ones count."""
+    """Of the caught-up voters only the given ones count."""
     assert votes.only(counted).healthy == votes.healthy & counted

@@ -1,4 +1,4 @@
-"""Files of lines: whole or not there, soon if they are new, bounded in size and number, on disks and through fsspec."""
+"""Files of lines: complete or absent, written soon for news, bounded in size and number, on disks and via fsspec."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -17,16 +17,16 @@ _MEMORY = "memory://observations-of-tests"
 
 
 class Failing(Directory):
-    """A directory on which nothing can be stored for a while."""
+    """A directory in which nothing can be stored for a while."""
 
     def __init__(self, path: Path) -> None:
-        """It fails at first."""
+        """Starts failing."""
         super().__init__(path)
         self.works = False
         self.tried = 0
 
     def put(self, name: str, content: bytes) -> None:
-        """Fail, or not."""
+        """Fails, or stores the content."""
         self.tried += 1
         if not self.works:
             raise OSError("no space left on device")
@@ -39,20 +39,20 @@ def line(text: str, *, new: bool = False) -> Line:
 
 
 def sink(store: Store, *, max_bytes: int = 1 << 30) -> tuple[Files, MovingClock]:
-    """A sink that lets old news wait for a hundred seconds."""
+    """A sink in which old news wait for a hundred seconds."""
     clock = MovingClock()
     return Files(store, clock, holder="pod-1", hold_s=100.0, max_bytes=max_bytes), clock
 
 
 def stored(directory: Path) -> list[str]:
-    """What is in the files, in their order; nothing else is there."""
+    """The content of the files, in order; there is nothing else in the directory."""
     found = sorted(directory.iterdir()) if directory.is_dir() else []
     assert all(path.name.startswith("observations-2026") and path.suffix == ".jsonl" for path in found)
     return [path.read_text() for path in found]
 
 
 def test_news_soon_and_the_rest_with_company(tmp_path: Path) -> None:
-    """Old news wait until they are due or a new line comes; a new line waits a few seconds; files are never changed."""
+    """Old news wait until they are due or a new line comes, new lines wait a few seconds; files never change."""
     made, clock = sink(Directory(tmp_path))
     made.write([line("a")])
     clock.seconds = 99.0
@@ -73,7 +73,7 @@ def test_news_soon_and_the_rest_with_company(tmp_path: Path) -> None:
 
 
 def test_a_full_file_waits_for_nobody(tmp_path: Path) -> None:
-    """So many bytes are stored at once."""
+    """A line that fills a file is stored at once."""
     made, _ = sink(Directory(tmp_path))
     made.write([line("x" * files.FILE_BYTES)])
     assert len(stored(tmp_path)) == 1
@@ -95,7 +95,7 @@ def _object_store(_: Path) -> tuple[Store, Callable[[], set[str]]]:
 def test_the_oldest_files_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: Callable[[Path], tuple[Store, Callable[[], set[str]]]]
 ) -> None:
-    """Beyond the bound in bytes the oldest files of ours are deleted, and what is not ours stays."""
+    """Beyond the bound in bytes the sink deletes its oldest files, and keeps the files of others."""
     monkeypatch.setattr(files, "_PRUNE_EVERY", 2)
     store, names = place(tmp_path)
     store.put("somebody-elses.txt", b"y" * 5000)
@@ -118,7 +118,7 @@ def test_the_oldest_files_go(
 
 
 def test_through_fsspec(tmp_path: Path) -> None:
-    """A URL stores the same files; folders that are missing are made."""
+    """A URL stores the same files, and missing folders are created."""
     made, _ = sink(Remote(f"file://{tmp_path}/deep/er"))
     made.write([line("a", new=True)])
     made.close()
@@ -126,12 +126,12 @@ def test_through_fsspec(tmp_path: Path) -> None:
 
 
 def test_an_address_is_told_without_its_credentials() -> None:
-    """What stands before an @ stays out of the log."""
+    """The text before an @ in an address is not logged."""
     assert str(Remote("ftp://user:word@host/folder/")) == "ftp://host/folder"
 
 
 def test_a_store_that_fails(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Lines are held and stored later; it is not asked every second; what is held has an end, and the newest win."""
+    """Lines that cannot be stored are kept up to a bound, the newest first, and stored after a pause."""
     store = Failing(tmp_path)
     made, clock = sink(store)
     made.write([line("first", new=True)])
@@ -161,7 +161,7 @@ def test_a_store_that_fails(tmp_path: Path, caplog: pytest.LogCaptureFixture) ->
 
 
 def test_a_half_written_file_is_never_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If storing fails half-way, the directory is as it was."""
+    """If storing fails half-way, the directory does not change."""
 
     def full(_: int) -> None:
         raise OSError("no space left on device")

@@ -1,4 +1,4 @@
-"""Observations say what was seen: a leader, none, or that it is not known; every line fits the published schema."""
+"""An observation has a leader, no leader, or an unknown one; every line fits the published schema."""
 
 import json
 from dataclasses import replace
@@ -28,7 +28,7 @@ _SCHEMA = json.loads(
 
 
 def seen(observed: Observed) -> Json:
-    """The observation, which has to fit the schema."""
+    """The observation, checked against the schema."""
     made = observation("kafka", "alpha", observed, NOW)
     assert made is not None
     jsonschema.validate(json.loads(json.dumps(made)), _SCHEMA)
@@ -36,7 +36,7 @@ def seen(observed: Observed) -> Json:
 
 
 def without_leader(*down: int, not_leading: tuple[int, ...] = (), memory: Memory = COMMITTED) -> Observed:
-    """Nobody answers as the leader; the Kafka of `down` has ended."""
+    """No controller answers as the leader; the Kafka of `down` has ended."""
     record = running()
     ended = Terminated(exit_code=1, reason="Error", message="", finished_at="2026-01-01T00:00:00Z")
     pods = tuple(pod(record, of, container=ended) if of.node_id in down else pod(record, of) for of in record.nodes)
@@ -45,7 +45,7 @@ def without_leader(*down: int, not_leading: tuple[int, ...] = (), memory: Memory
 
 
 def test_a_quorum_that_is_led() -> None:
-    """Leader, epoch, watermark, and of every replica who it is, whether it is live and how far behind."""
+    """An observation has leader, epoch and watermark, and each replica's key, whether it is live, and its lag."""
     said = answer(THREE, [key(3003)])
     late = replace(said.voters[2], log_end_offset=60)
     never = row(key(3003), log_end_offset=-1)
@@ -65,7 +65,7 @@ def test_a_quorum_that_is_led() -> None:
 
 
 def test_nodes_and_features() -> None:
-    """The release of the pod that runs, the ranges that a node told, the levels that are finalized; else null."""
+    """Release, supported ranges and finalized levels are reported if they are known, and null otherwise."""
     told = NodeVersions(
         supported=(FeatureRange(name="metadata.version", min_level=7, max_level=29),),
         finalized=(FinalizedFeature(name="metadata.version", level=21),),
@@ -84,17 +84,17 @@ def test_nodes_and_features() -> None:
 @pytest.mark.parametrize(
     ("observed", "leaderless"),
     [
-        (without_leader(3000, 3001), True),  # one of three can lead nobody
-        (without_leader(3000, not_leading=(3001, 3002)), True),  # whoever runs has said no
+        (without_leader(3000, 3001), True),  # one of three is no majority
+        (without_leader(3000, not_leading=(3001, 3002)), True),  # all that run report that they do not lead
         (without_leader(3000, not_leading=(3001,)), False),  # the third may lead the second
-        (without_leader(), False),  # nobody could be asked
-        (without_leader(3000, 3001, memory=Memory()), False),  # which of the nodes are voters is not known
+        (without_leader(), False),  # no controller could be asked
+        (without_leader(3000, 3001, memory=Memory()), False),  # which controllers are voters is not known
         (without_leader(3000, 3001, 3002, memory=Memory()), True),  # but none of them runs
-        (replace(without_leader(3000, 3001, 3002), record=started()), False),  # never was led: no outage yet
+        (replace(without_leader(3000, 3001, 3002), record=started()), False),  # had no leader before: no outage yet
     ],
 )
 def test_no_leader_is_told_from_not_known(observed: Observed, *, leaderless: bool) -> None:
-    """An outage is told only where nobody else can lead; else it is unknown, with the reason of the look."""
+    """An outage is reported only if no controller can lead; otherwise the leader is unknown, with the look's reason."""
     made = seen(observed)
     if leaderless:
         assert made["unknownReason"] is None
@@ -106,12 +106,12 @@ def test_no_leader_is_told_from_not_known(observed: Observed, *, leaderless: boo
 
 
 def test_without_a_cluster_there_is_nothing_to_say() -> None:
-    """Before the identity is fixed there is no observation."""
+    """Before the cluster id is fixed there is no observation."""
     assert observation("kafka", "alpha", nothing(), NOW) is None
 
 
 def test_news_are_what_happened_and_not_how_far() -> None:
-    """Offsets, lag, time and wording are no news; a replica that stops fetching is, as is a leader that goes."""
+    """Offsets, lag, time and wording are no news; a replica that stops fetching, or a leader that is lost, is news."""
     calm = news(seen(at_rest()))
     said = answer(THREE, high_watermark=400)
     further = replace(said, voters=(*said.voters[:2], replace(said.voters[2], log_end_offset=7)))

@@ -1,4 +1,4 @@
-"""The recorder never waits, never raises, and writes what is new at once and the rest once a minute."""
+"""The recorder never blocks and never raises, and writes news at once and the rest once a minute."""
 
 import json
 import threading
@@ -20,10 +20,10 @@ _PATIENCE_S = 10.0
 
 
 class Kept:
-    """A sink that keeps lines, and can be told to hang or to fail."""
+    """A sink that keeps its lines, and can hang or fail."""
 
     def __init__(self) -> None:
-        """It works, at first."""
+        """Starts working."""
         self.lines: list[Line] = []
         self.closed = threading.Event()
         self.free = threading.Event()
@@ -31,20 +31,20 @@ class Kept:
         self.fault: Exception | None = None
 
     def write(self, lines: Sequence[Line]) -> None:
-        """Keep them."""
+        """Keeps the lines."""
         self.free.wait(_PATIENCE_S)
         if self.fault is not None:
             raise self.fault
         self.lines += lines
 
     def close(self) -> None:
-        """Be closed."""
+        """Records that it was closed."""
         self.closed.set()
 
 
 @contextmanager
 def recording(*sinks: Sink, queue_lines: int = 100) -> Iterator[tuple[Recorder, MovingClock]]:
-    """A recorder that is closed in the end."""
+    """A recorder that is closed at the end."""
     clock = MovingClock(5.0, start=datetime.fromtimestamp(0, tz=UTC))
     made = Recorder(sinks, clock, queue_lines=queue_lines)
     yield made, clock
@@ -52,7 +52,7 @@ def recording(*sinks: Sink, queue_lines: int = 100) -> Iterator[tuple[Recorder, 
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    """Until it holds, or fail."""
+    """Waits until it holds, or fails."""
     deadline = time.monotonic() + _PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline
@@ -60,12 +60,12 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def silenced() -> Observed:
-    """The quorum at rest, but for one voter that stopped fetching."""
+    """The quorum at rest, except for one voter that stopped fetching."""
     return at_rest(quorum=Known(value=view([key(number) for number in IDS], behind=[key(3001)])))
 
 
 def test_news_at_once_and_the_rest_once_a_minute() -> None:
-    """Looks that say the same are one line a minute; a change is a line at once, and marked as new."""
+    """Looks without news give one line a minute; a change gives a line at once, marked as new."""
     sink = Kept()
     with recording(sink) as (recorder, clock):
         for _ in range(20):
@@ -82,7 +82,7 @@ def test_news_at_once_and_the_rest_once_a_minute() -> None:
 
 
 def test_a_quorum_that_was_forgotten_is_new_again() -> None:
-    """Nothing is remembered of a resource that is gone."""
+    """A quorum that was forgotten gives a new line at its next look."""
     sink = Kept()
     with recording(sink) as (recorder, _):
         recorder.saw("kafka", "alpha", at_rest())
@@ -92,7 +92,7 @@ def test_a_quorum_that_was_forgotten_is_new_again() -> None:
 
 
 def test_a_sink_that_hangs_holds_nobody_up(caplog: pytest.LogCaptureFixture) -> None:
-    """While it hangs, lines wait up to a bound; what is more is dropped and told once, and no call waits."""
+    """While a sink hangs, lines wait up to a bound; more lines are dropped and logged once, and no call blocks."""
     sink = Kept()
     sink.free.clear()
     with recording(sink, queue_lines=5) as (recorder, clock):
@@ -103,12 +103,12 @@ def test_a_sink_that_hangs_holds_nobody_up(caplog: pytest.LogCaptureFixture) -> 
             recorder.saw("kafka", "alpha", silenced())
         assert time.monotonic() - begun < 2.0
         sink.free.set()
-    assert 5 <= len(sink.lines) <= 11  # those of the queue, and those that the thread had taken before
+    assert 5 <= len(sink.lines) <= 11  # those in the queue, and those that the thread had taken before
     assert len([row for row in caplog.records if "dropped" in row.message]) == 1
 
 
 def test_closing_does_not_wait_for_a_sink_that_hangs(caplog: pytest.LogCaptureFixture) -> None:
-    """The operator ends in time, and says what it left behind."""
+    """Closing ends in time although a sink hangs, and the log reports the lines that are left."""
     sink = Kept()
     sink.free.clear()
     recorder = Recorder([sink], MovingClock(5.0, start=datetime.fromtimestamp(0, tz=UTC)))
@@ -122,7 +122,7 @@ def test_closing_does_not_wait_for_a_sink_that_hangs(caplog: pytest.LogCaptureFi
 
 
 def test_a_sink_that_fails_is_told_once_and_keeps_no_other_from_its_lines(caplog: pytest.LogCaptureFixture) -> None:
-    """A fault is one line of the log, the other sink goes on, and so does the failing one when it is well again."""
+    """A failing sink is logged once; the other sink gets every line, and the failing one too when it works again."""
     bad, good = Kept(), Kept()
     bad.fault = OSError("the disk is full")
     with recording(bad, good) as (recorder, _):
@@ -138,7 +138,7 @@ def test_a_sink_that_fails_is_told_once_and_keeps_no_other_from_its_lines(caplog
 
 
 def test_what_cannot_be_noted_is_logged_and_no_more(caplog: pytest.LogCaptureFixture) -> None:
-    """A fault of the recorder's own does not reach the pass that looked."""
+    """An error of the recorder itself is logged, and does not reach the pass."""
     sink = Kept()
     with recording(sink) as (recorder, _):
         recorder.saw("kafka", "alpha", None)  # type: ignore[arg-type]  # whatever goes wrong in there
@@ -147,7 +147,7 @@ def test_what_cannot_be_noted_is_logged_and_no_more(caplog: pytest.LogCaptureFix
 
 
 def test_without_sinks_there_is_no_thread() -> None:
-    """Where nothing is asked for, nothing runs."""
+    """Without sinks there is no thread."""
     before = threading.active_count()
     recorder = Recorder([], MovingClock(5.0, start=datetime.fromtimestamp(0, tz=UTC)))
     recorder.saw("kafka", "alpha", at_rest())

@@ -1,4 +1,4 @@
-"""From settings to sinks: what is asked for is there; a file that cannot be used is named before anything starts."""
+"""From settings to sinks: each configured sink exists, and a file that cannot be used is named before the start."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def _sinks(**wanted: str) -> list[str]:
 
 
 def test_what_is_asked_for(tmp_path: Path) -> None:
-    """Nothing, a volume, a URL, a topic."""
+    """No sink, a volume, a URL, and a URL with a topic."""
     assert _sinks() == []
     assert _sinks(target=str(tmp_path)) == [str(tmp_path)]
     assert _sinks(target="s3://bucket/folder", topic="looks", bootstrap="kafka:9092") == [
@@ -26,7 +26,7 @@ def test_what_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_properties(tmp_path: Path) -> None:
-    """key=value a line, comments and blanks aside, and a value may hold an equals sign."""
+    """Each line is key=value, except comments and empty lines; a value may contain an equals sign."""
     path = tmp_path / "client.properties"
     path.write_text("# who we are\n\nsecurity.protocol = SASL_SSL\nsasl.password=a=b\n")
     assert properties(str(path)) == {"security.protocol": "SASL_SSL", "sasl.password": "a=b"}
@@ -35,7 +35,7 @@ def test_properties(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "said"), [(None, "cannot be read"), ("a=b\nno sign\n", "line 2 is not key=value")])
 def test_properties_that_cannot_be_used(tmp_path: Path, text: str | None, said: str) -> None:
-    """The variable, the file and what is wrong with it are named; its content, which may be secret, is not."""
+    """The error names the variable, the file and the fault, but not the content, which may be secret."""
     path = tmp_path / "client.properties"
     if text is not None:
         path.write_text(text)

@@ -1,4 +1,4 @@
-"""The Kafka sink: a message a line, bounded, telling what was given up; against librdkafka's own broker."""
+"""The Kafka sink: one message a line, bounded, with errors for lost messages; against librdkafka's own broker."""
 
 from collections.abc import Callable
 
@@ -12,10 +12,10 @@ Delivered = Callable[[object, object], None]
 
 
 class Scripted:
-    """A producer that does as the test says with every message."""
+    """A producer that treats every message as the test requires."""
 
     def __init__(self) -> None:
-        """It delivers."""
+        """Starts delivering."""
         self.sent: list[tuple[str, bytes, bytes]] = []
         self.full = False
         self.error: object = None
@@ -23,14 +23,14 @@ class Scripted:
         self._waiting: list[Delivered] = []
 
     def produce(self, topic: str, value: bytes, key: bytes, *, on_delivery: Delivered) -> None:
-        """Queue it."""
+        """Queues the message."""
         if self.full:
             raise BufferError("queue full")
         self.sent.append((topic, key, value))
         self._waiting.append(on_delivery)
 
     def poll(self, timeout: float) -> int:
-        """Tell of all that is queued."""
+        """Reports the result of every queued message."""
         assert timeout == 0
         waiting, self._waiting = self._waiting, []
         for call in waiting:
@@ -38,21 +38,21 @@ class Scripted:
         return len(waiting)
 
     def flush(self, timeout: float) -> int:
-        """Say what is left."""
+        """The number of messages that are left."""
         assert timeout > 0
         return self.left
 
 
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Scripted:
-    """The producer behind every topic of the test."""
+    """The producer of every topic of the test."""
     made = Scripted()
     monkeypatch.setattr(topics, "connect", lambda *_: made)
     return made
 
 
 def test_a_message_a_line(scripted: Scripted) -> None:
-    """Keyed by the cluster, so that a quorum's lines keep their order."""
+    """A message is keyed by the cluster, so that the lines of a quorum keep their order."""
     sink = Topic("looks", "kafka:9092", {})
     sink.write([])
     sink.write([Line(key="c1", text=b"{}", new=True)])
@@ -61,7 +61,7 @@ def test_a_message_a_line(scripted: Scripted) -> None:
 
 
 def test_what_is_given_up_is_told(scripted: Scripted) -> None:
-    """A full queue, a message that failed and one that was too late each raise, once."""
+    """A full queue, a failed message and a late message each raise an error once."""
     sink = Topic("looks", "kafka:9092", {})
     scripted.full = True
     with pytest.raises(TopicError, match="1 given up: the producer's queue is full"):
@@ -76,7 +76,7 @@ def test_what_is_given_up_is_told(scripted: Scripted) -> None:
 
 
 def test_the_real_producer_delivers() -> None:
-    """confluent-kafka takes our properties, and its built-in broker takes our messages."""
+    """confluent-kafka accepts our properties, and its built-in broker accepts our messages."""
     producer = topics.connect("127.0.0.1:1", {"test.mock.num.brokers": "1"})
     delivered: list[object] = []
     producer.produce("looks", b"{}", b"c", on_delivery=lambda error, _: delivered.append(error))

@@ -1,4 +1,4 @@
-"""Kubernetes objects as an API server writes them, to be changed by a test."""
+"""Kubernetes objects as an API server writes them, for a test to change."""
 
 from typing import Any, Final
 

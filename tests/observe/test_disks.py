@@ -1,4 +1,4 @@
-"""A disk that looks blank: only runs that follow each other, of one pod and one disk, add up, and they grow old."""
+"""A disk that looks blank: only successive runs in one pod on one disk add up, and they become too old."""
 
 import math
 from dataclasses import replace
@@ -31,12 +31,12 @@ SILENT_QUORUM = Unknown(reason="nobody leads")
 
 
 def empty_at(finished_at_s: float) -> DiskReport:
-    """A run that found nothing, and ended then."""
+    """A run that found an empty disk, and ended at this time."""
     return replace(empty_report(), finished_at_s=finished_at_s)
 
 
 def waits(said: DiskReport | None) -> dict[str, object]:
-    """A pod that does not run Kafka, and has said this."""
+    """A pod that does not run Kafka, with this report."""
     return {"container": WAITING, "report": said}
 
 
@@ -50,7 +50,7 @@ def after(*looks: tuple[float, dict[str, object]], base: Observed | None = None)
 
 
 def looked(*reports: DiskReport | None, **changes: object) -> Memory:
-    """After one look at each of these reports, as each run ended; `changes` come with the last one."""
+    """The memory after one look at each of these reports, when its run ended; `changes` apply to the last look."""
     looks: list[tuple[float, dict[str, object]]] = []
     for number, said in enumerate(reports):
         at_s = said.finished_at_s if said else looks[-1][0] + 1.0
@@ -77,13 +77,13 @@ def test_runs_add_up() -> None:
 
 
 def test_kept_while_it_looks_again() -> None:
-    """While the script runs once more, nothing is known that is new."""
+    """While the script runs again, the memory stays as it is."""
     assert seconds(looked(empty_at(100.0), None, empty_at(110.0))) == [10.0]
 
 
 @pytest.mark.parametrize("found", [one for one in DiskFound if one is not DiskFound.EMPTY])
 def test_anything_else_begins_it_anew(found: DiskFound) -> None:
-    """A run that found something, or could not read the disk, ends it."""
+    """A run that found something, or could not read the disk, ends the series."""
     other = replace(empty_at(110.0), found=found)
     assert seconds(looked(empty_at(100.0), other)) == []
     assert seconds(looked(empty_at(100.0), other, empty_at(120.0))) == [0.0]
@@ -95,27 +95,27 @@ def test_anything_else_begins_it_anew(found: DiskFound) -> None:
     ids=["pod", "claim", "directory id"],
 )
 def test_of_one_pod_and_one_disk(change: dict[str, object]) -> None:
-    """Another pod, or a pod of another disk, begins anew."""
+    """Another pod, or a pod of another disk, begins a new series."""
     assert seconds(looked(empty_at(100.0), empty_at(120.0), **change)) == [0.0]
 
 
 def test_a_clock_that_is_set_back_begins_it_anew() -> None:
-    """Stamps of before and after do not make a span."""
+    """If the clock is set back, the series begins again."""
     assert seconds(after((0.0, waits(empty_at(5000.0))), (20.0, waits(empty_at(100.0))))) == [0.0]
 
 
 def test_a_clock_that_is_set_forward_makes_no_span() -> None:
-    """Two runs a second apart, between which the node's clock is set a minute ahead, are a second apart."""
+    """If the clock of the Kubernetes node is set ahead between two runs, the time between the looks counts."""
     assert seconds(after((10.0, waits(empty_at(100.0))), (11.0, waits(empty_at(161.0))))) == [1.0]
 
 
 def test_without_a_stamp_there_is_no_evidence() -> None:
-    """A run of which nobody knows when it ended counts for nothing."""
+    """A run whose end has no stamp does not count."""
     assert seconds(after((10.0, waits(empty_at(0.0))), (30.0, waits(empty_at(0.0))))) == []
 
 
 def test_forgotten_where_nobody_looked() -> None:
-    """What ran between two looks that are far apart, nobody knows: it begins anew."""
+    """After a long gap between two looks the series begins again, because runs in the gap are unknown."""
     away_s = FORGOTTEN_AFTER_S + 1.0
     assert seconds(after((0.0, waits(empty_at(100.0))), (away_s, waits(empty_at(100.0 + away_s))))) == [0.0]
 
@@ -124,19 +124,19 @@ def test_forgotten_where_nobody_looked() -> None:
 
 
 def test_a_pod_that_fetches_has_its_disk() -> None:
-    """Where Kafka runs and fetches, nothing is blank."""
+    """A pod in which Kafka runs and fetches has no blank disk."""
     assert seconds(after((0.0, waits(empty_at(100.0))), (9.0, RUNS), base=at_rest())) == []
 
 
 def test_kafka_that_ran_between_two_runs_ends_it() -> None:
-    """Kafka ran on the disk for a while, without a leader: the runs before and after are not in a row."""
+    """If Kafka ran on the disk between two runs, even without a leader, the series begins again."""
     ran = ((1.0, RUNS), (1.0 + STARTED_AFTER_S, RUNS), (1.1 + STARTED_AFTER_S, RUNS))
     assert seconds(after((0.0, waits(empty_at(100.0))), *ran)) == []
     assert seconds(after((0.0, waits(empty_at(100.0))), *ran, (20.0, waits(empty_at(120.0))))) == [0.0]
 
 
 def test_a_container_that_only_compares_the_disk_is_no_kafka() -> None:
-    """Kafka's container compares the disk itself: containers that end within a moment keep what is remembered."""
+    """A container of Kafka that ends within a moment, because it only checks the disk, does not end the series."""
     another = RUNS | {"container": Running(started_at="", container="2")}
     looks = ((1.0, RUNS), (2.0, waits(None)), (11.0, RUNS), (12.0, waits(None)), (13.0, RUNS), (18.5, another))
     memory = after((0.0, waits(empty_at(100.0))), *looks, (19.0, waits(empty_at(119.0))))
@@ -147,7 +147,7 @@ def test_a_container_that_only_compares_the_disk_is_no_kafka() -> None:
 
 
 def test_age_of_the_last_run() -> None:
-    """It ended after the last look that did not show it; with a single run nobody knows of such a look."""
+    """The age of the last run counts from the last look before it; after a single run the age is infinite."""
     assert only(looked(empty_at(100.0))).age_s(101.0) == math.inf
     looks = ((100.0, waits(empty_at(100.0))), (119.0, waits(empty_at(100.0))), (121.0, waits(empty_at(120.0))))
     assert only(after(*looks)).age_s(125.0) == 6.0
@@ -156,16 +156,16 @@ def test_age_of_the_last_run() -> None:
 
 
 def test_a_report_that_arrives_late_is_old() -> None:
-    """The kubelet was cut off: it ran 20 s after the first run, and reports it minutes later."""
+    """A run that the kubelet reports minutes later is old."""
     waiting = tuple((100.0 + 10.0 * number, waits(empty_at(100.0))) for number in range(30))
     assert only(after(*waiting, (400.0, waits(empty_at(120.0))))).age_s(400.0) == 280.0
 
 
-# A disk of before
+# An earlier disk
 
 
 def test_a_retired_disk_is_as_good_as_an_empty_one() -> None:
-    """A disk that this controller had before, under a directory id that is retired, is not the one it has now."""
+    """An earlier disk of this controller, with a retired directory id, counts like an empty one."""
     lost = with_disk_lost(running(), NodeID(3001), new_claim=False)
     record = with_report(lost, NodeID(3001), directory(3001, 2))
     base = replace(at_rest(record), quorum=SILENT_QUORUM)
@@ -188,7 +188,7 @@ def lost_for(*looks: tuple[float, bool]) -> float:
 
 
 def test_a_lost_volume_is_looked_at_again() -> None:
-    """Time counts between looks that both showed it as lost, and of a long gap only some."""
+    """Time counts between looks that both show the volume as lost; of a long gap only a part counts."""
     assert lost_for((0.0, True)) == 0.0
     assert lost_for((0.0, True), (5.0, True), (12.0, True)) == 12.0
     assert lost_for((0.0, True), (500.0, True)) == 10.0

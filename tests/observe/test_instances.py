@@ -1,4 +1,4 @@
-"""Which container each controller runs in, and which fetch timeout: by the pods that are there, not by the spec."""
+"""Container and fetch timeout of each controller, read from the present pods and not from the spec."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ PODS = at_rest().pods
 
 
 def timing_out(text: str, number: int) -> Revision:
-    """A revision whose fetch timeout is this."""
+    """A revision with this fetch timeout."""
     return revision(runtime(config=((FETCH_TIMEOUT, text),)), number=number)
 
 
@@ -25,7 +25,7 @@ ALL = (revision(), SHORT, LONG, BAD)
 
 
 def timeout(of: Revision | str, revisions: tuple[Revision, ...] = ALL) -> FetchTimeout:
-    """What controller 3001 runs with, if its pod was made from this revision."""
+    """The fetch timeout of controller 3001, if its pod was made from this revision."""
     name = of if isinstance(of, str) else of.name
     return fetch_timeouts(with_pod(at_rest(), 3001, revision=name).pods, revisions).of(IDS[1])
 
@@ -36,7 +36,7 @@ def exactly(timeout_ms: int) -> FetchTimeout:
 
 
 def test_timeout_of_the_pods_own_revision() -> None:
-    """A controller runs with what its own pod was made from, whatever the others are rolled to."""
+    """A controller has the fetch timeout of its own pod's revision, whatever revision the others have."""
     assert timeout(revision()) == exactly(2000)
     assert timeout(SHORT) == exactly(5000)
     assert fetch_timeouts(with_pod(at_rest(), 3001, revision=LONG.name).pods, ALL).of(IDS[0]) == exactly(2000)
@@ -44,13 +44,13 @@ def test_timeout_of_the_pods_own_revision() -> None:
 
 @pytest.mark.parametrize("made_from", [BAD, "gone", ""], ids=["unreadable", "gone", "none"])
 def test_timeout_that_cannot_be_read(made_from: Revision | str) -> None:
-    """Where it cannot be read, each question has its safe side: the shortest that is known, or the longest."""
+    """If the timeout cannot be read, the lower bound is the shortest known one, the upper bound the longest."""
     assert timeout(made_from) == FetchTimeout(least_ms=2000, most_ms=30_000)
     assert timeout(made_from, ()) == exactly(2000)
 
 
 def test_timeout_without_a_pod() -> None:
-    """Of a controller without a pod nothing is known; of two pods of one node id it may be either."""
+    """Without a pod the timeout is between all known ones; with two pods between those two."""
     assert fetch_timeouts((), ALL).of(IDS[1]) == FetchTimeout(least_ms=2000, most_ms=30_000)
     twice = (replace(PODS[1], revision=SHORT.name), replace(PODS[1], name="other", revision=LONG.name))
     assert fetch_timeouts(twice, ALL).of(IDS[1]) == FetchTimeout(least_ms=5000, most_ms=30_000)
@@ -62,7 +62,7 @@ def instance(of: Pod) -> str | None:
 
 
 def test_every_start_is_another_instance() -> None:
-    """Another pod, another container and another start are each another instance; the same one is the same."""
+    """Another pod, another container or another start is another instance; an unchanged one is the same."""
     plain = pod(RECORD, node(RECORD, 3001), container=Running(started_at="12:00", container="0 c-1"))
     starts = (
         plain,
@@ -75,7 +75,7 @@ def test_every_start_is_another_instance() -> None:
 
 
 def test_instances_of_what_runs_here() -> None:
-    """Ours that do not run, or are being deleted, have none; of others nothing can be seen."""
+    """Our controllers that do not run or are being deleted have no instance; replicas of others have an unknown one."""
     waits = Waiting(reason="CrashLoopBackOff", message="", last_exit=None)
     assert instance(replace(PODS[1], container=waits)) is None
     assert instance(replace(PODS[1], deleting=True)) is None

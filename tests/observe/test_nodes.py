@@ -1,4 +1,4 @@
-"""Which Kubernetes nodes are asked for, and for how long Kubernetes and the quorum have agreed that one is lost."""
+"""Which Kubernetes nodes are looked up, and for how long Kubernetes and the quorum have agreed that one is lost."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ FORBIDDEN = Unknown(reason="GET /api/v1/nodes/worker-3002: 403 forbidden")
 
 
 def silent(kube_node: Knowable[KubeNode] = DOWN) -> Observed:
-    """Controller 3002 does not fetch, and this is what Kubernetes says of its node."""
+    """Controller 3002 does not fetch, and this is the state of its Kubernetes node."""
     seen = view(VOTERS, behind=[key(3002)])
     return at_rest(quorum=Known(value=seen), kube_nodes=((WORKER, kube_node),))
 
@@ -31,47 +31,47 @@ LEADERLESS = replace(silent(), quorum=SILENT, kube_nodes=())
 
 
 def lost_for_s(*looks: tuple[float, Observed]) -> float:
-    """For how long controller 3002's node counts as lost after these looks, each at a second of our clock."""
+    """For how long controller 3002's Kubernetes node counts as lost after these looks, each at a second of a clock."""
     memory = at_rest().memory
     for at_s, look in looks:
         memory = agreed(replace(look, memory=memory), at_s)
     return memory.lost_for_s(key(3002))
 
 
-# Whom to ask for
+# Which nodes are looked up
 
 
 def test_nobody_is_suspected_at_rest() -> None:
-    """While every controller fetches no node is asked for."""
+    """While every controller fetches, no Kubernetes node is looked up."""
     assert suspects(at_rest()) == ()
 
 
 def test_nodes_of_the_silent() -> None:
-    """Only the node of the controller that does not fetch is asked for."""
+    """Only the Kubernetes node of the controller that does not fetch is looked up."""
     assert suspects(silent()) == (WORKER,)
 
 
 def test_node_of_a_volume() -> None:
-    """Without a pod the node is the one that the volume is bound to."""
+    """Without a pod, the Kubernetes node of the volume is looked up."""
     assert suspects(without_pod(silent(), 3002)) == (WORKER,)
 
 
 def test_unscheduled_pod_tells_no_node() -> None:
-    """A pod that no node has says nothing: the volume does."""
+    """If the pod is not scheduled, the Kubernetes node of the volume is looked up."""
     look = silent()
     pods = tuple(replace(one, node_name="", scheduled=False) if one.node_id == 3002 else one for one in look.pods)
     assert suspects(replace(look, pods=pods)) == (WORKER,)
 
 
 def test_pod_that_moved() -> None:
-    """A pod that runs elsewhere than its volume was bound counts where it is."""
+    """If a pod runs on another Kubernetes node than its volume was bound to, the pod's node is looked up."""
     look = silent()
     pods = tuple(replace(one, node_name="worker-9") if one.node_id == 3002 else one for one in look.pods)
     assert suspects(replace(look, pods=pods)) == ("worker-9",)
 
 
 def test_pods_that_were_left_behind() -> None:
-    """The node of a pod on a retired disk, and of a formatter, is asked for too: their end may never be confirmed."""
+    """The Kubernetes nodes of a pod on a retired disk, and of a formatter, are looked up: these may never end."""
     record = with_disk_lost(running(), NodeID(3002), new_claim=True)
     of = node(running(), 3002)
     left = (pod(running(), of, node_name="worker-a"), formatter(running(), of, node_name="worker-b", directory_id=None))
@@ -82,12 +82,12 @@ def test_pods_that_were_left_behind() -> None:
 
 @pytest.mark.parametrize("look", [LEADERLESS, at_rest(bound()), replace(silent(), record=None)])
 def test_nobody_can_be_suspected(look: Observed) -> None:
-    """Without a leader, before the barrier and without a record nobody knows who does not fetch."""
+    """Without a leader, before the barrier, or without a record, no Kubernetes node of a silent controller is read."""
     assert suspects(look) == ()
 
 
 def test_without_a_leader_nodes_of_pods_that_never_end_are_asked_for() -> None:
-    """A pod on a dead node stays listed as ending: that is all that tells a person why there is no leader."""
+    """Without a leader, the Kubernetes nodes of pods that are being deleted are looked up, because they may be dead."""
     look = replace(at_rest(), quorum=Unknown(reason="no controller runs yet"))
     ending = tuple(replace(pod, deleting=pod.node_id == 3002, node_name=f"worker-{pod.node_id}") for pod in look.pods)
     assert suspects(look) == ()
@@ -133,12 +133,12 @@ def test_without_a_leader_nodes_of_pods_that_never_end_are_asked_for() -> None:
     ],
 )
 def test_lost_for(looks: list[tuple[float, Observed]], seconds: float) -> None:
-    """Time counts between two looks at which Kubernetes and the quorum agreed, and only a clear word resets it."""
+    """Time counts between two looks at which Kubernetes and the quorum agreed; unknown looks do not reset it."""
     assert lost_for_s(*looks) == seconds
 
 
 def test_another_node_begins_anew() -> None:
-    """A controller that was moved from one lost node to another has been lost there for no time yet."""
+    """For a controller that moved to another lost Kubernetes node, the time starts at zero."""
     look = silent()
     pods = tuple(replace(one, node_name="worker-9") if one.node_id == 3002 else one for one in look.pods)
     elsewhere = Known(value=KubeNode(name="worker-9", present=True, ready=False))
@@ -147,7 +147,7 @@ def test_another_node_begins_anew() -> None:
 
 
 def test_given_up_is_forgotten() -> None:
-    """Once its disk is given up a controller has no node, and its successor begins with no time counted."""
+    """After its disk is retired a controller has no lost Kubernetes node, and its successor starts at zero."""
     record = with_disk_lost(running(), NodeID(3002), new_claim=True)
     before = replace(
         at_rest().memory,
@@ -159,5 +159,5 @@ def test_given_up_is_forgotten() -> None:
 
 
 def test_without_a_record_nothing_is_remembered() -> None:
-    """Whose node it would be is not known without a record."""
+    """Without a record no lost Kubernetes node is remembered."""
     assert agreed(replace(silent(), record=None), 100.0).lost_nodes == ()

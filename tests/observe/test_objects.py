@@ -27,7 +27,7 @@ VERIFIED = container("verify", terminated(0, json.dumps(GOOD), "Completed"))
 
 
 def read(item: Json) -> Pod:
-    """A pod that must be one of ours."""
+    """Parses a pod that must be one of ours."""
     found = pod_from(item)
     assert found is not None
     return found
@@ -37,14 +37,14 @@ def read(item: Json) -> Pod:
 
 
 def test_restarted_container() -> None:
-    """Kafka that runs again in the pod in which it ended is told from one that ran through, and from one that waits."""
+    """Kafka counts as restarted if it runs again in the pod in which it ended, and not while it waits."""
     assert not read(pod(main=container("kafka", running()), init=VERIFIED)).restarted
     assert read(pod(main=container("kafka", running(), terminated(137)), init=VERIFIED)).restarted
     assert not read(pod(main=container("kafka", waiting("CrashLoopBackOff"), terminated(1)), init=VERIFIED)).restarted
 
 
 def test_running_pod() -> None:
-    """A running Kafka pod: what it was made for, where it is, and that its disk was found as expected."""
+    """A running Kafka pod has its purpose, its place, and the report that its disk is as expected."""
     found = read(pod(main=container("kafka", running()), init=VERIFIED))
     assert (found.name, found.uid, found.resource_version) == ("alpha-3000-g1", "uid-of-alpha-3000-g1", "41")
     assert (found.role, found.node_id, found.owner_uid) == (PodRole.KAFKA, 3000, UID)
@@ -73,12 +73,12 @@ def test_running_pod() -> None:
     ids=["none", "no node", "other role", "no number", "negative"],
 )
 def test_not_our_pod(labels: Json) -> None:
-    """A pod that merely carries the quorum's label is none of ours."""
+    """A pod that only has the quorum's label is not ours."""
     assert pod_from(pod(changes={"labels": {names.LABEL_QUORUM: NAME, **labels}})) is None
 
 
 def test_bare_pod() -> None:
-    """A pod that was only just created has no status, no node and no annotations to speak of."""
+    """A pod that was just created, without status, Kubernetes node and annotations, can be read."""
     item = pod()
     found = read({"metadata": {**item["metadata"], "annotations": {}}, "spec": {}})
     assert found.container == Waiting(reason="", message="", last_exit=None)
@@ -88,17 +88,17 @@ def test_bare_pod() -> None:
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_finished(phase: str) -> None:
-    """A pod whose phase is final has ended, whatever its containers last said."""
+    """A pod with a final phase is finished, whatever its containers reported last."""
     assert read(pod(main=container("kafka", running()), status={"phase": phase})).finished
 
 
 def test_deleting() -> None:
-    """A pod on its way out."""
+    """A pod with a deletion timestamp is being deleted."""
     assert read(pod(changes={**pod()["metadata"], "deletionTimestamp": "2026-01-01T00:01:00Z"})).deleting
 
 
 def test_unschedulable() -> None:
-    """The scheduler's own words."""
+    """The words of the scheduler are kept."""
     said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available"}
     item = pod(status={"phase": "Pending", "conditions": [said]})
     assert read(item).unschedulable == "0/3 nodes are available"
@@ -106,7 +106,7 @@ def test_unschedulable() -> None:
 
 
 def test_voter_mark() -> None:
-    """The voter label is a mark of ours."""
+    """The voter label is the mark of a voter."""
     labels = {**pod()["metadata"]["labels"], names.LABEL_VOTER: "true"}
     assert read(pod(changes={"labels": labels})).marked_voter
     assert not read(pod()).marked_voter
@@ -132,7 +132,7 @@ CONTAINERS: dict[str, tuple[Json | None, Json | None, object]] = {
 
 @pytest.mark.parametrize("case", CONTAINERS)
 def test_effective_state(case: str) -> None:
-    """While the init container holds Kafka back, its state is the pod's; a restarted sandbox does not run Kafka."""
+    """While the init container runs or failed, its state is the pod's; then Kafka does not run."""
     main, init, kind = CONTAINERS[case]
     found = read(pod(main=main, init=init))
     assert isinstance(found.container, kind)  # type: ignore[arg-type]  # a column of types
@@ -140,7 +140,7 @@ def test_effective_state(case: str) -> None:
 
 
 def test_waiting_words() -> None:
-    """Why a container waits, and how it ended before."""
+    """The state of a waiting container has its reason, and how it ended before."""
     last = terminated(1, "ConfigException: no such key")
     found = read(pod(main=container("kafka", waiting("CrashLoopBackOff", "back-off 10s"), last), init=VERIFIED))
     assert isinstance(found.container, Waiting)
@@ -150,7 +150,7 @@ def test_waiting_words() -> None:
 
 
 def test_words_of_a_container_are_cleaned() -> None:
-    """A kubelet passes on what the image said: it is one visible line, of bounded length, from here on."""
+    """A text from an image becomes one printable line of bounded length."""
     said = "a\r\nb\x1b[2J\u202ec\x00" + "d" * 9000
     found = read(pod(main=container("kafka", waiting("CrashLoopBackOff", said), terminated(1, said)), init=VERIFIED))
     assert isinstance(found.container, Waiting)
@@ -162,7 +162,7 @@ def test_words_of_a_container_are_cleaned() -> None:
 
 
 def test_when_it_ended() -> None:
-    """The kubelet's stamp of a container's end, in seconds since 1970."""
+    """The kubelet's stamp of a container's end becomes seconds since 1970; an invalid one becomes zero."""
     found = read(pod("formatter", main=container("format", terminated(1))))
     assert found.finished_at_s == 1_767_225_610.0
     broken = terminated(1)
@@ -217,7 +217,7 @@ REPORTS: dict[str, tuple[Json, Json | None, str | None]] = {
 
 @pytest.mark.parametrize("case", REPORTS)
 def test_report(case: str) -> None:
-    """The newest word of a script of ours counts; Kafka's log lines are none."""
+    """The newest report of one of our scripts counts; Kafka's log lines are no reports."""
     main, init, said = REPORTS[case]
     report = read(pod(main=main, init=init)).report
     assert (report.message if report else None) == said
@@ -237,7 +237,7 @@ def test_report_of_a_formatter() -> None:
 
 
 def test_report_of_an_empty_disk() -> None:
-    """What is not on the disk is None, not an empty text."""
+    """A field that is not on the disk is None, not an empty text."""
     report = read(pod("formatter", main=container("format", terminated(1, json.dumps(EMPTY))))).report
     assert report is not None
     assert (report.found, report.cluster_id, report.node_id, report.directory_id) == (DiskFound.EMPTY, None, None, None)
@@ -245,7 +245,7 @@ def test_report_of_an_empty_disk() -> None:
 
 @pytest.mark.parametrize("script", [None, 1, "2"])
 def test_empty_in_the_words_of_an_earlier_script(script: object) -> None:
-    """The scripts of 0.1.0 said `empty` also of a disk that they could not read: that is no evidence."""
+    """An `empty` of the scripts of 0.1.0 is no evidence, because they also used it for an unreadable disk."""
     text = json.dumps({key_: value for key_, value in {**EMPTY, "script": script}.items() if value is not None})
     report = read(pod("controller", main=container("kafka", terminated(1, text)))).report
     assert report is not None
@@ -253,7 +253,7 @@ def test_empty_in_the_words_of_an_earlier_script(script: object) -> None:
 
 
 def test_what_an_earlier_script_read() -> None:
-    """What an earlier script did read, it read rightly."""
+    """A disk that an earlier script found formatted counts as formatted."""
     text = json.dumps({key_: value for key_, value in GOOD.items() if key_ != "script"})
     report = read(pod("controller", main=container("kafka", terminated(1, text)))).report
     assert report is not None
@@ -276,7 +276,7 @@ def test_what_an_earlier_script_read() -> None:
     ],
 )
 def test_no_report(text: str) -> None:
-    """Anything that is not a whole report is none: nobody is taken at half a word."""
+    """A text that is not a complete report is no report."""
     assert read(pod("formatter", main=container("format", terminated(1, text)))).report is None
 
 
@@ -293,7 +293,7 @@ def test_only_true_is_accepted(accepted: object) -> None:
 
 
 def test_claim() -> None:
-    """A bound claim, its copy of the identity and its volume's node."""
+    """A bound claim has its copy of the identity and its volume, but not the first scheduling's Kubernetes node."""
     found = claim_from(claim())
     assert (found.name, found.uid, found.node_id, found.generation) == ("alpha-3000-g1", claim_uid(3000), 3000, 1)
     assert (found.cluster_id, found.directory_id, found.phase) == (CLUSTER, directory(3000), "Started")
@@ -303,20 +303,20 @@ def test_claim() -> None:
 
 
 def test_claim_on_its_way() -> None:
-    """A claim that is being deleted, one whose volume is gone, one that the resource owns."""
+    """A claim shows that it is being deleted, that its volume is lost, or that the resource owns it."""
     assert claim_from(claim({"deletionTimestamp": "2026-01-01T00:01:00Z"})).deleting
     assert claim_from(claim(status={"phase": "Lost"})).lost
     assert claim_from(claim({"ownerReferences": owned()})).owner_uid == UID
 
 
 def test_claim_that_is_kept() -> None:
-    """A claim carries that data was found on it after it was retired."""
+    """A claim shows that data was found on it after it was retired."""
     assert claim_from(claim({"annotations": {names.KEPT: "true"}})).kept
     assert not claim_from(claim()).kept
 
 
 def test_node_that_is_cordoned() -> None:
-    """A node that takes no new pods is told apart from one that is not ready."""
+    """A Kubernetes node that takes no new pods is marked as cordoned."""
     item = {"metadata": {"name": "worker-1"}, "spec": {"unschedulable": True}}
     assert kube_node_from(item).cordoned
     assert not kube_node_from({"metadata": {"name": "worker-1"}}).cordoned
@@ -324,7 +324,7 @@ def test_node_that_is_cordoned() -> None:
 
 @pytest.mark.parametrize("labels", [None, {}, {names.LABEL_QUORUM: NAME}, {names.LABEL_NODE: "3001"}])
 def test_claim_without_its_labels(labels: Json | None) -> None:
-    """A claim's name says whose it is; labels that a restore lost, or changed, are missing and nothing else."""
+    """A claim belongs to the controller in its name, even if its labels are missing or changed."""
     bare = claim({"annotations": None, "labels": labels})
     found = claim_from(bare)
     assert (found.cluster_id, found.directory_id, found.phase) == (None, None, None)
@@ -343,21 +343,21 @@ def test_claim_without_its_labels(labels: Json | None) -> None:
         ("5Ti", 5 * 1024**4),
         ("100k", 100_000),
         ("1e9", 10**9),
-        ("1181116006400m", 1181116007),  # what the API server makes of 1.1Gi
-        ("9223372036854775807", 2**63 - 1),  # and of 1000Ei
+        ("1181116006400m", 1181116007),  # the form in which the API server stores 1.1Gi
+        ("9223372036854775807", 2**63 - 1),  # and 1000Ei
         (".5Gi", GIBIBYTE // 2),
         ("2e3", 2000),
         ("1500000u", 2),
     ],
 )
 def test_sizes_of_claims(text: str, size: int) -> None:
-    """Quantities as the API server lets them through, in whole bytes."""
+    """Quantities that the API server accepts are read in whole bytes."""
     item = claim()
     item["spec"]["resources"]["requests"]["storage"] = text
     assert claim_from(item).requested_bytes == size
 
 
-# Everything else
+# Other objects
 
 
 def test_owner() -> None:
@@ -370,7 +370,7 @@ def test_owner() -> None:
 
 
 def test_support() -> None:
-    """Services and budgets carry their facts, the rest only its name and owner."""
+    """A service has its facts; a config map only its name and owner."""
     items = [
         {"kind": "Service", "metadata": metadata("alpha-controllers"), "spec": {"clusterIP": "None"}},
         {
@@ -409,7 +409,7 @@ STATUS: Json = {
 
 
 def test_status() -> None:
-    """The identity and the open operation as the status has them."""
+    """The identity and the open operation are read from the status."""
     found = status_from({"status": STATUS})
     assert (found.cluster_id, found.phase) == (CLUSTER, BootstrapPhase.STARTED)
     assert [(one.node_id, one.directory_id, one.claim_uid) for one in found.initial] == [(3000, directory(3000), "c")]
@@ -419,7 +419,7 @@ def test_status() -> None:
 
 
 def test_target_with_dashes() -> None:
-    """A directory id may hold dashes itself: only the first one divides."""
+    """A directory id may contain dashes: only the first dash of a target is the separator."""
     target = "3003-ab-cd-efghijklmnopqrstu"
     found = status_from({"status": {"operation": {"id": "x", "type": "AddVoter", "target": target}}}).operation
     assert found is not None
@@ -430,7 +430,7 @@ def test_target_with_dashes() -> None:
     ("type_", "downgrade"), [("RaiseFeature", False), ("LowerFeature", True)], ids=["raised", "lowered"]
 )
 def test_feature_operation(type_: str, *, downgrade: bool) -> None:
-    """The open step of a feature, as it was begun; it is no change of a voter."""
+    """The open step of a feature is read as it was begun, and is no change of a voter."""
     row = {"id": "op-2", "type": type_, "target": "metadata.version=28", "holder": "h", "startedAt": "s"}
     found = status_from({"status": {"operation": row}})
     assert found.operation is None
@@ -444,7 +444,7 @@ def test_change_of_a_voter_is_no_feature_operation() -> None:
 
 
 def test_soak() -> None:
-    """The soak as it was written; when it was last seen is nobody's to say."""
+    """The soak is read from the status, without the time at which it was last seen."""
     found = status_from({"status": {"soak": {"finalizedEpoch": 7, "seconds": 45}}}).soak
     assert found == Soak(epoch=7, healthy_s=45.0, seen_at_s=None)
 
@@ -469,7 +469,7 @@ def test_soak() -> None:
     ],
 )
 def test_operation_that_is_not_understood(row: Json, said: str) -> None:
-    """An operation of another type, number or form is there, and is neither a change of a voter nor of a feature."""
+    """An operation of an unknown type, schema version or form is kept as unknown, not as a known operation."""
     found = status_from({"status": {"operation": {"holder": "operator-9", **row}}})
     assert isinstance(found.open, UnknownOperation)
     assert said in found.open.why
@@ -478,7 +478,7 @@ def test_operation_that_is_not_understood(row: Json, said: str) -> None:
 
 
 def test_operation_of_the_first_schema() -> None:
-    """The number 1 may stand there: no number means the same."""
+    """Schema version 1 means the same as no schema version."""
     row = {"id": "op-1", "type": "AddVoter", "target": str(key(3003))}
     assert status_from({"status": {"operation": row | {"schemaVersion": 1}}}) == status_from(
         {"status": {"operation": row}}
@@ -505,6 +505,6 @@ def test_operation_of_the_first_schema() -> None:
     ],
 )
 def test_malformed_status(status: Any) -> None:  # noqa: ANN401 - anything
-    """Whatever is malformed in a status reads as absent: the status is output, and people edit it."""
+    """A malformed part of the status counts as absent, because the status is output and people edit it."""
     found = status_from({"status": status})
     assert found == status_from({})

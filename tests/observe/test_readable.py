@@ -1,4 +1,4 @@
-"""One object that cannot be understood is Unknown by name; it ends nothing, and is never absent."""
+"""An object that cannot be read is Unknown by name: it does not end the look, and is never absent."""
 
 import copy
 from typing import Any
@@ -20,22 +20,22 @@ CLAIM = "alpha-3001-g1"
 
 
 def damaged(kube: RecordingKube, plural: str, name: str, **fields: Any) -> None:  # noqa: ANN401 - any JSON
-    """Give an object fields that nobody expects."""
+    """Replaces fields of an object by unexpected ones."""
     kube.objects[plural, name] = copy.deepcopy(kube.objects[plural, name]) | fields
 
 
 def found(taken: Snapshot) -> list[tuple[str, str, int | None]]:
-    """What cannot be read."""
+    """Kind, name and controller of what cannot be read."""
     return [(item.kind, item.name, item.node_id) for item in taken.unreadable]
 
 
 async def test_everything_can_be_read() -> None:
-    """Of a quorum as it should be, nothing is unreadable."""
+    """Every object of a healthy quorum can be read."""
     assert found(await snapshot(api_server())) == []
 
 
 async def test_a_claim_that_cannot_be_read() -> None:
-    """It is named, with its controller; the others are read; it is not missing from the claims without a word."""
+    """A claim that cannot be read is named with its controller, and the other claims are read."""
     kube = api_server()
     damaged(kube, CLAIMS.plural, CLAIM, spec={"resources": {"requests": {"storage": "many"}}})
     taken = await snapshot(kube)
@@ -45,7 +45,7 @@ async def test_a_claim_that_cannot_be_read() -> None:
 
 
 async def test_a_pod_that_cannot_be_read() -> None:
-    """A pod whose status has another shape is Unknown, and no other pod with it."""
+    """A pod whose status has another shape is Unknown, and the other pods are read."""
     kube = api_server()
     damaged(kube, PODS.plural, CLAIM, status={"containerStatuses": ["no object"]})
     taken = await snapshot(kube)
@@ -54,7 +54,7 @@ async def test_a_pod_that_cannot_be_read() -> None:
 
 
 async def test_a_revision_in_use_that_cannot_be_read() -> None:
-    """The revision that pods are made from is Unknown for the whole quorum; one that nothing uses does not matter."""
+    """A revision in use that cannot be read is Unknown for the whole quorum; an unused one does not matter."""
     kube = api_server()
     ((_, name),) = (key for key in kube.objects if key[0] == REVISIONS.plural)
     kube.objects[REVISIONS.plural, "unused"] = copy.deepcopy(kube.objects[REVISIONS.plural, name])
@@ -66,7 +66,7 @@ async def test_a_revision_in_use_that_cannot_be_read() -> None:
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "[]", '{"schemaVersion": 1, "nodes": 7}', "\ud800", ""])
 async def test_a_record_that_cannot_be_read_is_there(text: str) -> None:
-    """Whatever stands in it, it is no absent record, and the pass goes on to say so."""
+    """A record that cannot be read is a fault, and not absent, whatever it contains."""
     kube = api_server()
     damaged(kube, CONFIG_MAPS.plural, f"{NAME}-identity", data={"record.json": text})
     taken = await snapshot(kube)
@@ -84,7 +84,7 @@ async def test_a_record_that_cannot_be_read_is_there(text: str) -> None:
     ],
 )
 def test_no_object_raises(parse: Any, item: Json) -> None:  # noqa: ANN401 - one of several functions
-    """Whatever an object looks like, it is read, is none of ours, or is Unknown."""
+    """Parsing an object never raises: the object is read, is not ours, or is Unknown."""
     values, unreadable = parsed("Thing", [copy.deepcopy(item)], parse)
     assert len(values) + len(unreadable) <= 1
     assert all(one.node_id == 3001 for one in unreadable)
@@ -93,13 +93,13 @@ def test_no_object_raises(parse: Any, item: Json) -> None:  # noqa: ANN401 - one
 @pytest.mark.parametrize("node_id", [0, 1, 22, 333, 3000, 2**31 - 1])
 @pytest.mark.parametrize("name", ["demo-{}-g1", "demo-{}-g12-format", "demo-7-g1-{}-g2"])
 def test_the_name_says_whose_an_unreadable_object_is(name: str, node_id: int) -> None:
-    """An object belongs to the controller in its name, however short the id is; its label, anybody can change."""
+    """An object belongs to the controller in its name, and not to the one in its label, which people can change."""
     item = {"metadata": {"name": name.format(node_id), "labels": {names.LABEL_NODE: "2"}}}
     assert unreadable_from("PersistentVolumeClaim", item, ValueError("x")).node_id == node_id
 
 
 def test_names_of_objects_are_shown_safely() -> None:
-    """What a name or an error holds reaches logs and conditions as one clean line."""
+    """Names and errors of an object become one printable line for logs and conditions."""
     item = k8s.claim({"name": "x\n\x1b[31my"})
     del item["metadata"]["uid"]
     _, (one,) = parsed("PersistentVolumeClaim", [item], claim_from)

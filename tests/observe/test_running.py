@@ -1,4 +1,4 @@
-"""Since when a container is seen to run: by the operator's clock, and for each start of Kafka anew."""
+"""Since when a container runs: by the operator's clock, from the start of the container."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from kafka_quorum.observe.running import runs_since
 
 
 def test_a_container_runs_since_the_first_look_that_showed_it() -> None:
-    """The moment stays while the same container runs, is another one after a restart, and is gone while none runs."""
+    """The time stays while the same container runs, changes after a restart, and is gone while none runs."""
     look = at_rest()
     first = runs_since(look, 10.0)
     assert {row.at_s for row in first} == {10.0}

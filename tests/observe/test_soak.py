@@ -1,4 +1,4 @@
-"""The soak: for how long all has been well at the present levels, counted by looks alone."""
+"""The soak: for how long all have been well at the present levels, counted by looks alone."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,50 +18,50 @@ STOPPED = Waiting(reason="ContainerCreating", message="", last_exit=None)
 
 
 def look(before: Soak | None = None, *, written: Soak | None = None, epoch: int = 7, **changes: Any) -> Observed:  # noqa: ANN401 - as in `at_rest`
-    """Three that are well at this epoch, with what the memory and the status have of the soak."""
+    """Three controllers that are well at this epoch, with these soaks in the memory and in the status."""
     seen = speaking(running(), saying(epoch=epoch), **changes)
     return replace(seen, memory=Memory(soak=before), status=replace(seen.status, soak=written))
 
 
 def soak(healthy_s: float, seen_at_s: float | None = NOW_S, epoch: int = 7) -> Soak:
-    """So long at this epoch."""
+    """A soak of this length at this epoch."""
     return Soak(epoch=epoch, healthy_s=healthy_s, seen_at_s=seen_at_s)
 
 
 def test_first_look() -> None:
-    """The first look counts nothing, and is where counting begins."""
+    """The first look counts as zero, and the count begins there."""
     assert soaked(look(), NOW_S) == soak(0.0)
 
 
 def test_time_between_two_good_looks() -> None:
-    """The time between two looks that both found all well counts."""
+    """The time between two looks counts if all were well at both."""
     assert soaked(look(soak(30.0, NOW_S - 4.0)), NOW_S) == soak(34.0)
 
 
 @pytest.mark.parametrize(("gap_s", "counts_s"), [(15.0, 15.0), (16.0, 15.0), (3600.0, 15.0), (-5.0, 0.0)])
 def test_long_gaps_are_capped(gap_s: float, counts_s: float) -> None:
-    """Of a long gap only as much counts as a look should take; a clock that jumps back counts nothing."""
+    """Of a long gap only 15 s count; if the clock jumps back, nothing counts."""
     assert soaked(look(soak(30.0, NOW_S - gap_s)), NOW_S) == soak(30.0 + counts_s)
 
 
 def test_gap_after_a_look_that_could_not_tell() -> None:
-    """The time from a look that could not tell does not count."""
+    """The time since a look without an answer does not count."""
     assert soaked(look(soak(30.0, None)), NOW_S) == soak(30.0)
 
 
 def test_goes_on_from_the_status() -> None:
-    """An operator that starts goes on from what was written, and counts nothing of the time between."""
+    """An operator that starts continues from the status, and does not count the time between."""
     assert soaked(look(written=soak(45.0, None)), NOW_S) == soak(45.0)
 
 
 def test_memory_before_status() -> None:
-    """What is remembered counts before what was written, which is rounded."""
+    """The remembered soak has priority over the one in the status, which is rounded."""
     assert soaked(look(soak(48.0, NOW_S), written=soak(45.0, None)), NOW_S) == soak(48.0)
 
 
 @pytest.mark.parametrize("where", ["memory", "status"])
 def test_other_levels_begin_anew(where: str) -> None:
-    """A change of a level begins anew, whoever made it, remembered or written."""
+    """After a change of a level the soak begins again, whatever caused the change."""
     old = soak(50.0, NOW_S - 1.0, epoch=6)
     seen = look(old) if where == "memory" else look(written=old)
     assert soaked(seen, NOW_S) == soak(0.0)
@@ -84,19 +84,19 @@ UNWELL: dict[str, Observed] = {
 
 @pytest.mark.parametrize("how", UNWELL)
 def test_anything_else_begins_anew(how: str) -> None:
-    """A look that found anything else begins anew, and the time from it does not count."""
+    """A look at which not all are well starts the soak over, and the time from it does not count."""
     assert soaked(UNWELL[how], NOW_S + 1.0) == soak(0.0, None)
 
 
 def test_stray_observer_is_no_matter() -> None:
-    """An observer that lags keeps nobody from soaking: only voters and controllers count."""
+    """An observer that lags does not interrupt the soak: only voters and controllers count."""
     late = key(3003)
     seen = look(soak(30.0, NOW_S - 1.0), quorum=Known(value=view(THREE, (late,), behind=(late,))))
     assert soaked(seen, NOW_S) == soak(31.0)
 
 
 def test_look_without_an_answer_says_nothing() -> None:
-    """Without a leader, or without its levels, the soak is kept, and the time does not count."""
+    """Without a leader, or without its levels, the soak is kept, but the time does not count."""
     assert soaked(replace(look(soak(30.0)), quorum=SILENT), NOW_S) == soak(30.0, None)
     busy = (key(3000).node_id, Unknown(reason="busy"))
     assert soaked(replace(look(soak(30.0)), versions=(busy, *look().versions[1:])), NOW_S) == soak(30.0, None)
@@ -106,12 +106,12 @@ def test_look_without_an_answer_says_nothing() -> None:
 
 
 def test_leader_at_epoch_zero() -> None:
-    """The first offset of the log is an epoch like any other."""
+    """Epoch 0 is an epoch like any other."""
     assert soaked(look(epoch=0), NOW_S) == soak(0.0, epoch=0)
 
 
 def test_pod_of_another_role_is_none() -> None:
-    """A formatter that runs is no controller that runs."""
+    """A formatter that runs does not count as a running controller."""
     seen = look(soak(50.0))
     formatter = replace(pod(running(), node(running(), 3001)), role=type(seen.pods[0].role).FORMATTER)
     pods = tuple(formatter if one.node_id == 3001 else one for one in seen.pods)

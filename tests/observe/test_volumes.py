@@ -1,4 +1,4 @@
-"""Where a volume is: by its own affinity, if that leaves one node, and never by where it was first scheduled."""
+"""The place of a volume comes from its own affinity, and not from where it was first scheduled."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,7 +23,7 @@ def row(label: str, *values: str, operator: str = "In") -> dict[str, Any]:
 
 
 def volume(*terms: dict[str, Any]) -> dict[str, Any]:
-    """A PersistentVolume with these alternatives."""
+    """A PersistentVolume with these alternative terms."""
     return {"spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": list(terms)}}}}
 
 
@@ -57,18 +57,18 @@ def expressions(*rows: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_place(item: dict[str, Any], place: Place) -> None:
-    """One node, if the affinity leaves one; a network volume, a zone, alternatives and exclusions leave more."""
+    """A volume has a place if its affinity leaves one Kubernetes node; zones and alternatives leave more."""
     assert place_of(item, "worker-1") == place
 
 
 def test_without_a_first_node() -> None:
-    """A volume that was there before its claim has a host name for its place, which may not be the node's name."""
+    """A volume without a first node has its host name as its place, which may not be the name of a Kubernetes node."""
     assert place_of(expressions(row(HOST, "worker-1")), "") == Place(node="worker-1", certain=False)
     assert place_of(expressions(row("topology.example.org/node", "worker-1")), "") == ANYWHERE
 
 
 def test_only_volumes_of_silent_replicas_without_a_place_are_asked_for() -> None:
-    """A replica that fetches needs no place, and one whose pod has a node has one; a pod that ended is on none."""
+    """Only volumes of replicas that do not fetch, and whose pod is on no Kubernetes node, are looked up."""
     seen = view([key(3000), key(3001), key(3002)], behind=[key(3001)])
     look = at_rest(quorum=Known(value=seen))
     look = replace(look, claims=tuple(replace(one, bound_to="") for one in look.claims))
@@ -99,7 +99,7 @@ ELSEWHERE = expressions(row(HOST, "host-1"))
     ids=["pinned", "by host name", "host name of no node", "no volume", "attachable"],
 )
 async def test_place_of_a_claim(item: Json | None, node: str | None, place: str) -> None:
-    """A volume's one node is its claim's place; the host name of no node may be another's name, and is none."""
+    """A volume's only Kubernetes node is the place of its claim; the host name of no known node gives no place."""
     kube = RecordingKube()
     if item is not None:
         kube.put(VOLUMES, {**item, "metadata": {"name": "pvc-3001"}})
@@ -112,14 +112,14 @@ async def test_place_of_a_claim(item: Json | None, node: str | None, place: str)
 @pytest.mark.parametrize("what", ["persistentvolumes", "nodes"])
 @pytest.mark.parametrize("error", [KubeRefused("403: forbidden"), KubeUnavailable("no answer")])
 async def test_what_cannot_be_read_is_no_place(what: str, error: Exception) -> None:
-    """A volume, or a node, that may not or cannot be read puts the disk nowhere: a lost node needs a place."""
+    """A volume, or a Kubernetes node, that cannot be read gives no place."""
     kube = RecordingKube(errors={("get", what): error})
     kube.put(VOLUMES, {**ELSEWHERE, "metadata": {"name": "pvc-3001"}})
     assert (await gather.placed(kube, CLAIMS, (WANTED,)))[1].bound_to == ""
 
 
 async def test_others_are_not_asked_for() -> None:
-    """Claims that are not wanted stay as they are, in their order, without a request."""
+    """Claims that are not asked about stay unchanged, in their order, without a request."""
     kube = RecordingKube()
     assert await gather.placed(kube, CLAIMS, ()) == CLAIMS
     assert kube.calls == []

@@ -1,4 +1,4 @@
-"""What a plan does with the API server's answers: no controller is stopped, and none is stranded, by a refused pod."""
+"""What a plan does with the API server's answers: a refused pod stops no controller, and strands none."""
 
 from dataclasses import replace
 
@@ -37,12 +37,12 @@ OLD_NO = replace(NO, current=False)
 
 
 def question(name: str, node_id: int = 3001, *, formatter: bool = False) -> PodQuestion:
-    """The pod of a controller, 3001 by default, from this revision."""
+    """A question about the pod of a controller, 3001 by default, of this revision."""
     return PodQuestion(node_id=NodeID(node_id), revision=name, formatter=formatter)
 
 
 def look(record: IdentityRecord | None = None, **answers: Admission | Unknown | None) -> Observed:
-    """Both revisions are there; `new` and `old` are the answers about 3001."""
+    """A look with both revisions; `new` and `old` are the answers about 3001."""
     names = {"new": NEW.name, "old": OLD.name}
     known: tuple[tuple[PodQuestion, Knowable[Admission]], ...] = tuple(
         (question(names[key]), answer if isinstance(answer, Unknown) else Known(value=answer))
@@ -58,7 +58,7 @@ def asked(seen: Observed, wanted: object = SPEC, **how: bool) -> Plan:
 
 
 def stranded(*moved: int, **answers: Admission | Unknown | None) -> Observed:
-    """3001 has no pod, and the record says that it is made from the new revision if it is among `moved`."""
+    """A look in which 3001 has no pod. The record moves the controllers in `moved` to the new revision."""
     record = with_revision(running(), NEW.name, map(NodeID, moved))
     return without_pod(look(record, **answers), 3001)
 
@@ -67,7 +67,7 @@ def stranded(*moved: int, **answers: Admission | Unknown | None) -> Observed:
 
 
 def test_a_plan_asks_before_it_moves_a_controller() -> None:
-    """Without an answer nothing is moved or stopped, and the plan names the pod that it asks about."""
+    """Without an answer nothing is moved or stopped, and the plan lists the pod that it asks about."""
     said = asked(look())
     assert (said.actions, len(said.questions)) == ((), 1)
     assert said.questions[0].revision == NEW.name
@@ -76,7 +76,7 @@ def test_a_plan_asks_before_it_moves_a_controller() -> None:
 
 @pytest.mark.parametrize("moved", [False, True], ids=["before the record", "after the record"])
 def test_a_refused_pod_holds_the_roll(moved: bool) -> None:  # noqa: FBT001 - a parameter
-    """Neither the record nor the pod moves, and the condition has the API server's words."""
+    """A refused pod changes neither the record nor the running pod, and the wait quotes the API server."""
     record = with_revision(running(), NEW.name, [IDS[1]]) if moved else running()
     seen = with_pod(look(record), 3001, revision=OLD.name)
     refused = ((question(NEW.name, of), Known(value=NO)) for of in IDS)
@@ -89,7 +89,7 @@ def test_a_refused_pod_holds_the_roll(moved: bool) -> None:  # noqa: FBT001 - a 
 
 
 def test_an_old_refusal_is_asked_about_again() -> None:
-    """The roll stays held, and the API server is asked again."""
+    """After an old refusal the roll stays held, and the API server is asked again."""
     refused = tuple((question(NEW.name, of), Known(value=OLD_NO)) for of in IDS)
     said = asked(replace(look(), admissions=refused))
     assert (len(said.questions), said.actions) == (1, ())
@@ -105,7 +105,7 @@ def test_no_answer_is_no_consent() -> None:
 
 
 def test_a_revision_that_failed_is_not_trusted() -> None:
-    """A dry run that is accepted does not outweigh a creation that was refused a short time ago."""
+    """An accepted dry run does not outweigh a creation that was refused a short time ago."""
     answers = (
         *((question(NEW.name, of), Known(value=YES)) for of in (3000, 3002)),
         (question(NEW.name), Known(value=replace(NO, created=True))),
@@ -120,7 +120,7 @@ def test_a_revision_that_failed_is_not_trusted() -> None:
 
 @pytest.mark.parametrize("applied", [OLD.name, NEW.name], ids=["in the midst", "stranded by an earlier version"])
 def test_a_refused_controller_follows_the_spec_back(applied: str) -> None:
-    """The spec is set back: the controller whose pod is refused moves to the spec's revision, which is accepted."""
+    """When the spec is set back, a controller whose pod is refused moves to the spec's revision, which is accepted."""
     seen = stranded(3001, new=NO, old=YES)
     assert seen.record is not None
     record = replace(seen.record, applied_revision=applied)
@@ -133,13 +133,13 @@ def test_a_refused_controller_follows_the_spec_back(applied: str) -> None:
 
 
 def test_a_refused_controller_goes_back_to_the_applied_revision() -> None:
-    """The spec is still refused: what has run before runs again."""
+    """While the spec is still refused, the controller goes back to the applied revision, which has run before."""
     write = only(asked(stranded(3001, new=NO, old=YES)), WriteRecord)
     assert node(write.record, 3001).revision == OLD.name
 
 
 def test_the_spec_is_asked_about_before_the_applied_revision() -> None:
-    """Of two revisions that could take its place the spec's is the first."""
+    """Of two revisions that could replace the refused one, the spec's is asked about first."""
     corrected = revision(runtime(heap="2Gi"), number=3)
     seen = stranded(3001, new=NO, old=YES)
     seen = replace(seen, revisions=(*seen.revisions, corrected))
@@ -152,13 +152,13 @@ def test_the_spec_is_asked_about_before_the_applied_revision() -> None:
 
 
 def test_an_accepted_pod_is_created_from_its_own_revision() -> None:
-    """Its cause is removed: no controller moves for a refusal that is over."""
+    """No controller moves because of a refusal that is over."""
     seen = stranded(3001, new=YES, old=YES)
     assert [each.revision.name for each in every(planned(seen, SPEC), CreatePod)] == [NEW.name]
 
 
 def test_a_refused_pod_is_named_and_not_created() -> None:
-    """While every revision is refused, the status names the cause, and no creation is tried."""
+    """While every revision is refused, the status names the cause, and no pod is created."""
     said = asked(stranded(3001, new=NO, old=NO))
     assert every(said, CreatePod) == []
     shown = wait(said, "PodRefused")
@@ -167,13 +167,13 @@ def test_a_refused_pod_is_named_and_not_created() -> None:
 
 
 def test_an_invalid_spec_leaves_the_way_back() -> None:
-    """With a spec that is not valid a refused controller still goes back to what has run."""
+    """With an invalid spec, a refused controller still goes back to the applied revision."""
     write = only(asked(stranded(3001, new=NO, old=YES), desired(), repair_only=True), WriteRecord)
     assert node(write.record, 3001).revision == OLD.name
 
 
 def test_a_healthy_controller_without_a_pod_keeps_its_revision() -> None:
-    """A pod that was lost and never refused is created again from what it ran from, in the midst of a roll too."""
+    """A pod that was lost and never refused is recreated from its own revision, even during a roll."""
     (create,) = every(planned(without_pod(look(), 3001), SPEC), CreatePod)
     assert create.revision.name == OLD.name
 
@@ -182,7 +182,7 @@ def test_a_healthy_controller_without_a_pod_keeps_its_revision() -> None:
 
 
 def test_a_revision_is_applied_once_a_pod_has_run() -> None:
-    """Every controller is on the new revision by the record, and none has run from it: it is not the applied one."""
+    """A revision is the applied one only after a pod has run from it, whatever the record says of the controllers."""
     record = with_revision(running(1), NEW.name, IDS[:1])
     seen = without_pod(speaking(record, revisions=(OLD, NEW)), 3000)
     one = replace(SPEC, replicas=1)
@@ -195,7 +195,7 @@ def test_a_revision_is_applied_once_a_pod_has_run() -> None:
 
 
 def test_a_refused_formatter_is_named() -> None:
-    """Before the barrier the refusal is shown with the API server's words, and nothing is created meanwhile."""
+    """Before the barrier the wait quotes the API server's refusal, and no formatter is created."""
     seen = speaking(bound(), revisions=(OLD,), pods=())
     questions = tuple((question(OLD.name, of, formatter=True), Known(value=NO)) for of in IDS)
     said = asked(replace(seen, admissions=questions), desired())

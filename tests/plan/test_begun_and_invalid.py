@@ -1,4 +1,4 @@
-"""A voter change that was begun, and then a spec that is not valid: nothing is changed that nobody asks for."""
+"""When the spec becomes invalid during a voter change, the operator changes nothing that is not requested."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from kafka_quorum.plan.voters.operation import membership
 
 
 def test_an_addition_that_nobody_asks_for_does_not_go_on() -> None:
-    """The last accepted spec took the controller back: the addition that was begun before ends, and sends nothing."""
+    """An addition ends without a request if the last accepted spec does not list its controller any more."""
     keys = [key(3000), key(3001), key(3002), key(3003)]
     seen = view(keys[:3], keys[3:])
     look = replace(at_rest(running(4)), quorum=Known(value=seen), memory=looks(seen))
@@ -22,7 +22,7 @@ def test_an_addition_that_nobody_asks_for_does_not_go_on() -> None:
 
 
 def test_a_removal_ends_with_the_true_reason() -> None:
-    """A removal that an invalid spec ends does not say that its voter is requested again."""
+    """A removal that ends because of an invalid spec does not report that its voter is requested again."""
     look = at_rest()
     look = replace(look, status=replace(look.status, open=operation(key(3002), VoterRemoval)))
     said = membership(situation(desired=desired(replicas=2), observed=look, repair_only=True)).exclusive

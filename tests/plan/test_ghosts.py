@@ -1,4 +1,4 @@
-"""Ghosts: which registrations are taken out of the way, when, and how."""
+"""Ghosts: which registrations are removed, when, and how."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ WANTED = desired(features=(FeatureLevel(name=METADATA, level=33),))
 
 
 def registered(*node_ids: int, said: NodeVersions | None = None) -> Observed:
-    """Three at rest, and beside them these controllers are registered."""
+    """Three controllers at rest; these controllers are registered in addition."""
     ids = tuple(map(NodeID, (3000, 3001, 3002, *node_ids)))
     return speaking(RECORD, said, registered=Known(value=ids))
 
@@ -38,7 +38,7 @@ def refused(words: str, look: Observed | None = None) -> Observed:
 
 
 def test_forgotten_when_seen() -> None:
-    """From metadata.version 4.4 on every ghost is unregistered, without anything in its way."""
+    """From metadata.version 4.4 on every ghost is unregistered, even if it blocks nothing."""
     cure = only(planned(registered(3003)), CureGhost)
     assert (cure.node_id, cure.supported, cure.leader.node_id, cure.judged_at_s) == (3003, (), 3000, 50.0)
     assert facts(cure.message) == facts(3003, 3003)
@@ -46,18 +46,18 @@ def test_forgotten_when_seen() -> None:
 
 
 def test_one_at_a_time() -> None:
-    """Of two ghosts one goes in a pass."""
+    """Of two ghosts one is unregistered in a pass."""
     assert only(planned(registered(3003, 3004)), CureGhost).node_id == 3003
     assert only(planned(registered(3004)), CureGhost).node_id == 3004
 
 
 def test_nobody_is_a_ghost_of_oneself() -> None:
-    """The controllers of the record are none."""
+    """A controller of the record is no ghost."""
     assert planned(registered()).actions == ()
 
 
 def test_stranger_hides_no_ghost() -> None:
-    """A registration that is not ours is left alone, and what is behind it is cured."""
+    """A registration that is not ours is left alone, and does not keep a ghost from being cured."""
     assert planned(registered(2000)).actions == ()
     assert not verdict(planned(registered(2000)), "7-cure-ghost").allowed
     assert only(planned(registered(2000, 3004)), CureGhost).node_id == 3004
@@ -65,13 +65,13 @@ def test_stranger_hides_no_ghost() -> None:
 
 @pytest.mark.parametrize(("level", "forgets"), [(32, False), (33, True)])
 def test_since_when_kafka_forgets(level: int, *, forgets: bool) -> None:
-    """Below metadata.version 33 a ghost that stands in nobody's way is left alone."""
+    """Below metadata.version 33 a ghost that blocks nothing is left alone."""
     said = planned(registered(3003, said=saying(metadata_version=level)))
     assert bool(every(said, CureGhost)) is forgets
 
 
 def test_registered_anew_when_in_the_way() -> None:
-    """Below that level the ghost that a refusal names is registered with the ranges of the active controller."""
+    """Below that level, a ghost that a refusal names is registered again with the ranges of the active controller."""
     cure = only(planned(refused("Controller 3003 only supports versions 7-27"), WANTED), CureGhost)
     assert (cure.node_id, cure.supported) == (3003, OF_4_1.supported)
     (listener,) = cure.listeners
@@ -95,12 +95,12 @@ def test_registered_anew_when_in_the_way() -> None:
     ],
 )
 def test_who_is_named(words: str, *, cured: bool) -> None:
-    """Only a controller that is named, and that was ours, is cured: never a broker."""
+    """Only a controller that a refusal names, and that was ours, is cured; a broker never is."""
     assert bool(every(planned(refused(words), WANTED), CureGhost)) is cured
 
 
 def test_only_refusals_name_ghosts() -> None:
-    """What was allowed, or not answered, names nobody."""
+    """An allowed or unanswered step names no ghost."""
     words = "Controller 3003 only supports versions 7-27"
     look = registered(3003, said=OF_4_1)
     allowed = replace(look, checks=((RAISE, Known(value=StepCheck(allowed=True, words=words))),))
@@ -110,7 +110,7 @@ def test_only_refusals_name_ghosts() -> None:
 
 
 def test_ranges_must_be_known() -> None:
-    """Where the active controller does not say what it supports nobody is registered in a ghost's place."""
+    """While the ranges of the active controller are unknown, no ghost is registered again."""
     look = refused("Controller 3003 only supports versions 7-27")
     versions = tuple((of, Unknown(reason="busy") if of == 3000 else said) for of, said in look.versions)
     assert (
@@ -120,7 +120,7 @@ def test_ranges_must_be_known() -> None:
 
 
 def test_nobody_to_ask() -> None:
-    """Without a leader, without its pod, before the barrier and without a list nobody is cured."""
+    """No ghost is cured without a leader, without its pod, before the barrier, or without a list of registrations."""
     look = registered(3003)
     assert (
         other_ghosts(situation(desired=desired(), observed=replace(look, quorum=SILENT), record=RECORD)).exclusive
@@ -137,7 +137,7 @@ def test_nobody_to_ask() -> None:
 
 
 def test_living_ghost_is_told_of() -> None:
-    """Who fetches is no ghost, whatever the record says, and the guard says so."""
+    """A replica that fetches is no ghost, whatever the record says; the guard refuses."""
     look = registered(3003)
     seen = replace(look, quorum=Known(value=view((key(3000), key(3001), key(3002)), (key(3003),))))
     part = other_ghosts(situation(desired=desired(), observed=seen, record=RECORD))
@@ -146,7 +146,7 @@ def test_living_ghost_is_told_of() -> None:
 
 
 def test_not_beside_an_open_step() -> None:
-    """While a step is open no ghost is cured; nor with faults in the spec."""
+    """No ghost is cured while a step is open, or while the spec is invalid."""
     look = registered(3003)
     opened = replace(look, status=replace(look.status, open=stepping(METADATA, 34)))
     assert every(planned(opened), CureGhost) == []

@@ -1,4 +1,4 @@
-"""Work grows with what is looked at, not with its square: counted in calls, for time depends on the machine."""
+"""Work grows linearly with what is observed. It is counted in calls, because time depends on the machine."""
 
 import sys
 from collections.abc import Callable
@@ -25,7 +25,7 @@ SMALL, LARGE = 500, 5000
 
 
 def calls_of(act: Callable[[], object]) -> int:
-    """How many calls an act makes, those of comparisons and hashes among them."""
+    """The number of calls that an act makes, including comparisons and hashes."""
     count = 0
 
     def counted(_: FrameType, event: str, __: Any) -> None:  # noqa: ANN401 - whatever is called
@@ -41,7 +41,7 @@ def calls_of(act: Callable[[], object]) -> int:
 
 
 def passed(observers: int, voters: int = 3) -> None:
-    """Three looks at a quorum with so many replicas, a plan, a status and an observation of the last one."""
+    """Three looks at a quorum with this many replicas; a plan, a status and an observation of the last look."""
     keys = [key(3000 + number) for number in range(voters)]
     said = answer(keys, [key(10_000 + number) for number in range(observers)])
     memory, seen = Memory(), at_rest()
@@ -67,19 +67,19 @@ def judged(seen: Observed) -> None:
 
 
 def test_ten_times_the_observers_are_ten_times_the_work() -> None:
-    """From 500 to 5,000 observers, the most that is read, the calls of three looks and a plan grow ten times."""
-    passed(10)  # what is made once only is made now
+    """From 500 to 5,000 observers, the most that is read, the calls of three looks and a plan grow about ten times."""
+    passed(10)  # what is built only once is built now
     small, large = calls_of(lambda: passed(SMALL)), calls_of(lambda: passed(LARGE))
     assert large < 12 * small, (small, large)
 
 
 def test_voters_stay_cheap_at_their_bound() -> None:
-    """With 64 voters, the most that is read, a pass makes no more calls than one with some thousand observers."""
+    """With 64 voters, the most that is read, a pass makes fewer calls than one with 5,000 observers."""
     assert calls_of(lambda: passed(0, voters=64)) < calls_of(lambda: passed(LARGE))
 
 
 def test_ten_times_the_features_are_ten_times_the_work() -> None:
-    """A status with 640 features in it costs ten times one with 64, although a server's answer has no more than 64."""
+    """A status with 640 features costs about ten times one with 64, although an answer has at most 64."""
 
     def featured(count: int) -> None:
         ranges = tuple(FeatureRange(name=f"feature-{number}", min_level=0, max_level=1) for number in range(count))

@@ -35,26 +35,26 @@ def old(number: int, release: str = "4.4.0") -> Revision:
 
 
 def stored(of: Revision) -> SupportObject:
-    """The object that holds it."""
+    """The object that stores it."""
     return SupportObject(
         kind="ControllerRevision", name=of.name, uid=f"u-{of.number}", owner_uid=None, resource_version="7", facts=""
     )
 
 
 def look(*revisions: Revision, observed: Observed | None = None) -> Observed:
-    """A quorum at rest that runs from the present revision, with these besides."""
+    """A quorum at rest that runs from the present revision; these revisions exist in addition."""
     base = at_rest() if observed is None else observed
     everything = (*revisions, PRESENT)
     return replace(base, revisions=everything, support=(*base.support, *map(stored, everything)))
 
 
 def deleted(observed: Observed) -> list[str]:
-    """The names of those that the plan deletes."""
+    """The names of the revisions that the plan deletes."""
     return [action.name for action in every(planned(observed), DeleteRevision)]
 
 
 def test_the_newest_stay() -> None:
-    """Besides the present one so many stay, by their numbers; of the others exactly what was seen is deleted."""
+    """The newest KEPT revisions by number stay; the others are deleted, with the uid and version that were seen."""
     seen = look(*(old(number) for number in (3, 1, 2, *range(10, 10 + KEPT - 1))))
     assert deleted(seen) == [f"{NAME}-old-3", f"{NAME}-old-1", f"{NAME}-old-2"]
     first = every(planned(seen), DeleteRevision)[0]
@@ -63,14 +63,14 @@ def test_the_newest_stay() -> None:
 
 
 def test_the_oldest_release_stays() -> None:
-    """A record that is rebuilt takes the release of the disks from it: by its numbers, and not by its letters."""
+    """The oldest release stays, compared by numbers and not by letters: a rebuilt record takes its release from it."""
     rows = (old(1), old(2, "3.9.10"), old(3, "3.10.0"), *(old(number) for number in range(10, 10 + KEPT)))
     assert deleted(look(*rows)) == [f"{NAME}-old-1", f"{NAME}-old-3", f"{NAME}-old-10"]
 
 
 @pytest.mark.parametrize("whose", ["the fleet", "a controller", "a pod", "a formatter", "the spec"])
 def test_what_is_in_use_stays(whose: str) -> None:
-    """However old it is: what a pod was made from, or may be made from next."""
+    """A revision that a pod was made from, or may be made from next, stays, however old it is."""
     of = revision(runtime(heap="1Gi"))
     used, newer = replace(of, number=1), tuple(old(number) for number in range(10, 10 + KEPT))
     seen, wanted, record = look(old(2), used, *newer), desired(), running()
@@ -94,18 +94,18 @@ def test_what_is_in_use_stays(whose: str) -> None:
 
 
 def test_only_so_many_at_once() -> None:
-    """A quorum that was edited for years is cleaned up pass by pass."""
+    """A long history is cleaned up pass by pass, 20 revisions at a time."""
     assert len(deleted(look(*(old(number) for number in range(90))))) == 20
 
 
 def test_what_cannot_be_read_stays() -> None:
-    """The object of a later operator is none of the revisions that are understood."""
+    """The object of a revision that cannot be read is not deleted: it may belong to a later operator."""
     seen = look(*(old(number) for number in range(10, 10 + KEPT)))
     assert deleted(replace(seen, support=(*seen.support, stored(old(1))))) == [f"{NAME}-old-10"]
 
 
 def test_it_waits_for_everything_else() -> None:
-    """With an invalid spec, with a step of a level open, or with something else to do, nothing is deleted."""
+    """Nothing is deleted while the spec is invalid, a feature step is open, or something else is to do."""
     seen = look(*(old(number) for number in range(1, 3 + KEPT)))
     assert len(deleted(seen)) == 3
     assert every(planned(seen, repair_only=True), DeleteRevision) == []

@@ -1,4 +1,4 @@
-"""Whose quorum it is: minted once, rebuilt from what copies are left, or stopped with both sides named."""
+"""The identity: minted once, rebuilt from the copies that are left, or stopped with both sides named."""
 
 from dataclasses import replace
 
@@ -48,12 +48,12 @@ FORMATTING, STARTED = BootstrapPhase.FORMATTING, BootstrapPhase.STARTED
 
 
 def without_record(observed: Observed) -> Observed:
-    """The same after somebody deleted the identity ConfigMap."""
+    """The same look without the identity ConfigMap."""
     return replace(observed, record=None)
 
 
 def rebuilt(observed: Observed) -> IdentityRecord:
-    """The record that the plan makes of what is left."""
+    """The record that the plan rebuilds from what is left."""
     write = only(planned(observed), WriteRecord)
     assert write.change is RecordChange.REBUILT
     assert write.record.resource_version == ""
@@ -61,7 +61,7 @@ def rebuilt(observed: Observed) -> IdentityRecord:
 
 
 def test_mint_says_what_to_format_with() -> None:
-    """A new identity carries release and levels of the spec, and the cluster id that the spec asks for."""
+    """A new identity has the release, the levels and the cluster id of the spec."""
     levels = (FeatureLevel(name="metadata.version", level=27),)
     mint = only(planned(nothing(), desired(cluster_id=CLUSTER, features=levels)), MintIdentity)
     assert mint.cluster_id == CLUSTER
@@ -102,7 +102,7 @@ CONFLICTS = {
 
 @pytest.mark.parametrize("case", CONFLICTS)
 def test_conflict(case: str) -> None:
-    """Copies that contradict each other stop everything, and both sides are named."""
+    """Copies that contradict each other stop everything, and the message names both sides."""
     observed, named = CONFLICTS[case]
     said = planned(replace(observed, pods=observed.pods[1:]))
     assert said.actions == ()
@@ -112,7 +112,7 @@ def test_conflict(case: str) -> None:
 
 
 def test_spec_cluster_id_conflict() -> None:
-    """A cluster id in the spec that the volumes do not have stops everything, and the way out is named."""
+    """A cluster id in the spec that the volumes do not have stops everything; the message names the field."""
     said = planned(at_rest(), desired(cluster_id=OTHER_CLUSTER))
     assert said.actions == ()
     message = wait(said, "IdentityConflict").message
@@ -122,7 +122,7 @@ def test_spec_cluster_id_conflict() -> None:
 
 
 def test_unreadable_record() -> None:
-    """A record that is there and cannot be read stops everything: it is not an empty one."""
+    """A record that cannot be read stops everything, because it is not the same as no record."""
     said = planned(replace(nothing(), record_fault="ConfigMap alpha-identity holds no identity record"))
     assert said.actions == ()
     assert "alpha-identity" in wait(said, "IdentityUnreadable").message
@@ -154,12 +154,12 @@ def test_copy_of_a_retired_disk_lags() -> None:
     assert "IdentityConflict" not in reasons(said)
 
 
-# Started beats Formatting
+# Started has priority over Formatting
 
 
 @pytest.mark.parametrize("copy", ["status", "claim", "pod"])
 def test_started_beats_formatting(copy: str) -> None:
-    """One copy, or one Kafka pod, that says Started carries the record behind the barrier; nothing else is done."""
+    """If one copy, or one Kafka pod, shows Started, the record moves behind the barrier, and nothing else is done."""
     record = replace(started(), phase=FORMATTING)
     look = at_rest(record)
     if copy == "status":
@@ -178,7 +178,7 @@ def test_started_beats_formatting(copy: str) -> None:
 
 @pytest.mark.parametrize("kind", ["claim", "pod", "support", "record"])
 def test_older_resource(kind: str) -> None:
-    """Objects that an earlier resource owned are waited out: nothing is made, nothing adopted."""
+    """While objects of an earlier resource are left, the operator waits: it creates nothing and adopts nothing."""
     observed = at_rest(support=())
     if kind == "claim":
         observed = with_the_claim(observed, 3000, owner_uid="uid-of-an-earlier-alpha")
@@ -195,13 +195,13 @@ def test_older_resource(kind: str) -> None:
 
 
 def test_older_resource_beats_conflict() -> None:
-    """What goes away anyway is no conflict, even if it is of another cluster."""
+    """An object of an earlier resource is no conflict, even if it is of another cluster."""
     observed = with_the_claim(at_rest(), 3000, owner_uid="earlier", cluster_id=OTHER_CLUSTER)
     assert reasons(planned(observed)) == {"EarlierResourceEnds"}
 
 
 def test_own_objects_are_not_older() -> None:
-    """Objects that this very resource owns are its own."""
+    """An object that this resource owns is not an earlier resource's."""
     observed = with_the_claim(at_rest(), 3000, owner_uid=UID)
     assert "EarlierResourceEnds" not in reasons(planned(observed))
 
@@ -210,7 +210,7 @@ def test_own_objects_are_not_older() -> None:
 
 
 def test_rebuilt_behind_the_barrier() -> None:
-    """A running quorum's record is rebuilt as it was from status, claims and pods."""
+    """The record of a running quorum is rebuilt unchanged from status, claims and pods."""
     record = rebuilt(without_record(at_rest()))
     before = running()
     assert (record.cluster_id, record.phase, record.initial) == (CLUSTER, STARTED, before.initial)
@@ -220,12 +220,12 @@ def test_rebuilt_behind_the_barrier() -> None:
 
 
 def test_rebuilt_says_why_it_did_not_mint() -> None:
-    """The guard that kept a second identity from being made is part of the plan."""
+    """The refusal of the guard that prevents a second identity is part of the plan."""
     assert not verdict(planned(without_record(at_rest())), "8-mint").allowed
 
 
 def test_rebuilt_from_claims_alone() -> None:
-    """With the status erased too, the claims suffice for a running quorum, and no initial format comes of it."""
+    """Without the status too, the claims are enough to rebuild a running quorum, and it is not formatted again."""
     record = rebuilt(without_record(at_rest(status=NO_STATUS, pods=(), support=())))
     assert record.phase is STARTED
     assert [of.key for of in record.nodes] == [key(node_id) for node_id in IDS]
@@ -233,14 +233,14 @@ def test_rebuilt_from_claims_alone() -> None:
 
 
 def test_rebuilt_from_status_alone() -> None:
-    """With every claim gone, the status still says which quorum it was; its disks are lost, not unformatted."""
+    """With every claim gone, the record is rebuilt from the status, with the uids of the lost claims."""
     record = rebuilt(without_record(at_rest(claims=(), pods=())))
     assert (record.phase, record.cluster_id) == (STARTED, CLUSTER)
     assert [of.claim_uid for of in record.nodes] == ["claim-3000-1", "claim-3001-1", "claim-3002-1"]
 
 
 def test_rebuilt_before_the_barrier() -> None:
-    """Before the barrier the pre-made keys come back, to be formatted as they would have been."""
+    """Before the barrier the pre-made keys are rebuilt unchanged."""
     record = rebuilt(without_record(at_rest(bound())))
     assert record.phase is FORMATTING
     assert record.initial == bound().initial
@@ -248,7 +248,7 @@ def test_rebuilt_before_the_barrier() -> None:
 
 
 def test_rebuilt_from_claims_before_the_barrier() -> None:
-    """Before the barrier the claims alone carry the pre-made keys as well."""
+    """Before the barrier the claims alone are enough to rebuild the pre-made keys."""
     record = rebuilt(without_record(at_rest(bound(), status=NO_STATUS)))
     assert record.phase is FORMATTING
     assert record.initial == bound().initial
@@ -256,7 +256,7 @@ def test_rebuilt_from_claims_before_the_barrier() -> None:
 
 @pytest.mark.parametrize("phase", [FORMATTING, STARTED])
 def test_rebuilt_standalone(phase: BootstrapPhase) -> None:
-    """Controllers that were to join a standalone quorum are still to join it, not to found it."""
+    """Controllers that join a standalone quorum are rebuilt as newcomers, not as first voters."""
     record = bound(mode=BootstrapMode.STANDALONE)
     if phase is STARTED:
         record = started(mode=BootstrapMode.STANDALONE)
@@ -272,7 +272,7 @@ def test_rebuilt_standalone(phase: BootstrapPhase) -> None:
 
 
 def test_rebuilt_after_a_lost_disk() -> None:
-    """A first voter whose disk was lost, and is not formatted yet, will be formatted to join."""
+    """A first voter with a lost, not yet reformatted disk is rebuilt as a newcomer."""
     lost = with_disk_lost(running(), IDS[1], new_claim=False)
     look = at_rest(lost, claims=tuple(claim(lost, of) for of in lost.nodes))
     record = rebuilt(without_record(look))
@@ -280,7 +280,7 @@ def test_rebuilt_after_a_lost_disk() -> None:
 
 
 def test_rebuilt_after_a_replaced_disk() -> None:
-    """A first voter that was formatted anew keeps its new directory id, and the old one stays in the history."""
+    """A first voter on a replaced disk keeps its new directory id; the list of first voters keeps the old one."""
     lost = with_report(with_disk_lost(running(), IDS[1], new_claim=False), IDS[1], directory(3001, 2))
     record = rebuilt(without_record(at_rest(lost)))
     assert node(record, 3001).directory_id == directory(3001, 2)
@@ -288,7 +288,7 @@ def test_rebuilt_after_a_replaced_disk() -> None:
 
 
 def test_rebuilt_takes_the_newest_claim() -> None:
-    """Where two generations of a claim are left, the newer one is the node's."""
+    """Of two generations of a claim, the rebuilt record takes the newer one."""
     second = replace(node(running(), 3001), generation=2, claim_uid="claim-3001-2")
     look = at_rest(status=NO_STATUS)
     look = replace(look, claims=(*look.claims, claim(running(), second)))
@@ -296,7 +296,7 @@ def test_rebuilt_takes_the_newest_claim() -> None:
 
 
 def test_rebuilt_keeps_what_most_pods_run() -> None:
-    """The applied revision is the one that most pods were made from, not the newest."""
+    """The applied revision is the one of most pods, not the newest."""
     newer = revision(runtime(heap="1Gi"), number=2)
     look = at_rest()
     pods = (replace(look.pods[0], revision=newer.name), *look.pods[1:])
@@ -305,7 +305,7 @@ def test_rebuilt_keeps_what_most_pods_run() -> None:
 
 
 def test_rebuilt_without_pods_takes_the_newest_revision() -> None:
-    """Without pods the newest revision is the best guess."""
+    """Without pods the newest revision is the applied one."""
     newer = revision(runtime(heap="1Gi"), number=2)
     record = rebuilt(without_record(at_rest(pods=(), revisions=(newer, revision()))))
     assert record.applied_revision == newer.name
@@ -331,7 +331,7 @@ def test_rebuilt_without_pods_takes_the_newest_revision() -> None:
     ids=["two clusters", "two directory ids", "bare claims", "pods alone"],
 )
 def test_not_rebuilt(look: Observed, named: str) -> None:
-    """Copies that do not add up to one identity rebuild nothing, and nothing is formatted."""
+    """Copies that do not give one identity rebuild nothing, and nothing is formatted."""
     said = planned(without_record(look))
     assert said.actions == ()
     assert mentions(wait(said, "IdentityLost").message, named)
@@ -339,7 +339,7 @@ def test_not_rebuilt(look: Observed, named: str) -> None:
 
 
 def test_adopted_by_a_new_resource() -> None:
-    """A resource that is created again over retained claims finds its old quorum, by the record or by the claims."""
+    """A resource that is recreated over retained claims finds its old quorum, by the record or by the claims."""
     anew = desired(uid="uid-of-alpha-again")
     look = at_rest(status=NO_STATUS, pods=(), support=(), revisions=())
     kept = planned(look, anew)
@@ -350,19 +350,19 @@ def test_adopted_by_a_new_resource() -> None:
 
 
 def test_invalid_spec_rebuilds_too() -> None:
-    """A lost record is rebuilt even while the spec is invalid: that is repair."""
+    """A lost record is rebuilt even while the spec is invalid, because this is a repair."""
     said = planned(without_record(at_rest()), repair_only=True)
     assert only(said, WriteRecord).change is RecordChange.REBUILT
 
 
 def test_exactly_one_record_comes_of_it() -> None:
-    """What is rebuilt is at peace with the copies that it was rebuilt from: the next look finds no conflict."""
+    """A rebuilt record agrees with the copies that it was rebuilt from: the next look plans nothing."""
     record = replace(rebuilt(without_record(at_rest())), resource_version="2")
     assert planned(at_rest(record)).actions == ()
 
 
 def test_more_nodes_than_claims() -> None:
-    """A node that only the status knows is part of the rebuilt record."""
+    """A controller that only the status lists is part of the rebuilt record."""
     status = mirrored(
         running(),
         controllers=(
@@ -376,7 +376,7 @@ def test_more_nodes_than_claims() -> None:
 
 
 def test_rebuilt_after_a_lost_disk_remembers_it() -> None:
-    """The directory id of a first voter's lost disk is known from the list of first voters: it never runs again."""
+    """The rebuilt record finds the directory id of a lost disk in the list of first voters, so it never runs again."""
     lost = with_disk_lost(running(), IDS[1], new_claim=False)
     assert rebuilt(without_record(at_rest(lost))).nodes == lost.nodes
     again = with_report(lost, IDS[1], directory(3001, 2))
@@ -388,7 +388,7 @@ SMALLER = without_node(running(), IDS[2])
 
 @pytest.mark.parametrize("retained", [True, False])
 def test_rebuilt_after_a_removal(*, retained: bool) -> None:
-    """A controller that was removed stays removed, its claim kept or not, and its directory id stays retired."""
+    """A removed controller stays removed, with or without its claim, and its directory id stays retired."""
     look = at_rest(SMALLER)
     if retained:
         left = claim(running(), node(running(), 3002), phase=RETIRED)
@@ -400,7 +400,7 @@ def test_rebuilt_after_a_removal(*, retained: bool) -> None:
 
 
 def test_rebuilt_after_a_removal_and_a_return() -> None:
-    """A controller that came back has its present claim, and the retired one tells what it must never run again."""
+    """A controller that returned has its present claim, and the retired claim shows its retired directory id."""
     again = with_report(with_claim(with_nodes(SMALLER, [IDS[2]]), IDS[2], "claim-3002-2"), IDS[2], directory(3002, 2))
     look = at_rest(again)
     left = claim(running(), node(running(), 3002), phase=RETIRED)
@@ -422,7 +422,7 @@ def test_rebuilt_from_retired_claims_and_several_losses() -> None:
 
 
 def test_retired_claim_of_a_lost_node_is_not_taken_up() -> None:
-    """While the new claim of a controller on a lost node is not there yet, its retired one is not its disk again."""
+    """While a controller on a lost Kubernetes node has no new claim yet, its retired claim is not used again."""
     lost = with_disk_lost(running(), IDS[2], new_claim=True)
     left = claim(running(), node(running(), 3002), phase=RETIRED)
     look = at_rest(lost)
@@ -432,7 +432,7 @@ def test_retired_claim_of_a_lost_node_is_not_taken_up() -> None:
 
 
 def test_copies_that_name_what_the_id_had_before_only_lag() -> None:
-    """A controller that comes back finds copies of its earlier self: none of them is a contradiction."""
+    """For a controller that returned, the copies of its earlier disk are no conflict."""
     again = with_report(with_claim(with_nodes(SMALLER, [IDS[2]]), IDS[2], "claim-3002-2"), IDS[2], directory(3002, 2))
     look = at_rest(again, status=mirrored(running()))
     left = claim(running(), node(running(), 3002), phase=RETIRED)
@@ -441,7 +441,7 @@ def test_copies_that_name_what_the_id_had_before_only_lag() -> None:
 
 
 def test_static_format_has_no_kraft_version() -> None:
-    """A static quorum is made at kraft.version 0, whatever the spec asks for afterwards."""
+    """A static quorum is created at kraft.version 0, whatever level the spec lists."""
     levels = (FeatureLevel(name="kraft.version", level=1), FeatureLevel(name="metadata.version", level=27))
     static = only(planned(nothing(), desired(bootstrap=BootstrapMode.STATIC, features=levels)), MintIdentity)
     assert static.format.features == levels[1:]
@@ -452,7 +452,7 @@ def test_static_format_has_no_kraft_version() -> None:
     ("in_status", "conflict"), [(None, False), (directory(3001), False), (directory(3001, 2), True)]
 )
 def test_static_copy_without_a_directory_id(in_status: str | None, *, conflict: bool) -> None:
-    """The list of the first voters lags behind a static voter's format; another directory id is a conflict."""
+    """The list of first voters may lack the directory id of a static voter; a different one is a conflict."""
     look = at_rest()
     entry = replace(look.status.initial[1], directory_id=in_status)
     status = replace(look.status, initial=(look.status.initial[0], entry, look.status.initial[2]))

@@ -1,4 +1,4 @@
-"""Plans carried out to the end, and interrupted at every action: the end is the same, the rules hold throughout."""
+"""Plans carried out to the end, and interrupted at every action: the end is the same, and the rules always hold."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -48,14 +48,14 @@ def lost(*, claim_too: bool) -> World:
 
 
 def scaled() -> World:
-    """A quorum of three of which five are wanted."""
+    """A quorum of three for which five are requested."""
     world = at_work()
     world.desired = desired(replicas=5)
     return world
 
 
 def smaller(replicas: int, of: int = 5, **changes: Any) -> World:  # noqa: ANN401 - whatever the field holds
-    """A quorum of which fewer controllers are wanted."""
+    """A quorum for which fewer controllers are requested."""
     world = bootstrap(of)
     world.run()
     world.desired = desired(replicas=replicas, **changes)
@@ -63,14 +63,14 @@ def smaller(replicas: int, of: int = 5, **changes: Any) -> World:  # noqa: ANN40
 
 
 def exchanged() -> World:
-    """A quorum of which every controller is to be another one."""
+    """A quorum in which every controller is to be replaced by another node id."""
     world = at_work()
     world.desired = desired(node_ids=(NodeID(3007), NodeID(3008), NodeID(3009)))
     return world
 
 
 def lost_node(lost_node: Cure, replicas: int = 3, of: int = 3) -> World:
-    """The Kubernetes node of the controller with the highest id is lost, and so many are wanted."""
+    """The Kubernetes node of the controller with the highest id is lost, and this many controllers are requested."""
     world = bootstrap(of)
     world.run()
     policy = Replacement(lost_disk=Cure.AUTOMATIC, lost_node=lost_node, lost_node_after_s=600)
@@ -81,7 +81,7 @@ def lost_node(lost_node: Cure, replicas: int = 3, of: int = 3) -> World:
 
 
 def lost_node_again() -> World:
-    """The successor of a controller on a lost node is lost with its node too, before it is a voter."""
+    """After a lost Kubernetes node, the node of the controller's new disk is lost too, before it is a voter."""
     world = lost_node(Cure.AUTOMATIC)
     while not any(one.node_name == "worker-3002-2" and one.running for one in world.observed.pods):
         world.pass_once()
@@ -91,7 +91,7 @@ def lost_node_again() -> World:
 
 
 def lost_node_while_held() -> World:
-    """A node is lost and given up while a removal is open that waits for the controller there."""
+    """A Kubernetes node is lost while an open removal waits for the controller there."""
     world = lost_node(Cure.AUTOMATIC)
     world.desired = replace(world.desired, replicas=2, node_ids=(NodeID(3000), NodeID(3002)))
     held = operation(key(3001), VoterRemoval)
@@ -100,7 +100,7 @@ def lost_node_while_held() -> World:
 
 
 def smaller_without_a_disk() -> World:
-    """One of three lost its disk, while the spec goes down to two."""
+    """One of three lost its disk, while the spec changes to two."""
     world = lost(claim_too=False)
     world.desired = desired(replicas=2)
     return world
@@ -114,7 +114,7 @@ def recordless() -> World:
 
 
 def corrected(*, before: bool) -> World:
-    """An image that does not exist, corrected: before anything was formatted, or for one lost pod."""
+    """The image is changed: one that does not exist before any format, or a working one of a running quorum."""
     bad = runtime(image=BAD_IMAGE)
     if before:
         world = World(desired=desired(runtime=bad), bad_images=frozenset({BAD_IMAGE}))
@@ -151,7 +151,7 @@ SCENES: dict[str, tuple[Callable[[], World], int, set[str]]] = {
 
 
 def end_of(world: World) -> tuple[ClusterID, int, int, frozenset[str]]:
-    """What an end is compared by."""
+    """The facts by which two ends are compared."""
     record = world.observed.record
     assert record is not None
     assert record.phase is BootstrapPhase.STARTED
@@ -163,7 +163,7 @@ def end_of(world: World) -> tuple[ClusterID, int, int, frozenset[str]]:
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_to_the_end(scene: str) -> None:
-    """Every scene comes to its end: so many voters run, and only what a person must do is left."""
+    """Every scene ends with this many running voters, and waits only for what a person must do."""
     begin, voters, left = SCENES[scene]
     world = begin()
     world.run()
@@ -173,7 +173,7 @@ def test_to_the_end(scene: str) -> None:
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_interrupted_anywhere(scene: str) -> None:
-    """Whichever action gets lost, and the rest of its plan with it, the end is the same."""
+    """Whichever action is lost, with the rest of its plan, the end is the same."""
     begin, _, _ = SCENES[scene]
     straight = begin()
     forks: list[tuple[World, int]] = []
@@ -189,7 +189,7 @@ def test_interrupted_anywhere(scene: str) -> None:
     ids=["five wanted, then three again", "four to three and back", "disk lost, then two", "others, then four"],
 )
 def test_target_changed_anywhere(begin: Callable[[], World], other: int, voters: int) -> None:
-    """Whenever the target changes on the way, the quorum comes to the new one, and nothing is left open."""
+    """Whenever the target changes, the quorum reaches the new one, and no operation stays open."""
     straight = begin()
     forks: list[tuple[World, int]] = []
     straight.run(forks=forks)
@@ -203,7 +203,7 @@ def test_target_changed_anywhere(begin: Callable[[], World], other: int, voters:
 
 
 def test_volumes_of_a_smaller_quorum() -> None:
-    """With whenScaled Delete no claim is left of those that went; with Retain each is, marked as retired."""
+    """With whenScaled Delete the claims of removed controllers are deleted; with Retain they are marked as retired."""
     for policy, left in ((storage(), 0), (KEPT, 2)):
         world = smaller(3, storage=policy)
         world.run()
@@ -213,7 +213,7 @@ def test_volumes_of_a_smaller_quorum() -> None:
 
 
 def test_id_that_comes_back_has_another_disk() -> None:
-    """Scaled down and up again, a node id never runs on the directory id that it had, its volume kept or not."""
+    """Scaled down and up again, a node id never runs on its old directory id, whether its volume was kept or not."""
     for policy in (storage(), KEPT):
         world = smaller(2, of=3, storage=policy)
         world.run()
@@ -228,7 +228,7 @@ def test_id_that_comes_back_has_another_disk() -> None:
 
 
 def test_lost_disk_has_another_identity() -> None:
-    """A disk that was lost comes back under another directory id, and the lost one is remembered."""
+    """A lost disk is replaced under another directory id, and the lost one is remembered."""
     world = lost(claim_too=True)
     record = world.observed.record
     assert record is not None
@@ -243,7 +243,7 @@ def test_lost_disk_has_another_identity() -> None:
 
 
 def test_nothing_initial_is_left() -> None:
-    """Behind the barrier the config map of the initial format is gone, and stays gone."""
+    """Behind the barrier the config map of the initial format is gone."""
     world = at_work()
     assert not any(item.name.startswith(f"{NAME}-format-") for item in world.observed.support)
     record = world.observed.record

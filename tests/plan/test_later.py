@@ -1,4 +1,4 @@
-"""What a later version stored: it is reported with the way out, and nothing at all is planned."""
+"""State that a later version stored is reported with the way out, and nothing is planned."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def opened(look: Observed, of: Operation) -> Observed:
 @pytest.mark.parametrize("repair_only", [False, True], ids=["valid", "with faults"])
 @pytest.mark.parametrize("name", TO_DO)
 def test_an_unknown_operation_stops_everything(name: str, *, repair_only: bool) -> None:
-    """Whatever is to be done, nothing is: the wait says which operation, who began it, and what to do."""
+    """An unknown operation stops every action: the wait names the operation, its holder, and what to do."""
     look, wanted = TO_DO[name]
     if not repair_only:
         assert planned(look, wanted).actions
@@ -49,20 +49,20 @@ def test_an_unknown_operation_stops_everything(name: str, *, repair_only: bool) 
 
 
 def test_nobody_is_named_where_nobody_is_known() -> None:
-    """An operation without a holder is reported as well, without an empty name."""
+    """An unknown operation without a holder is reported without an empty name."""
     said = planned(opened(at_rest(), replace(UNKNOWN, holder="")))
     assert "'RecoverMajority', and this version" in said.waits[0].message
 
 
 def test_a_known_operation_stops_nothing() -> None:
-    """An operation of a type that is known is continued: only the others are left alone."""
+    """An operation of a known type stops nothing."""
     look = opened(without_pod(at_rest(), 3001), operation(key(3003)))
     assert planned(look).actions
 
 
 @pytest.mark.parametrize("name", TO_DO)
 def test_a_later_format_stops_everything(name: str) -> None:
-    """A stored object with a number of the future, read or not, does the same."""
+    """A stored object with a later schema version stops every action, whether it can be read or not."""
     look, wanted = TO_DO[name]
     claim = Unreadable(kind="Pod", name="x", node_id=None, why="Pod x has schema version '2'", later=True)
     for later in (replace(look, later=("the status has schema version '2'",)), replace(look, unreadable=(claim,))):
@@ -74,13 +74,13 @@ def test_a_later_format_stops_everything(name: str) -> None:
 
 
 def test_paused_as_well() -> None:
-    """A quorum that is paused is reported too: unpausing it would not be enough."""
+    """An unknown operation is reported for a paused quorum too, because ending the pause would not be enough."""
     said = planned(opened(at_rest(), UNKNOWN), desired(paused=True))
     assert [wait.reason for wait in said.waits] == ["Paused", UNKNOWN_OPERATION]
 
 
 def test_an_accepted_spec_is_stored_before_voters_change() -> None:
-    """With a spec that is not stored yet, pods and disks are kept, and no change of a voter begins."""
+    """A spec that is accepted and not stored yet is stored before any change of a voter."""
     record = running()
     look = replace(at_rest(status=mirrored(record)), spec_kept=False)
     assert planned(look).actions == (KeepSpec(resource_version=record.resource_version),)

@@ -1,4 +1,4 @@
-"""Feature levels: which are wanted, which step is next, how one is taken, and what stands against it."""
+"""Feature levels: which are wanted, which step is next, how a step is carried out, and what blocks it."""
 
 from dataclasses import replace
 from typing import Any
@@ -64,7 +64,7 @@ def asks(**levels: int) -> Desired:
 
 
 def safely(**levels: int) -> Desired:
-    """A spec that names these levels, and means it where they are lower."""
+    """A spec that names these levels, and allows to lower them."""
     return desired(features=named(**levels), downgrade=Downgrade.SAFE)
 
 
@@ -77,20 +77,20 @@ def well(
     checks: dict[FeatureStep, StepCheck] | None = None,
     **changes: Any,  # noqa: ANN401 - as in `at_rest`
 ) -> Observed:
-    """Three that say this, soaked, of which the active one answered so to these steps."""
+    """Three controllers that report this, after the soak; the active one answered these steps so."""
     answers = tuple((step, Known(value=check)) for step, check in (checks or {}).items())
     look = speaking(said=said, checks=answers, **changes)
     return replace(look, memory=replace(look.memory, soak=LONG))
 
 
 def during(look: Observed, name: str, level: int, *, downgrade: bool = False) -> Observed:
-    """The same, while this step is open."""
+    """The same look while this step is open."""
     opened = stepping(name, level, downgrade=downgrade)
     return replace(look, status=replace(look.status, open=opened))
 
 
 def order(wanted: Desired, look: Observed) -> list[str]:
-    """What is wanted, in its order, as name and levels."""
+    """The wanted levels in their order, each as its name and the levels present-next-last."""
     assert look.record is not None
     return [
         f"{want.name} {want.present}-{want.next.level}-{want.level}"
@@ -102,18 +102,18 @@ def order(wanted: Desired, look: Observed) -> list[str]:
 
 
 def test_nothing_is_wanted_by_default() -> None:
-    """Hold, and no level named: nothing changes."""
+    """With Hold and no named level nothing is wanted."""
     assert order(desired(), well()) == []
 
 
 def test_named_levels() -> None:
-    """A named level is wanted where it is another, one step at a time."""
+    """A named level is wanted if it differs from the present one, one step at a time."""
     assert order(asks(metadata_version=33), well()) == ["metadata.version 27-28-33"]
     assert order(asks(metadata_version=27), well()) == []
 
 
 def test_levels_are_raised_in_order() -> None:
-    """kraft.version and metadata.version come first: the others depend on them."""
+    """kraft.version and metadata.version are raised first, because the others depend on them."""
     asked = asks(
         share_version=1, streams_version=1, metadata_version=30, kraft_version=1, zeta_version=1, alpha_version=2
     )
@@ -129,7 +129,7 @@ def test_levels_are_raised_in_order() -> None:
 
 
 def test_levels_are_lowered_in_the_opposite_order() -> None:
-    """Downwards metadata.version goes last, and all that goes down goes before what goes up."""
+    """Lower levels go before higher ones, and metadata.version is lowered last."""
     asked = safely(metadata_version=26, group_version=0, share_version=1)
     assert order(asked, well()) == ["group.version 1-0-0", "metadata.version 27-26-26", "share.version 0-1-1"]
     assert wants(situation(desired=asked, observed=well(), record=running()))[0].next.downgrade
@@ -137,12 +137,12 @@ def test_levels_are_lowered_in_the_opposite_order() -> None:
 
 
 def test_follow_raises_to_the_defaults() -> None:
-    """Follow raises to what a new cluster of the release has."""
+    """Follow raises to the levels of a new cluster of the release."""
     assert order(FOLLOWS, well()) == ["metadata.version 27-28-33", "share.version 0-1-2", "streams.version 0-1-1"]
 
 
 def test_follow_never_lowers() -> None:
-    """Levels above the defaults of the release stay where they are, and so does kraft.version."""
+    """Follow does not lower levels above the defaults of the release, and leaves kraft.version as it is."""
     static = replace(saying(), finalized=tuple(each for each in saying().finalized if each.name != KRAFT))
     assert order(FOLLOWS, well(static)) == []
     older = replace(FOLLOWS, runtime=runtime(release="4.1.2"))
@@ -150,13 +150,13 @@ def test_follow_never_lowers() -> None:
 
 
 def test_named_before_followed() -> None:
-    """A level that the spec names counts before the release's default."""
+    """A level that the spec names has priority over the release's default."""
     wanted = replace(FOLLOWS, features=named(metadata_version=29))
     assert "metadata.version 27-28-29" in order(wanted, well())
 
 
 def test_release_that_nobody_knows_has_no_defaults() -> None:
-    """Of a release line that the table does not have nothing is followed."""
+    """For an unknown release line Follow requires nothing."""
     assert order(replace(FOLLOWS, runtime=runtime(release="9.9.0")), well()) == []
 
 
@@ -166,12 +166,12 @@ def test_release_that_nobody_knows_has_no_defaults() -> None:
     ids=["no answer", "no leader", "levels known"],
 )
 def test_unknown_levels_want_nothing(look: Observed, *, known: bool) -> None:
-    """Where no leader reports what is finalized, nothing is wanted; where it does, it is."""
+    """Levels are wanted only if a leader reports what is finalized."""
     assert bool(order(asks(metadata_version=33), look)) is known
 
 
 def test_nothing_is_wanted_before_the_barrier() -> None:
-    """Before the barrier the levels are a matter of the format."""
+    """Before the barrier no level is wanted, because the format sets the levels."""
     look = speaking(bound(), saying("4.1.2"))
     assert wants(situation(desired=asks(metadata_version=33), observed=look, record=bound())) == ()
     assert planned(look, asks(metadata_version=33), repair_only=True).features == ()
@@ -181,7 +181,7 @@ def test_nothing_is_wanted_before_the_barrier() -> None:
 
 
 def test_next_step_is_asked() -> None:
-    """In every look the active controller is asked of the next step of each feature, and of nothing else."""
+    """In every look the active controller is asked about the next step of each feature, and nothing else."""
     asked = asks(metadata_version=33, share_version=1)
     assert questions(situation(desired=asked, observed=well(), record=running())) == (
         RAISE,
@@ -190,7 +190,7 @@ def test_next_step_is_asked() -> None:
 
 
 def test_one_that_is_held_lets_the_next_one_go() -> None:
-    """A broker that holds metadata.version back does not hold a feature that it supports; both are told."""
+    """A blocked metadata.version does not block a feature that every broker supports; both blocks are reported."""
     share = FeatureStep(name="share.version", level=1)
     asked = asks(metadata_version=33, share_version=1)
     no = Known(value=StepCheck(allowed=False, words="Broker 1 only supports versions 7-27"))
@@ -201,7 +201,7 @@ def test_one_that_is_held_lets_the_next_one_go() -> None:
 
 
 def test_whole_way_down_is_asked_first() -> None:
-    """Of a way down the active controller is asked as a whole, and of its first step; one level is one question."""
+    """For a way down, the whole way and its first step are asked about; for one level this is one question."""
     step = FeatureStep(name=METADATA, level=32, downgrade=True)
     way = FeatureStep(name=METADATA, level=30, downgrade=True)
     assert questions(situation(desired=safely(metadata_version=30), observed=well(saying()), record=running())) == (
@@ -214,14 +214,14 @@ def test_whole_way_down_is_asked_first() -> None:
 
 
 def test_open_step_is_asked() -> None:
-    """The step that is open is asked about, whatever the spec says by now."""
+    """The open step is asked about, whatever the spec requests by now."""
     look = during(well(), METADATA, 28)
     assert questions(situation(desired=desired(), observed=look, record=running())) == (RAISE,)
     assert questions(situation(desired=asks(metadata_version=33), observed=look, record=running())) == (RAISE,)
 
 
 def test_nobody_is_asked_without_a_leader() -> None:
-    """Without a leader there is nobody to ask."""
+    """Without a leader no step is asked about."""
     look = replace(during(well(), METADATA, 28), quorum=SILENT)
     assert questions(situation(desired=asks(metadata_version=33), observed=look, record=running())) == ()
     for record, seen in ((running(), look), (running(), at_rest()), (bound(), well())):
@@ -229,7 +229,7 @@ def test_nobody_is_asked_without_a_leader() -> None:
 
 
 def test_announced() -> None:
-    """What could be raised under Hold is asked about as a whole, except for what is on its way."""
+    """Under Hold the whole way up is asked about, except for features that are being changed."""
     whole = announced(situation(desired=desired(), observed=well(), record=running()))
     assert FeatureStep(name=METADATA, level=33) in whole
     assert not any(step.name == KRAFT or step.downgrade for step in whole)
@@ -248,7 +248,7 @@ def test_announced() -> None:
 
 
 def test_intent_first() -> None:
-    """The intent of a step is written before it is sent, with the level that there is."""
+    """The intent of a step is written first, with the present level."""
     said = planned(well(checks={RAISE: FINE}), asks(metadata_version=33))
     begin = only(said, BeginFeatureStep)
     assert (begin.step, begin.present) == (RAISE, 27)
@@ -256,7 +256,7 @@ def test_intent_first() -> None:
 
 
 def test_then_the_request() -> None:
-    """With the intent written the step is sent to the active controller, judged on this look."""
+    """After the intent is written, the step is sent to the active controller, judged on this look."""
     said = planned(during(well(checks={RAISE: FINE}), METADATA, 28), asks(metadata_version=33))
     send = only(said, StepFeature)
     assert (send.step, send.leader.node_id, send.leader.host, send.judged_at_s) == (RAISE, 3000, "10.0.0.1", 50.0)
@@ -264,7 +264,7 @@ def test_then_the_request() -> None:
 
 
 def test_then_the_end() -> None:
-    """The step is done when the level is seen, whoever made it so."""
+    """The step is complete when its level is seen, whatever caused it."""
     said = planned(during(well(), METADATA, 27), asks(metadata_version=33))
     finish = only(said, FinishOperation)
     assert (finish.id, finish.reason, facts(finish.message)) == (
@@ -278,7 +278,7 @@ def test_then_the_end() -> None:
 
 @pytest.mark.parametrize("leader", [None, OF_4_1])
 def test_end_only_on_the_leaders_own_report(leader: NodeVersions | None) -> None:
-    """A step is open until the leader reports its level, though another controller reports it, at a newer epoch."""
+    """A step is open until the leader itself reports its level, even if another controller does at a newer epoch."""
     ahead = replace(saying(metadata_version=28), finalized_epoch=9)
     of_leader = Unknown(reason="busy") if leader is None else Known(value=leader)
     versions = ((IDS[0], of_leader), (IDS[1], Known(value=ahead)), (IDS[2], Known(value=OF_4_1)))
@@ -289,7 +289,7 @@ def test_end_only_on_the_leaders_own_report(leader: NodeVersions | None) -> None
 
 
 def test_step_that_nobody_wants_any_more() -> None:
-    """A step that the spec does not ask for is given up."""
+    """An open step that is not wanted any more is given up."""
     for wanted in (desired(), asks(metadata_version=26)):
         finish = only(planned(during(well(checks={RAISE: FINE}), METADATA, 28), wanted), FinishOperation)
         assert (finish.id, finish.reason, facts(finish.message)) == (
@@ -300,7 +300,7 @@ def test_step_that_nobody_wants_any_more() -> None:
 
 
 def test_step_that_is_refused_meanwhile() -> None:
-    """A step that would be refused by now is given up, to be begun again when it would not."""
+    """An open step that is refused by now is given up, and may begin again later."""
     no = StepCheck(allowed=False, words="Broker 2 only supports versions 1-21")
     said = planned(during(well(checks={RAISE: no}), METADATA, 28), asks(metadata_version=33))
     finish = only(said, FinishOperation)
@@ -318,7 +318,7 @@ def test_step_without_a_leader_waits() -> None:
 
 
 def test_step_of_unknown_levels_waits() -> None:
-    """Where nobody says what is finalized an open step waits for an answer."""
+    """While the finalized levels are unknown, an open step waits for an answer."""
     look = during(replace(well(checks={RAISE: FINE}), versions=()), METADATA, 28)
     said = planned(look, asks(metadata_version=33))
     assert said.actions == ()
@@ -326,14 +326,14 @@ def test_step_of_unknown_levels_waits() -> None:
 
 
 def test_step_needs_a_leader_of_ours() -> None:
-    """A leader of which no pod is there cannot be sent anything: the step is given up."""
+    """If the leader's pod has no address, nothing can be sent to it, and the open step is given up."""
     look = during(well(checks={RAISE: FINE}), METADATA, 28)
     look = replace(look, pods=tuple(replace(one, ip="") if one.node_id == 3000 else one for one in look.pods))
     assert only(planned(look, asks(metadata_version=33)), FinishOperation).reason == "GivenUp"
 
 
 def test_faults_give_the_open_step_up() -> None:
-    """With faults in the spec the open step ends where it is, and no other is begun."""
+    """While the spec is invalid, the open step is given up where it is, and no other begins."""
     wanted = asks(metadata_version=33)
     finish = only(planned(during(well(checks={RAISE: FINE}), METADATA, 28), wanted, repair_only=True), FinishOperation)
     assert (finish.reason, facts(finish.message)) == ("GivenUp", facts("metadata.version", "4.2-IV0", 28))
@@ -341,7 +341,7 @@ def test_faults_give_the_open_step_up() -> None:
 
 
 def test_voters_before_levels() -> None:
-    """While a voter change is open no step is begun, nor told of."""
+    """While a voter change is open no step begins, and none is reported."""
     look = well(checks={RAISE: FINE})
     look = replace(look, status=replace(look.status, open=operation(key(3003))))
     said = planned(look, asks(metadata_version=33))
@@ -350,7 +350,7 @@ def test_voters_before_levels() -> None:
 
 
 def test_open_step_before_voters() -> None:
-    """While a step is open no voter change is begun; without it, it is."""
+    """While a step is open no voter change begins; without it, one does."""
     seen = view((key(3000), key(3001)), (key(3002),))
     look = well(checks={RAISE: FINE}, quorum=Known(value=seen))
     look = replace(look, memory=replace(looks(seen), soak=LONG))
@@ -360,7 +360,7 @@ def test_open_step_before_voters() -> None:
 
 
 def test_paused_steps_nothing() -> None:
-    """A paused quorum's open step stays open."""
+    """The open step of a paused quorum stays open."""
     look = during(well(checks={RAISE: FINE}), METADATA, 28)
     assert planned(look, replace(asks(metadata_version=33), paused=True)).actions == ()
 
@@ -369,7 +369,7 @@ def test_paused_steps_nothing() -> None:
 
 
 def test_blocked_by_a_controller() -> None:
-    """A controller that does not support the level is told of, and a person has to act."""
+    """A controller that does not support the level is reported, and a person must act."""
     look = well(checks={RAISE: FINE})
     old = tuple((of, Known(value=saying("4.1.2")) if of == 3002 else said) for of, said in look.versions)
     said = planned(replace(look, versions=old), asks(metadata_version=33))
@@ -379,7 +379,7 @@ def test_blocked_by_a_controller() -> None:
 
 
 def test_blocked_by_the_server() -> None:
-    """A refusal of the active controller is told in its words, and a person has to act."""
+    """A refusal of the active controller is quoted, and a person must act."""
     no = StepCheck(allowed=False, words="Broker 2 only supports versions 1-21")
     held = wait(planned(well(checks={RAISE: no}), asks(metadata_version=33)), "FeatureBlocked")
     assert held.severity is Severity.HELD
@@ -387,7 +387,7 @@ def test_blocked_by_the_server() -> None:
 
 
 def test_not_asked_is_asked_in_the_next_look() -> None:
-    """A step that the active controller was not asked about, or did not answer, waits for the next look."""
+    """A step about which the active controller was not asked, or did not answer, waits for the next look."""
     first = wait(planned(well(), asks(metadata_version=33)), "SteppingFeature")
     assert first.severity is Severity.PROGRESS
     look = replace(well(), checks=((RAISE, Unknown(reason="it timed out")),))
@@ -395,7 +395,7 @@ def test_not_asked_is_asked_in_the_next_look() -> None:
 
 
 def test_soaking() -> None:
-    """A step waits until all were well for long enough."""
+    """A step waits until all controllers were well for long enough."""
     look = well(checks={RAISE: FINE})
     early = replace(look, memory=replace(look.memory, soak=Soak(epoch=7, healthy_s=59.0)))
     waits = wait(planned(early, asks(metadata_version=33)), "Soaking")
@@ -406,7 +406,7 @@ def test_soaking() -> None:
 
 
 def test_levels_wait_for_the_roll() -> None:
-    """Before the roll is over no step is begun, and that is no block."""
+    """Before the roll is complete no step begins, and this is progress, not a block."""
     new = revision(runtime(heap="1Gi"), number=2)
     look = well(checks={RAISE: FINE}, revisions=(revision(), new))
     said = planned(look, replace(asks(metadata_version=33), runtime=new.runtime))
@@ -417,7 +417,7 @@ def test_levels_wait_for_the_roll() -> None:
 
 
 def test_missing_dependency() -> None:
-    """A level that needs another one that is neither there nor named waits for a person."""
+    """A level that depends on a missing level, which the spec does not name, waits for a person."""
     step = FeatureStep(name=ELR, level=1)
     held = wait(planned(well(AT_22, checks={step: FINE}), asks(**{ELR: 1})), "FeatureBlocked")
     assert held.severity is Severity.HELD
@@ -429,7 +429,7 @@ def test_missing_dependency() -> None:
 
 
 def test_dependency_that_is_named_goes_first() -> None:
-    """Where the spec names both, the one that is needed is raised first."""
+    """If the spec names both, the level that the other depends on is raised first."""
     step = FeatureStep(name=METADATA, level=23)
     said = planned(well(AT_22, checks={step: FINE}), asks(**{ELR: 1, METADATA: 23}))
     assert only(said, BeginFeatureStep).step == step
@@ -437,7 +437,7 @@ def test_dependency_that_is_named_goes_first() -> None:
 
 @pytest.mark.parametrize("level", [22, 23])
 def test_dependent_stands_against_the_whole_way_down(level: int) -> None:
-    """A way down that would leave what another feature needs is not begun; one that ends above it is."""
+    """A way down below the level that another feature needs does not begin; one that ends at that level does."""
     step, way = (FeatureStep(name=METADATA, level=of, downgrade=True) for of in (32, level))
     said = planned(well(saying(), checks={step: FINE, way: FINE}), safely(**{METADATA: level}))
     if level >= 23:
@@ -453,7 +453,7 @@ def test_dependent_stands_against_the_whole_way_down(level: int) -> None:
 
 
 def test_dependent_that_is_lowered_goes_first() -> None:
-    """Where the spec lowers both, the one that needs the other goes first."""
+    """If the spec lowers both, the feature that depends on the other is lowered first."""
     step = FeatureStep(name=ELR, level=0, downgrade=True)
     said = planned(well(saying(), checks={step: FINE}), safely(**{ELR: 0, METADATA: 22}))
     assert only(said, BeginFeatureStep).step == step
@@ -463,7 +463,7 @@ def test_dependent_that_is_lowered_goes_first() -> None:
 
 
 def test_lower_level_is_a_mistake_by_default() -> None:
-    """Without the policy nothing is lowered, and a person is told how it would be."""
+    """Without the policy nothing is lowered, and the wait names the field that allows it."""
     said = planned(well(saying()), asks(metadata_version=32))
     assert said.actions == ()
     held = wait(said, "DowngradeRefused")
@@ -472,7 +472,7 @@ def test_lower_level_is_a_mistake_by_default() -> None:
 
 
 def test_lowered_step_by_step() -> None:
-    """With the policy, and the whole way allowed, it goes down by one."""
+    """With the policy, and the whole way allowed, the level is lowered by one."""
     step, way = (FeatureStep(name=METADATA, level=level, downgrade=True) for level in (32, 31))
     look = well(saying(), checks={step: FINE, way: FINE})
     begin = only(planned(look, safely(metadata_version=31)), BeginFeatureStep)
@@ -482,7 +482,7 @@ def test_lowered_step_by_step() -> None:
 
 
 def test_whole_way_refused() -> None:
-    """Where Kafka refuses the whole way nothing is lowered, in its words, though the first step would be allowed."""
+    """If Kafka refuses the whole way, nothing is lowered and Kafka is quoted, even if the first step is allowed."""
     step, way = (FeatureStep(name=METADATA, level=level, downgrade=True) for level in (32, 31))
     look = well(saying(), checks={step: FINE, way: StepCheck(allowed=False, words="it might delete metadata")})
     said = planned(look, safely(metadata_version=31))
@@ -493,7 +493,7 @@ def test_whole_way_refused() -> None:
 
 
 def test_way_down_soaks_as_well() -> None:
-    """Downwards waits for the soak, and that is no refusal."""
+    """A way down waits for the soak, and this is no refusal."""
     step = FeatureStep(name=METADATA, level=32, downgrade=True)
     look = well(saying(), checks={step: FINE})
     look = replace(look, memory=replace(look.memory, soak=Soak(epoch=7, healthy_s=0.0)))
@@ -512,7 +512,7 @@ def test_kraft_version_is_never_lowered() -> None:
 
 
 def test_levels_seen_are_remembered() -> None:
-    """The finalized levels are written down when they have changed: what an image must read while nobody answers."""
+    """Changed finalized levels are recorded: an image must support them even while no controller answers."""
     look = well(saying())
     assert look.record is not None
     stale = replace(look, record=replace(look.record, levels=()))
@@ -531,7 +531,7 @@ def test_silence_forgets_no_level() -> None:
 
 
 def test_levels_before_the_barrier_are_not_written() -> None:
-    """Before the barrier no level is seen."""
+    """Before the barrier the finalized levels are not recorded."""
     look = speaking(bound(), saying())
     assert look.record is not None
     stale = replace(look, record=replace(look.record, levels=()))
@@ -542,7 +542,7 @@ def test_levels_before_the_barrier_are_not_written() -> None:
 
 
 def test_static_voters_are_given_up() -> None:
-    """When nobody heeds the static voters any more, the record says so, and the roll follows from it."""
+    """When no controller uses the static voters any more, the record drops them, and the roll follows from it."""
     static = replace(running(), static=True)
     pinned = revision(runtime(static_voters=static.node_ids))
     look = speaking(replace(static, applied_revision=pinned.name), revisions=(pinned,))
@@ -552,7 +552,7 @@ def test_static_voters_are_given_up() -> None:
 
 
 def test_static_voters_stay_until_then() -> None:
-    """At kraft.version 0 nothing is waited for; at 1, for whoever does not show it yet."""
+    """At kraft.version 0 the static voters stay without a wait; at 1 the plan waits until every voter shows it."""
     static = replace(running(), static=True)
     pinned = revision(runtime(static_voters=static.node_ids))
     record = replace(static, applied_revision=pinned.name)
@@ -568,19 +568,19 @@ def test_static_voters_stay_until_then() -> None:
 
 
 def plans_of(look: Observed, wanted: Desired) -> dict[str, FeaturePlan]:
-    """What the plan says of each feature."""
+    """What the plan reports of each feature."""
     return {feature.name: feature for feature in planned(look, wanted).features}
 
 
 def test_plan_of_a_wanted_level() -> None:
-    """Every feature that is to change is told of, with nothing against it."""
+    """Every wanted change of a feature is reported, with an empty `against` if nothing blocks it."""
     told = plans_of(well(checks={RAISE: FINE}), asks(metadata_version=33))
     assert told[METADATA] == FeaturePlan(name=METADATA, present=27, level=33, wanted=True, against="")
     assert not plans_of(well(checks={RAISE: FINE}), asks(metadata_version=27))[METADATA].wanted
 
 
 def test_preflight_of_the_whole_way() -> None:
-    """Who stands against the last level is told before the first one is raised."""
+    """A controller that blocks the last level is reported before the first step."""
     look = well(checks={RAISE: FINE})
     old = tuple((of, Known(value=saying("4.2.1")) if of == 3001 else said) for of, said in look.versions)
     told = plans_of(replace(look, versions=old), asks(metadata_version=33))
@@ -588,7 +588,7 @@ def test_preflight_of_the_whole_way() -> None:
 
 
 def test_against_in_the_words_of_the_server() -> None:
-    """A refusal of the next step, or of the whole way, is what stands against a level."""
+    """A refusal of the next step, or of the whole way, is reported as what blocks a level."""
     no = StepCheck(allowed=False, words="Broker 2 only supports versions 1-21")
     assert plans_of(well(checks={RAISE: no}), asks(metadata_version=33))[METADATA].against == no.words
     step, way = (FeatureStep(name=METADATA, level=level, downgrade=True) for level in (32, 31))
@@ -597,13 +597,13 @@ def test_against_in_the_words_of_the_server() -> None:
 
 
 def test_against_a_missing_dependency() -> None:
-    """A dependency that is missing stands against a level."""
+    """A missing dependency is reported as what blocks a level."""
     told = plans_of(well(AT_22), asks(**{ELR: 1}))
     assert mentions(told[ELR].against, "eligible.leader.replicas.version", 1, "metadata.version", "4.0-IV1", 23)
 
 
 def test_held_levels_are_announced() -> None:
-    """Under Hold what could be raised is told, with who would block it."""
+    """Under Hold, the levels that are possible are reported, with what would block them."""
     whole = FeatureStep(name=METADATA, level=33)
     no = StepCheck(allowed=False, words="Broker 2 only supports versions 1-21")
     told = plans_of(well(checks={whole: no}), desired())
@@ -614,7 +614,7 @@ def test_held_levels_are_announced() -> None:
 
 
 def test_announced_dependency_comes_first() -> None:
-    """What Kafka says of a level that needs another one is beside the point while that one is announced as well."""
+    """Kafka's refusal because of a missing dependency is not reported while that dependency is announced too."""
     elr = FeatureStep(name=ELR, level=1)
     no = StepCheck(allowed=False, words="metadata.version is too low")
     told = plans_of(well(AT_22, checks={elr: no}), desired())
@@ -626,7 +626,7 @@ def test_announced_dependency_comes_first() -> None:
 
 
 def test_soak_is_looked_at_less_often() -> None:
-    """A soak that takes long is looked at every few seconds, a short rest of it when it is over."""
+    """During a long soak the next look is after five seconds; near its end, when the soak is over."""
     look = well(checks={RAISE: FINE})
     for soaked_s, requeue_s in ((0.0, 5.0), (58.0, 2.0), (59.9, 0.4)):
         early = replace(look, memory=replace(look.memory, soak=Soak(epoch=7, healthy_s=soaked_s)))
@@ -634,21 +634,21 @@ def test_soak_is_looked_at_less_often() -> None:
 
 
 def test_feature_that_is_off_is_at_zero() -> None:
-    """A feature that nobody has finalized is at level 0: naming 0 asks for nothing, and that is where it starts."""
+    """A feature that is not finalized is at level 0, so naming level 0 requests nothing."""
     assert order(asks(streams_version=0), well()) == []
     told = plans_of(well(), desired())
     assert told["share.version"].present == 0
 
 
 def test_dependency_that_is_just_there() -> None:
-    """A level that has exactly what it needs may be begun."""
+    """A level may begin if its dependency is exactly at the level that it needs."""
     step = FeatureStep(name=ELR, level=1)
     at_23 = replace(saying(), finalized=(FinalizedFeature(name=METADATA, level=23),))
     assert only(planned(well(at_23, checks={step: FINE}), asks(**{ELR: 1})), BeginFeatureStep).step == step
 
 
 def test_all_who_block_are_named() -> None:
-    """Several releases that stand against a level are told one after the other, wanted or announced."""
+    """All releases that block a level are listed, whether the level is wanted or announced."""
     look = well(checks={RAISE: FINE})
     said = {3001: saying("4.0.2"), 3002: saying("4.1.2")}
     look = replace(
@@ -661,6 +661,6 @@ def test_all_who_block_are_named() -> None:
 
 
 def test_static_quorum_that_nobody_scales_waits_for_nothing() -> None:
-    """A static quorum with the controllers that are wanted holds nothing."""
+    """A static quorum whose controllers are the wanted ones has no StaticQuorum wait."""
     static = replace(running(), static=True)
     assert "StaticQuorum" not in reasons(planned(at_rest(static)))

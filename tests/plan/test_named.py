@@ -1,4 +1,4 @@
-"""Waits, writes and deletions that no other test makes: reason, severity, and what their sentences name."""
+"""Waits, writes and deletions that no other test produces: reason, severity, and what their sentences name."""
 
 from dataclasses import replace
 
@@ -50,13 +50,13 @@ ALONE = desired(bootstrap=BootstrapMode.STANDALONE)
 
 
 def refused(found: DiskFound) -> Observed:
-    """Controller 3001 found another's files on its disk."""
+    """Controller 3001 found files of another origin on its disk."""
     said = report(running(), node(running(), 3001), found=found, accepted=False, message="found controller 7")
     return with_pod(at_rest(), 3001, container=FAILED, report=said, gate="False")
 
 
 def formatters(**changes: object) -> Observed:
-    """Before the barrier: these formatters are there."""
+    """Before the barrier: the formatter of controller 3000, with these changes."""
     return at_rest(bound(), pods=tuple(formatter(bound(), of, **changes) for of in bound().nodes[:1]))
 
 
@@ -200,7 +200,7 @@ WAITS: dict[str, tuple[Observed, Desired, str, Severity, tuple[object, ...]]] = 
 
 @pytest.mark.parametrize("case", WAITS)
 def test_wait(case: str) -> None:
-    """A wait has a reason and a severity, and names what it waits for."""
+    """A wait has a reason and a severity, and names its subject."""
     look, wanted, reason, severity, named = WAITS[case]
     found = wait(planned(look, wanted), reason)
     assert (facts(found.message), found.severity) == (facts(*named), severity)
@@ -238,13 +238,13 @@ WRITES: dict[str, tuple[Observed, Desired, tuple[object, ...]]] = {
 
 @pytest.mark.parametrize("case", WRITES)
 def test_write(case: str) -> None:
-    """A change of the record names what it is about: its sentence becomes an event."""
+    """A change of the record names its subject, because its sentence becomes an event."""
     look, wanted, named = WRITES[case]
     assert facts(only(planned(look, wanted), WriteRecord).message) == facts(*named)
 
 
 def test_removed_pods() -> None:
-    """A pod that is removed has a reason, and is named with what it is made from next: both become an event."""
+    """The deletion of a pod has a reason and names the pod; both become an event."""
     newer = revision(runtime(heap="1Gi"), number=2)
     outdated = with_pod(at_rest(), 3001, directory_id=directory(3001, 9), container=STARTS, gate="False")
     finished = with_pod(at_rest(), 3001, finished=True, container=FAILED, gate="False")
@@ -260,7 +260,7 @@ def test_removed_pods() -> None:
 
 
 def test_marks() -> None:
-    """A pod is marked as a voter, and ready if it is caught up; without answers its state is unknown."""
+    """A voter's pod is marked as a voter, and as ready if caught up; without answers its state is Unknown."""
     seen = view(VOTERS[:2], VOTERS[2:], behind=VOTERS[1:2])
     unmarked = tuple(replace(one, gate="", marked_voter=False) for one in at_rest().pods)
     look = at_rest(quorum=Known(value=seen), pods=unmarked, support=support(running(), 2))
@@ -275,7 +275,7 @@ def test_marks() -> None:
 
 
 def test_barrier() -> None:
-    """What holds the barrier is named: the controllers that are missing, or the config map of the format."""
+    """What holds the barrier is named: the missing controllers, or the config map of the format."""
     one = with_report(bound(), IDS[0], directory(3000))
     missing = verdict(planned(at_rest(one)), "1-start").reason
     assert facts(missing) == facts(3001, 3002)
@@ -286,7 +286,7 @@ def test_barrier() -> None:
 
 
 def test_traces() -> None:
-    """Every trace that keeps a new identity from being made is named."""
+    """Every trace that prevents a new identity is named."""
     record = bound()
     look = replace(at_rest(record, pods=()), record=None, claims=at_rest(record).claims[:2])
     assert facts(verdict(planned(look), "8-mint").reason) == (
@@ -295,12 +295,12 @@ def test_traces() -> None:
 
 
 def test_older_image() -> None:
-    """An image that is too old names the way out."""
+    """The refusal of an older image names the field to change."""
     said = planned(at_rest(revisions=()), desired(runtime=runtime(release="4.3.0")))
     assert facts(wait(said, "OlderImage").message) == facts("4.3.0", "4.4.0", "spec.kafka.version", "4.4.0")
 
 
 def test_growth_needs_no_wait() -> None:
-    """A larger size is asked for without a wait, because the claims show it."""
+    """A larger size needs no wait, because the claims show it."""
     larger = desired(storage=storage(size="20Gi", size_bytes=20 * 1024**3))
     assert planned(at_rest(), larger).waits == ()

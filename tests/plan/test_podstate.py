@@ -1,4 +1,4 @@
-"""What a pod that does not run says, and which pods will not run by themselves."""
+"""The state of a pod that does not run, and which pods cannot start without a change."""
 
 from typing import Any
 
@@ -35,19 +35,19 @@ def waiting(reason: str) -> Waiting:
     ],
 )
 def test_stuck(changes: dict[str, Any], *, stuck: bool) -> None:
-    """Stuck is what the kubelet, or the scheduler, will not bring to run without a change."""
+    """A pod is stuck if kubelet or scheduler cannot start it without a change."""
     assert is_stuck(pod(running(), node(running(), 3000), **changes)) is stuck
 
 
 def test_unschedulable_first() -> None:
-    """The scheduler's words come before the kubelet's."""
+    """The scheduler's reason has priority over the kubelet's."""
     wait = waiting_pod(pod(running(), node(running(), 3000), unschedulable="no room"), "", "", otherwise="Starting")
     assert (wait.reason, wait.severity, wait.node_id) == ("PodUnschedulable", Severity.DEGRADED, 3000)
 
 
 @pytest.mark.parametrize(("message", "said"), [("", "(ErrImagePull)"), ("no such tag", "(ErrImagePull: no such tag)")])
 def test_stuck_in_words(message: str, said: str) -> None:
-    """A pod that the kubelet cannot start is named with its controller and the kubelet's words, if there are any."""
+    """A pod that the kubelet cannot start is reported with its controller and the kubelet's words, if there are any."""
     wait = waiting_pod(pod(running(), node(running(), 3000)), "ErrImagePull", message, otherwise="Starting")
     assert (wait.reason, wait.severity, wait.node_id) == ("PodStuck", Severity.DEGRADED, 3000)
     assert said in wait.message
@@ -55,7 +55,7 @@ def test_stuck_in_words(message: str, said: str) -> None:
 
 @pytest.mark.parametrize("reason", ["ContainerCreating", ""])
 def test_on_its_way(reason: str) -> None:
-    """A pod that merely starts is progress, under the reason that the caller gives."""
+    """A pod that is starting is progress, under the reason that the caller gives."""
     wait = waiting_pod(pod(running(), node(running(), 3000)), reason, "", otherwise="Formatting")
     assert (wait.reason, wait.severity, wait.node_id) == ("Formatting", Severity.PROGRESS, 3000)
     assert reason in wait.message

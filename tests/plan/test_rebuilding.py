@@ -1,4 +1,4 @@
-"""What the copies of the identity add up to, in detail: generations, retired disks, releases, revisions and modes."""
+"""The record that follows from the copies: generations, retired disks, releases, revisions and modes."""
 
 from dataclasses import replace
 
@@ -40,13 +40,13 @@ from kafka_quorum.model.observed import Observed
 
 
 def rebuilt(look: Observed) -> IdentityRecord:
-    """The record that the plan makes of a look without one."""
+    """The record that the plan rebuilds for a look without one."""
     return only(planned(replace(look, record=None)), WriteRecord).record
 
 
 @pytest.mark.parametrize("mode", sorted(set(BootstrapMode) - {BootstrapMode.ADOPT}, key=str))
 def test_forced_start_counts_pre_made_disks_as_formatted(mode: BootstrapMode) -> None:
-    """Where a copy says Started, every pre-made directory id was formatted, and only those: a newcomer's was not."""
+    """If a copy shows Started, exactly the disks with a pre-made directory id count as formatted."""
     record = bound(mode=mode)
     write = only(planned(at_rest(record, status=mirrored(record, phase=BootstrapPhase.STARTED))), WriteRecord)
     assert write.record.phase is BootstrapPhase.STARTED
@@ -54,13 +54,13 @@ def test_forced_start_counts_pre_made_disks_as_formatted(mode: BootstrapMode) ->
 
 
 def test_two_clusters_are_both_named() -> None:
-    """Copies of two clusters are named in order, with commas, for a person to choose from."""
+    """The cluster ids of two clusters are listed in order, so that a person can choose."""
     said = planned(replace(with_the_claim(at_rest(), 3000, cluster_id=OTHER_CLUSTER), record=None))
     assert mentions(wait(said, "IdentityLost").message, ", ".join(sorted((CLUSTER, OTHER_CLUSTER))))
 
 
 def test_release_is_the_oldest_that_a_revision_names() -> None:
-    """Releases compare as numbers, and the spec's, which may be newer, is not what the disks were formatted with."""
+    """Releases compare as numbers, and the spec's newer release is not the one of the format."""
     older, newer = revision(runtime(release="4.9.0")), revision(runtime(release="4.10.0"), number=2)
     look = replace(at_rest(revisions=(newer, older)), record=None)
     said = planned(look, desired(runtime=runtime(release="4.11.0")))
@@ -68,14 +68,14 @@ def test_release_is_the_oldest_that_a_revision_names() -> None:
 
 
 def test_without_a_revision_the_release_is_the_specs() -> None:
-    """Nothing else names a release."""
+    """Without a revision, the release of the format is the spec's."""
     said = planned(replace(at_rest(revisions=()), record=None), desired(runtime=runtime(release="4.5.0")))
     assert only(said, WriteRecord).record.format.release == "4.5.0"
 
 
 @pytest.mark.parametrize("most", [0, 1])
 def test_revision_is_what_most_pods_run(most: int) -> None:
-    """The revision of two pods of three is the fleet's, whatever their names and numbers."""
+    """The revision of two of three pods is the applied one, whatever its name and number."""
     both = (revision(), revision(runtime(heap="1Gi"), number=2))
     look = at_rest(revisions=both)
     pods = (
@@ -86,32 +86,32 @@ def test_revision_is_what_most_pods_run(most: int) -> None:
 
 
 def test_pods_of_an_unknown_revision_tell_nothing() -> None:
-    """A revision that is gone is not applied, though pods name it: the newest that is there is."""
+    """A revision that is gone is not applied, even if pods name it; the newest present one is."""
     look = at_rest()
     pods = tuple(replace(one, revision="alpha-gone") for one in look.pods)
     assert rebuilt(replace(look, pods=pods)).applied_revision == revision().name
 
 
 def test_no_revision_at_all() -> None:
-    """Without any revision none is applied: it is made from the spec afterwards."""
+    """Without any revision none is applied; it is created from the spec later."""
     assert rebuilt(at_rest(revisions=(), pods=())).applied_revision is None
 
 
 def test_claims_that_are_gone_were_the_first() -> None:
-    """A controller that only the status knows, and no retired claim, had a claim of the first generation."""
+    """A controller that only the status lists, without a retired claim, had a claim of the first generation."""
     record = rebuilt(at_rest(claims=(), pods=()))
     assert [of.generation for of in record.nodes] == [1, 1, 1]
 
 
 def test_behind_the_barrier_claims_alone_found_nothing() -> None:
-    """Without a list of first voters nobody is one behind the barrier, pre-made directory id or not."""
+    """Without a list of first voters, no controller behind the barrier is rebuilt as a first voter."""
     record = rebuilt(at_rest(status=NO_STATUS))
     assert {of.mode for of in record.nodes} == {FormatMode.NO_INITIAL_CONTROLLERS}
     assert record.initial == ()
 
 
 def test_before_the_barrier_claims_alone_tell_newcomers_from_first_voters() -> None:
-    """Before the barrier who has a pre-made directory id is a first voter, and who has none joins later."""
+    """Before the barrier, a controller with a pre-made directory id is a first voter; one without joins later."""
     record = bound(mode=BootstrapMode.STANDALONE)
     again = rebuilt(at_rest(record, status=NO_STATUS))
     assert [of.mode for of in again.nodes] == [of.mode for of in record.nodes]
@@ -125,7 +125,7 @@ def twice_lost() -> IdentityRecord:
 
 
 def test_first_disk_joins_what_the_retired_claim_tells() -> None:
-    """A removed controller's retired claim names its last disk, the list of first voters its first: both are kept."""
+    """The last disk, from the retired claim, and the first disk, from the list of first voters, both stay retired."""
     record = twice_lost()
     second = replace(node(running(), 3002), generation=2, directory_id=directory(3002, 2), claim_uid="claim-3002-2")
     left = (
@@ -139,7 +139,7 @@ def test_first_disk_joins_what_the_retired_claim_tells() -> None:
 
 
 def test_first_disks_of_several_removed_controllers() -> None:
-    """Without any claim left, the list of first voters still tells which directory ids never run again."""
+    """Without any claim, the list of first voters still shows the directory ids that never run again."""
     record = without_node(without_node(running(), IDS[2]), IDS[1])
     former = rebuilt(at_rest(record)).former
     assert {each.node_id: (each.generation, each.lost) for each in former} == {
@@ -149,7 +149,7 @@ def test_first_disks_of_several_removed_controllers() -> None:
 
 
 def test_lost_first_disks_of_several_controllers() -> None:
-    """Two controllers on their second disks both remember their first, each its own."""
+    """Two controllers on their second disks each keep their own first disk as retired."""
     record = running()
     for node_id in IDS[1:]:
         record = with_report(with_disk_lost(record, node_id, new_claim=False), node_id, directory(node_id, 2))

@@ -1,4 +1,4 @@
-"""Voters go one at a time: stale ones for their successors, the dead, then live ones, and the leader after all."""
+"""Voters are removed one at a time: replaced ones first, then dead ones, then live ones, and the leader last."""
 
 from dataclasses import replace
 from typing import Any
@@ -67,7 +67,7 @@ ONE = desired(replicas=1, allow_interruption=True)
 
 
 def lost_disk(record: IdentityRecord, node_id: int) -> IdentityRecord:
-    """A controller came back on its second disk, its first one lost."""
+    """A controller came back on its second disk, after its first one was lost."""
     return with_report(with_disk_lost(record, NodeID(node_id), new_claim=False), NodeID(node_id), directory(node_id, 2))
 
 
@@ -82,7 +82,7 @@ def scene(
     doing: tuple[type[VoterChange], ReplicaKey] | None = None,
     kept: int | None = None,
 ) -> Observed:
-    """A quorum with nothing else to do; the first voter leads, `doing` is the open change, the budget keeps `kept`."""
+    """A quorum with nothing else to do: the first voter leads, `doing` is the open change, the budget is `kept`."""
     judged = view(voters, observers, behind=behind, committed=committed)
     if not committed:
         judged = replace(judged, committed_voters=frozenset(FIVE[:3]))
@@ -110,7 +110,7 @@ def begun(said: Plan) -> tuple[type[VoterChange], ReplicaKey]:
 
 
 def of(replicas: int, *ids: int, **changes: Any) -> Desired:  # noqa: ANN401 - whatever the field holds
-    """So many controllers, or exactly these."""
+    """This many controllers, or exactly these."""
     return desired(replicas=replicas, node_ids=tuple(NodeID(each) for each in ids), **changes)
 
 
@@ -123,19 +123,19 @@ def of(replicas: int, *ids: int, **changes: Any) -> Desired:  # noqa: ANN401 - w
     ids=["the lowest leads", "another leads", "the highest leads", "the next leads"],
 )
 def test_highest_first_and_the_leader_last(leader: int, target: int) -> None:
-    """Of five to three the highest id goes first, unless it leads."""
+    """From five to three, the highest id is removed first, unless it leads."""
     voters = (key(leader), *(each for each in FIVE if each.node_id != leader))
     assert begun(planned(scene(running(5), voters), of(3))) == (REMOVE, key(target))
 
 
 def test_leader_goes_when_it_is_the_last_to_go() -> None:
-    """The active controller itself is removed when all others that go are gone."""
+    """The active controller itself is removed when no other unwanted voter is left."""
     look = scene(running(3), (key(3002), key(3000), key(3001)))
     assert begun(planned(look, of(2))) == (REMOVE, key(3002))
 
 
 def test_only_voter_hands_over() -> None:
-    """One controller is exchanged for another: the new one is added, the old leader restarts, and then it goes."""
+    """To exchange the only voter, the new one is added, the old leader restarts, and then it is removed."""
     record = with_nodes(running(1), [NodeID(3007)])
     record = with_report(with_claim(record, NodeID(3007), "claim-3007-1"), NodeID(3007), directory(3007))
     wanted = of(1, 3007, allow_interruption=True)
@@ -146,13 +146,13 @@ def test_only_voter_hands_over() -> None:
 
 
 def test_dead_before_live() -> None:
-    """A voter that is not wanted and does not keep up goes before those that do, the leader's turn or not."""
+    """An unwanted voter that lags is removed before those that do not, under any leader."""
     look = scene(running(5), FIVE, behind=(key(3003),))
     assert begun(planned(look, of(3))) == (REMOVE, key(3003))
 
 
 def test_dead_before_adds() -> None:
-    """A dead voter that nobody wants goes before a newcomer comes: the majority grows by one."""
+    """A dead, unwanted voter is removed before a newcomer is added."""
     record = with_nodes(running(4), [NodeID(3009)])
     record = with_report(with_claim(record, NodeID(3009), "claim-3009-1"), NodeID(3009), directory(3009))
     look = scene(record, FIVE[:4], (key(3009),), behind=(key(3003),))
@@ -160,7 +160,7 @@ def test_dead_before_adds() -> None:
 
 
 def swapped(*, ready: bool, down: bool = True, doing: tuple[type[VoterChange], ReplicaKey] | None = None) -> Plan:
-    """Controllers 3000 to 3002, of which 3009 takes the place of 3002; whether that is down, and 3009 `ready`."""
+    """Controllers 3000 to 3002, of which 3009 replaces 3002. `down` is about 3002, `ready` about 3009."""
     record = with_nodes(running(), [NodeID(3009)])
     record = with_report(with_claim(record, NodeID(3009), "claim-3009-1"), NodeID(3009), directory(3009))
     behind = (*((key(3002),) if down else ()), *(() if ready else (key(3009),)))
@@ -169,7 +169,7 @@ def swapped(*, ready: bool, down: bool = True, doing: tuple[type[VoterChange], R
 
 
 def test_voter_that_is_down_stays_until_its_successor_is_ready() -> None:
-    """A voter that nobody wants and that is down may come back: it goes when its successor is ready to be added."""
+    """An unwanted voter that is down may come back, so it is removed only when its successor can be added."""
     said = swapped(ready=False)
     assert said.actions == ()
     assert mentions(wait(said, "RemovingVoter").message, 3009)
@@ -177,7 +177,7 @@ def test_voter_that_is_down_stays_until_its_successor_is_ready() -> None:
 
 
 def test_voter_that_is_back_stays_until_its_successor_is_ready() -> None:
-    """A removal that was begun while the voter was down is given up when it is back before its successor is ready."""
+    """A removal is given up if its voter is up again before the successor is ready."""
     finish = only(swapped(ready=False, down=False, doing=(REMOVE, key(3002))), FinishOperation)
     assert finish.reason == "GivenUp"
     assert "is caught up again, and stays until controllers 3009 can join" in finish.message
@@ -191,26 +191,26 @@ def test_request_to_remove_waits_for_a_successor_too() -> None:
 
 
 def test_voters_more_than_wanted_need_no_successor() -> None:
-    """A dead voter beyond what is wanted goes at once: nothing takes its place."""
+    """A dead voter beyond the wanted number is removed at once, because it needs no successor."""
     assert begun(planned(scene(running(4), FIVE[:4], behind=(key(3003),)), of(3))) == (REMOVE, key(3003))
 
 
 def test_replacement_before_all() -> None:
-    """A lost disk that can be replaced comes before every change of the scale."""
+    """The replacement of a lost disk has priority over every change of the scale."""
     record = lost_disk(running(5), 3001)
     look = scene(record, FIVE, (key(3001, 2),), behind=(key(3001),))
     assert begun(planned(look, of(3))) == (REPLACE, key(3001, 2))
 
 
 def test_replacement_before_the_dead() -> None:
-    """A lost disk comes before a dead voter that nobody wants, too."""
+    """The replacement of a lost disk has priority over a dead, unwanted voter too."""
     record = lost_disk(running(5), 3001)
     look = scene(record, FIVE, (key(3001, 2),), behind=(key(3001), key(3004)))
     assert begun(planned(look, of(4))) == (REPLACE, key(3001, 2))
 
 
 def test_replacement_that_lags_holds_no_dead_voter_up() -> None:
-    """A lost disk whose successor still catches up lets the removal of a dead voter go first."""
+    """While the successor of a lost disk still lags, a dead voter is removed first."""
     record = lost_disk(running(5), 3001)
     look = scene(record, FIVE, (key(3001, 2),), behind=(key(3001), key(3001, 2), key(3004)))
     said = planned(look, of(4))
@@ -219,7 +219,7 @@ def test_replacement_that_lags_holds_no_dead_voter_up() -> None:
 
 
 def test_live_removals_wait_for_a_replacement() -> None:
-    """A controller on a new disk is no voter yet: the vote of its lost disk carries nothing, and the live ones stay."""
+    """While a new disk is no voter yet, live voters stay, because the vote of the lost disk is of no use."""
     record = lost_disk(running(5), 3001)
     look = scene(record, FIVE, (key(3001, 2),), behind=(key(3001), key(3001, 2)))
     said = planned(look, of(3))
@@ -229,7 +229,7 @@ def test_live_removals_wait_for_a_replacement() -> None:
 
 @pytest.mark.parametrize("formatted", [True, False], ids=["catches up", "is being formatted"])
 def test_live_removals_wait_for_newcomers(*, formatted: bool) -> None:
-    """One controller is exchanged for another: the old one stays until the new one is a voter, formatted yet or not."""
+    """When one controller is exchanged for another, the old one stays until the new one is a voter."""
     record = with_nodes(running(), [NodeID(3009)])
     newcomers: tuple[ReplicaKey, ...] = ()
     if formatted:
@@ -246,9 +246,9 @@ def test_live_removals_wait_for_newcomers(*, formatted: bool) -> None:
 
 
 def test_removed_one_by_one() -> None:
-    """From five to one in four changes, each of which keeps a caught-up majority, the leader last of those that go.
+    """From five to one in four removals, the highest ids first and the leader last.
 
-    It hands over before: nobody removes itself from a pair.
+    The leader of the last pair hands over first, because it does not remove itself from a pair.
     """
     voters: tuple[ReplicaKey, ...] = (key(3002), key(3000), key(3001), key(3003), key(3004))
     gone: list[int] = []
@@ -274,7 +274,7 @@ def test_removed_one_by_one() -> None:
 
 @pytest.mark.parametrize("doing", [None, (REMOVE, key(3001))], ids=["not begun", "begun when another led"])
 def test_leader_of_a_pair_hands_over(doing: tuple[type[VoterChange], ReplicaKey] | None) -> None:
-    """It is never asked to remove itself: its pod restarts, and nothing else happens to it."""
+    """The leader of a pair is not asked to remove itself: its pod is deleted, and nothing else is done."""
     pair = (key(3001), key(3000))
     look = scene(running(2), pair, doing=doing, kept=2 if doing else 1)
     handed = only(planned(look, of(1, allow_interruption=True)), DeletePod)
@@ -284,7 +284,7 @@ def test_leader_of_a_pair_hands_over(doing: tuple[type[VoterChange], ReplicaKey]
 
 @pytest.mark.parametrize("doing", [None, (REMOVE, key(3001))], ids=["not begun", "open"])
 def test_leader_of_a_pair_on_a_cordoned_node_stays(doing: tuple[type[VoterChange], ReplicaKey] | None) -> None:
-    """Its pod might find no place, and the other one cannot lead alone: the quorum would have no leader for as long."""
+    """The leader of a pair on a cordoned Kubernetes node stays, because its new pod might not be scheduled."""
     look = scene(running(2), (key(3001), key(3000)), doing=doing, kept=2 if doing else 1)
     said = planned(replace(look, kube_nodes=kube_nodes(["worker-3001"], cordoned=True)), ONE)
     assert said.actions == ()
@@ -294,7 +294,7 @@ def test_leader_of_a_pair_on_a_cordoned_node_stays(doing: tuple[type[VoterChange
 
 @pytest.mark.parametrize("doing", [None, (REMOVE, key(3001))], ids=["not begun", "open"])
 def test_leader_of_a_pair_that_may_not_go_yet(doing: tuple[type[VoterChange], ReplicaKey] | None) -> None:
-    """While another guard holds the removal, that guard's word is what it waits for, and nobody restarts."""
+    """While another guard holds the removal, the wait gives that guard's reason, and the leader does not restart."""
     look = scene(running(2), (key(3001), key(3000)), committed=False, doing=doing)
     said = planned(look, ONE)
     assert said.actions == ()
@@ -302,7 +302,7 @@ def test_leader_of_a_pair_that_may_not_go_yet(doing: tuple[type[VoterChange], Re
 
 
 def test_leader_of_a_pair_does_not_hand_over_to_a_lost_disk() -> None:
-    """The other voter is a lost disk that fetches again: were this one removed, nothing but a retired replica voted."""
+    """The leader stays if the other voter is on a lost disk that fetches again: only a retired replica would vote."""
     record = lost_disk(running(2), 3000)
     look = scene(record, (key(3001), key(3000)), (key(3000, 2),), kept=1)
     said = planned(look, ONE)
@@ -311,7 +311,7 @@ def test_leader_of_a_pair_does_not_hand_over_to_a_lost_disk() -> None:
 
 
 def test_who_stops_a_stale_voter_that_fetches() -> None:
-    """The wait names the pod that the operator stops; where no pod of ours runs the replica, it says so."""
+    """The wait names the pod that the operator will stop, or reports that no pod of ours runs the replica."""
     record = lost_disk(running(2), 3000)
     look = scene(record, (key(3001), key(3000)), (key(3000, 2),), kept=1)
     elsewhere = replace(look, pods=tuple(one for one in look.pods if one.directory_id != key(3000).directory_id))
@@ -323,7 +323,7 @@ def test_who_stops_a_stale_voter_that_fetches() -> None:
 
 
 def test_leader_of_a_pair_needs_leave_to_hand_over() -> None:
-    """Where a quorum of two must not be interrupted it stays, and the wait names the field that decides."""
+    """If a pair must not be interrupted, its leader stays, and the wait names the field that decides."""
     said = planned(scene(running(2), (key(3001), key(3000))), of(1, allow_interruption=False))
     assert said.actions == ()
     held = wait(said, "RemovingVoter")
@@ -335,7 +335,7 @@ def test_leader_of_a_pair_needs_leave_to_hand_over() -> None:
 @pytest.mark.parametrize("of_whom", [3000, 3001], ids=["the other's pod", "its own pod"])
 @pytest.mark.parametrize("how", ["goes", "does not run"])
 def test_leader_of_a_pair_hands_over_to_a_pod_that_runs(of_whom: int, how: str) -> None:
-    """While a pod of either is on its way out, or not up, nothing more is taken away."""
+    """While a pod of either voter is being deleted, or does not run, the leader does not hand over."""
     look = scene(running(2), (key(3001), key(3000)), kept=1)
     changes: dict[str, Any] = {"deleting": True} if how == "goes" else {"container": DOWN}
     look = with_pod(look, of_whom, **changes)
@@ -343,7 +343,7 @@ def test_leader_of_a_pair_hands_over_to_a_pod_that_runs(of_whom: int, how: str) 
 
 
 def test_leader_of_a_pair_hands_over_by_the_pod_that_runs() -> None:
-    """Of two pods of the leader the one that is not on its way out is restarted."""
+    """Of two pods of the leader, the one that is not being deleted is restarted."""
     look = scene(running(2), (key(3001), key(3000)), kept=1)
     ending = replace(look.pods[1], name="alpha-3001-g0", uid="earlier", deleting=True)
     handed = only(planned(replace(look, pods=(ending, *look.pods)), ONE), DeletePod)
@@ -351,13 +351,13 @@ def test_leader_of_a_pair_hands_over_by_the_pod_that_runs() -> None:
 
 
 def test_leader_of_a_pair_does_not_remove_itself() -> None:
-    """The guard refuses, and names who leads first."""
+    """The guard refuses, and names the leader and its successor."""
     said = planned(scene(running(2), (key(3001), key(3000)), kept=1), ONE)
     assert facts(verdict(said, "3-remove-leader").reason) == facts(key(3001), key(3000), key(3001), key(3000))
 
 
 def test_leader_of_a_pair_whose_pod_would_not_come_back_stays() -> None:
-    """A removed controller that leads again is not stopped: nobody makes its pod anew."""
+    """A removed controller that leads again is not stopped, because its pod would not be recreated."""
     pair = (key(3001), key(3000))
     record = without_node(running(2), NodeID(3001))
     look = scene(record, pair, kept=1)
@@ -368,7 +368,7 @@ def test_leader_of_a_pair_whose_pod_would_not_come_back_stays() -> None:
 
 
 def test_leader_of_a_pair_without_its_revision_stays() -> None:
-    """The pod of a controller whose ControllerRevision is gone could not be made again, so it is not stopped."""
+    """A controller whose ControllerRevision is gone is not stopped, because its pod could not be recreated."""
     look = replace(scene(running(2), (key(3001), key(3000)), kept=1), revisions=())
     judged = may_hand_over(situation(desired=ONE, observed=look), view((key(3001), key(3000))), key(3001))
     assert not judged.allowed
@@ -376,7 +376,7 @@ def test_leader_of_a_pair_without_its_revision_stays() -> None:
 
 
 def test_leader_of_a_pair_stops_when_its_new_pod_is_accepted() -> None:
-    """The API server is asked about the pod that comes back before the present one is stopped; a refusal keeps it."""
+    """The API server is asked about the new pod before the present one is stopped; a refusal keeps the present one."""
     look = scene(running(2), (key(3001), key(3000)), kept=1)
     asked = plan(ONE, look, now_s=NOW_S)
     assert [question.node_id for question in asked.questions] == [3001]
@@ -389,7 +389,7 @@ def test_leader_of_a_pair_stops_when_its_new_pod_is_accepted() -> None:
 
 
 def test_hand_over_is_judged_on_its_own() -> None:
-    """Its guard holds for an uncommitted set and a follower that lags, whatever other guards have said before."""
+    """The guard refuses a hand-over with an uncommitted set or a lagging follower, whatever other guards decided."""
     pair = (key(3001), key(3000))
     for look in (scene(running(2), pair, committed=False), scene(running(2), pair, behind=(key(3000),))):
         assert isinstance(look.quorum, Known)
@@ -397,7 +397,7 @@ def test_hand_over_is_judged_on_its_own() -> None:
 
 
 def test_follower_of_a_pair_is_removed_at_once() -> None:
-    """The leader commits that alone: nobody hands over."""
+    """The follower of a pair is removed without a hand-over, because the leader commits this alone."""
     look = scene(running(2), (key(3000), key(3001)), kept=1)
     assert begun(planned(look, ONE)) == (REMOVE, key(3001))
 
@@ -414,7 +414,7 @@ def test_follower_of_a_pair_is_removed_at_once() -> None:
     ],
 )
 def test_held(voters: int, behind: tuple[int, ...], wanted: int, said: str) -> None:
-    """A removal that would leave no caught-up majority is not begun, and says what it lacks."""
+    """A removal that would leave no caught-up majority does not begin, and the wait gives the numbers."""
     record = running(voters)
     leader = next(each for each in FIVE if each.node_id not in behind)
     keys = (leader, *(each for each in FIVE[:voters] if each != leader))
@@ -426,7 +426,7 @@ def test_held(voters: int, behind: tuple[int, ...], wanted: int, said: str) -> N
 
 
 def test_held_by_an_uncommitted_set() -> None:
-    """A voter set that is not committed is waited for before the next removal."""
+    """An uncommitted voter set is waited for before the next removal."""
     plan_ = planned(scene(running(), FIVE[:3], committed=False), of(2))
     assert every(plan_, BeginOperation) == []
     assert "RemovingVoter" in reasons(plan_)
@@ -436,7 +436,7 @@ def test_held_by_an_uncommitted_set() -> None:
 
 
 def test_request() -> None:
-    """With the intent written RemoveRaftVoter goes to the leader, with cluster id, replica key and the look's age."""
+    """After the intent is written, the leader gets RemoveRaftVoter with cluster id, replica key and the look's age."""
     send = only(planned(scene(running(), FIVE[:3], doing=(REMOVE, key(3002))), of(2)), RemoveRaftVoter)
     assert (send.leader.node_id, send.leader.host, send.leader.port) == (3000, "10.0.0.1", 9093)
     assert (send.request.cluster_id, send.request.voter) == (CLUSTER, key(3002))
@@ -452,21 +452,21 @@ def test_removed_and_not_committed() -> None:
 
 
 def test_completed() -> None:
-    """A removal that is committed closes the operation, whoever made it."""
+    """A committed removal closes its operation, whatever caused it."""
     look = scene(running(), FIVE[:2], (key(3002),), doing=(REMOVE, key(3002)))
     finish = only(planned(look, of(2)), FinishOperation)
     assert (finish.reason, facts(finish.message)) == ("Completed", facts(key(3002)))
 
 
 def test_scaled_back_while_a_removal_is_open() -> None:
-    """Wanted again before it was removed: the change is given up, and nothing is sent."""
+    """If the controller is wanted again before its removal, the change is given up, and nothing is sent."""
     finish = only(planned(scene(running(), FIVE[:3], doing=(REMOVE, key(3002)))), FinishOperation)
     assert finish.reason == "GivenUp"
     assert facts(finish.message) == facts(key(3002))
 
 
 def test_scaled_back_behind_a_removal() -> None:
-    """Wanted again behind its removal: that is closed as it is, then the controller is added again."""
+    """If the controller is wanted again after its removal, the change is closed first, then it is added again."""
     after = (FIVE[:2], (key(3002),))
     finish = only(planned(scene(running(), *after, doing=(REMOVE, key(3002)))), FinishOperation)
     assert finish.reason == "Completed"
@@ -474,7 +474,7 @@ def test_scaled_back_behind_a_removal() -> None:
 
 
 def test_held_removal_says_first_what_it_waits_for() -> None:
-    """While a change is open its own wait stands first: it is what `status.operation.waitingFor` says."""
+    """The wait of an open change is the first one, because `status.operation.waitingFor` shows it."""
     look = scene(running(), (key(3000), key(3002), key(3001)), behind=(key(3001),), doing=(REMOVE, key(3002)))
     said = planned(look, of(2))
     assert said.actions == ()
@@ -483,21 +483,21 @@ def test_held_removal_says_first_what_it_waits_for() -> None:
 
 
 def test_invalid_spec_removes_nobody() -> None:
-    """Under an invalid spec nobody is removed; what was begun and not done is given up."""
+    """Under an invalid spec no voter is removed, and an open removal that is not done is given up."""
     assert planned(scene(running(), FIVE[:3]), of(2), repair_only=True).actions == ()
     open_ = scene(running(), FIVE[:3], doing=(REMOVE, key(3002)))
     assert only(planned(open_, of(2), repair_only=True), FinishOperation).reason == "GivenUp"
 
 
 def test_invalid_spec_brings_nobody_back() -> None:
-    """A controller that is a voter no more, and still in the record, does not join again under an invalid spec."""
+    """Under an invalid spec, an unwanted controller of the record is not added as a voter again."""
     look = scene(running(4), FIVE[:3], FIVE[3:4])
     assert planned(look, of(3), repair_only=True).actions == ()
     assert begun(planned(look, of(4), repair_only=True)) == (VoterAddition, key(3003))
 
 
 def test_without_a_leader_nothing_is_removed() -> None:
-    """Without a leader an open removal is kept: nobody knows what became of it."""
+    """Without a leader an open removal is kept, because its outcome is unknown."""
     look = replace(scene(running(), FIVE[:3], doing=(REMOVE, key(3002))), quorum=SILENT, memory=Memory())
     said = planned(look, of(2))
     assert said.actions == ()
@@ -512,7 +512,7 @@ STALE, NEW = key(3001), key(3001, 2)
 
 
 def test_replacement_begins_when_the_newcomer_is_ready() -> None:
-    """Nothing is removed before the new disk was caught up in three looks."""
+    """No voter is removed before the new disk was caught up in three looks."""
     early = planned(scene(REPLACED, FIVE[:3], (NEW,), behind=(STALE,), seen=2))
     assert every(early, BeginOperation) == []
     assert "2 of 3 looks" in wait(early, "ReplacingVoter").message
@@ -520,7 +520,7 @@ def test_replacement_begins_when_the_newcomer_is_ready() -> None:
 
 
 def test_replacement_waits_for_the_format() -> None:
-    """While the new disk is being formatted there is nothing to replace the stale voter with, nor a word of it."""
+    """While the new disk is being formatted, no replacement begins, and none is reported."""
     record = with_disk_lost(running(), IDS[1], new_claim=False)
     look = scene(record, FIVE[:3], behind=(STALE,))
     look = replace(look, pods=(*look.pods, formatter(record, node(record, 3001))))
@@ -531,7 +531,7 @@ def test_replacement_waits_for_the_format() -> None:
 
 
 def test_addition_waits_for_other_work() -> None:
-    """A plain addition is no second half of anything: it is sent only when nothing else is left to do."""
+    """A plain addition is not urgent: it is sent only when nothing else is left to do."""
     record = with_nodes(running(), [NodeID(3003)])
     record = with_report(with_claim(record, NodeID(3003), "claim-3003-1"), NodeID(3003), directory(3003))
     look = scene(record, FIVE[:3], (key(3003),), doing=(VoterAddition, key(3003)))
@@ -540,19 +540,19 @@ def test_addition_waits_for_other_work() -> None:
 
 
 def test_replacement_first_half() -> None:
-    """With the intent written the stale key is removed: no other disk of that node id is touched."""
+    """After the intent is written, the stale key is removed, and no other disk of that node id."""
     look = scene(REPLACED, FIVE[:3], (NEW,), behind=(STALE,), doing=(REPLACE, NEW))
     assert only(planned(look), RemoveRaftVoter).request.voter == STALE
 
 
 def test_replacement_second_half() -> None:
-    """With the stale key gone and committed the new one is added under the same operation."""
+    """After the removal of the stale key is committed, the new key is added under the same operation."""
     look = scene(REPLACED, (key(3000), key(3002)), (NEW,), doing=(REPLACE, NEW))
     assert only(planned(look), AddRaftVoter).request.voter == NEW
 
 
 def test_nothing_comes_in_between() -> None:
-    """Between the halves no other work is done, however much there is: one more loss would stop the quorum."""
+    """Between the halves no other work is done, because one more loss would stop the quorum."""
     look = scene(REPLACED, (key(3000), key(3002)), (NEW,), doing=(REPLACE, NEW))
     untidy = replace(with_pod(look, 3000, gate="False"), support=())
     assert only(planned(untidy), AddRaftVoter).request.voter == NEW
@@ -561,7 +561,7 @@ def test_nothing_comes_in_between() -> None:
 
 
 def test_what_waits_between_the_halves_is_told() -> None:
-    """Between the halves the waits and verdicts of what is put off are told all the same."""
+    """Between the halves the waits and verdicts of postponed work are still reported."""
     look = without_pod(scene(REPLACED, (key(3000), key(3002)), (NEW,), doing=(REPLACE, NEW)), 3002)
     other = runtime(listener=ControllerListener(name="CONTROLLER", port=9094))
     said = planned(look, desired(runtime=other))
@@ -579,7 +579,7 @@ def test_first_half_waits_for_other_work() -> None:
 
 
 def test_second_half_waits_for_the_first_to_be_committed() -> None:
-    """The removal is seen committed before the new key is added."""
+    """The new key is added only after the removal is seen committed."""
     look = scene(REPLACED, (key(3000), key(3002)), (NEW,), committed=False, doing=(REPLACE, NEW))
     said = planned(look)
     assert every(said, AddRaftVoter) == []
@@ -587,13 +587,13 @@ def test_second_half_waits_for_the_first_to_be_committed() -> None:
 
 
 def test_replacement_completed() -> None:
-    """The new disk is a committed voter: the operation is closed."""
+    """When the new disk is a committed voter, the operation is closed."""
     look = scene(REPLACED, (key(3000), NEW, key(3002)), doing=(REPLACE, NEW))
     assert only(planned(look), FinishOperation).reason == "Completed"
 
 
 def test_replacement_that_lost_its_disk_again() -> None:
-    """A newcomer that lost its disk too is given up by name; the next one will be added."""
+    """If a newcomer loses its disk too, its replacement is given up by name."""
     twice = lost_disk(REPLACED, 3001)
     record = with_report(with_disk_lost(twice, IDS[1], new_claim=False), IDS[1], directory(3001, 3))
     look = scene(record, (key(3000), key(3002)), (key(3001, 3),), doing=(REPLACE, NEW))
@@ -603,7 +603,7 @@ def test_replacement_that_lost_its_disk_again() -> None:
 
 
 def test_zombie_is_not_replaced() -> None:
-    """A lost disk whose replica fetches again runs somewhere: it is named and left until it is stopped."""
+    """A lost disk whose replica fetches again is not replaced until its process is stopped."""
     said = planned(scene(REPLACED, FIVE[:3], (NEW,)))
     assert every(said, BeginOperation) == []
     assert facts(wait(said, "ReplacingVoter").message) == facts(STALE)
@@ -620,7 +620,7 @@ def test_stale_voter_of_an_unwanted_controller() -> None:
 
 
 def test_removed_controller_that_is_a_voter_again() -> None:
-    """A voter of a controller that was removed goes again, though it fetches: a late request brought it back."""
+    """A removed controller that is a voter again, after a late request, is removed again, even if it fetches."""
     record = without_node(running(2), IDS[1])
     look = scene(record, (key(3000), key(3001)))
     look = replace(look, pods=(*look.pods, pod(running(2), node(running(2), 3001), gate="False", marked_voter=False)))
@@ -628,7 +628,7 @@ def test_removed_controller_that_is_a_voter_again() -> None:
 
 
 def test_foreign_voter_is_never_removed() -> None:
-    """A voter that this quorum never made is left alone, dead or alive, whatever the scale."""
+    """A voter that this quorum never created is left alone, dead or alive."""
     for behind in ((), (key(7),)):
         said = planned(scene(running(), (*FIVE[:3], key(7)), behind=behind))
         assert every(said, BeginOperation) == []
@@ -638,7 +638,7 @@ def test_foreign_voter_is_never_removed() -> None:
 
 @pytest.mark.parametrize("policy", ["Automatic", "Manual"])
 def test_voter_with_an_unknown_disk(policy: str) -> None:
-    """A dead voter of our node id on a disk that nobody remembers is replaced by the policy for lost disks."""
+    """A dead voter of our node id on an unknown disk is replaced by the policy for lost disks."""
     unknown = key(3001, 9)
     look = scene(running(), (key(3000), unknown, key(3002)), (key(3001),), behind=(unknown,))
     if policy == "Automatic":
@@ -649,11 +649,11 @@ def test_voter_with_an_unknown_disk(policy: str) -> None:
     assert mentions(wait(said, "ReplacingVoter").message, "spec.controllers.replacement.lostDisk")
 
 
-# A change that is held lets a cure go first
+# A change that is held is given up for a replacement
 
 
 def test_held_removal_gives_way_to_a_lost_disk() -> None:
-    """A removal that waits for a voter whose disk was lost is given up: it would wait for ever."""
+    """A removal that would wait for ever for a lost disk is given up."""
     look = scene(REPLACED, (key(3000), STALE, key(3002)), (NEW,), behind=(STALE,), doing=(REMOVE, key(3002)))
     finish = only(planned(look, of(2)), FinishOperation)
     assert finish.reason == "GivenUp"
@@ -666,7 +666,7 @@ def test_held_removal_gives_way_to_a_lost_disk() -> None:
 
 
 def test_held_addition_gives_way_to_a_lost_disk() -> None:
-    """A newcomer that stopped keeping up holds no cure up."""
+    """An addition whose newcomer lags does not hold up a replacement."""
     record = with_nodes(REPLACED, [NodeID(3003)])
     record = with_report(with_claim(record, NodeID(3003), "claim-3003-1"), NodeID(3003), directory(3003))
     look = scene(record, FIVE[:3], (NEW, key(3003)), behind=(STALE, key(3003)), doing=(VoterAddition, key(3003)))
@@ -674,14 +674,14 @@ def test_held_addition_gives_way_to_a_lost_disk() -> None:
 
 
 def test_change_that_can_go_on_gives_way_to_nothing() -> None:
-    """An open change that its guards allow goes on, whatever else could be done."""
+    """An open change that its guards allow continues, whatever else could be done."""
     record = lost_disk(running(5), 3001)
     look = scene(record, FIVE, (key(3001, 2),), behind=(key(3001),), doing=(REMOVE, key(3004)))
     assert only(planned(look, of(4)), RemoveRaftVoter).request.voter == key(3004)
 
 
 def test_nothing_is_written_of_a_refused_change() -> None:
-    """What guards refuse shows in waits and verdicts, and in no action."""
+    """A refused change shows in waits and verdicts, and in no write of the record."""
     said = planned(scene(REPLACED, FIVE[:3], (NEW,), behind=(STALE, NEW)))
     assert every(said, WriteRecord) == []
     assert not verdict(said, "3-add-voter").allowed

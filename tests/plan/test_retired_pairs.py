@@ -1,4 +1,4 @@
-"""A retired replica that fetches, in a quorum that cannot do without its vote: it is removed, or it is said why not."""
+"""A retired replica that fetches, in a pair that needs its vote, is removed, or the reason is reported."""
 
 from dataclasses import replace
 
@@ -12,14 +12,14 @@ from kafka_quorum.plan.voters.operation import membership
 
 
 def returned_in_a_pair() -> Observed:
-    """3001 lost its disk, and its pod came back with it, fetching, when only 3000 votes beside it."""
+    """3001 lost its disk, and its pod came back with that disk and fetches, while only 3000 is the other voter."""
     record = running(2)
     lost = with_disk_lost(record, IDS[1], new_claim=False)
     return replace(at_rest(record), record=lost, status=mirrored(lost))
 
 
 def test_a_retired_voter_of_a_pair_that_fetches_is_removed() -> None:
-    """One that is not requested is removed while it fetches: a pair cannot stop its pod first."""
+    """A retired voter that is not requested is removed while it fetches, because a pair cannot stop its pod first."""
     look = returned_in_a_pair()
     said = membership(situation(desired=desired(replicas=1), observed=look))
     assert isinstance(said.exclusive, BeginOperation)
@@ -31,6 +31,6 @@ def test_a_retired_voter_of_a_pair_that_fetches_is_removed() -> None:
 
 
 def test_why_a_retired_pod_is_not_stopped_is_told() -> None:
-    """A pod on a retired disk that cannot be stopped says why, beside the wait that asks for its stop."""
+    """If the pod on a retired disk cannot be stopped, a wait gives the guard's reason."""
     said = planned(returned_in_a_pair(), desired(replicas=2))
     assert wait(said, "RemovingPod").message == verdict(said, "3-stop-retired").reason

@@ -1,4 +1,4 @@
-"""A node id that was removed and is asked for again has a new disk, and has lost none."""
+"""A node id that was removed and is requested again has a new disk, and has not lost one."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ def returning() -> Observed:
 
 
 def test_known_id_that_comes_back_is_no_lost_disk() -> None:
-    """Its old disk is retired and is no voter: the new one is being formatted, and nothing is degraded."""
+    """An old disk that is retired and no voter is not reported as lost."""
     look = returning()
     assert "LostDisk" not in reasons(planned(look, desired()))
     remembered = replace(look.memory, committed_voters=frozenset(VOTERS))
@@ -33,7 +33,7 @@ def test_known_id_that_comes_back_is_no_lost_disk() -> None:
 
 @pytest.mark.parametrize("known", [True, False])
 def test_voter_that_lost_its_disk_is_one(*, known: bool) -> None:
-    """A retired disk that is a voter still was lost, also by what was last known before the leader went."""
+    """A retired disk that may still be a voter counts as lost, by the last known voters or if none are known."""
     record = with_disk_lost(running(), BACK, new_claim=True)
     seen = view((*VOTERS, key(3002)))
     look = at_rest(record, quorum=SILENT)

@@ -1,4 +1,4 @@
-"""Rolls: who restarts next, what it waits for, and what stops a roll half-way."""
+"""Rolls: which controller restarts next, what it waits for, and what stops a roll half-way."""
 
 from dataclasses import replace
 from typing import Any
@@ -66,7 +66,7 @@ def rolling(*moved: int, record: IdentityRecord | None = None, **changes: Any) -
 
 
 def rolled(look: Observed, wanted: Desired | None = None, **how: Any) -> Plan:  # noqa: ANN401 - the planner's own options
-    """The plan, once config maps and the marks of pods are what they should be beside a roll."""
+    """The plan after config maps, budget and pod marks are as a roll needs them."""
     world = World(desired=wanted or desired(), observed=look)
     for _ in range(3):
         for action in planned(world.observed, world.desired, **how).actions:
@@ -76,7 +76,7 @@ def rolled(look: Observed, wanted: Desired | None = None, **how: Any) -> Plan:  
 
 
 def is_moved(said: Plan) -> int:
-    """Which one controller the record moves next."""
+    """The controller that the record moves next."""
     write = only(said, WriteRecord)
     assert write.change is RecordChange.ROLL
     before = with_revision(running(), NEW.name, ())
@@ -89,12 +89,12 @@ def is_moved(said: Plan) -> int:
 
 
 def test_revision_comes_first() -> None:
-    """A changed spec makes its revision, and nothing else yet."""
+    """A changed spec first creates its revision, and nothing else."""
     assert only(rolled(at_rest(), SPEC), CreateRevision).name == NEW.name
 
 
 def test_followers_first_by_id() -> None:
-    """The first that moves is a follower, by the order of ids; 3000 leads."""
+    """The first controller that moves is a follower, in the order of ids; 3000 leads."""
     said = rolled(rolling(), SPEC)
     assert is_moved(said) == 3001
     assert facts(only(said, WriteRecord).message) == facts(3001, NEW.name, 1, 3, 2, 2)
@@ -108,18 +108,18 @@ def test_second_follower() -> None:
 
 
 def test_active_controller_last() -> None:
-    """The active controller moves when all others run from the new revision."""
+    """The active controller moves after all others run from the new revision."""
     assert is_moved(rolled(rolling(3001, 3002), SPEC)) == 3000
 
 
 def test_laggard_before_followers() -> None:
-    """Who lags takes nothing away, and goes before the followers that are caught up."""
+    """A voter that lags moves before the followers that are caught up, because its restart loses nothing."""
     seen = view(VOTERS, behind=(VOTERS[2],))
     assert is_moved(rolled(rolling(quorum=Known(value=seen), memory=looks(seen)), SPEC)) == 3002
 
 
 def test_newcomer_that_lags_before_followers() -> None:
-    """A controller that is no voter yet and lags goes before any follower, though that one could go as well."""
+    """A newcomer that lags moves before any follower, even if a follower may move too."""
     late = key(3003)
     seen = view(VOTERS, (late,), behind=(late,))
     look = rolling(record=running(4), quorum=Known(value=seen), memory=looks(seen))
@@ -128,14 +128,14 @@ def test_newcomer_that_lags_before_followers() -> None:
 
 
 def moved_in_record(of: int, **changes: Any) -> Observed:  # noqa: ANN401 - as in `at_rest`
-    """The record has moved this controller, and its pod still runs from the old revision."""
+    """A look in which the record has moved this controller, and its pod still runs from the old revision."""
     look = rolling(**changes)
     assert look.record is not None
     return replace(look, record=with_revision(look.record, NEW.name, [NodeID(of)]))
 
 
 def test_moved_one_is_stopped_first() -> None:
-    """The one that the record has moved already is stopped, whoever would be the next by the order."""
+    """The controller that the record has already moved is stopped first, whatever the order."""
     restart = only(rolled(moved_in_record(3002), SPEC), RestartPod)
     assert (restart.pod.node_id, restart.evict) == (3002, True)
     assert facts(restart.message) == facts("alpha-3002-g1", NEW.name, 2, 2)
@@ -143,7 +143,7 @@ def test_moved_one_is_stopped_first() -> None:
 
 
 def test_laggard_before_the_one_that_is_moved() -> None:
-    """One that lags for good goes before the moved one, which waits for it: the roll may be what repairs it."""
+    """A voter that lags moves before the one that waits for it, because the restart may repair it."""
     seen = view(VOTERS, behind=(VOTERS[2],))
     look = moved_in_record(3001, quorum=Known(value=seen), memory=looks(seen))
     write = only(rolled(look, SPEC), WriteRecord)
@@ -153,7 +153,7 @@ def test_laggard_before_the_one_that_is_moved() -> None:
 
 
 def test_no_other_begins_while_one_is_moved() -> None:
-    """While a moved controller has to wait, no other follower that keeps up is moved."""
+    """While a moved controller waits, no other caught-up follower is moved."""
     few = Memory(caught_up_looks=((VOTERS[0], 3), (VOTERS[1], 3), (VOTERS[2], 2)))
     said = rolled(moved_in_record(3001, memory=few), SPEC)
     assert said.actions == ()
@@ -161,7 +161,7 @@ def test_no_other_begins_while_one_is_moved() -> None:
 
 
 def test_pod_that_does_not_start_gets_the_new_revision() -> None:
-    """A pod that never starts is made from the new spec: the roll would wait for it for ever."""
+    """A pod that never starts gets the new revision, because the roll would wait for it for ever."""
     look = with_pod(rolling(), 3001, container=STARTS, gate="False")
     write = only(rolled(look, SPEC), WriteRecord)
     assert facts(write.message) == facts(3001, NEW.name, 3001)
@@ -172,7 +172,7 @@ def test_pod_that_does_not_start_gets_the_new_revision() -> None:
 
 @pytest.mark.parametrize("quorum", ["led", "no leader"])
 def test_one_at_a_time_gets_a_revision_that_may_be_at_fault(quorum: str) -> None:
-    """While a controller that was made from the new revision is not back, no other that does not run gets it."""
+    """While a controller on the new revision does not run, no other one that does not run gets it."""
     look = with_pod(with_pod(rolling(3001), 3001, container=STARTS, gate="False"), 3002, container=STARTS, gate="False")
     if quorum == "no leader":
         look = replace(look, quorum=SILENT, memory=Memory())
@@ -182,7 +182,7 @@ def test_one_at_a_time_gets_a_revision_that_may_be_at_fault(quorum: str) -> None
 
 
 def test_majority_that_does_not_start_gets_the_new_revision() -> None:
-    """Without a leader those that do not run are made from the new revision, one after the other, as each one runs."""
+    """Without a leader, controllers that do not run get the new revision one by one, after each one runs."""
     look = with_pod(with_pod(rolling(), 3001, container=STARTS), 3002, container=STARTS)
     silent = replace(look, quorum=SILENT, memory=Memory())
     first = only(rolled(silent, SPEC), WriteRecord)
@@ -195,7 +195,7 @@ def test_majority_that_does_not_start_gets_the_new_revision() -> None:
 
 
 def test_moved_one_that_came_to_lead_is_the_last_again() -> None:
-    """A controller that the record has moved, and that leads before it is stopped, does not hold the others up."""
+    """A moved controller that leads before it is stopped does not hold up the others."""
     seen = view((key(3001), key(3000), key(3002)))
     look = moved_in_record(3001, quorum=Known(value=seen), memory=looks(seen))
     write = only(rolled(look, SPEC), WriteRecord)
@@ -205,14 +205,14 @@ def test_moved_one_that_came_to_lead_is_the_last_again() -> None:
 
 
 def test_pod_comes_back_from_its_new_revision() -> None:
-    """Whoever makes the pod again makes it from what the record says."""
+    """A pod that was lost during a roll is recreated from the revision in the record."""
     look = without_pod(moved_in_record(3001), 3001)
     created = every(rolled(look, SPEC), CreatePod)
     assert [(action.node_id, action.revision) for action in created] == [(3001, NEW)]
 
 
 def test_roll_is_completed() -> None:
-    """When every controller runs from the new revision it becomes the fleet's, and the end of the roll is told."""
+    """When every controller runs from the new revision, it becomes the applied one, and the end is reported."""
     write = only(rolled(rolling(*IDS), SPEC), WriteRecord)
     assert write.change is RecordChange.ROLL_DONE
     assert facts(write.message) == facts(NEW.name)
@@ -227,7 +227,7 @@ def test_not_completed_while_a_pod_is_old() -> None:
 
 
 def test_reversed_half_way() -> None:
-    """With the old spec back, the one that was moved goes back, by the same order, and nobody else is touched."""
+    """If the spec is reverted, the moved controller goes back, even if it leads, and no other controller restarts."""
     seen = view((key(3001), key(3000), key(3002)))
     back = only(rolled(rolling(3001)), WriteRecord)
     assert (back.change, facts(back.message.partition(" (")[0])) == (RecordChange.ROLL, facts(3001, revision().name))
@@ -238,7 +238,7 @@ def test_reversed_half_way() -> None:
 
 
 def test_reversed_before_it_was_stopped() -> None:
-    """A controller that was moved and not stopped yet is moved back, and its pod goes on running."""
+    """A controller that was moved and not stopped yet is moved back, and its pod runs on."""
     write = only(rolled(moved_in_record(3001)), WriteRecord)
     assert write.change is RecordChange.ROLL
     assert facts(write.message) == facts(3001, revision().name, revision().name)
@@ -246,13 +246,13 @@ def test_reversed_before_it_was_stopped() -> None:
 
 
 def test_paused_roll() -> None:
-    """A paused roll stays where it is."""
+    """A paused roll does nothing."""
     said = rolled(rolling(3001), desired(runtime=LARGER, paused=True))
     assert (said.actions, reasons(said)) == ((), {"Paused"})
 
 
 def test_invalid_spec_rolls_nothing() -> None:
-    """With faults in the spec no roll goes on."""
+    """While the spec is invalid, no roll continues."""
     assert rolled(rolling(3001), SPEC, repair_only=True).actions == ()
 
 
@@ -260,7 +260,7 @@ def test_invalid_spec_rolls_nothing() -> None:
 
 
 def test_next_waits_for_the_last_one() -> None:
-    """The next goes when the last is a caught-up voter again, in several looks."""
+    """The next controller moves when the last one is a caught-up voter again, in several looks."""
     seen = view(VOTERS, behind=(VOTERS[1],))
     lags = rolled(rolling(3001, quorum=Known(value=seen), memory=looks(seen)), SPEC)
     assert lags.actions == ()
@@ -272,7 +272,7 @@ def test_next_waits_for_the_last_one() -> None:
 
 
 def test_starting_pod_is_waited_for() -> None:
-    """While the one that was stopped starts, nobody else is stopped."""
+    """While the stopped controller starts, no other controller is stopped."""
     look = with_pod(rolling(3001), 3001, container=STARTS, gate="False")
     said = rolled(look, SPEC)
     assert (every(said, RestartPod), every(said, WriteRecord)) == ([], [])
@@ -280,21 +280,21 @@ def test_starting_pod_is_waited_for() -> None:
 
 
 def test_last_of_a_roll_is_waited_for() -> None:
-    """Where the only one left is being made again, that is what the roll waits for."""
+    """If the last controller of the roll is starting, the roll waits for it."""
     look = with_pod(moved_in_record(3001), 3001, container=STARTS, gate="False")
     assert facts(wait(rolled(look, SPEC), "Rolling").message) == facts(3001)
     assert wait(rolled(look, SPEC), "Rolling").node_id == 3001
 
 
 def test_no_roll_without_a_leader() -> None:
-    """Without a leader nobody restarts, in the words of the look."""
+    """Without a leader no controller restarts, and the wait gives the reason."""
     said = rolled(rolling(quorum=SILENT, memory=Memory()), SPEC)
     assert (every(said, RestartPod), every(said, WriteRecord)) == ([], [])
     assert facts(wait(said, "Rolling").message) == facts(3000)
 
 
 def test_voters_first() -> None:
-    """While the voter set changes nobody restarts."""
+    """During a voter change no controller restarts."""
     look = rolling()
     look = replace(look, status=replace(look.status, open=operation(key(3003))))
     assert every(rolled(look, SPEC), RestartPod) == []
@@ -302,7 +302,7 @@ def test_voters_first() -> None:
 
 
 def test_open_feature_step_comes_first() -> None:
-    """While a feature step is open nobody restarts."""
+    """While a feature step is open no controller restarts."""
     look = rolling()
     open_ = replace(look, status=replace(look.status, open=stepping("metadata.version", 34)))
     said = rolled(open_, SPEC)
@@ -314,7 +314,7 @@ def test_open_feature_step_comes_first() -> None:
 
 
 def test_pod_that_cannot_start_holds_the_roll() -> None:
-    """The roll stops after the first controller that does not start from the new revision, and says so."""
+    """The roll stops at the first controller that does not start from the new revision, and reports it."""
     said = rolled(with_pod(rolling(3001), 3001, container=STUCK, gate="False"), SPEC)
     assert said.actions == ()
     held = wait(said, "RollHeld")
@@ -323,7 +323,7 @@ def test_pod_that_cannot_start_holds_the_roll() -> None:
 
 
 def test_pod_without_a_place_holds_the_roll() -> None:
-    """A pod that finds no Kubernetes node stops the roll, too: the spec is not blamed for that, nor its revision."""
+    """A pod that finds no Kubernetes node stops the roll, and the message does not name the revision."""
     waiting = Waiting(reason="", message="", last_exit=None)
     look = with_pod(rolling(3001), 3001, container=waiting, gate="False", unschedulable="0/3 nodes are available")
     said = rolled(look, SPEC)
@@ -335,7 +335,7 @@ def test_pod_without_a_place_holds_the_roll() -> None:
 
 
 def test_going_back_heals() -> None:
-    """With the old spec back, the controller that cannot start is made from the old revision at once."""
+    """If the spec is reverted, the controller that cannot start moves back to the old revision at once."""
     look = with_pod(rolling(3001), 3001, container=STUCK, gate="False")
     write = only(rolled(look), WriteRecord)
     assert write.change is RecordChange.REVISION
@@ -343,7 +343,7 @@ def test_going_back_heals() -> None:
 
 
 def test_misreported_release_holds_the_roll() -> None:
-    """The controller that restarted first must be the release that the spec says, or the roll stops there."""
+    """If the first restarted controller is not of the spec's release, the roll stops there."""
     said_ = saying("4.3.0")
     look = rolling(3001)
     versions = tuple((of, Known(value=said_) if of == 3001 else answer) for of, answer in look.versions)
@@ -371,7 +371,7 @@ def test_misreported_release_holds_the_roll() -> None:
 
 
 def test_missing_feature_is_misreported() -> None:
-    """A controller without a feature that its release has is not that release."""
+    """A controller that lacks a feature of its release is not of that release."""
     whole = saying("4.4.0")
     poor = replace(whole, supported=tuple(each for each in whole.supported if each.name != "streams.version"))
     look = rolling(3001)
@@ -381,7 +381,7 @@ def test_missing_feature_is_misreported() -> None:
 
 
 def test_unknown_release_is_believed() -> None:
-    """Of a release that nobody knows nothing is claimed: what its controllers say is what they are."""
+    """For an unknown release, what its controllers report is accepted."""
     newest = runtime(release="9.9.0")
     known = with_revision(running(), revision(newest).name, [NodeID(3001)])
     look = speaking(known, revisions=(revision(), revision(newest, number=2)))
@@ -390,7 +390,7 @@ def test_unknown_release_is_believed() -> None:
 
 
 def test_unheard_of_controller_is_waited_for() -> None:
-    """A controller that restarted has to say what it supports before the next one goes."""
+    """A restarted controller must report what it supports before the next one moves."""
     look = rolling(3001)
     silent = Unknown(reason="controller 3001 cannot be reached")
     versions = tuple((of, silent if of == 3001 else answer) for of, answer in look.versions)
@@ -402,7 +402,7 @@ def test_unheard_of_controller_is_waited_for() -> None:
 
 
 def test_older_image_rolls_nobody() -> None:
-    """An image below the finalized levels is refused before a pod is touched."""
+    """An image that does not support the finalized levels is refused before any pod is stopped."""
     older = runtime(release="4.3.0")
     look = speaking(revisions=(revision(), revision(older, number=2)))
     said = rolled(look, desired(runtime=older))
@@ -423,7 +423,7 @@ def of_few(count: int, *, allowed: bool, of: int | None = None) -> Plan:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_few_voters_wait_for_permission(count: int) -> None:
-    """With one or two voters a restart interrupts, and waits for allowInterruption."""
+    """With one or two voters a restart is an interruption, and waits for allowInterruption."""
     said = of_few(count, allowed=False)
     assert (every(said, RestartPod), every(said, WriteRecord)) == ([], [])
     assert mentions(wait(said, "Rolling").message, "spec.controllers.allowInterruption")
@@ -431,14 +431,14 @@ def test_few_voters_wait_for_permission(count: int) -> None:
 
 @pytest.mark.parametrize(("count", "first"), [(1, 3000), (2, 3001)])
 def test_few_voters_with_permission(count: int, first: int) -> None:
-    """With permission they restart one by one; two by eviction, a single one, which no budget guards, by deletion."""
+    """With permission two voters restart one by one, by eviction; a single one, without a budget, by deletion."""
     write = next(action for action in every(of_few(count, allowed=True), WriteRecord))
     assert write.message.startswith(f"controller {first} moves ")
     (restart,) = every(of_few(count, allowed=True, of=first), RestartPod)
     assert (restart.pod.node_id, restart.evict) == (first, count > 1)
 
 
-# What restarts nobody
+# What does not restart a controller
 
 
 @pytest.mark.parametrize(
@@ -454,7 +454,7 @@ def test_few_voters_with_permission(count: int, first: int) -> None:
     ids=["replicas", "size", "policy", "levels", "soak", "allowInterruption"],
 )
 def test_unrelated_changes_restart_nobody(wanted: Desired) -> None:
-    """Only what a pod is made from restarts it."""
+    """A change of the spec that is no input of a pod restarts no controller."""
     said = rolled(speaking(), wanted)
     assert every(said, RestartPod) == []
     assert every(said, CreateRevision) == []
@@ -474,7 +474,7 @@ def test_unrelated_changes_restart_nobody(wanted: Desired) -> None:
     ],
 )
 def test_inputs_of_a_pod_roll(changes: dict[str, Any]) -> None:
-    """Every input of a pod rolls, one controller at a time."""
+    """A change of any input of a pod starts a roll, one controller at a time."""
     new = revision(runtime(**changes), number=2)
     look = speaking(revisions=(revision(), new))
     write = only(rolled(look, desired(runtime=runtime(**changes))), WriteRecord)
@@ -482,7 +482,7 @@ def test_inputs_of_a_pod_roll(changes: dict[str, Any]) -> None:
 
 
 def test_a_restart_whose_annotation_is_removed_goes_on() -> None:
-    """Without the annotation half-way, nobody is restarted back, and the others are still restarted."""
+    """If the restart annotation is removed half-way, the restart continues, and no controller goes back."""
     asked = replace(SPEC.runtime, restarted_at="2026-01-31T12:00:00Z")
     again = revision(asked, number=9)
     record = with_revision(running(), again.name, IDS[:1])

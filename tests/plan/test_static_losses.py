@@ -1,4 +1,4 @@
-"""Lost disks around the moment when a static quorum becomes dynamic: held before, and replaced after."""
+"""Lost disks while a static quorum becomes dynamic: held before, and replaced after."""
 
 from dataclasses import replace
 
@@ -39,14 +39,14 @@ WAITING = Waiting(reason="ContainerCreating", message="", last_exit=None)
 
 
 def emptied(*, static: bool) -> Observed:
-    """The disk of controller 3002 was found empty, and it does not fetch; the voters have directory ids, or none."""
+    """Controller 3002 does not fetch, its disk was found empty, and the quorum is static or not."""
     seen = replace(view([key(of) for of in IDS], behind=[key(LOST)]), static=static)
     look = at_rest(STATIC, quorum=Known(value=seen), revisions=(PINNED,))
     return still_blank(with_pod(look, LOST, container=WAITING, report=empty_report()))
 
 
 def new_disk(record: IdentityRecord = STATIC) -> IdentityRecord:
-    """Its disk was formatted anew, without voters."""
+    """The record after the disk of controller 3002 was formatted again, without voters."""
     again = with_disk_lost(record, LOST, new_claim=False)
     return with_report(again, LOST, key(LOST, 2).directory_id)  # type: ignore[arg-type]  # it has one
 
@@ -57,18 +57,18 @@ def retiring(look: Observed) -> bool:
 
 
 def test_held_while_it_is_static() -> None:
-    """A static quorum would take the empty disk for the voter: a person must decide, and so without a leader."""
+    """In a static quorum, or without a leader, an empty disk is not retired: a person must decide."""
     assert not retiring(emptied(static=True))
     assert not retiring(replace(emptied(static=True), quorum=SILENT))
 
 
 def test_replaced_once_it_is_dynamic() -> None:
-    """With directory ids the voter is told from its empty disk, whatever setting is left over."""
+    """In a dynamic quorum the empty disk is retired, even if the record is still static."""
     assert retiring(emptied(static=False))
 
 
 def test_the_new_disk_waits_for_the_setting_to_go() -> None:
-    """With the static voters in its properties, and none on its disk, it would take itself for one of them."""
+    """A new disk does not run with the static voters in its properties: it would act as one of them."""
     record = new_disk()
     look = at_rest(record, revisions=(PINNED,))
     said = may_run(situation(record=record, observed=look), node(record, LOST), mirrored=True)
@@ -77,7 +77,7 @@ def test_the_new_disk_waits_for_the_setting_to_go() -> None:
 
 
 def test_the_setting_goes_without_the_new_disk() -> None:
-    """Who has a new disk has nothing to say of the old setting; everybody else has."""
+    """The static voters are dropped without a report of the new disk, but not without those of the others."""
     record = new_disk()
     seen = view([key(of) for of in IDS], behind=[key(LOST)])
     look = replace(speaking(record), quorum=Known(value=seen))
@@ -89,7 +89,7 @@ def test_the_setting_goes_without_the_new_disk() -> None:
 
 
 def test_the_new_disk_never_starts_from_the_old_revision() -> None:
-    """Behind it the new disk is given the next revision first, and only then a pod."""
+    """After the static voters are dropped, the new disk gets the next revision first, and only then a pod."""
     record = replace(new_disk(), static=False, applied_revision=PINNED.name)
     next_one = revision(number=2)
     seen = view([key(of) for of in IDS], behind=[key(LOST)])
@@ -104,7 +104,7 @@ def test_the_new_disk_never_starts_from_the_old_revision() -> None:
 
 
 def test_a_person_is_told_why() -> None:
-    """The wait of a lost disk gives the reason, and the page that says what can be done."""
+    """The wait of a lost disk names the page that explains what to do."""
     said = planned(emptied(static=True), desired())
     assert "docs/releases.md" in wait(said, "LostDisk").message
     assert not verdict(said, "2-retire-disk").allowed

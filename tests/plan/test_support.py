@@ -1,4 +1,4 @@
-"""What stands around the pods: service, disruption budget, config maps."""
+"""The objects around the pods: service, disruption budget, config maps."""
 
 from dataclasses import replace
 
@@ -49,17 +49,17 @@ from kafka_quorum.plan.pods.support import min_available
     ],
 )
 def test_min_available(voters: int, changing: bool, interruption: bool, kept: int) -> None:  # noqa: FBT001 - columns
-    """A majority stays; all stay while the set changes; one or two may go only where interruptions are allowed."""
+    """A majority must stay, all during a change, and all of one or two unless interruptions are allowed."""
     assert min_available(desired(allow_interruption=interruption), voters, changing=changing) == kept
 
 
 def budgets(observed: Observed, **wanted: object) -> list[int]:
-    """What the plan makes of the disruption budget."""
+    """The disruption budgets that the plan applies."""
     return [action.min_available for action in every(planned(observed, desired(**wanted)), ApplyBudget)]
 
 
 def test_first_budget() -> None:
-    """Before the quorum has answered the budget is that of the first voters."""
+    """Before the quorum answers, the budget is that of the first voters."""
     assert budgets(at_rest(bound(), support=())) == [2]
 
 
@@ -72,7 +72,7 @@ def test_budget_follows_the_committed_set() -> None:
 
 
 def test_budget_is_raised_during_a_change() -> None:
-    """While a voter change is open all voters must stay, and afterwards a majority again."""
+    """While a voter change is open all voters must stay, and afterwards a majority."""
     changing = at_rest(status=mirrored(running(), open=operation(key(3003))))
     assert budgets(changing) == [3]
     raised = replace(changing, support=support(running(), 3))
@@ -82,21 +82,21 @@ def test_budget_is_raised_during_a_change() -> None:
 
 @pytest.mark.parametrize("known", ["silent", "never committed"])
 def test_budget_stands_while_nothing_is_known(known: str) -> None:
-    """Unknown is not empty: the budget that stands, stands."""
+    """While the quorum is unknown, or its committed set is, the budget is not changed."""
     fresh = replace(view([key(3000)], committed=False), committed_voters=None)
     quorum = SILENT if known == "silent" else Known(value=fresh)
     assert budgets(at_rest(quorum=quorum, support=support(running(), 3))) == []
 
 
 def test_service_is_repaired() -> None:
-    """A service that is missing, or differs in what matters, is applied."""
+    """A service that is missing, or differs in a relevant field, is applied."""
     assert every(planned(at_rest(support=support(running())[1:])), ApplyService) != []
     assert every(planned(at_rest(support=support(running(), port=9999))), ApplyService) != []
     assert every(planned(at_rest()), ApplyService) == []
 
 
 def test_service_follows_the_spec_before_anything_runs() -> None:
-    """The service's port is the listener's."""
+    """Before anything runs, the service's port is that of the spec's listener."""
     other = desired(runtime=runtime(listener=ControllerListener(name="CONTROLLER", port=9999)))
     look = at_rest(bound(), support=support(bound(), port=9999))
     assert every(planned(look, other), ApplyService) == []
@@ -108,7 +108,7 @@ def config(name: str) -> SupportObject:
 
 
 def test_config_per_revision() -> None:
-    """Every revision that a pod may be made from has its config map for the node ids as they are."""
+    """Every revision that a pod may be made from has a config map for the present node ids."""
     newer = revision(runtime(heap="1Gi"), number=2)
     record = with_revision(running(), newer.name, [running().node_ids[1]])
     made = every(planned(at_rest(record, revisions=(revision(), newer))), CreateConfig)
@@ -118,7 +118,7 @@ def test_config_per_revision() -> None:
 
 
 def test_used_config_is_kept() -> None:
-    """A config map that a pod uses is kept, though nothing new is made from it; an unused one goes."""
+    """A config map that a pod uses is kept, even if no new pod uses it; an unused one is deleted."""
     old = "alpha-config-before"
     look = at_rest()
     used = replace(
@@ -130,7 +130,7 @@ def test_used_config_is_kept() -> None:
 
 
 def test_format_config_comes_and_goes() -> None:
-    """The config map of the initial format is there while one is to do, and goes when none is."""
+    """The config map of the initial format is created while a format is due, and deleted afterwards."""
     name = names.format_config_name(NAME, revision().inputs_hash, bound().node_ids)
     before = every(planned(at_rest(bound(), support=support(started()))), CreateConfig)
     assert [action.name for action in before] == [name]

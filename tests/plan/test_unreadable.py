@@ -1,4 +1,4 @@
-"""While an object cannot be read, its controller and the whole quorum are left alone; other controllers are kept."""
+"""While an object cannot be read, its controller and the quorum do not change; other controllers are kept running."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ CLAIM = Unreadable(kind="PersistentVolumeClaim", name="alpha-3001-g1", node_id=N
 
 
 def planned(observed: Observed) -> Plan:
-    """The plan, without what may not be done."""
+    """The plan, without what is not allowed while an object cannot be read."""
     return without(plan(desired(), observed, now_s=0.0), observed)
 
 
@@ -47,13 +47,13 @@ def losing(observed: Observed, node_id: int) -> Observed:
 
 
 def test_nothing_changes_where_everything_can_be_read() -> None:
-    """The plan is the planner's."""
+    """If everything can be read, the plan does not change."""
     observed = without_pod(at_rest(), 3001)
     assert planned(observed) == plan(desired(), observed, now_s=0.0)
 
 
 def test_an_unreadable_claim_is_not_a_missing_one() -> None:
-    """A claim that is missing has its disk retired; one that cannot be read does not, and is named with its reason."""
+    """A missing claim is a lost disk; one that cannot be read is not, and is reported with its reason."""
     missing = without_claim(without_pod(at_rest(), 3001), 3001)
     assert "LostDisk" in {wait.reason for wait in plan(desired(), missing, now_s=0.0).waits}
     found = planned(losing(at_rest(), 3001))
@@ -66,21 +66,21 @@ def test_an_unreadable_claim_is_not_a_missing_one() -> None:
 
 
 def test_other_controllers_are_kept() -> None:
-    """The pod of a controller of which everything can be read is made as ever."""
+    """The pod of a controller whose objects can all be read is recreated as usual."""
     observed = replace(without_pod(at_rest(), 3000), unreadable=(CLAIM,))
     made = [action for action in planned(observed).actions if isinstance(action, actions.CreatePod)]
     assert [action.node_id for action in made] == [3000]
 
 
 def waiting(*, levels: bool = True) -> Observed:
-    """The pod of 3000 is gone, and a claim of 3001 cannot be read; whether the record has the levels."""
+    """The pod of 3000 is gone, and a claim of 3001 cannot be read. Without `levels` the record has none."""
     look = speaking()
     record = look.record if levels or look.record is None else replace(look.record, levels=())
     return replace(without_pod(look, 3000), record=record, unreadable=(CLAIM,))
 
 
 def half_replaced() -> Observed:
-    """The same, between the two halves of a replacement: the stale voter is removed, and the new one is ready."""
+    """A replacement between its halves: the stale voter is removed, and the new one is ready. One pod is gone."""
     record = with_disk_lost(running(), NodeID(3002), new_claim=False)
     record = with_report(record, NodeID(3002), directory(3002, 2))
     seen = view((key(3001), key(3000)), (key(3002, 2),))
@@ -99,7 +99,7 @@ def half_replaced() -> Observed:
     ids=["a larger quorum", "levels to be noted", "half a replacement"],
 )
 def test_a_decision_that_waits_keeps_no_pod_from_coming_back(observed: Observed, wanted: Desired) -> None:
-    """What stands alone where all can be read is left out, and with it goes nothing that other controllers need."""
+    """If an exclusive action must wait, the plan still recreates the pods of other controllers."""
     alone = plan(wanted, replace(observed, unreadable=()), now_s=0.0).actions
     assert not any(isinstance(action, actions.CreatePod) for action in alone)
     found = without(plan(wanted, observed, now_s=0.0), observed).actions
@@ -108,13 +108,13 @@ def test_a_decision_that_waits_keeps_no_pod_from_coming_back(observed: Observed,
 
 
 def test_an_object_of_nobody_holds_everything() -> None:
-    """Where it is not known whose object it is, no controller is touched."""
+    """If the owner of an object is not known, no controller is changed."""
     observed = replace(without_pod(at_rest(), 3000), unreadable=(replace(CLAIM, node_id=None),))
     assert planned(observed).actions == ()
 
 
 def test_nothing_new_is_begun() -> None:
-    """An object that cannot be read is a trace: no identity is made beside it."""
+    """An object that cannot be read is a trace, so no new identity is created."""
     observed = replace(nothing(), unreadable=(CLAIM,))
     assert plan(desired(), nothing(), now_s=0.0).actions != ()
     assert planned(observed).actions == ()
@@ -136,7 +136,7 @@ def test_nothing_new_is_begun() -> None:
     ids=lambda action: type(action).__name__,
 )
 def test_what_decides_on_more_than_one_controller_waits(action: actions.Action) -> None:
-    """Voters, restarts, the record and deletions of what may be in use wait, whomever they concern."""
+    """Voter changes, restarts, changes of the record and deletions wait, whichever controller they concern."""
     observed = replace(at_rest(), unreadable=(CLAIM,))
     given = Plan(actions=(action,), waits=(), verdicts=(), requeue_s=10.0)
     assert without(given, observed).actions == ()
@@ -144,7 +144,7 @@ def test_what_decides_on_more_than_one_controller_waits(action: actions.Action) 
 
 
 def test_unreadable_claims_are_no_lost_majority() -> None:
-    """Two claims that cannot be read before a leader was seen: no advice to delete what may be healthy disks."""
+    """Two unreadable claims before the first leader are not reported as a failed bootstrap."""
     observed = losing(without_claim(without_pod(at_rest(), 3002), 3002), 3001)
     record = replace(observed.record, had_leader=False) if observed.record is not None else None
     unread = (CLAIM, replace(CLAIM, name="alpha-3002-g1", node_id=NodeID(3002)))
@@ -153,7 +153,7 @@ def test_unreadable_claims_are_no_lost_majority() -> None:
 
 
 def test_no_running_pod_is_stopped() -> None:
-    """The stop of a pod that runs is a decision about the quorum, also beside an object of another controller."""
+    """No running pod is stopped, even if the unreadable object is another controller's."""
     pod = next(pod for pod in at_rest().pods if pod.node_id == 3000)
     stop = actions.DeletePod(pod=pod, reason="LeaderHandsOver", message="m", permit=permit(permits.ReplacePod))
     held = without(Plan(actions=(stop,), waits=(), verdicts=(), requeue_s=1.0), replace(at_rest(), unreadable=(CLAIM,)))

@@ -26,32 +26,32 @@ def wanted(release: str = "4.4.0", *, levels: dict[str, int] | None = None, **ch
 
 
 def made(spec: Desired, **changes: Any) -> World:  # noqa: ANN401 - whatever the field holds
-    """A quorum at rest that was made by this spec."""
+    """A quorum at rest that was created from this spec."""
     world = World(desired=spec, **changes)
     world.run(limit=LIMIT)
     return world
 
 
 def then(world: World, spec: Desired) -> World:
-    """The same, at the moment at which the spec is changed."""
+    """The same world at the moment of a change of the spec."""
     world.desired = spec
     world._move()
     return world
 
 
 def followed() -> World:
-    """4.1 to 4.4 with the policy Follow."""
+    """From 4.1 to 4.4 with the policy Follow."""
     return then(made(wanted("4.1.2")), wanted(feature_policy=FeaturePolicy.FOLLOW))
 
 
 def turned_dynamic() -> World:
-    """A static quorum of 4.1, with all of 4.4 asked for."""
+    """A static quorum of 4.1 whose spec requests kraft.version 1."""
     spec = wanted("4.1.2", bootstrap=BootstrapMode.STATIC)
     return then(made(spec), wanted("4.1.2", bootstrap=BootstrapMode.STATIC, levels={KRAFT: 1}))
 
 
 def haunted(metadata: int) -> World:
-    """Four were three: the fourth is registered still, of an older release, and the levels are to be raised."""
+    """Three of former four: the fourth is still registered with an older release, and higher levels are requested."""
     world = made(wanted("4.3.1", levels={METADATA: metadata}, replicas=4))
     then(world, wanted("4.3.1", levels={METADATA: metadata}))
     world.run(limit=LIMIT)
@@ -60,13 +60,13 @@ def haunted(metadata: int) -> World:
 
 
 def lowered(*, lossy: frozenset[int] = frozenset()) -> World:
-    """From the top of 4.4 down to 4.3, by the safe way."""
+    """From the top of 4.4 down to 4.3 with the policy Safe."""
     world = made(wanted(), lossy=lossy)
     return then(world, wanted(levels={METADATA: 31, "group.version": 0}, downgrade=Downgrade.SAFE))
 
 
 def with_old_broker() -> World:
-    """A broker of 4.1 stands against what is asked for."""
+    """A broker of 4.1 blocks the requested level."""
     world = made(wanted("4.1.2"), brokers={1: "4.1.2"})
     return then(world, wanted(levels={METADATA: 28}))
 
@@ -103,7 +103,7 @@ SCENES: dict[str, tuple[Callable[[], World], dict[str, int], set[str]]] = {
 
 
 def end_of(world: World) -> tuple[dict[str, int], frozenset[str], frozenset[NodeID]]:
-    """What an end is compared by: levels, what is waited for, and who runs."""
+    """The facts by which two ends are compared: levels, waits, and running controllers."""
     said = planned(world.observed, world.desired)
     assert said.actions == ()
     assert world.observed.status.feature_operation is None
@@ -113,7 +113,7 @@ def end_of(world: World) -> tuple[dict[str, int], frozenset[str], frozenset[Node
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_to_the_end(scene: str) -> None:
-    """Every scene comes to its end: the levels are those, and only what a person must do is left."""
+    """Every scene ends with these levels, and waits only for what a person must do."""
     begin, levels, left = SCENES[scene]
     world = begin()
     world.run(limit=LIMIT)
@@ -127,7 +127,7 @@ def test_to_the_end(scene: str) -> None:
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_interrupted_anywhere(scene: str) -> None:
-    """Whichever action gets lost, and the rest of its plan with it, the end is the same."""
+    """Whichever action is lost, with the rest of its plan, the end is the same."""
     straight = SCENES[scene][0]()
     forks: list[tuple[World, int]] = []
     straight.run(forks=forks, limit=LIMIT)
@@ -137,7 +137,7 @@ def test_interrupted_anywhere(scene: str) -> None:
 
 
 def test_order_of_a_roll() -> None:
-    """Each controller restarts once, the active one last, and nobody for the levels that follow."""
+    """Each controller restarts once, the active one last; the level changes after it restart none."""
     world = followed()
     leader = world.leader
     world.run(limit=LIMIT)
@@ -146,7 +146,7 @@ def test_order_of_a_roll() -> None:
 
 
 def test_order_of_levels() -> None:
-    """metadata.version goes up level by level, then the others, each by one."""
+    """metadata.version is raised level by level, then the others, also by one each."""
     world = followed()
     world.run(limit=LIMIT)
     levels = [int(text.rpartition(" ")[2]) for text in world.changes if text.startswith(METADATA)]
@@ -158,21 +158,21 @@ def test_order_of_levels() -> None:
 
 
 def test_order_downwards() -> None:
-    """Downwards metadata.version goes last."""
+    """metadata.version is lowered last."""
     world = lowered()
     world.run(limit=LIMIT)
     assert world.changes == ["group.version 0", "metadata.version 32", "metadata.version 31"]
 
 
 def test_nothing_is_lowered_half_the_way() -> None:
-    """A way down of which Kafka refuses the last step is not begun: the levels stay as they were."""
+    """A way down whose last step Kafka refuses does not begin: metadata.version stays as it was."""
     world = lowered(lossy=frozenset({32}))
     world.run(limit=LIMIT)
     assert METADATA not in {text.partition(" ")[0] for text in world.changes}
 
 
 def test_static_is_dropped_by_a_roll() -> None:
-    """The static voters are given up after kraft.version is 1, and every controller is made anew without them."""
+    """After kraft.version is 1 the static voters are dropped, and every controller restarts once without them."""
     world = turned_dynamic()
     record = world.observed.record
     assert record is not None
@@ -188,7 +188,7 @@ def test_static_is_dropped_by_a_roll() -> None:
 
 
 def test_static_quorum_scales_when_it_is_dynamic() -> None:
-    """Replicas of a static quorum are held until it is dynamic, and then carried out."""
+    """Further replicas of a static quorum are added when it is dynamic."""
     world = turned_dynamic()
     world.desired = replace(world.desired, replicas=5)
     world.run(limit=LIMIT)
@@ -196,7 +196,7 @@ def test_static_quorum_scales_when_it_is_dynamic() -> None:
 
 
 def test_ghosts_are_forgotten() -> None:
-    """At the level from which Kafka can forget a controller, none that was removed stays registered."""
+    """At a level at which Kafka can unregister controllers, no removed controller stays registered."""
     world = made(wanted(replicas=4))
     then(world, wanted())
     world.run(limit=LIMIT)
@@ -204,7 +204,7 @@ def test_ghosts_are_forgotten() -> None:
 
 
 def test_ghost_below_that_level() -> None:
-    """Below that level a ghost is registered anew with the ranges of those that run, and forgotten later."""
+    """Below that level a ghost does not block the raise, and is unregistered at the end."""
     world = haunted(29)
     world.run(limit=LIMIT)
     assert set(world.registered) == set(IDS)
@@ -212,7 +212,7 @@ def test_ghost_below_that_level() -> None:
 
 
 def test_broker_that_blocks_is_named() -> None:
-    """A broker that is too old is named in the server's words, and what it allows is not asked for twice."""
+    """A broker that is too old is reported in the server's words, and no level changes."""
     world = with_old_broker()
     world.run(limit=LIMIT)
     (told,) = {one.message for one in planned(world.observed, world.desired).waits}
@@ -221,7 +221,7 @@ def test_broker_that_blocks_is_named() -> None:
 
 
 def test_going_back_heals() -> None:
-    """A roll that was stopped by an image that does not start ends well once the old spec is back."""
+    """A roll that an image stopped ends well after the old spec is back."""
     world = bad_image()
     world.run(limit=LIMIT)
     assert len(world.restarts) == 1
@@ -247,7 +247,7 @@ def test_reversed_anywhere() -> None:
 
 @pytest.mark.parametrize("mode", list(BootstrapMode))
 def test_record_lost_anywhere(mode: BootstrapMode) -> None:
-    """Whenever the record of a new quorum is lost, it is rebuilt, and the quorum comes to be what it was to be."""
+    """Whenever the record of a new quorum is lost, it is rebuilt, and the end is the same."""
     straight = World(desired=wanted("4.1.2", bootstrap=mode))
     forks: list[tuple[World, int]] = []
     straight.run(forks=forks, limit=LIMIT)
@@ -265,7 +265,7 @@ def test_record_lost_anywhere(mode: BootstrapMode) -> None:
 
 
 def test_static_record_lost_anywhere_in_a_roll() -> None:
-    """A static quorum whose record is lost on its way to a dynamic one gets there all the same."""
+    """If a static quorum's record is lost while it becomes dynamic, the end is the same."""
     straight = turned_dynamic()
     forks: list[tuple[World, int]] = []
     straight.run(forks=forks, limit=LIMIT)
@@ -277,7 +277,7 @@ def test_static_record_lost_anywhere_in_a_roll() -> None:
 
 
 def test_lost_disk_of_a_static_quorum_is_held() -> None:
-    """A static quorum would take an empty disk for its voter: it is held for a person, and nothing is formatted."""
+    """The empty disk of a static quorum is held for a person, because the quorum would accept it as the voter's."""
     world = made(wanted("4.1.2", bootstrap=BootstrapMode.STATIC))
     record = world.observed.record
     assert record is not None

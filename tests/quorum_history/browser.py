@@ -27,7 +27,7 @@ _ARGUMENTS = (
 
 
 def installed() -> tuple[Path, Path]:
-    """The browser's program and axe-core's script. The test-bed installs them once per machine, or names what lacks."""
+    """The browser's program and axe-core's script. The test-bed installs them once, or names what is missing."""
     program, axe = provided("page-browser", _INSTALL_TIMEOUT_S)
     return Path(program), Path(axe)
 
@@ -40,7 +40,7 @@ class Browser:
     """One tab of one browser."""
 
     def __init__(self, process: subprocess.Popen[bytes], commands: int, answers: int) -> None:
-        """Attaches to the tab that a browser begins with."""
+        """Attaches to the tab with which a browser starts."""
         self._process, self._commands, self._answers = process, commands, answers
         self._unread, self._number, self._session = b"", 0, ""
         self._loads = 0
@@ -79,7 +79,7 @@ class Browser:
             os.close(answers)
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401 -- JSON
-        """A command and its answer (BrowserError)."""
+        """Sends a command, and returns its answer (BrowserError)."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -125,7 +125,7 @@ class Browser:
             self.errors.append(f"{said['entry']['text']} ({said['entry'].get('url')})")
 
     def open(self, page: Path, *, width: int = 1400, height: int = 900) -> None:
-        """Load a file and wait until all of it is there; `errors` and `requests` begin anew."""
+        """Loads a file and waits until it is complete; `errors` and `requests` start empty."""
         self.size(width, height)
         self.emulate()
         self.errors, self.requests, before = [], [], self._loads
@@ -136,11 +136,11 @@ class Browser:
             self._note(self._next(deadline))
 
     def size(self, width: int, height: int = 900) -> None:
-        """Another size of the window, in CSS pixels."""
+        """Sets the size of the window, in CSS pixels."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def emulate(self, *, media: str = "", scheme: str = "light") -> None:
-        """`print` or the screen, and the colour scheme that the reader prefers."""
+        """Sets `print` or the screen, and the colour scheme that the reader prefers."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.call("Emulation.setEmulatedMedia", media=media, features=features)
 
@@ -153,7 +153,7 @@ class Browser:
         return done["result"].get("value")
 
     def press_tab(self) -> None:
-        """One press of the tabulator key, as a reader without a mouse does it."""
+        """Presses the tabulator key once, as a reader without a mouse does."""
         key = {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
         for kind in ("rawKeyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, **key)
@@ -164,6 +164,6 @@ class Browser:
         file.write_bytes(base64.b64decode(shot["data"]))
 
     def pdf(self, file: Path) -> None:
-        """The page as it is printed, on A4."""
+        """The page as PDF, as it is printed on A4."""
         printed = self.call("Page.printToPDF", paperWidth=8.27, paperHeight=11.69, printBackground=False)
         file.write_bytes(base64.b64decode(printed["data"]))

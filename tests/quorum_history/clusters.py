@@ -1,4 +1,4 @@
-"""Log directories of made-up clusters: as many replicas as wanted, written batch by batch."""
+"""Log directories of artificial clusters, with any number of replicas, written batch by batch."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -37,7 +37,7 @@ def replica(home: Path, cluster: str, node_id: int) -> Path:
 
 
 def segment(folder: Path, base_offset: int, content: bytes) -> Path:
-    """A segment of it."""
+    """Writes a segment of it."""
     path = folder / f"{base_offset:020d}.log"
     path.write_bytes(content)
     return path

@@ -1,4 +1,4 @@
-"""One Spark for all tests of the history, as small as it gets."""
+"""One Spark session for all tests of the history, as small as possible."""
 
 import os
 import sys

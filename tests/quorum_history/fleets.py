@@ -27,13 +27,13 @@ HOSTILE = (
 
 
 def of(number: int) -> Fleet:
-    """A fleet of so many quorums, of which one in ten has some trouble."""
+    """A fleet of this many quorums, of which one in ten has some trouble."""
     names = [f"orders-{each:03d}" if each % 3 else f"payments-settlement-{each:03d}" for each in range(number)]
     return _merged([_quorum(each, f"team-{each % 7}", name, DAYS) for each, name in enumerate(names)])
 
 
 def one() -> Fleet:
-    """A single quorum, which was watched for a day and has nothing wrong."""
+    """A single quorum that was observed for a day without trouble."""
     return _quorum(3, "payments", "orders", 2)
 
 
@@ -43,7 +43,7 @@ def troubled() -> Fleet:
 
 
 def hostile() -> Fleet:
-    """Quorums, clusters, features and files with names that would be markup, hide text, or do not fit."""
+    """Names of quorums, clusters, features and files that are markup, hide text, or are too long."""
     return _merged([_quorum(10 * place, name, name, 3, feature=name) for place, name in enumerate(HOSTILE)])
 
 
@@ -57,7 +57,7 @@ def _merged(fleets: Sequence[Mapping[str, list[Row]]]) -> Fleet:
 
 
 def _quorum(number: int, namespace: str, name: str, days: int, *, feature: str = "metadata.version") -> Fleet:
-    """The rows of one quorum; its number decides what befell it."""
+    """The rows of one quorum; its number decides its troubles."""
     cluster = f"{number:04d}aBcDeFgHiJkLmNoPqRs"[:22]
     ours = {"clusterID": cluster, "namespace": namespace, "name": name}
     bad = number % 10 == 0
@@ -145,7 +145,7 @@ def _spans(begun: datetime, outage: datetime, *, bad: bool) -> Iterator[tuple[st
 
 
 def _day(number: int, day: int) -> Row:
-    """How one day was: mostly fine, with something of each kind in the fleet."""
+    """The state of one day: mostly fine, with every kind of trouble somewhere in the fleet."""
     lost = {0: 900.0, 1: 40.0, 2: 7000.0}.get((number + day) % 37 if number % 10 == 0 else 9, 0.0)
     unknown = 50_000.0 if (number * 7 + day) % 113 == 0 else 0.0
     available = _DAY_S - lost - unknown

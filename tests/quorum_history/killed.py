@@ -1,14 +1,14 @@
-"""A process that is gone after so many steps, without a process: the next step raises what nothing catches."""
+"""The end of a process after a number of steps, without a process: the next step raises what nothing catches."""
 
 from typing import Any
 
 
 class Killed(BaseException):
-    """The process is gone."""
+    """The process has ended."""
 
 
 def dying(left: list[int], original: Any) -> Any:  # noqa: ANN401 -- any function
-    """The same function, which dies once `left[0]` calls are done; functions that share `left` are counted together."""
+    """The same function, which fails after `left[0]` calls; functions that share `left` are counted together."""
 
     def call(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
         if left[0] == 0:

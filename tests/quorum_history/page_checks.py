@@ -1,4 +1,4 @@
-"""What every page of the history has to be in a browser. Each check answers with what it found wrong, in words.
+"""Checks of every page of the history in a browser. Each check returns the faults that it found, as sentences.
 
 Widths are in CSS pixels: a telephone has 400, and a sheet of A4 with the margins of the page's style 703 by 1031.
 """
@@ -27,7 +27,7 @@ def _found(browser: Browser, script: str) -> list[str]:
 
 
 def access(axe: Path) -> Check:
-    """Nothing shuts people out, as far as axe-core can tell: wide and narrow, light and dark."""
+    """The page is accessible, as far as axe-core can check: wide and narrow, light and dark."""
     script = axe.read_text()
     options = json.dumps({"runOnly": {"type": "tag", "values": _TAGS}, "resultTypes": ["violations"]})
     run = f"axe.run(document, {options}).then(found => found.violations.map("
@@ -46,7 +46,7 @@ def access(axe: Path) -> Check:
 
 
 def quiet(browser: Browser, page: Path) -> list[str]:
-    """The console has no errors or warnings, no address but the page's own is asked for, and no text of it ran."""
+    """The console has no errors or warnings, only the page's own address is requested, and no text is executed."""
     browser.open(page)
     asked = [each for each in browser.requests if each != page.as_uri()]
     ran = ["a text took the title"] if browser.evaluate("document.title") == "taken" else []
@@ -54,7 +54,7 @@ def quiet(browser: Browser, page: Path) -> list[str]:
 
 
 def narrow(browser: Browser, page: Path) -> list[str]:
-    """On a telephone the page scrolls down only; what is wider scrolls by itself."""
+    """On a telephone the page scrolls only downwards; wider content scrolls by itself."""
     browser.open(page, width=NARROW)
     return _found(
         browser,
@@ -66,7 +66,7 @@ def narrow(browser: Browser, page: Path) -> list[str]:
 
 
 def links(browser: Browser, page: Path) -> list[str]:
-    """What a link names is there: on the page, or as a file beside it."""
+    """The target of every link exists: on the page, or as a file beside it."""
     browser.open(page)
     wrong = _found(
         browser,
@@ -83,7 +83,7 @@ def links(browser: Browser, page: Path) -> list[str]:
 
 
 def tiles(browser: Browser, page: Path) -> list[str]:
-    """No tile overlaps another one, is out of the window, or cuts its text."""
+    """No tile overlaps another one, is outside the window, or cuts its text."""
     wrong = []
     for width in (NARROW, WIDE):
         browser.open(page, width=width)
@@ -107,7 +107,7 @@ def tiles(browser: Browser, page: Path) -> list[str]:
 
 
 def figures(browser: Browser, page: Path) -> list[str]:
-    """The words in figures lie within them, do not overlap each other, and are large enough to read on any window."""
+    """The words in figures are inside them, do not overlap, and are large enough to read in any window."""
     browser.open(page, width=NARROW)
     return _found(
         browser,
@@ -132,7 +132,7 @@ def figures(browser: Browser, page: Path) -> list[str]:
 
 
 def paper(browser: Browser, page: Path) -> list[str]:
-    """Printed, all of it shows: nothing is folded or beyond the sheet's edge, and a figure fits one sheet, in light."""
+    """In print everything is visible: nothing is folded or beyond the edge, and a figure fits one sheet, in light."""
     browser.open(page, width=_PAPER_WIDTH, height=_PAPER_HEIGHT)
     browser.emulate(media="print", scheme="dark")
     wrong = _found(
@@ -152,7 +152,7 @@ def paper(browser: Browser, page: Path) -> list[str]:
 
 
 def keyboard(browser: Browser, page: Path) -> list[str]:
-    """The tabulator key reaches everything that can be acted on or scrolled, in order, and shows where it is."""
+    """The tabulator key reaches everything that can be used or scrolled, in order, and shows where it is."""
     browser.open(page, width=NARROW)
     browser.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true; }), 0")
     count = browser.evaluate(f'document.querySelectorAll("{_FOCUSABLE}").length')
@@ -178,6 +178,6 @@ def keyboard(browser: Browser, page: Path) -> list[str]:
 
 
 def size(_: Browser, page: Path) -> list[str]:
-    """A page can be mailed."""
+    """The page is small enough to be sent by mail."""
     stored = page.stat().st_size
     return [f"{stored} bytes"] if stored > SIZE_MAX else []

@@ -1,4 +1,4 @@
-"""What the test-bed installs or compiles for these tests, once per machine."""
+"""Programs and files that the test-bed installs or compiles for these tests, once per machine."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ _TESTBED = Path(__file__).resolve().parents[2] / "e2e" / "testbed"
 
 
 def provided(what: str, timeout_s: float) -> list[str]:
-    """The lines that a command of the test-bed prints. It says what lacks if it cannot do it."""
+    """The lines that a command of the test-bed prints. Its error names what is missing."""
     command = [sys.executable, str(_TESTBED), what]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""A real S3 server on loopback, with buckets of its own: versitygw, which the test-bed compiles once per machine."""
+"""A real S3 server on loopback, with its own buckets: versitygw, which the test-bed compiles once per machine."""
 
 import os
 import secrets
@@ -20,15 +20,15 @@ REGION = "us-east-1"
 
 
 def compiled() -> Path:
-    """The server's program. It says what is missing if it cannot be compiled."""
+    """The server's program. The error names what is missing if it cannot be compiled."""
     return Path(provided("versitygw-binary", _COMPILE_TIMEOUT_S)[-1])
 
 
 class S3Server:
-    """A server, which can be killed and started again, with credentials that are nowhere else."""
+    """A server that can be killed and started again, with credentials that exist nowhere else."""
 
     def __init__(self, program: Path, home: Path) -> None:
-        """Starts it, and makes the bucket `history`."""
+        """Starts it, and creates the bucket `history`."""
         self._program, self._home = program, home
         self.access_key, self.secret_key = f"AK{secrets.token_hex(8).upper()}", secrets.token_hex(20)
         self.access_log = home / "access.log"
@@ -42,12 +42,12 @@ class S3Server:
 
     @property
     def endpoint(self) -> str:
-        """Where it listens."""
+        """The address of the server."""
         return f"http://127.0.0.1:{self._port}"
 
     @property
     def environment(self) -> dict[str, str]:
-        """What names the store and gives credentials to every program that uses it."""
+        """The variables that give the store's address and credentials to every program that uses it."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ACCESS_KEY_ID": self.access_key,
@@ -56,7 +56,7 @@ class S3Server:
         }
 
     def start(self) -> None:
-        """Begin to answer, with all that was stored before."""
+        """Starts the server, with everything that was stored before."""
         command = [
             str(self._program), "--port", f"127.0.0.1:{self._port}", "--region", REGION, "--quiet",
             "--access-log", str(self.access_log),
@@ -75,11 +75,11 @@ class S3Server:
             return probe.connect_ex(("127.0.0.1", self._port)) == 0
 
     def kill(self) -> None:
-        """End it as a crash would."""
+        """Ends the server as a crash would."""
         self._process.kill()
 
     def filesystem(self) -> Any:  # noqa: ANN401 -- pyarrow has no types
-        """The store as Arrow has it."""
+        """The store as an Arrow filesystem."""
         return fs.S3FileSystem(
             access_key=self.access_key,
             secret_key=self.secret_key,
@@ -89,7 +89,7 @@ class S3Server:
         )
 
     def put(self, source: Path, place: str) -> None:
-        """Store a file or folder below `BUCKET/place`."""
+        """Stores a file or folder below `BUCKET/place`."""
         fs.copy_files(str(source), f"{BUCKET}/{place}", destination_filesystem=self.filesystem())
 
     def contents(self) -> Mapping[str, bytes]:
@@ -99,8 +99,8 @@ class S3Server:
         return {each.path: store.open_input_file(each.path).read() for each in found if each.type == fs.FileType.File}
 
     def requests(self) -> list[tuple[str, str]]:
-        """The operation and the key of every request so far, as the server's own log has them."""
-        _, *lines = self.access_log.read_text().splitlines()  # the first one is a heading
+        """The operation and the key of every request until now, from the server's own log."""
+        _, *lines = self.access_log.read_text().splitlines()  # the first line is a heading
         return [(fields[7], fields[8]) for fields in map(str.split, lines)]
 
 

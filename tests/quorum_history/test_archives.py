@@ -1,4 +1,4 @@
-"""Logs within tar archives of a volume: read as from a folder, and never unpacked onto a disk by their names."""
+"""Logs in tar archives of a volume are read as from a folder, and their names never become paths on a disk."""
 
 import gzip
 import io
@@ -48,7 +48,7 @@ def _essence(file: LogFile) -> LogFile:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", [".", "kafka", "data/kafka/kraft"])
 def test_an_archive_is_read_as_its_folder(tmp_path: Path, form: str, name: str) -> None:
-    """The same files, of the same cluster and node, with the same state at the same offset."""
+    """An archive has the same files as its folder, of the same cluster and node, with the same state at an offset."""
     archive = _packed(tmp_path, form, name=name)
     files, expected = find_files(str(archive)), find_files(str(SAMPLE))
     assert sorted(map(_essence, files)) == sorted(map(_essence, expected))
@@ -60,7 +60,7 @@ def test_an_archive_is_read_as_its_folder(tmp_path: Path, form: str, name: str) 
 
 @pytest.mark.parametrize("form", ["tar", "tar.gz"])
 def test_globs_and_folders_find_archives(tmp_path: Path, form: str) -> None:
-    """By a pattern, within a folder, and beside logs that are not packed."""
+    """Archives are found by a pattern, in a folder, and beside logs that are not packed."""
     _packed(tmp_path / "a", form)
     shutil.copytree(SAMPLE, tmp_path / "b")
     assert {file.path.partition("!/")[0] for file in find_files(str(tmp_path / "*" / f"*.{form}"))} == {
@@ -70,7 +70,7 @@ def test_globs_and_folders_find_archives(tmp_path: Path, form: str) -> None:
 
 
 def test_ingest_of_an_archive_reads_it_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The tables are those of the folder, and a second run finds nothing that has changed."""
+    """The tables of an archive are those of its folder, and a second run finds nothing new."""
     archive = _packed(tmp_path, "tar.gz")
     said: list[str] = []
     for place in (str(SAMPLE), str(archive)):
@@ -83,7 +83,7 @@ def test_ingest_of_an_archive_reads_it_once(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_dump_names_a_member(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """`ARCHIVE!/MEMBER` is a path like any other, in what is read and in what is said about it."""
+    """`ARCHIVE!/MEMBER` is accepted like any other path, and messages show it."""
     folder = clusters.replica(tmp_path / "in", "one", 1)
     log = clusters.segment(folder, 0, clusters.run(0, 3, 1) + b"torn")
     assert kraftlog(["dump", str(log)]) == 1
@@ -101,7 +101,7 @@ def test_dump_names_a_member(tmp_path: Path, capfdbinary: pytest.CaptureFixture[
 def test_an_archive_that_ends_too_early_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str, share: float
 ) -> None:
-    """With its name: half of a volume is not taken for the whole of it."""
+    """An archive that ends too early is refused by name: half of a volume does not count as the whole volume."""
     archive = _packed(tmp_path, form)
     content = archive.read_bytes()
     archive.write_bytes(content[: int(len(content.rstrip(b"\0")) * share)])
@@ -112,7 +112,7 @@ def test_an_archive_that_ends_too_early_is_refused(
 @pytest.mark.parametrize("form", ["tar", "tgz"])
 @pytest.mark.parametrize("damage", ["ends at a member", "a broken header"])
 def test_an_archive_without_its_end_is_refused(tmp_path: Path, form: str, damage: str) -> None:
-    """Also where it is cut between two members, or where a header in its middle is broken."""
+    """An archive that is cut between two members, or has a broken header in the middle, is refused."""
     names = [f"__cluster_metadata-0/{offset:020d}.log" for offset in (0, 2)]
     contents = [clusters.run(0, 2, 1), clusters.run(2, 4, 1)]
     whole = _made(tmp_path / "whole.tar", dict(zip(names, contents, strict=True))).read_bytes()
@@ -127,7 +127,7 @@ def test_an_archive_without_its_end_is_refused(tmp_path: Path, form: str, damage
 @pytest.mark.parametrize("form", ["tar", "tgz"])
 @pytest.mark.parametrize("hostile", ["attributes", "a chain of names"])
 def test_headers_are_bounded(tmp_path: Path, form: str, hostile: str) -> None:
-    """Gigabytes of attributes and endless chains of long names are refused, not read."""
+    """Gigabytes of attributes and endless chains of long names are refused without being read."""
     info = tarfile.TarInfo("x")
     info.type, info.size = (tarfile.XHDTYPE, 4 << 30) if hostile == "attributes" else (tarfile.GNUTYPE_LONGNAME, 2)
     one = info.tobuf(tarfile.GNU_FORMAT) + b"x\0".ljust(512, b"\0")
@@ -143,7 +143,7 @@ def test_headers_are_bounded(tmp_path: Path, form: str, hostile: str) -> None:
 def test_what_is_no_archive_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str, content: bytes
 ) -> None:
-    """In a sentence, whatever it is."""
+    """A file that is no archive is refused with a sentence."""
     archive = tmp_path / f"a.{form}"
     archive.write_bytes(content)
     assert quorum_history(["at", "--logs", str(archive)]) == 1
@@ -153,7 +153,7 @@ def test_what_is_no_archive_is_refused(
 
 
 def test_an_archive_that_changed_is_read_again(tmp_path: Path) -> None:
-    """What was known of the earlier one does not count."""
+    """After an archive changed, it is read again."""
     folder = clusters.replica(tmp_path / "in", "one", 1)
     for end in (3, 5):
         clusters.segment(folder, 0, clusters.run(0, end, 1))
@@ -162,7 +162,7 @@ def test_an_archive_that_changed_is_read_again(tmp_path: Path) -> None:
 
 
 def test_each_archive_is_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many there are, and whatever is read of them one after the other."""
+    """Each archive is unpacked once, whatever the number of archives and reads."""
     for number in range(40):
         folder = clusters.replica(tmp_path / "in", f"cluster-{number}", 1)
         clusters.segment(folder, 0, clusters.run(0, 3, 1))
@@ -180,7 +180,7 @@ def test_each_archive_is_unpacked_once(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_names_and_links_lead_nowhere(tmp_path: Path) -> None:
-    """No name of a member is a path on this machine, and what is no regular file is left alone."""
+    """The name of a member is never a path on this machine, and only regular files are read."""
     path = tmp_path / "hostile.tar"
     secret = tmp_path / "secret.log"
     secret.write_bytes(clusters.run(0, 3, 1))
@@ -203,7 +203,7 @@ def test_names_and_links_lead_nowhere(tmp_path: Path) -> None:
 
 
 def test_the_last_of_two_members_counts(tmp_path: Path) -> None:
-    """As when an archive is unpacked to which a file was appended again."""
+    """Of two members with the same name the last one counts, as when the archive is unpacked."""
     path, name = tmp_path / "a.tar", f"__cluster_metadata-0/{0:020d}.log"
     _made(path, {name: clusters.run(0, 2, 1)})
     with tarfile.open(path, "a") as tar:
@@ -215,7 +215,7 @@ def test_the_last_of_two_members_counts(tmp_path: Path) -> None:
 
 
 def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small archive does not fill the disk; indexes, which are large and empty, are not unpacked at all."""
+    """A small archive cannot fill the disk; indexes, which are large and empty, are not unpacked at all."""
     monkeypatch.setattr(archives, "_ALWAYS_BYTES", 1 << 20)
     monkeypatch.setattr(archives, "_TIMES", 1)
     index, log = f"__cluster_metadata-0/{0:020d}.index", f"__cluster_metadata-0/{0:020d}.log"
@@ -227,7 +227,7 @@ def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_log_at_the_top_of_an_archive_is_a_cluster_of_its_own(tmp_path: Path) -> None:
-    """What lies beside the archive says nothing about it."""
+    """A log at the top of an archive is its own cluster, whatever is beside the archive."""
     (tmp_path / "meta.properties").write_text("cluster.id=another\nnode.id=1\n")
     path = _made(tmp_path / "a.tar", {f"{0:020d}.log": clusters.run(0, 2, 1)})
     (file,) = find_files(str(path))

@@ -1,4 +1,4 @@
-"""The metadata at an offset: held against Kafka's own checkpoints, and never shown where it is not known."""
+"""The metadata at an offset: equal to Kafka's own checkpoints, and not shown if it is not known."""
 
 import json
 from collections.abc import Iterator
@@ -36,13 +36,13 @@ def _checkpoints() -> Iterator[tuple[str, int]]:
 
 @pytest.mark.parametrize(("release", "end"), list(_checkpoints()))
 def test_state_is_that_of_kafkas_own_checkpoint(release: str, end: int) -> None:
-    """From the first record on, each field of each entity is what Kafka wrote into its checkpoint at that offset."""
+    """The state from the first record on equals Kafka's checkpoint at that offset, in each field of each entity."""
     log = _sample(release)
     first = [file for file in log.checkpoints if file.base_offset == 0]
     (checkpoint,) = (file for file in log.checkpoints if file.base_offset == end)
     replayed = at(_with(log, *first), end - 1)
     stored = at(ClusterLog(log.cluster, (), (checkpoint,)), end - 1)
-    replayed.image.leader = None  # which no checkpoint names
+    replayed.image.leader = None  # which is in no checkpoint
     assert replayed.image == stored.image
     assert not replayed.faults
     assert (replayed.leader_epoch, stored.records) == (stored.leader_epoch, 0)
@@ -52,7 +52,7 @@ def test_state_is_that_of_kafkas_own_checkpoint(release: str, end: int) -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_nearest_checkpoint_changes_nothing(release: str) -> None:
-    """At the end of the log the state is the same from its first record and from its latest checkpoint."""
+    """At the end of the log the state is the same from the first record and from the latest checkpoint."""
     log = _sample(release)
     first = [file for file in log.checkpoints if file.base_offset == 0]
     near, far = at(log, log.last_offset), at(_with(log, *first), log.last_offset)
@@ -87,7 +87,7 @@ def _config(name: str, value: str | None, resource: str = "1") -> tuple[int, int
 
 
 def test_each_offset_has_its_own_state(tmp_path: Path) -> None:
-    """A record counts from its offset on, and what it removed is there before."""
+    """A record counts from its offset on, and what it removes exists before that offset."""
     log = _cluster(
         tmp_path,
         [
@@ -108,7 +108,7 @@ def test_each_offset_has_its_own_state(tmp_path: Path) -> None:
 
 
 def test_secrets_stay_in_the_log(tmp_path: Path) -> None:
-    """No value that may be a secret is shown anywhere, and that one changed is said."""
+    """No value that may be a secret is shown, but a change of it is."""
     user = {"name": "alice", "mechanism": 1, "salt": "c2FsdA==", "storedKey": "a2V5", "serverKey": "a2V5"}
     log = _cluster(
         tmp_path,
@@ -131,7 +131,7 @@ def test_secrets_stay_in_the_log(tmp_path: Path) -> None:
 
 
 def test_differences_name_what_came_went_and_changed(tmp_path: Path) -> None:
-    """By section and key, in either direction."""
+    """Differences are listed by section and key, in either direction."""
     log = _cluster(
         tmp_path,
         [
@@ -159,7 +159,7 @@ def test_differences_name_what_came_went_and_changed(tmp_path: Path) -> None:
 
 
 def test_an_aborted_transaction_never_was(tmp_path: Path) -> None:
-    """Inside it its records count, and that it is open is said; after the abort they do not."""
+    """In a transaction its records count, and the open transaction is reported; after the abort they do not count."""
     log = _cluster(tmp_path, [(23, 0, {"name": "t"}), (2, 0, {"name": "orders", "topicId": _ID}), (25, 0, {})])
     inside, after = at(log, 1), at(log, 2)
     assert inside.image.topics
@@ -169,7 +169,7 @@ def test_an_aborted_transaction_never_was(tmp_path: Path) -> None:
 
 
 def test_what_is_not_known_is_no_state(tmp_path: Path) -> None:
-    """Before the log, behind it, and behind a gap: an error that says which offsets there are."""
+    """Before the log, behind it, and behind a gap there is no state, and the error names the known offsets."""
     folder = clusters.replica(tmp_path, "gap", 1)
     clusters.segment(folder, 5, clusters.run(5, 8, 1))
     clusters.segment(folder, 10, clusters.run(10, 12, 1))
@@ -180,7 +180,7 @@ def test_what_is_not_known_is_no_state(tmp_path: Path) -> None:
 
 
 def test_a_gap_within_the_log_ends_what_is_known(tmp_path: Path) -> None:
-    """Up to the gap the state is known, behind it nothing is."""
+    """Up to a gap the state is known, and behind it no state is."""
     folder = clusters.replica(tmp_path, "gap", 1)
     clusters.segment(folder, 0, clusters.run(0, 3, 1))
     clusters.segment(folder, 5, clusters.run(5, 8, 1))
@@ -193,7 +193,7 @@ def test_a_gap_within_the_log_ends_what_is_known(tmp_path: Path) -> None:
 
 
 def test_nothing_is_known_between_the_log_and_a_later_checkpoint(tmp_path: Path) -> None:
-    """A checkpoint that came from another replica says nothing of the offsets before it."""
+    """A checkpoint of another replica gives no state for the offsets before it."""
     log = _sample("4.4.0")
     end = log.checkpoints[-1].base_offset
     folder = clusters.replica(tmp_path, log.cluster, 1)
@@ -219,7 +219,7 @@ def test_an_offset_within_a_batch(tmp_path: Path) -> None:
 
 
 def test_the_command_says_which_cluster_it_wants(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Logs of several clusters need a choice, and one that is not there is refused with those that are."""
+    """Logs of several clusters need a choice, and the refusal of an unknown cluster lists the known ones."""
     for name in ("one", "two"):
         clusters.segment(clusters.replica(tmp_path, name, 1), 0, clusters.run(0, 2, 1))
     assert quorum_history(["at", "--logs", str(tmp_path)]) == 2
@@ -233,7 +233,7 @@ def test_the_command_says_which_cluster_it_wants(tmp_path: Path, capsys: pytest.
 
 
 def test_the_command_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The whole state, or what differs, as one JSON object; damage is told on standard error and by the exit code."""
+    """The JSON output is the whole state, or the differences; damage shows on standard error and in the exit code."""
     folder = clusters.replica(tmp_path, "one", 1)
     path = clusters.segment(folder, 0, clusters.run(0, 2, 1))
     arguments = ["at", "--logs", str(tmp_path), "-o", "json"]

@@ -1,4 +1,4 @@
-"""The entry point of the history's image: commands of the history, and what Spark on Kubernetes starts in a pod."""
+"""The entry point of the history's image: commands of the history, and the commands of Spark on Kubernetes."""
 
 import os
 import subprocess
@@ -30,14 +30,14 @@ _EXECUTOR = {
 
 
 def test_arguments_are_a_command_of_the_history() -> None:
-    """What is none of Spark's goes to `quorum-history`, no arguments at all too."""
+    """Arguments that are not Spark's, or none, are passed to `quorum-history`."""
     own = [sys.executable, "-m", "quorum_history"]
     assert command(["ingest", "--target", "x"], {}) == [*own, "ingest", "--target", "x"]
     assert command([], {}) == own
 
 
 def test_a_driver_is_submitted_in_its_own_pod() -> None:
-    """Spark's arguments are passed on; the address is the pod's."""
+    """A driver is submitted with Spark's arguments, and binds to the address of its pod."""
     environment = {"SPARK_HOME": "/spark", "SPARK_DRIVER_BIND_ADDRESS": "10.0.0.1"}
     assert command(["driver", "--properties-file", "p", "local:///x.py", "refresh"], environment) == [
         "/spark/bin/spark-submit", "--conf", "spark.driver.bindAddress=10.0.0.1", "--deploy-mode", "client",
@@ -46,7 +46,7 @@ def test_a_driver_is_submitted_in_its_own_pod() -> None:
 
 
 def test_an_executor_gets_what_its_variables_say() -> None:
-    """Java's options in their order, the memory, the class path, and one option for each fact."""
+    """An executor gets Java's options in order, the memory, the class path, and one option per variable."""
     made = command(["executor"], _EXECUTOR | {"SPARK_CONF_DIR": "/conf", "SPARK_EXTRA_CLASSPATH": "/more/*"})
     assert made[:8] == [
         "java", "-Da=b c", "-Dsecond", "-Dlast", "-Xms1g", "-Xmx1g", "-cp", "/conf:/spark/jars/*:/more/*",
@@ -57,7 +57,7 @@ def test_an_executor_gets_what_its_variables_say() -> None:
 
 
 def test_spark_knows_the_executors_class_and_its_options() -> None:
-    """The class is in the jars of the locked release, and its sources' text has each option."""
+    """The executor's class is in the jars of the locked release, and the class file has each option."""
     made = command(["executor"], _EXECUTOR)
     name = made[8].replace(".", "/")
     with zipfile.ZipFile(next(_JARS.glob("spark-kubernetes_*.jar"))) as jar:
@@ -70,13 +70,13 @@ def test_spark_knows_the_executors_class_and_its_options() -> None:
 
 @pytest.mark.parametrize("name", ["SPARK_DRIVER_URL", "SPARK_EXECUTOR_MEMORY", "SPARK_HOME"])
 def test_a_missing_variable_is_named(name: str) -> None:
-    """Started by hand as an executor, the image says what is missing."""
+    """If a variable is missing, for example after a start by hand, the error names it."""
     with pytest.raises(NotSparkError, match=name):
         command(["executor"], {key: value for key, value in _EXECUTOR.items() if key != name})
 
 
 def test_the_entry_point_becomes_the_command() -> None:
-    """Run as in the image, it ends with the command's own exit code and words."""
+    """The entry point ends with the exit code and the messages of the command."""
     environment = {**os.environ, "PYTHONPATH": str(_OPERATOR), "PYTHONSAFEPATH": "1"}
     start = [sys.executable, "-m", "quorum_history.container"]
     wrong = subprocess.run([*start, "ingest"], env=environment, capture_output=True, text=True, check=False)

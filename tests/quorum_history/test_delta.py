@@ -1,4 +1,4 @@
-"""Tables in Delta's format: the same rows as in Parquet, and versions that hold only what has changed."""
+"""Tables in Delta's format have the same rows as in Parquet, and a version has only what changed."""
 
 import re
 import sys
@@ -21,7 +21,7 @@ _KEY = ("cluster", "offset")
 
 
 def _rows(*rows: tuple[Any, ...]) -> pa.Table:
-    """Cluster, offset, time, texts, and a list of structs: what the tables here are made of."""
+    """The rows of the tables here: cluster, offset, time, texts, and a list of structs."""
     types = (
         ("cluster", pa.string()),
         ("offset", pa.int64()),
@@ -42,7 +42,7 @@ def _stored(store: Store) -> list[dict[str, Any]]:
 
 
 def test_a_merge_holds_what_has_changed(tmp_path: Path) -> None:
-    """Rows that are new, others, or gone; a missing part of the key is as good a key as any."""
+    """A merge inserts, updates and deletes only what changed; a missing part of the key is a valid key."""
     store = Store(str(tmp_path))
     for rows in (_FIRST, _LATER):
         delta.write(store, "table", _rows(*rows), _KEY)
@@ -53,7 +53,7 @@ def test_a_merge_holds_what_has_changed(tmp_path: Path) -> None:
 
 
 def test_the_same_rows_make_no_version(tmp_path: Path) -> None:
-    """A run that finds nothing new leaves the table as it is."""
+    """The same rows cause no new version."""
     store = Store(str(tmp_path))
     for _ in range(3):
         delta.write(store, "table", _rows(*_FIRST), _KEY)
@@ -62,7 +62,7 @@ def test_the_same_rows_make_no_version(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", [(), ("cluster",)], ids=["no key", "two rows of one key"])
 def test_without_a_key_a_table_is_replaced(tmp_path: Path, key: tuple[str, ...]) -> None:
-    """As in Parquet: no row is lost, none is doubled."""
+    """Without a key the table is replaced, as in Parquet: no row is lost or doubled."""
     store = Store(str(tmp_path))
     twice: tuple[Any, ...] = (*_FIRST, ("a", 9, _AT, [], []))
     for rows in (_FIRST, twice, twice):
@@ -71,7 +71,7 @@ def test_without_a_key_a_table_is_replaced(tmp_path: Path, key: tuple[str, ...])
 
 
 def test_columns_of_a_later_version(tmp_path: Path) -> None:
-    """A table with other columns takes the place of the earlier one."""
+    """A table with other columns replaces the earlier one."""
     store, more = Store(str(tmp_path)), _rows(*_FIRST).append_column("more", pa.array([1, 2, 3]))
     for rows in (_rows(*_FIRST), more):
         delta.write(store, "table", rows, _KEY)
@@ -79,7 +79,7 @@ def test_columns_of_a_later_version(tmp_path: Path) -> None:
 
 
 def test_no_rows(tmp_path: Path) -> None:
-    """An empty table is one, and it can be filled and emptied again."""
+    """A table may be empty, and can be filled and emptied again."""
     store = Store(str(tmp_path))
     for rows in ((), _FIRST, ()):
         delta.write(store, "table", _rows(*rows), _KEY)
@@ -88,7 +88,7 @@ def test_no_rows(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(1200)
 def test_both_formats_hold_the_same(spark: SparkSession, tmp_path: Path) -> None:
-    """Row by row, whichever format was there before; and the page of the one is the page of the other."""
+    """Both formats have the same rows, whichever format was there before, and give the same page."""
     source, target, seen = tmp_path / "logs", str(tmp_path / "tables"), tmp_path / "seen"
     clusters.segment(clusters.replica(source, "one", 1), 0, clusters.run(0, 9, 1))
     looks.write(seen / "a.jsonl", [look(0), look(60, live=(1,)), look(120, epoch=3)])
@@ -114,7 +114,7 @@ def test_both_formats_hold_the_same(spark: SparkSession, tmp_path: Path) -> None
 def test_a_missing_package_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without the extra `delta` the command says what to install, before Spark is started."""
+    """Without the extra `delta` the command prints what to install, before Spark starts."""
     monkeypatch.setitem(sys.modules, "deltalake", None)
     assert main(["timeline", "--target", str(tmp_path), "--format", "delta"]) == 1
     assert "kafka-quorum-operator[delta]" in capsys.readouterr().err

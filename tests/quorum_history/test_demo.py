@@ -1,4 +1,4 @@
-"""The demonstration: sample logs and observations that are what Kafka and the operator write, and their page."""
+"""The demonstration: sample logs and observations in the format of Kafka and the operator, and their page."""
 
 import json
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ _SCHEMA = Path(demo.__file__).parent / "schemas" / "observation-v1.json"
 
 
 def test_the_samples_are_logs_and_observations(tmp_path: Path) -> None:
-    """Nothing in a log is damaged, every line fits the schema of observations, and the last one is of now."""
+    """No log is damaged, every line fits the schema of observations, and the last one has the present time."""
     logs, observations = demo.make(tmp_path, _NOW)
     segments = sorted(logs.rglob("*.log"))
     assert len(segments) == len(demo.FLEET)
@@ -32,7 +32,7 @@ def test_the_samples_are_logs_and_observations(tmp_path: Path) -> None:
 
 
 def test_the_same_moment_makes_the_same_samples(tmp_path: Path) -> None:
-    """Nothing of it is random, so that a page can be compared with another."""
+    """The samples are not random, so that a page can be compared with another."""
     made = [demo.make(tmp_path / name, _NOW)[0].parent for name in ("a", "b")]
     texts = [{str(file.relative_to(home)): file.read_bytes() for file in home.rglob("*.*")
               if file.is_file()} for home in made]  # fmt: skip
@@ -41,7 +41,7 @@ def test_the_same_moment_makes_the_same_samples(tmp_path: Path) -> None:
 
 
 def test_from_nothing_to_a_page(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One command; each quorum's story is on the page. A directory with something in it is left alone."""
+    """One command makes a page with each quorum's story. A directory that is not empty is left alone."""
     output = tmp_path / "demo"
     assert main(["demo", "--output", str(output)]) == 0
     text = (output / "page" / "index.html").read_text()

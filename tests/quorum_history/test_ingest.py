@@ -1,4 +1,4 @@
-"""`ingest`: nothing lost, nothing twice, nothing swallowed, and nothing read again that has not grown."""
+"""`ingest`: no record is lost, doubled or hidden, and only logs that have grown are read again."""
 
 import fcntl
 import json
@@ -39,15 +39,15 @@ NOW = looks.START + timedelta(days=2)
 
 
 class Tables:
-    """A folder of tables that is ingested into again and again."""
+    """A folder of tables, for repeated ingests."""
 
     def __init__(self, home: Path, **options: str) -> None:
-        """Below `home`; nothing is there yet."""
+        """Starts empty, below `home`."""
         self.home, self.options, self.logs, self.looks = home, options, home / "logs", home / "looks"
         self.store = Store(str(home / "tables"))
 
     def ingest(self, executor: Executor | None = None) -> Summary:
-        """Once more."""
+        """Runs one ingest."""
         logs = str(self.logs) if self.logs.is_dir() else None
         options = checked_options({"path": str(self.logs), **self.options})
         seen = str(self.looks) if self.looks.is_dir() else None
@@ -55,7 +55,7 @@ class Tables:
         return ingest(self.store, request, executor or Threads(), NOW)
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """What counts of a table."""
+        """The relevant columns of a table."""
         state = load(self.store)
         assert state is not None
         files = [
@@ -66,7 +66,7 @@ class Tables:
         return list(dataset.dataset(files).to_table().to_pylist()) if files else []
 
     def records(self, kind: str = "segment") -> Counter[tuple[int, int]]:
-        """Offsets and epochs."""
+        """How often each offset and epoch is there."""
         return Counter((row["offset"], row["leader_epoch"]) for row in self.rows("records") if row["kind"] == kind)
 
     def found(self) -> list[dict[str, Any]]:
@@ -76,18 +76,18 @@ class Tables:
 
 
 def once(*runs: tuple[int, int, int]) -> Counter[tuple[int, int]]:
-    """Every offset of these runs of one epoch, once."""
+    """Every offset of these runs of one epoch, each once."""
     return Counter((offset, epoch) for first, end, epoch in runs for offset in range(first, end))
 
 
 @pytest.fixture
 def tables(tmp_path: Path) -> Tables:
-    """Of every type of record."""
+    """Tables with every type of record."""
     return Tables(tmp_path)
 
 
 def test_growing_torn_and_rewritten_logs(tables: Tables) -> None:
-    """Every record once, none lost: growth, a torn tail that is completed, a new segment, a tail written anew."""
+    """Every record is there once after growth, a completed torn tail, a new segment, and a rewritten tail."""
     folder = clusters.replica(tables.logs, "c", 1)
     whole = clusters.run(0, 8, 1)
     path = clusters.segment(folder, 0, whole[:-20])
@@ -112,7 +112,7 @@ def test_growing_torn_and_rewritten_logs(tables: Tables) -> None:
 
 
 def test_replicas_that_disagree_and_what_is_no_log_are_told(tables: Tables) -> None:
-    """Both are faults with their file, as when Spark reads the logs; a file that is no log is not a cluster less."""
+    """Replicas that disagree, and a file that is no log, are faults; no cluster is missing because of them."""
     one, two = (clusters.replica(tables.logs, "c", number) for number in (1, 2))
     clusters.segment(one, 0, clusters.run(0, 4, 1) + clusters.run(4, 6, 2) + clusters.single(6, 2)[:50])
     clusters.segment(two, 0, clusters.run(0, 6, 1))
@@ -133,7 +133,7 @@ def test_replicas_that_disagree_and_what_is_no_log_are_told(tables: Tables) -> N
 
 
 def test_a_torn_tail_is_told_until_it_is_whole(tables: Tables) -> None:
-    """Also when the file never changes again; once the batch is whole, nothing is wrong any more."""
+    """A torn tail is reported in every run until its batch is complete."""
     folder = clusters.replica(tables.logs, "c", 1)
     path = clusters.segment(folder, 0, clusters.run(0, 8, 1)[:-20])
     for _ in range(2):
@@ -145,7 +145,7 @@ def test_a_torn_tail_is_told_until_it_is_whole(tables: Tables) -> None:
 
 
 def test_a_log_that_lost_its_front_is_told_and_goes_on_from_its_checkpoint(tables: Tables) -> None:
-    """Offsets that were deleted before they were read are a fault; the state behind them is read from a checkpoint."""
+    """Offsets that were deleted before they were read are a fault, and the state comes from a checkpoint."""
     folder = clusters.replica(tables.logs, "c", 1)
     clusters.segment(folder, 0, clusters.run(0, 5, 1))
     tables.ingest()
@@ -167,7 +167,7 @@ def test_a_log_that_lost_its_front_is_told_and_goes_on_from_its_checkpoint(table
 
 
 def test_nothing_is_read_again_that_has_not_grown(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Log files of unchanged size and time are not opened, and of one that grew only its end is read."""
+    """Files of unchanged size and time are not opened, and of a file that grew only the end is read."""
     folders = [clusters.replica(tables.logs, name, 1) for name in ("a", "b")]
     content = b"".join(clusters.batch(10 * number, 1, ["x" * 300] * 10) for number in range(2000))
     for folder in folders:
@@ -178,7 +178,7 @@ def test_nothing_is_read_again_that_has_not_grown(tables: Tables, monkeypatch: p
     def counted(file: Any, position: int, size: int) -> bytes:  # noqa: ANN401 -- kraftlog's own
         data: bytes = original(file, position, size)
         opened_path = Path(f"/proc/self/fd/{file._file.fileno()}").readlink()
-        if opened_path.name != "meta.properties":  # which says whose the log is, and is asked each time
+        if opened_path.name != "meta.properties":  # which names the cluster, and is read each time
             read[opened_path.relative_to(tables.logs).parts[0]] += len(data)
         return data
 
@@ -206,7 +206,7 @@ def test_large_segments_are_cut_at_batches(tables: Tables, monkeypatch: pytest.M
 
 
 def test_batches_become_few_and_large(tables: Tables) -> None:
-    """Whatever the number of runs, a table is some files, and what they hold is what was read."""
+    """A table has few files after any number of runs, and all its rows."""
     folder = clusters.replica(tables.logs, "c", 1)
     path = clusters.segment(folder, 0, b"")
     for number in range(30):
@@ -218,7 +218,7 @@ def test_batches_become_few_and_large(tables: Tables) -> None:
 
 
 def test_a_batch_of_many_files_becomes_one(tables: Tables) -> None:
-    """Where many tasks wrote a file each, as on a large Spark cluster, they are put together at once."""
+    """A batch of many small files, as on a large Spark cluster, becomes one file at once."""
 
     class Wide(Threads):
         """Threads that pretend to be a cluster."""
@@ -235,7 +235,7 @@ def test_a_batch_of_many_files_becomes_one(tables: Tables) -> None:
 
 
 def test_a_fleet_is_a_few_files(tables: Tables) -> None:
-    """A hundred clusters of three replicas make as many files as there are tasks, not as there are clusters."""
+    """A hundred clusters of three replicas make as many files as tasks, not as clusters."""
     for number in range(100):
         for node in (1, 2, 3):
             clusters.segment(clusters.replica(tables.logs, f"c{number}", node), 0, clusters.run(0, 3, 1))
@@ -245,7 +245,7 @@ def test_a_fleet_is_a_few_files(tables: Tables) -> None:
 
 
 def test_the_samples_of_real_clusters(tmp_path: Path) -> None:
-    """Ingested at once or in two steps, they make the same rows, and only what is empty is left out."""
+    """Real logs give the same rows in one ingest or in two, and only empty ones are left out."""
     at_once = Tables(tmp_path / "once")
     shutil.copytree(SAMPLES, at_once.logs)
     at_once.ingest()
@@ -272,7 +272,7 @@ def test_the_samples_of_real_clusters(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(1800)
 def test_spark_and_threads_write_the_same(spark: SparkSession, tmp_path: Path) -> None:
-    """Whoever runs the tasks, the rows, the faults and the account of files are the same."""
+    """Threads and Spark write the same rows, faults and account of files."""
     made = [Tables(tmp_path / name) for name in ("threads", "spark")]
     for number in range(3):
         folder = clusters.replica(tmp_path / "logs", f"c{number}", 1)
@@ -294,7 +294,7 @@ def test_spark_and_threads_write_the_same(spark: SparkSession, tmp_path: Path) -
 
 
 def test_watermarks_hold_back_and_let_go(tmp_path: Path) -> None:
-    """What lies past a high watermark is not read, said to be there, and read when the watermark has moved."""
+    """Records past a high watermark are counted as waiting, and read when it has moved."""
     tables = Tables(tmp_path, highWatermarks='{"c": 4}')
     clusters.segment(clusters.replica(tables.logs, "c", 1), 0, clusters.run(0, 9, 1))
     assert tables.ingest().waiting == 1
@@ -308,7 +308,7 @@ def test_watermarks_hold_back_and_let_go(tmp_path: Path) -> None:
 
 
 def test_lines_are_read_once_as_files_come_and_grow(tables: Tables) -> None:
-    """New files, lines added to a file, and a last line that was half-written at first."""
+    """New files, lines added to a file, and a last line that was half-written, are each read once."""
     path = looks.write(tables.looks / "a.jsonl", [look(0)])
     assert tables.ingest().new_looks == 1
     line = json.dumps(look(60)) + "\n"
@@ -328,7 +328,7 @@ def test_lines_are_read_once_as_files_come_and_grow(tables: Tables) -> None:
 
 
 def test_what_is_no_observation_is_counted_and_told(tables: Tables) -> None:
-    """Each line with its file, its position and why: broken, another version, no time, a time that cannot be."""
+    """Each invalid line is reported with file, position and reason: broken, another version, or an invalid time."""
     good = json.dumps(look(0))
     wrong = {
         '{"schemaVersion": 1, "observedAt"': "no JSON",
@@ -353,7 +353,7 @@ def test_what_is_no_observation_is_counted_and_told(tables: Tables) -> None:
 
 
 def test_files_that_are_being_written_are_left_alone(tables: Tables) -> None:
-    """A temporary file is none of observations, whatever its name begins with."""
+    """A temporary file is not read, whatever its name."""
     looks.write(tables.looks / "a.jsonl", [look(0)])
     looks.write(tables.looks / "b.json.tmp", [look(60)])
     looks.write(tables.looks / ".c.jsonl", [look(120)])
@@ -361,7 +361,7 @@ def test_files_that_are_being_written_are_left_alone(tables: Tables) -> None:
 
 
 def test_old_observations_can_be_removed(tables: Tables, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is older than a day goes for good, what is younger stays, and records are left alone."""
+    """Observations before a day are removed; later ones, and the records, are kept."""
     clusters.segment(clusters.replica(tables.logs, "c", 1), 0, clusters.run(0, 3, 1))
     looks.write(tables.looks / "a.jsonl", [look(0), look(60)])
     tables.ingest()
@@ -378,7 +378,7 @@ def test_old_observations_can_be_removed(tables: Tables, capsys: pytest.CaptureF
 
 
 def test_old_observations_are_removed_once_a_day(tables: Tables) -> None:
-    """What is kept is written anew, so nothing is done until a whole day is too old; then all that is too old goes."""
+    """Old observations are removed only when a whole day is too old, because the others are then rewritten."""
     assert retention.keep(tables.store, 2, looks.START) == 0, "nothing was ingested yet"
     looks.write(tables.looks / "a.jsonl", [look(0), look(60), look(86_400), look(3 * 86_400)])
     tables.ingest()
@@ -390,7 +390,7 @@ def test_old_observations_are_removed_once_a_day(tables: Tables) -> None:
 
 @pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.timestamp("us"), pa.timestamp("us", tz="UTC")], ids=str)
 def test_times_of_computed_tables_have_a_zone(tmp_path: Path, kind: Any) -> None:  # noqa: ANN401 -- Arrow's types
-    """However Spark has stored them, they can be compared with now."""
+    """Times of computed tables have a zone, whichever type Spark stored."""
     store = Store(str(tmp_path))
     store.folder("spans")
     parquet.write_table(pa.table({"since": pa.array([0], kind)}), store.path("spans", "part-0.parquet"))
@@ -402,7 +402,7 @@ def test_times_of_computed_tables_have_a_zone(tmp_path: Path, kind: Any) -> None
 
 
 def test_all_types_cannot_be_added_to_some(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Records that earlier runs have read past are not there any more: that is refused, not passed over."""
+    """All types cannot be added to a target with some types, because earlier records were skipped."""
     logs, target = str(SAMPLES / "4.3.1"), str(tmp_path / "tables")
     assert main(["ingest", "--target", target, "--logs", logs]) == 0
     assert main(["ingest", "--target", target, "--logs", logs, "--all-types"]) == 1
@@ -411,7 +411,7 @@ def test_all_types_cannot_be_added_to_some(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_fewer_types_go_on_with_all(tables: Tables) -> None:
-    """A target of all types stays one of all types."""
+    """A target with all types keeps all types."""
     folder = clusters.replica(tables.logs, "c", 1)
     clusters.segment(folder, 0, clusters.run(0, 3, 1))
     tables.ingest()
@@ -422,7 +422,7 @@ def test_fewer_types_go_on_with_all(tables: Tables) -> None:
 
 
 def test_tables_of_an_earlier_layout_are_refused(tables: Tables) -> None:
-    """A folder that another release wrote is named, and nothing is written into it."""
+    """Tables of an earlier release are refused by name, and not changed."""
     clusters.segment(clusters.replica(tables.logs, "c", 1), 0, clusters.run(0, 3, 1))
     Path(tables.store.place, "checkpoints").mkdir(parents=True)
     with pytest.raises(StateError, match="earlier release"):
@@ -431,7 +431,7 @@ def test_tables_of_an_earlier_layout_are_refused(tables: Tables) -> None:
 
 
 def test_a_second_ingest_at_once_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It says who is in the way, and what to do."""
+    """A second ingest at the same time is refused with the reason."""
     target = tmp_path / "tables"
     target.mkdir()
     with (target / ".lock").open("a") as held:
@@ -442,7 +442,7 @@ def test_a_second_ingest_at_once_is_refused(tmp_path: Path, capsys: pytest.Captu
 
 @pytest.mark.parametrize("way", [lambda path: f"file://{path}", str], ids=["url", "path"])
 def test_urls_are_places_like_any_other(tmp_path: Path, way: Any) -> None:  # noqa: ANN401 -- path to text
-    """Tables, logs and observations named by URL are read and written as those named by path."""
+    """Tables, logs and observations can be named by URL or by path."""
     logs = tmp_path / "logs"
     clusters.segment(clusters.replica(logs, "c", 1), 0, clusters.run(0, 3, 1))
     clusters.segment(clusters.replica(logs, "d", 1), 0, clusters.run(0, 2, 1))
@@ -460,14 +460,14 @@ def test_urls_are_places_like_any_other(tmp_path: Path, way: Any) -> None:  # no
 
 @pytest.mark.parametrize(("target", "logs"), [("{t}", "gopher://host/logs"), ("gopher://host/tables", "{t}")])
 def test_an_unknown_store_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], target: str, logs: str) -> None:
-    """A URL of a kind that Arrow does not know is refused with the URL, whatever it is for."""
+    """A URL of an unknown kind is refused with the URL."""
     places = [place.format(t=tmp_path) for place in (target, logs)]
     assert main(["ingest", "--target", places[0], "--logs", places[1]]) == 1
     assert "gopher://host: this store cannot be read" in capsys.readouterr().err
 
 
 def test_a_log_that_comes_after_its_checkpoint_has_no_gap(tables: Tables) -> None:
-    """The state came first, the segment that goes on from it in a later run: nothing is missing."""
+    """If a checkpoint is read first, and the segment behind it in a later run, no gap is reported."""
     folder = clusters.replica(tables.logs, "c", 1)
     (folder / f"{20:020d}-0000000002.checkpoint").write_bytes(clusters.batch(0, 2, "state"))
     tables.ingest()
@@ -478,7 +478,7 @@ def test_a_log_that_comes_after_its_checkpoint_has_no_gap(tables: Tables) -> Non
 
 
 def test_a_gap_behind_a_tail_that_was_replaced_is_explained(tables: Tables) -> None:
-    """The checks of quality find each missing offset among the faults, also where a tail was cut off before the gap."""
+    """The checks of quality find each missing offset among the faults, also if a tail was cut off before the gap."""
     folder = clusters.replica(tables.logs, "c", 1)
     clusters.segment(folder, 0, clusters.run(0, 6, 1) + clusters.run(6, 10, 2))
     tables.ingest()
@@ -492,7 +492,7 @@ def test_a_gap_behind_a_tail_that_was_replaced_is_explained(tables: Tables) -> N
 
 
 def test_node_ids_that_are_none_are_unknown(tables: Tables) -> None:
-    """A meta.properties with anything else for a number is no reason to stop."""
+    """An invalid node id in meta.properties becomes -1."""
     folder = clusters.replica(tables.logs, "c", 1)
     clusters.segment(folder, 0, clusters.run(0, 3, 1))
     (folder.parent / "meta.properties").write_text("cluster.id=c\nnode.id=one\n")
@@ -500,7 +500,7 @@ def test_node_ids_that_are_none_are_unknown(tables: Tables) -> None:
     assert {row["node_id"] for row in tables.rows("records")} == {-1}
 
 
-# --- for good ---------------------------------------------------------------------------------------------------------
+# --- continuous -------------------------------------------------------------------------------------------------------
 
 
 def _running(tables: Tables) -> subprocess.Popen[bytes]:
@@ -509,7 +509,7 @@ def _running(tables: Tables) -> subprocess.Popen[bytes]:
 
 
 def _until(process: subprocess.Popen[bytes], condition: Callable[[], bool]) -> None:
-    """Until it holds, while the process runs."""
+    """Waits until it holds, while the process runs."""
     deadline = time.monotonic() + 240.0
     while not condition():
         assert process.poll() is None
@@ -519,7 +519,7 @@ def _until(process: subprocess.Popen[bytes], condition: Callable[[], bool]) -> N
 
 @pytest.mark.timeout(600)
 def test_a_running_ingest_while_its_logs_change(tables: Tables) -> None:
-    """One that goes on for good, over a file that grows byte by byte and loses its tail, and over its own end."""
+    """A continuous ingest reads a file that grows byte by byte and loses its tail, and survives its own end."""
     folder = clusters.replica(tables.logs, "c", 1)
     path = clusters.segment(folder, 0, clusters.run(0, 3, 1))
     later = clusters.run(3, 40, 1)
@@ -531,7 +531,7 @@ def test_a_running_ingest_while_its_logs_change(tables: Tables) -> None:
     try:
         _until(process, lambda: bool(ingested()))
         with path.open("ab", buffering=0) as file:
-            for at in range(0, len(later), 97):  # never where a batch ends
+            for at in range(0, len(later), 97):  # never at the end of a batch
                 file.write(later[at : at + 97])
                 time.sleep(0.02)
         _until(process, lambda: ingested() == once((0, 40, 1)))
@@ -550,7 +550,7 @@ def test_a_running_ingest_while_its_logs_change(tables: Tables) -> None:
 def test_what_breaks_ends_a_running_ingest(
     tables: Tables, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """When observations can no longer be read, logs are not read on as if all were well."""
+    """If observations cannot be read any more, a continuous ingest ends, and does not read only logs."""
     clusters.segment(clusters.replica(tables.logs, "c", 1), 0, clusters.run(0, 3, 1))
     looks.write(tables.looks / "a.jsonl", [look(0)])
     runs: list[int] = []
@@ -575,7 +575,7 @@ def test_what_breaks_ends_a_running_ingest(
 def test_a_run_that_is_killed_anywhere_is_made_good_by_the_next(
     tables: Tables, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """Whatever file operation is the last one, another run ends with the rows of an undisturbed one."""
+    """After any file operation as the last one, the next run ends with the rows of an undisturbed run."""
     folder = clusters.replica(tables.logs, "c", 1)
     path = clusters.segment(folder, 0, clusters.run(0, 20, 1))
     looks.write(tables.looks / "a.jsonl", [look(0), look(60)])
@@ -599,7 +599,7 @@ def test_a_run_that_is_killed_anywhere_is_made_good_by_the_next(
 @pytest.mark.full
 @pytest.mark.timeout(1800)
 def test_a_process_that_is_killed_at_random_moments(tmp_path: Path) -> None:
-    """Ten times SIGKILL, at a moment drawn from a seed; then the tables are those of an undisturbed run."""
+    """After ten SIGKILLs at random moments the tables are those of an undisturbed run."""
     seed = random.randrange(10**6)
     print(f"seed {seed}")  # noqa: T201 -- to repeat it
     rng = random.Random(seed)
@@ -622,7 +622,7 @@ def test_a_process_that_is_killed_at_random_moments(tmp_path: Path) -> None:
 
 
 def test_a_state_survives_its_file(tmp_path: Path) -> None:
-    """What is stored is what is read back, number by number."""
+    """A stored state is read back unchanged."""
     tables = Tables(tmp_path)
     shutil.copytree(SAMPLES / "4.3.1", tables.logs)
     looks.write(tables.looks / "a.jsonl", [look(0), {"no": "look"}])
@@ -639,7 +639,7 @@ def test_a_state_survives_its_file(tmp_path: Path) -> None:
 
 
 def test_an_unchanged_cluster_needs_no_look(tables: Tables) -> None:
-    """Same files, same sizes, same times: nothing to plan; one more file, or another time, and there is."""
+    """An unchanged cluster needs no plan; another file, or another time, needs one."""
     folder = clusters.replica(tables.logs, "c", 1)
     path = clusters.segment(folder, 0, clusters.run(0, 3, 1))
     tables.ingest()
@@ -656,7 +656,7 @@ def test_an_unchanged_cluster_needs_no_look(tables: Tables) -> None:
 
 
 def test_the_clock_of_a_summary_is_now(tables: Tables) -> None:
-    """Without a clock, a look of today is one, and one of next week is not."""
+    """Without a given clock, an observation of today is accepted, and one of next week is rejected."""
     now = datetime.now(UTC)
     tables.looks.mkdir()
     for name, days in (("a", 0), ("b", 7)):

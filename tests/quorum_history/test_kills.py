@@ -1,8 +1,8 @@
 """kill -9 of every command that writes something: a rerun ends with the tables and pages of an undisturbed run.
 
-Between the two, a reader finds each computed table as it was or as it will be, and no part of it. The commands run as
-processes of their own, and their whole process group is killed: at a share of the time that they need undisturbed, or a
-moment after the first change in the folder of the tables. Each test prints its seed; `KILLS_SEED` repeats it.
+In between, a reader finds each computed table either old or new, and never a part of it. The commands run as processes
+of their own, and their whole process group is killed: after a share of their undisturbed duration, or shortly after the
+first change in the folder of the tables. Each test prints its seed; `KILLS_SEED` repeats it.
 """
 
 import os
@@ -45,14 +45,14 @@ Snapshot = dict[str, list[str]]
 
 @pytest.fixture
 def rng() -> random.Random:
-    """Drawn from a seed that is printed."""
+    """A random generator whose seed is printed."""
     seed = int(os.environ.get("KILLS_SEED") or random.SystemRandom().randrange(10**6))
     print(f"KILLS_SEED={seed}")  # noqa: T201 -- to repeat it
     return random.Random(seed)
 
 
 def _rows(place: Path, name: str) -> list[str] | None:
-    """What a reader finds of a table, None where there is none; rows have no order."""
+    """The rows of a table that a reader finds, None if there is no table; rows have no order."""
     store = Store(str(place))
     if name not in {RECORDS, OBSERVATIONS}:
         rows: Any = jobs.derived(store, name)
@@ -69,13 +69,13 @@ def _snapshot(place: Path) -> Snapshot:
 
 
 def _files(place: Path) -> set[str]:
-    """All but the accounts of earlier commits, of which a killed run may leave one more."""
+    """Every file except the accounts of earlier commits, of which a killed run may leave one more."""
     assert len(list((place / "ingest").glob("*"))) <= 3
     return {str(path.relative_to(place)) for path in place.rglob("*") if path.parent.name != "ingest"}
 
 
 def _published(place: Path) -> int:
-    """How many records count, once the tables beside them say so as well."""
+    """The number of records that count, when the tables beside them agree."""
     store = Store(str(place))
     state = load(store)
     if state is None or published(store, "rejected_lines") != state.number:
@@ -87,7 +87,7 @@ class Running:
     """A command in a process group of its own."""
 
     def __init__(self, arguments: list[str]) -> None:
-        """Start it."""
+        """Starts the command."""
         self._process = subprocess.Popen(
             [sys.executable, "-m", "quorum_history", *arguments],
             cwd=_OPERATOR,
@@ -98,25 +98,25 @@ class Running:
         )
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Returns itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave nothing behind."""
+        """Ends the process group."""
         self.kill()
 
     def kill(self) -> None:
-        """All of its group, at once."""
-        with suppress(ProcessLookupError):  # it has ended, and so have its children
+        """Kills the whole group at once."""
+        with suppress(ProcessLookupError):  # the command and its children have ended
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def ended(self) -> int:
-        """Its exit code, when it ends by itself."""
+        """Its exit code, after it ended by itself."""
         return self._process.wait(_DEADLINE_S)
 
     def wait(self, seconds: float) -> bool:
-        """Whether it still runs after so long."""
+        """Whether it still runs after this time."""
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -124,7 +124,7 @@ class Running:
         return False
 
     def until(self, condition: Callable[[], bool]) -> None:
-        """Until it holds, or the process has ended."""
+        """Waits until it holds, or the process has ended."""
         deadline = time.monotonic() + _DEADLINE_S
         while not condition() and self._process.poll() is None:
             assert time.monotonic() < deadline
@@ -133,7 +133,7 @@ class Running:
 
 @dataclass(frozen=True)
 class Command:
-    """A command upon tables that are there: `base` is copied before it, `expected` is what it makes of them."""
+    """A command on existing tables: `base` is copied before it, and `expected` is its result."""
 
     arguments: Callable[[Path], list[str]]
     base: Path
@@ -143,7 +143,7 @@ class Command:
     takes_s: float
 
     def killed(self, target: Path, rng: random.Random) -> bool:
-        """Run it and kill it somewhere; answers whether it still ran."""
+        """Runs the command and kills it at a random time; returns whether it still ran."""
         with Running(self.arguments(target)) as running:
             if rng.random() < 0.5 and self.takes_s:
                 return running.wait(rng.uniform(0.0, self.takes_s))
@@ -153,7 +153,7 @@ class Command:
 
 
 def _written(target: Path) -> set[tuple[str, int]]:
-    """What is below a folder, with its times; what goes away meanwhile is left out."""
+    """The files below a folder with their times; files that disappear meanwhile are left out."""
     found = set()
     for folder, folders, names in os.walk(target):
         for name in [*folders, *names]:
@@ -167,7 +167,7 @@ def _written(target: Path) -> set[tuple[str, int]]:
 def _prepared(
     home: Path, arguments: Callable[[Path], list[str]], base: Path, *, timed: bool, codes: tuple[int, ...] = (0,)
 ) -> Command:
-    """Run a command undisturbed: within this process, or as one of its own where its time counts."""
+    """Runs a command undisturbed, in this process, or in its own process if its duration matters."""
     target = home / "undisturbed"
     shutil.copytree(base, target)
     begun = time.monotonic()
@@ -187,7 +187,7 @@ def _prepared(
 
 
 def _check_kills(command: Command, home: Path, rng: random.Random, kills: int, *, form: str = "parquet") -> None:
-    """Kill it so often, now and then twice in a row; a reader finds whole tables, and a rerun makes it good."""
+    """Kills the command this often, sometimes twice in a row: readers find whole tables, and a rerun completes them."""
     struck = begun = 0
     for number in range(kills):
         target = home / f"disturbed-{number}"
@@ -224,7 +224,7 @@ def _ingest(home: Path) -> Callable[[Path], list[str]]:
 
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
-    """Tables of logs that have grown since then."""
+    """Tables of logs that have grown since."""
     _grow(tmp_path, 0, 20)
     assert main(_ingest(tmp_path)(tmp_path / "base")) == 3
     _grow(tmp_path, 20, 400)
@@ -246,7 +246,7 @@ def test_ingest(base: Path, tmp_path: Path, rng: random.Random, kills: int) -> N
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kills", _SHARES)
 def test_a_compaction(tmp_path: Path, rng: random.Random, kills: int) -> None:
-    """A thirteenth commit, after which the small batches are put together."""
+    """The thirteenth commit, after which the small batches are merged."""
     for number in range(12):
         _grow(tmp_path, 10 * number, 10 * number + 10)
         assert main(_ingest(tmp_path)(tmp_path / "base")) in {0, 3}
@@ -259,7 +259,7 @@ def test_a_compaction(tmp_path: Path, rng: random.Random, kills: int) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kills", _SHARES)
 def test_prune(base: Path, tmp_path: Path, rng: random.Random, kills: int) -> None:
-    """Observations of before a day."""
+    """Removal of observations before a day."""
     assert main(_ingest(tmp_path)(base)) in {0, 3}
     command = _prepared(
         tmp_path, lambda target: ["prune", "--target", str(target), "--before", "2026-01-02"], base, timed=kills > _FEW
@@ -271,7 +271,7 @@ def test_prune(base: Path, tmp_path: Path, rng: random.Random, kills: int) -> No
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kills", _SHARES)
 def test_a_running_ingest(base: Path, tmp_path: Path, rng: random.Random, kills: int) -> None:
-    """One that goes on for good is killed while the logs grow, started again, and ended by a signal at last."""
+    """A continuous ingest is killed while the logs grow, started again, and ended by a signal."""
     arguments = [*_ingest(tmp_path)(base), "--continuous", "0.2"]
     for number in range(kills):
         _grow(tmp_path, 400 + 50 * number, 450 + 50 * number)
@@ -293,7 +293,7 @@ def test_a_running_ingest(base: Path, tmp_path: Path, rng: random.Random, kills:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kills", _SHARES)
 def test_report(tmp_path: Path, rng: random.Random, kills: int) -> None:
-    """Every page is whole, and at last all of them are as they should be, but for the minute when they were made."""
+    """Every page is complete, and at the end equals the undisturbed one, except the minute of its creation."""
     store = Store(str(tmp_path / "tables"))
     for name, rows in tables_of_a_page().items():
         store.folder(name)
@@ -329,7 +329,7 @@ def test_report(tmp_path: Path, rng: random.Random, kills: int) -> None:
 def test_a_run_that_is_killed_lets_go_of_the_tables(
     base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """While it runs a second one is refused, not kept waiting; once it is killed the next one has the tables."""
+    """While an ingest runs a second one is refused; after it is killed the next one gets the tables."""
     with Running([*_ingest(tmp_path)(base), "--continuous", "600"]) as running:
         running.until(lambda: _published(base) == 800)
         assert running.wait(0.1), "it holds the tables"
@@ -350,7 +350,7 @@ def test_a_run_that_is_killed_lets_go_of_the_tables(
 @pytest.mark.parametrize("name", ["timeline", "observe", "downgrade"])
 @pytest.mark.usefixtures("spark")
 def test_a_command_on_spark(base: Path, tmp_path: Path, rng: random.Random, name: str, form: str, kills: int) -> None:
-    """The tables that it computes, and `quality`; they were computed before, of fewer records and looks."""
+    """The computed tables and `quality`, which exist already for fewer records and looks."""
 
     def arguments(target: Path) -> list[str]:
         more = ["--logs", str(tmp_path / "logs")] if name == "downgrade" else []
@@ -368,10 +368,10 @@ def test_a_command_on_spark(base: Path, tmp_path: Path, rng: random.Random, name
 
 
 class Frame:
-    """Writes as Spark does: into a temporary folder first, then under a name of its own."""
+    """Writes as Spark does: first into a temporary folder, then under its final name."""
 
     def __init__(self, rows: pa.Table) -> None:
-        """The rows of a table."""
+        """Takes the rows of a table."""
         self._rows = rows
         self.write = self
 
@@ -405,7 +405,7 @@ def _table(*offsets: int) -> pa.Table:
 @pytest.mark.parametrize("after", ["parquet", "delta"])
 @pytest.mark.parametrize("before", ["nothing", "parquet", "delta"])
 def test_a_table_at_every_step_of_its_writing(tmp_path: Path, before: str, after: str) -> None:
-    """Whichever step is the last one: a reader finds the earlier table or the new one, and a rerun the new one."""
+    """After any last step, a reader finds the old table or the new one, and a rerun writes the new one."""
     old, new = _table(1, 2, 3), _table(1, 3, 4, 5)
     known = [None, *(sorted(map(str, rows.to_pylist())) for rows in (old, new))]
     step = 0
@@ -433,7 +433,7 @@ def test_a_table_at_every_step_of_its_writing(tmp_path: Path, before: str, after
 
 
 def _die_after(left: list[int], patched: pytest.MonkeyPatch) -> None:
-    """Have the process die at the step that changes the folder of the tables when `left` are done."""
+    """Lets the process fail at the next step that changes the folder of the tables, after `left` steps."""
     places: tuple[tuple[Any, tuple[str, ...]], ...] = (
         (Store, ("write", "folder", "sync", "delete", "replace", "retire")),
         (delta, ("_overwrite", "_merge")),
@@ -447,7 +447,7 @@ def _die_after(left: list[int], patched: pytest.MonkeyPatch) -> None:
 
 
 def test_files_of_killed_merges_do_not_gather(tmp_path: Path) -> None:
-    """What no version of a Delta table names goes with a later run, once it is old enough to be nobody's."""
+    """Files that no version of a Delta table names are deleted by a later run, when they are old enough."""
     store, names = Store(str(tmp_path)), [f"part-00000-{number}-c000.zstd.parquet" for number in range(2)]
     delta.write(store, "leaders", _table(1, 2), ("cluster", "offset"))
     delta.write(store, "leaders", _table(1, 3), ("cluster", "offset"))

@@ -1,4 +1,4 @@
-"""What observations say, and what they do not: a gap is unknown, never available."""
+"""The answers from observations: a gap is unknown, never available."""
 
 import json
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ def _frame(spark: SparkSession, home: Path, rows: Iterable[dict[str, Any]]) -> D
 
 
 def _story() -> list[dict[str, Any]]:
-    """Six minutes: fine, one voter lost, no majority, nobody looks for five minutes, fine again."""
+    """Six minutes of a story: fine, one voter lost, no majority, no looks for five minutes, fine again."""
     return [
         look(0),
         look(60, live=(1, 2), lag=5),
@@ -44,14 +44,14 @@ def _story() -> list[dict[str, Any]]:
 
 
 def test_observations_fit_their_schema() -> None:
-    """The test data is what the operator may write."""
+    """The test data fits the schema of the operator's lines."""
     schema = json.loads((Path(observations.__file__).parent / "schemas" / "observation-v1.json").read_text())
     for observation in _story():
         jsonschema.validate(observation, schema)
 
 
 def test_states_follow_without_holes(spark: SparkSession, tmp_path: Path) -> None:
-    """A look speaks until the next one, for 150 seconds at most; late and doubled lines change nothing."""
+    """A look is valid until the next one, for at most 150 seconds; late and doubled lines change nothing."""
     story = _story()
     rows = observations.spans(_frame(spark, tmp_path, [*reversed(story), story[2], story[2]]))
     found = [(row["state"], row["seconds"]) for row in rows.orderBy("since").collect()]
@@ -96,7 +96,7 @@ def test_all_answers(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_an_outage_begins_where_it_was_seen(spark: SparkSession, tmp_path: Path) -> None:
-    """What was unknown before it is no part of it; one that nobody has seen end has no end."""
+    """An outage begins with the look that showed it; one without a seen end has no end."""
     story = [
         look(0),
         look(60, known=False),
@@ -110,7 +110,7 @@ def test_an_outage_begins_where_it_was_seen(spark: SparkSession, tmp_path: Path)
 
 
 def test_a_day_ends_at_midnight(spark: SparkSession, tmp_path: Path) -> None:
-    """A stretch that crosses it counts for either day with its share, and a day within a gap is unknown as a whole."""
+    """A stretch across midnight counts for both days by its share, and a day inside a gap is unknown."""
     day_s = 86_400
     frame = _frame(spark, tmp_path, [look(day_s - 40), look(day_s + 20), look(3 * day_s), look(3 * day_s + 10)])
     rows = observations.availability(frame).orderBy("day").collect()
@@ -124,13 +124,13 @@ def test_a_day_ends_at_midnight(spark: SparkSession, tmp_path: Path) -> None:
 def test_a_node_that_lags_or_is_silent(
     spark: SparkSession, tmp_path: Path, maximum: int | None, *, ready: bool | None, held: list[int]
 ) -> None:
-    """An old node holds the fleet back and is named; one that said nothing makes the answer unknown."""
+    """An old controller blocks the upgrade and is named; a silent one makes the answer unknown."""
     (row,) = observations.upgrade_readiness(_frame(spark, tmp_path, [look(0, maximum=maximum)])).collect()
     assert (row["ready"], row["held_back_by"]) == (ready, held)
 
 
 def _written_by_the_operator(place: Path) -> None:
-    """Fine, a voter silent, nobody leads, not known, fine again under a new epoch: a minute each."""
+    """A minute each: fine, a silent voter, no leader, unknown, fine again under a new epoch."""
     keys = [values.key(node_id) for node_id in values.IDS]
 
     def led(epoch: int, *behind: int) -> Observed:
@@ -148,7 +148,7 @@ def _written_by_the_operator(place: Path) -> None:
 
 
 def test_what_the_operator_writes_is_what_is_read(spark: SparkSession, tmp_path: Path) -> None:
-    """From the operator's looks, through its files, to answers: nothing is lost and nothing is made up."""
+    """The operator's looks, written to files and read back, give the right answers, without losses or additions."""
     _written_by_the_operator(tmp_path / "looks")
     frame = spark.read.schema(observations.SCHEMA).option("columnNameOfCorruptRecord", "_corrupt")
     rows = frame.json(str(tmp_path / "looks")).cache()
@@ -163,7 +163,7 @@ def test_what_the_operator_writes_is_what_is_read(spark: SparkSession, tmp_path:
 
 
 def test_lines_of_an_earlier_version(spark: SparkSession) -> None:
-    """Lines that 0.1.0 wrote are observations: one of a quorum with a leader, one of which nothing was known."""
+    """Lines of 0.1.0 are accepted: one of a quorum with a leader, and one of an unknown quorum."""
     path = Path(__file__).resolve().parents[1] / "stored_samples" / "0.1.0" / "observations.jsonl"
     schema = json.loads((Path(observations.__file__).parent / "schemas" / "observation-v1.json").read_text())
     for line in path.read_text().splitlines():
@@ -174,7 +174,7 @@ def test_lines_of_an_earlier_version(spark: SparkSession) -> None:
 
 
 def test_service_levels_say_what_the_budget_was_spent_on(spark: SparkSession, tmp_path: Path) -> None:
-    """A minute without a leader, one without a majority, one unknown; months are apart, unknown time is no outage."""
+    """The budget of a month is spent on time without a leader or without a majority, and not on unknown time."""
     seen = [look(0), look(60, leader=-1), look(120), look(180, live=(1,)), look(240), look(300, known=False), look(360)]
     later = [look(40 * 86_400), look(40 * 86_400 + 60)]
     frame = _frame(spark, tmp_path, [*seen, *later])
@@ -191,7 +191,7 @@ def test_service_levels_say_what_the_budget_was_spent_on(spark: SparkSession, tm
 
 
 def test_looks_of_impossible_times_are_left_out(spark: SparkSession, tmp_path: Path) -> None:
-    """A line of the year 9999 or of the year 1 does not make millions of days; it is rejected."""
+    """A line with an impossible time, such as the year 9999, is rejected and creates no days."""
     wrong = [{**look(0), "observedAt": time} for time in ("9999-01-01T00:00:00Z", "1900-01-01T00:00:00Z")]
     frame = _frame(spark, tmp_path, [look(0), look(60), *wrong])
     assert observations.availability(frame).count() == 1
@@ -199,7 +199,7 @@ def test_looks_of_impossible_times_are_left_out(spark: SparkSession, tmp_path: P
 
 
 def test_the_last_look_of_each_quorum(spark: SparkSession, tmp_path: Path) -> None:
-    """Until when it was looked at, when it answered last, and why not since."""
+    """The last look of each quorum, its last answer, and the reason why there was none since."""
     frame = _frame(spark, tmp_path, [look(0), look(60), look(120, known=False), look(0, name="other", live=(1,))])
     one, other = observations.last_looks(frame).orderBy("name").collect()[::-1]
     assert (one["looks"], one["state"], one["unknown_reason"]) == (3, "unknown", "no answer")
@@ -209,13 +209,13 @@ def test_the_last_look_of_each_quorum(spark: SparkSession, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("max_gap_s", [0, -5])
 def test_a_look_speaks_for_some_time(spark: SparkSession, tmp_path: Path, max_gap_s: int) -> None:
-    """No time, or less, is refused."""
+    """A validity of zero or less is refused."""
     with pytest.raises(ValueError, match="cannot speak"):
         observations.spans(_frame(spark, tmp_path, [look(0)]), max_gap_s)
 
 
 def test_what_is_no_observation_is_kept_apart(spark: SparkSession, tmp_path: Path) -> None:
-    """Garbage and other schema versions are told, and counted nowhere."""
+    """Invalid lines and other schema versions are rejected, and not counted."""
     path = looks.write(tmp_path / "x.jsonl", [look(0), {**look(60), "schemaVersion": 2}])
     path.write_text(path.read_text() + "no json\n")
     frame = spark.read.schema(observations.SCHEMA).option("columnNameOfCorruptRecord", "_corrupt").json(str(path))

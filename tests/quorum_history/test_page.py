@@ -1,4 +1,4 @@
-"""The history's pages in a real browser: people of all kinds can use them, on a telephone, a screen and paper."""
+"""The history's pages in a real browser: accessible to all readers, on a telephone, a screen and paper."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -55,7 +55,7 @@ def browser(tools: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="module")
 def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Each page, written when it is first asked for."""
+    """Each page, written at its first use."""
     pages: dict[str, Path] = {}
 
     def page(name: str) -> Path:
@@ -76,12 +76,12 @@ def _check(name: str, axe: Path) -> page_checks.Check:
 def test_a_page_is_as_it_should_be(
     name: str, check: str, page_of: Callable[[str], Path], browser: Browser, tools: tuple[Path, Path]
 ) -> None:
-    """Every check finds nothing wrong on every page."""
+    """Every check finds no fault on every page."""
     assert _check(check, tools[1])(browser, page_of(name)) == []
 
 
 def _without(pattern: str, instead: str = "") -> Callable[[str], str]:
-    """A page that is spoiled in one place or, with a pattern that is often there, in many."""
+    """Removes a pattern from a page, in one place or in many."""
 
     def spoilt(text: str) -> str:
         changed = re.sub(pattern, instead, text)
@@ -128,7 +128,7 @@ def test_a_check_notices_a_spoilt_page(
     check: str, spoil: Callable[[str], str], said: str, page_of: Callable[[str], Path], browser: Browser,
     tools: tuple[Path, Path], tmp_path: Path,
 ) -> None:  # fmt: skip
-    """What a check is for is found, on the page of twelve quorums with one thing of it changed."""
+    """Each check finds its fault on a page that was changed in one way."""
     page = tmp_path / "spoilt.html"
     page.write_text(spoil(page_of("12 quorums").read_text()))
     assert any(said in each for each in _check(check, tools[1])(browser, page))

@@ -1,4 +1,4 @@
-"""The tables are what their catalogue says, and every run checks what it can check of them."""
+"""The tables agree with their catalogue, and every run checks them as far as possible."""
 
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -23,7 +23,7 @@ _QUORUM = {"clusterID": "c", "namespace": "ns", "name": "q"}
 
 
 def test_the_page_of_tables_is_generated() -> None:
-    """`make tables` has been run since the catalogue was changed last."""
+    """`make tables` was run after the last change of the catalogue."""
     assert _DOCS.read_text() == "\n".join(catalogue.page()) + "\n"
 
 
@@ -40,17 +40,17 @@ def _spark_type(kind: Any) -> str:  # noqa: ANN401 -- Arrow's types are not type
 
 @pytest.mark.parametrize(("name", "schema"), [("records", RECORDS), ("observations", LOOKS)])
 def test_what_ingest_writes_is_in_the_catalogue(name: str, schema: pa.Schema) -> None:
-    """Column by column, with its type."""
+    """The tables of `ingest` agree with the catalogue in every column and type."""
     described = [(column.name, column.type) for column in catalogue.BY_NAME[name].columns]
     assert described == [(field.name, _spark_type(field.type)) for field in schema]
 
 
 @pytest.mark.timeout(1800)
 def test_what_is_computed_is_in_the_catalogue(spark: SparkSession, tmp_path: Path) -> None:
-    """Every table of every command, column by column, with its type."""
+    """The computed tables agree with the catalogue in every column and type."""
     path = looks.write(tmp_path / "a.jsonl", [look(0), look(60)])
     made = tables.timelines(spark.read.format(FORMAT).load(str(SAMPLES / "4.3.1")))
-    del made["faults"]  # ingest writes it
+    del made["faults"]  # `ingest` writes it
     made |= observations.answers(spark.read.schema(observations.SCHEMA).json(str(path)))
     made |= jobs.downgrade_tables(spark, str(SAMPLES / "4.3.1"))
     for name, frame in made.items():
@@ -78,7 +78,7 @@ def _failed(made: dict[str, list[dict[str, Any]]], state: State | None = None) -
 
 
 def test_good_tables_pass() -> None:
-    """Keys that are unique, spans that follow each other, days that add up."""
+    """Tables with unique keys, successive spans and complete days pass."""
     made = {"spans": _spans("available", "unknown"), "availability": [_day(3600, 0, 3600, 1.0)]}
     verdicts = quality.check(made, State())
     assert {(each.check, each.table) for each in verdicts} == {
@@ -98,12 +98,12 @@ def test_good_tables_pass() -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_found(made: dict[str, list[dict[str, Any]]], failed: list[tuple[str, str]]) -> None:
-    """Rows that are there twice, time that nothing is said of, unknown time that the days do not have."""
+    """Doubled rows, time without a state, and unknown time that the days lack, are found."""
     assert _failed(made) == failed
 
 
 def test_a_gap_has_to_be_a_fault() -> None:
-    """Offsets that were passed over are an error, unless a fault says that they are missing."""
+    """Missing offsets are an error unless a fault reports them."""
     gap = Found(file="f", position=0, offset=10, text="offsets 10 to 19 are whole in no file", lasting=True)
     silent = State(clusters={"c": ClusterState(end=30, read=((0, 10), (20, 30)))})
     assert _failed({}, silent) == [("gaps", "records")]

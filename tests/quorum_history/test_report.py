@@ -1,4 +1,4 @@
-"""The report is one page that needs nothing else, and says first what is wrong."""
+"""The report is one page that needs no other file, and begins with the troubles."""
 
 import re
 import time
@@ -59,18 +59,18 @@ def _tables() -> dict[str, list[dict[str, Any]]]:
 
 
 def _words(text: str) -> str:
-    """A page without its tags and without what it says of itself in its head."""
+    """The text of a page without its tags and its head."""
     return re.sub("<[^>]+>", "", text[text.index("<main>") :])
 
 
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
-    """A report of everything."""
+    """A report with every kind of row."""
     return report.write(_tables(), tmp_path, lambda: _NOW)
 
 
 def test_it_is_self_contained(page: Path) -> None:
-    """No script, and nothing that a browser would fetch."""
+    """There is no script, and no address that a browser would fetch."""
     text = page.read_text()
     assert "<script" not in text
     fetched = re.findall(r'(?:src|href)\s*=\s*"([^"#][^"]*)"|url\((?!#)([^)]*)\)', text)
@@ -80,7 +80,7 @@ def test_it_is_self_contained(page: Path) -> None:
 
 
 def test_warnings_come_first_and_text_is_escaped(page: Path) -> None:
-    """What is wrong stands before all else, the worst of it first; names cannot become markup."""
+    """The warnings come before everything else, the worst one first, and names are escaped."""
     text = page.read_text()
     found = concerns(_tables(), _NOW)
     assert [(each.severity, str(each)) for each in found] == [
@@ -94,7 +94,7 @@ def test_warnings_come_first_and_text_is_escaped(page: Path) -> None:
 
 
 def _quiet(**last_look: Any) -> dict[str, list[dict[str, Any]]]:  # noqa: ANN401 -- columns
-    """A quorum that was available all the time that it was looked at."""
+    """A quorum that was available during the whole observed time."""
     tables = _tables()
     look = {**tables["last_looks"][0], "state": "available", **last_look}
     day = {**tables["availability"][0], "unavailable_s": 0.0, "unknown_s": 0.0, "availability": 1.0}
@@ -102,7 +102,7 @@ def _quiet(**last_look: Any) -> dict[str, list[dict[str, Any]]]:  # noqa: ANN401
 
 
 def test_all_is_well_only_where_it_is_known(tmp_path: Path) -> None:
-    """Looked at until now, with nothing unknown: only then is there nothing to warn about."""
+    """Only if the quorum was observed until now, without unknown time, is there nothing to warn about."""
     text = report.write(_quiet(), tmp_path, lambda: _NOW).read_text()
     assert "Nothing to warn about" in text
     assert "Observations until 2026-01-01 00:03:00 UTC" in text
@@ -133,14 +133,14 @@ def test_all_is_well_only_where_it_is_known(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_is_not_known_is_a_warning(tables: Any, later: timedelta, said: str, tmp_path: Path) -> None:  # noqa: ANN401
-    """Old looks, looks without an answer, unknown time, flaps, lag, rejected lines: none of it is nothing."""
+    """Old looks, looks without an answer, unknown time, flaps, lag and rejected lines are each a warning."""
     text = report.write(tables, tmp_path, lambda: _NOW + later).read_text()
     assert said in text
     assert "Nothing to warn about" not in text
 
 
 def test_an_old_look_counts_as_unknown_in_the_tiles(tmp_path: Path) -> None:
-    """A quorum that was available when it was last seen, a day ago, is not counted as available."""
+    """A quorum that was last observed a day ago, as available, is counted as unknown."""
     fresh = report.write(_quiet(), tmp_path, lambda: _NOW).read_text()
     old = report.write(_quiet(), tmp_path, lambda: _NOW + timedelta(days=1)).read_text()
     assert "<b>1</b> available" in fresh
@@ -149,7 +149,7 @@ def test_an_old_look_counts_as_unknown_in_the_tiles(tmp_path: Path) -> None:
 
 
 def test_not_analysed_is_told_from_no_losses(tmp_path: Path) -> None:
-    """Without the analysis, nothing is said to be safe; with it, its offset is named."""
+    """Without the analysis no downgrade is reported as safe; with it, its offset is named."""
     tables = _tables()
     del tables["downgrade_losses"]
     assert "Nothing, at any lower level, as of offset 9." in report.write(tables, tmp_path).read_text()
@@ -158,7 +158,7 @@ def test_not_analysed_is_told_from_no_losses(tmp_path: Path) -> None:
 
 
 def test_a_fleet_of_three_hundred(tmp_path: Path) -> None:
-    """One small page in seconds: the worst twenty by name, a map of all, no section for each."""
+    """The page of a large fleet is small and made in seconds: the worst twenty by name, a map, no section for each."""
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in _tables()}
     for number in range(300):
         quorum = {"clusterID": f"c{number}", "namespace": "ns", "name": f"q{number}"}
@@ -184,7 +184,7 @@ def test_a_fleet_of_three_hundred(tmp_path: Path) -> None:
 
 
 def test_a_stretch_of_time_can_be_chosen() -> None:
-    """What lies outside is left out, what reaches into it stays, and what has no time too."""
+    """In a chosen range, rows outside it are left out; rows that reach into it, and rows without a time, stay."""
     tables = _tables()
     later = report.between(tables, _START + timedelta(minutes=2), None)
     assert [row["state"] for row in later["spans"]] == ["unavailable", "unknown"]
@@ -198,14 +198,14 @@ def test_a_stretch_of_time_can_be_chosen() -> None:
 
 
 def test_losses_are_grouped_by_what_they_are(page: Path) -> None:
-    """One row for all the levels that lose the same."""
+    """Levels with the same losses are one row."""
     text = page.read_text()
     assert "3.3-IV3 to 3.4-IV0" in text
     assert text.count("PARTITION_RECORD") == 1
 
 
 def test_nothing_is_a_report_too(tmp_path: Path) -> None:
-    """Empty tables are said to be empty, which is no reason to be content."""
+    """A report of empty tables shows that they are empty, and does not report that all is well."""
     text = report.write({"voter_sets": [], "leaders": []}, tmp_path).read_text()
     assert "whether any is available is unknown" in text
     assert "No metadata log was analysed" in text
@@ -213,7 +213,7 @@ def test_nothing_is_a_report_too(tmp_path: Path) -> None:
 
 
 def test_figures_are_well_formed() -> None:
-    """Their SVG parses, and their words are words, not outlines."""
+    """The SVG of a figure can be parsed, and its words are text, not outlines."""
     text = svg.voters_and_leaders("voters", _tables()["voter_sets"], _tables()["leaders"])
     words = "".join(element.text or "" for element in ET.fromstring(text).iter() if element.tag.endswith("text"))  # noqa: S314 -- our own
     assert "epoch 1" in words
@@ -222,7 +222,7 @@ def test_figures_are_well_formed() -> None:
 
 @pytest.mark.parametrize("name", ["$\\frac{$", "$x$", "_$", "%"])
 def test_any_name_can_be_drawn(tmp_path: Path, name: str) -> None:
-    """A feature or quorum whose name looks like a formula is written as it is, in every figure."""
+    """A name that looks like a formula is written unchanged in every figure."""
     tables = _tables()
     for rows in tables.values():
         for row in rows:
@@ -233,7 +233,7 @@ def test_any_name_can_be_drawn(tmp_path: Path, name: str) -> None:
 
 
 def test_a_range_ends_with_its_last_day() -> None:
-    """Days up to the end are shown, the day that begins with it is not."""
+    """A range includes the days before its end, and not the day that begins at its end."""
     tables = _tables()
     day = {**tables["availability"][0], "day": (_START + timedelta(days=1)).date()}
     shown = report.between({"availability": [*tables["availability"], day]}, None, _START + timedelta(days=1))
@@ -241,7 +241,7 @@ def test_a_range_ends_with_its_last_day() -> None:
 
 
 def test_a_chosen_range_is_named_and_its_figures_keep_to_it(tmp_path: Path) -> None:
-    """A reader sees that the page is not about all of the time; what reaches into the range begins at its edge."""
+    """A chosen range is shown on the page, and its figures begin at its edge."""
     chosen = (_START + timedelta(minutes=2), None)
     text = report.write(report.between(_tables(), *chosen), tmp_path, lambda: _NOW, chosen=chosen).read_text()
     assert "Only what happened from 2026-01-01 is shown." in text
@@ -261,7 +261,7 @@ def _page_of(cluster: str, folder: Path) -> Path:
 
 
 def test_a_page_of_a_cluster_has_all_of_it(tmp_path: Path) -> None:
-    """Its warnings, its availability and its log; nothing of another one."""
+    """The page of a cluster has its warnings, availability and log, and nothing of another cluster."""
     tables = _tables()
     ours = {"clusterID": "abc", "namespace": "ns", "name": "mine"}
     for name in ("last_looks", "availability", "spans", "recoveries"):
@@ -274,7 +274,7 @@ def test_a_page_of_a_cluster_has_all_of_it(tmp_path: Path) -> None:
 
 
 def test_a_quorum_without_a_log_has_its_page(tmp_path: Path) -> None:
-    """What was observed of it is shown, and that nothing is known of its log."""
+    """A quorum without a log has a page with its observations, which reports that no log was analysed."""
     for options in ({"pages": True}, {"quorums": ["ns/<orders>"]}):
         report.write(_quiet(), tmp_path, lambda: _NOW, **options)
     (page,) = tmp_path.glob("cluster-*.html")
@@ -283,7 +283,7 @@ def test_a_quorum_without_a_log_has_its_page(tmp_path: Path) -> None:
 
 
 def test_the_page_of_a_cluster_keeps_its_name(tmp_path: Path) -> None:
-    """A link to it is good for as long as the cluster is, whichever clusters come and go."""
+    """The name of a cluster's page does not change when other clusters come or go."""
     tables = _tables()
     report.write(tables, tmp_path, lambda: _NOW, pages=True)
     before = _page_of("abc", tmp_path)
@@ -293,12 +293,12 @@ def test_the_page_of_a_cluster_keeps_its_name(tmp_path: Path) -> None:
 
 
 def test_a_cluster_that_nobody_observes_is_counted(tmp_path: Path) -> None:
-    """Its log is there, and whether it is available is not known."""
+    """A cluster with a log and without observations is counted, and its availability is unknown."""
     assert "<b>1</b> with a log, not observed" in report.write(_tables(), tmp_path, lambda: _NOW).read_text()
 
 
 def test_each_quorum_has_a_warning_before_any_has_two(tmp_path: Path) -> None:
-    """Twenty warnings of one quorum do not hide those of another."""
+    """Many warnings of one quorum do not hide the first one of another."""
     tables = _tables()
     days = [{**tables["availability"][0], "day": (_START + timedelta(days=n)).date()} for n in range(30)]
     tables["availability"] = [*days, {**days[0], "name": "zebra"}]
@@ -323,7 +323,7 @@ def test_each_quorum_has_a_warning_before_any_has_two(tmp_path: Path) -> None:
 def test_a_cell_never_makes_a_day_better_than_it_was(
     available_s: float, unavailable_s: float, unknown_s: float, said: str
 ) -> None:
-    """A known outage shows through unknown time, and unknown time is not all of the day."""
+    """A cell shows a known outage beside unknown time, and does not show a partly unknown day as fully unknown."""
     known_s = available_s + unavailable_s
     share = available_s / known_s if known_s else None
     row = {"available_s": available_s, "unavailable_s": unavailable_s, "unknown_s": unknown_s, "availability": share}
@@ -340,12 +340,12 @@ def test_a_cell_never_makes_a_day_better_than_it_was(
     ],
 )
 def test_a_long_name_keeps_its_begin_and_its_end(name: str, short: str) -> None:
-    """Names of one team begin alike and differ at their ends."""
+    """A long name is shortened in the middle, because names of one team differ at their ends."""
     assert svg.shortened(name, 25) == short
 
 
 def test_a_short_outage_can_be_seen() -> None:
-    """A minute of a month is wider than a hairline, and on top of what was available."""
+    """An outage of a minute in a month is wide enough to see, and drawn on top."""
     (first, lost, _) = _tables()["spans"]
     after = {**first, "since": lost["until"], "until": lost["until"] + timedelta(days=30)}
     drawn = svg.states_over_time("states", [first, lost, after], ["ns/<orders>"])
@@ -355,7 +355,7 @@ def test_a_short_outage_can_be_seen() -> None:
 
 
 def test_many_elections_leave_words_that_can_be_read() -> None:
-    """Labels do not lie upon each other; the latest one is there, and none is beyond the edge."""
+    """Labels of many elections do not overlap; the latest one is shown, and none is beyond the edge."""
     (leader,) = _tables()["leaders"]
     times = [_START + timedelta(seconds=number) for number in range(200)]
     leaders = [{**leader, "leader_epoch": n, "since": time, "until": time + timedelta(seconds=1)}
@@ -389,12 +389,12 @@ def test_many_elections_leave_words_that_can_be_read() -> None:
     ],
 )
 def test_a_value_reads_as_what_it_means(column: str, value: Any, said: str) -> None:  # noqa: ANN401 -- a table's value
-    """What is missing is named, and nothing is rounded up to all of it."""
+    """A value is shown with its meaning: a missing one is named, and none is rounded up to 100 %."""
     assert page_parts.text_of(column, value) == said
 
 
 def test_a_name_from_right_to_left_stays_by_itself(tmp_path: Path) -> None:
-    """What follows such a name keeps its direction, and a mark that would turn text around is shown as its number."""
+    """A right-to-left name does not turn the text after it, and a direction mark is shown as a number."""
     tables = _tables()
     for name in ("recoveries", "last_looks"):
         tables[name] = [{**row, "name": "\u05e9\u05dc\u05d5\u05dd\u202e"} for row in tables[name]]

@@ -1,4 +1,4 @@
-"""Every command that the page about the history shows for object stores, run against a real S3 server."""
+"""Every command for object stores on the history's page, run against a real S3 server."""
 
 import json
 import os
@@ -32,13 +32,13 @@ for number, (program, *arguments) in enumerate(json.load(sys.stdin)):
 
 
 def _shown() -> list[list[str]]:
-    """The commands as the page has them."""
+    """The commands of the page."""
     text = (PROJECT / "docs" / "history.md").read_text().partition("### Object stores")[2].partition("\n### ")[0]
     return [shlex.split(line) for line in re.findall(r"^    ((?:quorum-history|kraftlog) .*)$", text, re.MULTILINE)]
 
 
 def _filled(server: s3.S3Server, home: Path) -> None:
-    """Logs in folders and in an archive, and observations, where the page has them."""
+    """Stores logs in folders and in an archive, and observations, at the places that the page uses."""
     server.put(SAMPLES / "4.3.1" / "node-1", "backups/a/kafka")
     folder = clusters.replica(home, "packed", 1)
     clusters.segment(folder, 0, clusters.run(0, 20, 1))
@@ -50,7 +50,7 @@ def _filled(server: s3.S3Server, home: Path) -> None:
 
 
 def test_the_commands_of_the_page(tmp_path: Path) -> None:
-    """Each ends with 0, tables, Delta and the page are in the bucket, and the credentials are nowhere."""
+    """Each command ends with 0, the bucket has tables, Delta and the page, and the credentials are nowhere."""
     commands = _shown()
     assert {arguments[1] for arguments in commands} == {
         "ingest", "timeline", "observe", "downgrade", "report", "refresh", "at", "verify", "dump",

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.timeout(600)
 
 
 def test_large_results_of_tasks_arrive(spark: SparkSession) -> None:
-    """A result of several MiB is fetched from the address that Spark advertises, which has to be the one it binds."""
+    """A large result is fetched from the address that Spark advertises, which is the one that it binds."""
     conf = spark.sparkContext.getConf()
     assert conf.get("spark.driver.host") == conf.get("spark.driver.bindAddress") == "127.0.0.1"
     rows = spark.range(0, 40, 1, 2).select(f.repeat(f.lit("x"), 200_000).alias("text")).collect()
@@ -20,13 +20,13 @@ def test_large_results_of_tasks_arrive(spark: SparkSession) -> None:
 
 
 def test_this_machines_name_is_not_asked_for(spark: SparkSession) -> None:
-    """Spark takes the loopback address, so it also starts where the machine's name leads nowhere, as in a sandbox."""
+    """Spark uses the loopback address, so it starts even if the machine's name cannot be resolved, as in a sandbox."""
     assert spark._jvm is not None
     assert spark._jvm.java.lang.System.getenv("SPARK_LOCAL_IP") == "127.0.0.1"
 
 
 def test_what_spark_always_says_is_left_out() -> None:
-    """A run's log has what was done and what went wrong, and no advice about log levels."""
+    """The log of a run has its actions and errors, but not Spark's usual advice."""
     said = [
         b"WARNING: Using incubator modules: jdk.incubator.vector\n",
         b'Setting default log level to "WARN".\n',

@@ -1,4 +1,4 @@
-"""The Spark data source on real and made-up logs, batch and streaming."""
+"""The Spark data source on real and artificial logs, batch and streaming."""
 
 import shutil
 from collections import Counter
@@ -22,7 +22,7 @@ def _rows(frame: DataFrame) -> list[tuple[object, ...]]:
 
 
 def test_each_cluster_once_however_many_replicas(spark: SparkSession) -> None:
-    """All offsets of the longest replica, each once, with the data that Kafka printed."""
+    """All offsets of the longest replica are there once, with the data that Kafka printed."""
     frame = spark.read.format(FORMAT).option("checkpoints", "none").load(str(SAMPLES / "4.3.1"))
     assert frame.where("fault is not null").count() == 0
     rows = frame.select("offset", "type", "version", "leader_epoch", "control").orderBy("offset").collect()
@@ -36,7 +36,7 @@ def test_each_cluster_once_however_many_replicas(spark: SparkSession) -> None:
 
 
 def test_faults_and_disagreements_are_rows(spark: SparkSession, tmp_path: Path) -> None:
-    """A torn tail, a file that is no log and replicas that differ are told with file and position."""
+    """A torn tail, a file that is no log, and replicas that differ are rows with file and position."""
     one, two = (clusters.replica(tmp_path, "c", number) for number in (1, 2))
     clusters.segment(one, 0, clusters.run(0, 4, 1) + clusters.run(4, 6, 2) + clusters.single(6, 2)[:50])
     clusters.segment(two, 0, clusters.run(0, 6, 1))
@@ -52,7 +52,7 @@ def test_faults_and_disagreements_are_rows(spark: SparkSession, tmp_path: Path) 
 
 
 def test_types_and_watermarks(spark: SparkSession, tmp_path: Path) -> None:
-    """Only what was asked for, and never past the high watermark."""
+    """Only the requested types are read, and no record past the high watermark."""
     clusters.segment(clusters.replica(tmp_path, "c", 1), 0, clusters.run(0, 9, 1))
     reader = spark.read.format(FORMAT).option("highWatermarks", '{"c": 4}')
     assert reader.load(str(tmp_path)).count() == 4
@@ -72,19 +72,19 @@ def test_types_and_watermarks(spark: SparkSession, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_options_are_named(options: dict[str, str], said: str) -> None:
-    """An option that makes no sense is refused before anything is read."""
+    """An invalid option is refused before anything is read."""
     with pytest.raises((OptionError, SchemaError), match=said):
         checked_options(options)
 
 
 class _Stream:
-    """A stream into a folder that is run until it has nothing left, again and again, from one checkpoint."""
+    """A stream into a folder, which runs until nothing is left, again and again from one checkpoint."""
 
     def __init__(self, spark: SparkSession, home: Path, **options: str) -> None:
         self.spark, self.home, self.options = spark, home, options
 
     def read(self) -> Counter[tuple[int, int]]:
-        """Everything emitted so far, by offset and epoch."""
+        """Everything that was emitted until now, by offset and epoch."""
         source = self.spark.readStream.format(FORMAT).options(**self.options).load(str(self.home / "logs"))
         query = (
             source.writeStream.format("parquet")
@@ -102,7 +102,7 @@ def _once(*runs: tuple[int, int, int]) -> Counter[tuple[int, int]]:
 
 
 def test_a_stream_over_growing_torn_and_rewritten_logs(spark: SparkSession, tmp_path: Path) -> None:
-    """Every record once, none lost: growth, a torn tail that is completed, a new segment, a tail written anew.
+    """Every record is there once after growth, a completed torn tail, a new segment, and a rewritten tail.
 
     Every reading is a new query from the same checkpoint, as after a restart.
     """
@@ -126,7 +126,7 @@ def test_a_stream_over_growing_torn_and_rewritten_logs(spark: SparkSession, tmp_
 
 
 def test_a_stream_in_small_steps(spark: SparkSession, tmp_path: Path) -> None:
-    """`maxOffsetsPerTrigger` ends micro-batches at whole batches, and all of them together are everything."""
+    """`maxOffsetsPerTrigger` ends micro-batches at whole batches, and together they have every record."""
     folder = clusters.replica(tmp_path / "logs", "c", 1)
     clusters.segment(folder, 0, clusters.batch(0, 1, "abcde") + clusters.batch(5, 1, "fg") + clusters.run(7, 9, 1))
     stream = _Stream(spark, tmp_path, maxOffsetsPerTrigger="3")

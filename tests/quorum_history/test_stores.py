@@ -1,4 +1,4 @@
-"""Object stores without one: what holds of every store, whether it answers or not. `test_s3` has a real one."""
+"""Object stores without a server: what holds for every store. `test_s3` has a real one."""
 
 import io
 import random
@@ -36,7 +36,7 @@ _SECRET = "wJalrXUtnFEMI"  # noqa: S105 -- nobody's
     ],
 )
 def test_credentials_in_a_url_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], url: str) -> None:
-    """By every command, before anything is read or written; the message does not have them."""
+    """Every command refuses credentials in a URL before it reads or writes, and its message does not have them."""
     codes = [
         main(["ingest", "--logs", f"{url}/logs", "--target", str(tmp_path / "tables")]),
         main(["ingest", "--logs", str(SAMPLES / "4.4.0"), "--target", f"{url}/tables"]),
@@ -56,13 +56,13 @@ def test_credentials_in_a_url_are_refused(tmp_path: Path, capsys: pytest.Capture
     "url", ["abfs://container@account.dfs.core.windows.net", "gs://anonymous@bucket", "hdfs://n:1"]
 )
 def test_names_and_ports_are_no_credentials(url: str) -> None:
-    """What some stores are named by has these signs too."""
+    """Names of some stores contain the same characters as credentials, and are accepted."""
     scheme, _, authority = url.partition("://")
     assert not places._holds_credentials(scheme, authority)
 
 
 class _Flaky:
-    """A store that is a folder of this machine, and fails as S3 does where a file has a certain name."""
+    """A store that is a folder of this machine, and fails like S3 for a file with a certain name."""
 
     def __init__(self, failing: str) -> None:
         self._disk, self._failing = fs.LocalFileSystem(), failing
@@ -80,7 +80,7 @@ class _Flaky:
 def test_a_store_that_fails_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], failing: str
 ) -> None:
-    """It is no damage: with the rest of the log committed, what could not be read would be passed over for good."""
+    """A store that fails ends the run and is no damage, because the unread records would be skipped for ever."""
     folder = clusters.replica(tmp_path / "bucket", "one", 1)
     clusters.segment(folder, 0, clusters.run(0, 5, 1))
     clusters.segment(folder, 5, clusters.run(5, 9, 1))
@@ -98,7 +98,7 @@ def test_a_store_that_fails_ends_the_run(
 
 
 class _Counted:
-    """A file of a store, where each read is a request."""
+    """A file of a store that counts each read as a request."""
 
     def __init__(self, content: bytes) -> None:
         self._content, self.size, self.reads = content, len(content), 0
@@ -110,7 +110,7 @@ class _Counted:
 
 @pytest.mark.parametrize(("form", "most"), [("tar", 20), ("tar.gz", 8)])
 def test_an_archive_takes_few_requests(form: str, most: int) -> None:
-    """A compressed one of 16 MiB a few, a plain one two for each of its members: each costs as much as a megabyte."""
+    """An archive takes few requests, because each one costs as much as a megabyte."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz" if form == "tar.gz" else "w:") as tar:
         for number in range(8):
@@ -125,7 +125,7 @@ def test_an_archive_takes_few_requests(form: str, most: int) -> None:
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("table", ["records", "observations"])
 def test_tables_by_arrow_are_those_by_spark(spark: SparkSession, tmp_path: Path, table: str) -> None:
-    """As they are read and written in an object store: the same columns and rows, also in place of a table by Spark."""
+    """Tables read and written by Arrow, as in an object store, equal Spark's, and may replace them."""
     seen = looks.write(tmp_path / "seen" / "a.jsonl", [look(0), look(60, live=(1,)), look(120, known=False)])
     target = str(tmp_path / "tables")
     logs = str(SAMPLES / "4.4.0")
@@ -146,7 +146,7 @@ def test_tables_by_arrow_are_those_by_spark(spark: SparkSession, tmp_path: Path,
 
 @pytest.mark.timeout(1200)
 def test_a_task_that_cannot_read_says_why(spark: SparkSession, tmp_path: Path) -> None:
-    """What a person reads is the reason and the file, not the first line of a traceback."""
+    """The error of a task names the reason and the file, and is not the first line of a traceback."""
     with pytest.raises(PySparkException) as failed:
         jobs._read_remotely(spark, [str(tmp_path / "gone.parquet")], rows.SCHEMA).collect()
     assert str(tmp_path / "gone.parquet") in commands._essence(str(failed.value))
@@ -155,7 +155,7 @@ def test_a_task_that_cannot_read_says_why(spark: SparkSession, tmp_path: Path) -
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("form", ["tar", "tgz"])
 def test_a_downgrade_from_an_archive(spark: SparkSession, tmp_path: Path, form: str) -> None:
-    """What it would lose is the same as from the folder."""
+    """The losses from an archive are the same as from its folder."""
     sample, losses = SAMPLES / "4.4.0" / "node-1", []
     archive = tmp_path / f"volume.{form}"
     with tarfile.open(archive, "w:gz" if form == "tgz" else "w") as tar:
@@ -168,7 +168,7 @@ def test_a_downgrade_from_an_archive(spark: SparkSession, tmp_path: Path, form: 
 
 
 def test_a_page_at_a_url(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is stored there, and not in a folder that is named like a URL."""
+    """A page at a URL is stored there, and not in a folder with the URL as its name."""
     store = Store(str(tmp_path / "tables"))
     row = {"cluster": "a", "level": 30, "end_offset": 9, "faults": 0}
     kinds = {str: pa.string(), int: pa.int64()}

@@ -1,4 +1,4 @@
-"""Timelines from records: voter sets with the lineage of directories, leaders, features, registrations."""
+"""Timelines from records: voter sets with their successive directories, leaders, features, registrations."""
 
 import json
 import time
@@ -20,7 +20,7 @@ _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def _frame(spark: SparkSession, *rows: tuple[str, int, int, str, dict[str, Any]]) -> DataFrame:
-    """Rows of the data source: kind, offset, epoch, type, data; a second an offset."""
+    """Rows of the data source: kind, offset, epoch, type, data; one second per offset."""
     full = [
         ("c", 1, kind, "f", 0, offset, _START + timedelta(seconds=offset), epoch, offset, False, True, record_type, 0,
          json.dumps(data), None)
@@ -35,7 +35,7 @@ def _voters(**keys: str) -> dict[str, Any]:
 
 
 def test_a_replaced_tail_is_settled(spark: SparkSession) -> None:
-    """What a lower epoch wrote from the first offset of a higher one on never counted, however long it was."""
+    """Records of a lower epoch, from the first offset of a higher one on, do not count."""
     frame = _frame(
         spark,
         *(("segment", offset, 1, "NO_OP_RECORD", {}) for offset in range(6)),
@@ -50,7 +50,7 @@ def test_a_replaced_tail_is_settled(spark: SparkSession) -> None:
 
 
 def test_settling_grows_with_the_rows_and_not_with_their_square(spark: SparkSession) -> None:
-    """Four times the rows of one cluster cost about four times as much, and epochs replace tails all the way."""
+    """Four times the rows of one cluster take about four times as long, although epochs replace many tails."""
     took_s = []
     for rows in (20_000, 80_000):
         frame = _many(spark, rows)
@@ -62,7 +62,7 @@ def test_settling_grows_with_the_rows_and_not_with_their_square(spark: SparkSess
 
 
 def _many(spark: SparkSession, rows: int) -> DataFrame:
-    """One cluster with an epoch per 1000 offsets; each epoch but the last also wrote ten records that were cut off."""
+    """One cluster with an epoch per 1000 offsets; each epoch except the last has ten further records, cut off later."""
     number = spark.range(rows).withColumn("epoch", (f.col("id") / 1000).cast("int") + 1)
     lost = spark.range(rows // 1000 - 1).select(f.explode(f.sequence(f.lit(0), f.lit(9))).alias("n"), "id")
     tails = lost.select(
@@ -79,7 +79,7 @@ def _many(spark: SparkSession, rows: int) -> DataFrame:
 
 
 def test_voter_changes_with_lineage(spark: SparkSession) -> None:
-    """From the checkpoint that the log goes on from to the disk that was replaced."""
+    """Voter changes follow from the first checkpoint, and a replaced disk is linked to the disk before it."""
     frame = _frame(
         spark,
         ("checkpoint", 2, 0, "KRaftVoters", _voters(n1="A")),
@@ -105,7 +105,7 @@ def test_voter_changes_with_lineage(spark: SparkSession) -> None:
 
 
 def test_a_checkpoint_behind_a_gap_takes_its_place_in_the_log(spark: SparkSession) -> None:
-    """What changed while nothing of the log was there is known from the checkpoint, by the offset that it ends at."""
+    """A checkpoint behind a gap counts at the offset where it ends, and shows the changes inside the gap."""
     frame = _frame(
         spark,
         ("segment", 3, 1, "KRaftVoters", _voters(n1="A")),
@@ -122,7 +122,7 @@ def test_a_checkpoint_behind_a_gap_takes_its_place_in_the_log(spark: SparkSessio
 
 
 def test_leaders_and_features(spark: SparkSession) -> None:
-    """A leader leads until the next one's first record; a feature set again to its level is no step."""
+    """A leader leads until the next one's first record; a feature that is set to its present level is no step."""
     elected = {"version": 0, "leaderId": 1, "voters": [{"voterId": 2}, {"voterId": 1}], "grantingVoters": []}
     level = {"name": "metadata.version", "featureLevel": 21}
     frame = _frame(
@@ -145,7 +145,7 @@ def test_leaders_and_features(spark: SparkSession) -> None:
 
 
 def test_the_life_of_a_real_cluster(spark: SparkSession) -> None:
-    """The sample of 4.1: two controllers joined, one lost its disk, the levels were stepped, the leader changed."""
+    """The sample of 4.1: two controllers joined, one lost its disk, the levels rose, the leader changed."""
     options = {"types": ",".join(tables.TIMELINE_TYPES), "path": str(SAMPLES / "4.1.2")}
     made = tables.timelines(spark.read.format(FORMAT).options(**options).load().cache())
     changes = made["voter_changes"].orderBy("offset").collect()

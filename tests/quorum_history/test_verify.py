@@ -1,4 +1,4 @@
-"""`quorum-history verify` compares every column, as both sides are read."""
+"""`quorum-history verify` compares every column of both sides."""
 
 import json
 import sys
@@ -31,7 +31,7 @@ sys.exit({code})
 
 
 class _Tool:
-    """A `java` on the path that prints what a script says, and fails if it is told to."""
+    """A `java` on the path that prints what a script gives, and can fail."""
 
     def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.home, self.script, self.flag = home, home / "script", home / "flag"
@@ -40,7 +40,7 @@ class _Tool:
         monkeypatch.setenv("PATH", str(home / "bin"))
 
     def says(self, lines: list[str], code: int = 0) -> None:
-        """Print these lines."""
+        """Sets the lines that it prints."""
         java = self.home / "bin" / "java"
         self.script.write_text("\n".join(lines))
         text = _TOOL.format(python=sys.executable, script=str(self.script), flag=str(self.flag), code=code)
@@ -55,7 +55,7 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Tool:
 
 
 def _printed(records: list[dict[str, Any]], **changed: Any) -> list[str]:  # noqa: ANN401 -- a column's value
-    """What kafka-dump-log prints of these records; `changed` columns of the last one."""
+    """The output of kafka-dump-log for these records, with `changed` columns in the last one."""
     lines = []
     for place, record in enumerate(records):
         row = record | (changed if place == len(records) - 1 else {})
@@ -73,7 +73,7 @@ def _printed(records: list[dict[str, Any]], **changed: Any) -> list[str]:  # noq
 
 
 def test_equal_records_are_counted(tmp_path: Path, tool: _Tool) -> None:
-    """Every record of both sides is the same in every column."""
+    """If every record is the same in every column, all are counted as equal."""
     path = logs.write(tmp_path, b"".join(logs.three_batches()))
     tool.says(_printed(logs.read(path)[0]))
     verdict = verify(path, tmp_path)
@@ -84,7 +84,7 @@ def test_equal_records_are_counted(tmp_path: Path, tool: _Tool) -> None:
 def test_a_file_that_is_not_on_a_disk_is_copied_for_the_tool(
     tmp_path: Path, tool: _Tool, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    """Under its own name, which the tool goes by; the copy is gone afterwards, and the verdict names the place."""
+    """A file that is not on a disk is copied under its own name, and the copy deleted; the verdict names the place."""
     path = logs.write(tmp_path, b"".join(logs.three_batches()))
     place = f"file://{path}"
     if way == "archive":
@@ -122,7 +122,7 @@ def test_a_difference_in_any_column_is_found(tmp_path: Path, tool: _Tool, column
 
 @pytest.mark.parametrize(("cut", "said"), [(-2, "only here"), (None, "only there")])
 def test_records_of_one_side_only_are_differences(tmp_path: Path, tool: _Tool, cut: int | None, said: str) -> None:
-    """A record more or fewer is found, whichever side has it."""
+    """A record that only one side has is a difference."""
     path = logs.write(tmp_path, b"".join(logs.three_batches()))
     lines = _printed(logs.read(path)[0])
     tool.says(lines[:cut] if cut else [*lines, lines[-1].replace("offset: 4", "offset: 5")])
@@ -130,7 +130,7 @@ def test_records_of_one_side_only_are_differences(tmp_path: Path, tool: _Tool, c
 
 
 def test_records_are_compared_while_the_tool_prints(tmp_path: Path, tool: _Tool) -> None:
-    """Nothing is held until the end: the first records are done before the last are printed."""
+    """Records are compared while the tool prints, and not only at its end."""
     path = logs.write(tmp_path, b"".join(logs.three_batches()))
     lines = _printed(logs.read(path)[0])
     tool.says([*lines[:4], "WAIT", *lines[4:]])
@@ -139,7 +139,7 @@ def test_records_are_compared_while_the_tool_prints(tmp_path: Path, tool: _Tool)
 
 
 def test_a_tool_that_fails_is_an_error(tmp_path: Path, tool: _Tool) -> None:
-    """What it printed before is no verdict."""
+    """A tool that fails is an error, whatever it printed before."""
     path = logs.write(tmp_path, b"".join(logs.three_batches()))
     tool.says(_printed(logs.read(path)[0]), code=3)
     with pytest.raises(VerifyError, match="kafka-dump-log failed"):

@@ -1,4 +1,4 @@
-"""The formatter and the Kafka pod: what of them is a promise."""
+"""The formatter and the Kafka pod: the properties that must hold."""
 
 import json
 from dataclasses import replace
@@ -58,16 +58,16 @@ def containers(pod: Json) -> list[Json]:
 
 
 def environment(container: Json) -> dict[str, str]:
-    """What the process sees: of two entries with one name the last counts."""
+    """The variables of the process: of two entries with one name the last counts."""
     return {entry["name"]: entry.get("value", "") for entry in container["env"]}
 
 
-# What both kinds promise
+# What holds for both kinds
 
 
 @pytest.mark.parametrize("kind", [0, 1], ids=["formatter", "kafka"])
 def test_restricted(kind: int) -> None:
-    """Every pod and container fits the restricted pod security standard, and has no token of the API server."""
+    """Every pod and container meets the restricted pod security standard, and has no token of the API server."""
     pod = both()[kind]
     security = pod["spec"]["securityContext"]
     assert security["runAsNonRoot"] is True
@@ -84,7 +84,7 @@ def test_restricted(kind: int) -> None:
 
 @pytest.mark.parametrize("kind", [0, 1], ids=["formatter", "kafka"])
 def test_nothing_is_without_a_limit(kind: int) -> None:
-    """No container takes memory without end, nor fills its node's disk, where the spec says nothing of it."""
+    """Every container has a limit of memory and of disk, even if the spec sets none."""
     pod = both()[kind]
     assert all("memory" in container["resources"]["limits"] for container in containers(pod))
     empty = [volume["emptyDir"] for volume in pod["spec"]["volumes"] if "emptyDir" in volume]
@@ -93,7 +93,7 @@ def test_nothing_is_without_a_limit(kind: int) -> None:
 
 @pytest.mark.parametrize("kind", [0, 1], ids=["formatter", "kafka"])
 def test_identity_in_annotations(kind: int) -> None:
-    """A pod names the disk that it is made for, what it is made from, and its owner."""
+    """A pod has the identity of its disk, its inputs, and its owner."""
     metadata = both()[kind]["metadata"]
     annotations = metadata["annotations"]
     assert annotations[names.CLUSTER_ID] == CLUSTER
@@ -110,7 +110,7 @@ def test_identity_in_annotations(kind: int) -> None:
 
 @pytest.mark.parametrize("kind", [0, 1], ids=["formatter", "kafka"])
 def test_volumes(kind: int) -> None:
-    """A pod mounts the one claim of its node's generation, and its config map."""
+    """A pod mounts the single claim of its controller's generation, and its config map."""
     spec = both()[kind]["spec"]
     volumes = {volume["name"]: volume for volume in spec["volumes"]}
     assert volumes["data"]["persistentVolumeClaim"] == {"claimName": "alpha-3000-g1"}
@@ -130,7 +130,7 @@ def test_image(kind: int) -> None:
 
 @pytest.mark.parametrize("kind", [0, 1], ids=["formatter", "kafka"])
 def test_template(kind: int) -> None:
-    """Labels, annotations, scheduling and resources of the template arrive, and override nothing of ours."""
+    """Labels, annotations, scheduling and resources of the template are used, and override nothing of ours."""
     template = {
         "nodeSelector": {"disk": "ssd"},
         "tolerations": [{"operator": "Exists"}],
@@ -161,7 +161,7 @@ def test_template(kind: int) -> None:
 
 @pytest.mark.parametrize("kind", [0, 1], ids=["formatter", "kafka"])
 def test_spread(kind: int) -> None:
-    """Without a template controllers prefer other nodes and zones, which keeps none from being scheduled."""
+    """Without a template controllers prefer different nodes and zones, which never prevents their scheduling."""
     affinity = both()[kind]["spec"]["affinity"]["podAntiAffinity"]
     assert set(affinity) == {"preferredDuringSchedulingIgnoredDuringExecution"}
     keys = [
@@ -171,7 +171,7 @@ def test_spread(kind: int) -> None:
 
 
 def test_building_changes_nothing() -> None:
-    """Builders give equal objects for equal values, and share no part of them."""
+    """Builders return equal objects for equal values, and share no part of them."""
     first, second = kafka(), kafka()
     assert first == second
     first["spec"]["containers"][0]["securityContext"]["capabilities"]["drop"].append("X")
@@ -183,7 +183,7 @@ def test_building_changes_nothing() -> None:
 
 
 def test_formatter_formats_once() -> None:
-    """A formatter is never restarted, runs the formatting script alone, and names its generation."""
+    """A formatter is never restarted, runs only the formatting script, and has its generation in its name."""
     pod = formatter()
     assert pod["metadata"]["name"] == "alpha-3000-g1-format"
     assert pod["metadata"]["labels"][names.LABEL_ROLE] == "formatter"
@@ -196,7 +196,7 @@ def test_formatter_formats_once() -> None:
 
 
 def test_initial_format_arguments() -> None:
-    """Initial controllers are formatted with all first voters, and explicit levels where the spec has some."""
+    """Initial controllers are formatted with all first voters, and with explicit levels if the record has some."""
     levels = (FeatureLevel(name="metadata.version", level=27), FeatureLevel(name="kraft.version", level=1))
     record = replace(FIRST, format=replace(FIRST.format, features=levels))
     voters = ",".join(f"{i}@alpha-{i}.alpha-controllers.kafka.svc:9093:{directory(i)}" for i in IDS)
@@ -207,7 +207,7 @@ def test_initial_format_arguments() -> None:
 
 
 def test_static_format_arguments() -> None:
-    """A static voter's disk names no voters, which are in the properties; levels are named where the spec has some."""
+    """A static voter's format names no voters, because the properties have them; explicit levels are named."""
     record = replace(FIRST, nodes=tuple(replace(of, mode=FormatMode.STATIC) for of in FIRST.nodes))
     assert pods.format_arguments(desired(), record, node(record, 3001), revision()) == ()
     levels = (FeatureLevel(name="metadata.version", level=27),)
@@ -217,7 +217,7 @@ def test_static_format_arguments() -> None:
 
 
 def test_newcomer_format_arguments() -> None:
-    """A newcomer, or a disk that was lost, is formatted without initial controllers and without levels."""
+    """A newcomer, or a lost disk, is formatted without initial controllers and without levels."""
     lost = with_disk_lost(running(), IDS[0], new_claim=False)
     for record, node_id in ((JOINING, 3003), (lost, 3000)):
         arguments = pods.format_arguments(desired(), record, node(record, node_id), revision())
@@ -226,7 +226,7 @@ def test_newcomer_format_arguments() -> None:
 
 @pytest.mark.parametrize("record", [FIRST, JOINING], ids=["initial", "joining"])
 def test_never_a_release_version(record: IdentityRecord) -> None:
-    """No pod ever names --release-version, nor does any touch quorum-state."""
+    """No pod has --release-version or quorum-state in it."""
     for of in record.nodes:
         for pod in (formatter(record, of.node_id), kafka(record, of.node_id)):
             assert "--release-version" not in json.dumps(pod)
@@ -244,7 +244,7 @@ def test_intent_names_one_format() -> None:
 
 
 def test_formatter_avoids_siblings() -> None:
-    """A formatter prefers nodes without sibling claims, beside whatever the template prefers, which stays."""
+    """A formatter prefers Kubernetes nodes without sibling claims, and keeps the template's own preferences."""
     template = {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}}}
     of = revision(runtime(template_spec=json.dumps(template)))
     made = formatter(of=of, avoid=("worker-1", "worker-2"))["spec"]["affinity"]["nodeAffinity"]
@@ -260,7 +260,7 @@ def test_formatter_avoids_siblings() -> None:
 
 
 def test_kafka_pod_compares_first() -> None:
-    """An init container compares the disk before Kafka's container, which compares again at every restart."""
+    """An init container compares the disk before Kafka's container, which compares it again at every restart."""
     pod = kafka()
     (verify,), (main,) = pod["spec"]["initContainers"], pod["spec"]["containers"]
     assert (verify["name"], verify["command"]) == ("verify", ["sh", "-c", scripts.VERIFY])
@@ -279,7 +279,7 @@ def test_kafka_pod_compares_first() -> None:
 
 
 def test_kafka_pod_names() -> None:
-    """The pod's name carries the generation, its host name does not, and it belongs to the headless service."""
+    """The pod's name has the generation, its host name does not, and it belongs to the headless service."""
     record = with_disk_lost(running(), IDS[0], new_claim=True)
     pod = kafka(record)
     assert pod["metadata"]["name"] == "alpha-3000-g2"
@@ -288,7 +288,7 @@ def test_kafka_pod_names() -> None:
 
 
 def test_probes() -> None:
-    """Probes ask for a connection to the listener only, and readiness also for the operator's gate."""
+    """Probes only connect to the listener; readiness also needs the operator's gate."""
     of = revision(runtime(listener=ControllerListener(name="CONTROLLER", port=19093)))
     pod = kafka(of=of)
     (main,) = pod["spec"]["containers"]
@@ -309,7 +309,7 @@ def test_probes() -> None:
     ],
 )
 def test_heap(heap: str, options: str, memory: str) -> None:
-    """The heap is fixed in whole mebibytes, and the pod requests a quarter of a gigabyte beside it."""
+    """The heap is fixed in whole mebibytes, and the pod requests a quarter of a gigabyte in addition."""
     (main,) = kafka(of=revision(runtime(heap=heap)))["spec"]["containers"]
     assert environment(main)["KAFKA_HEAP_OPTS"] == options
     assert main["resources"]["requests"]["memory"] == memory
@@ -323,7 +323,7 @@ def test_logging_of_both_generations(release: str, option: str) -> None:
 
 
 def test_jvm_options() -> None:
-    """Options of the JVM are passed as they are, behind our own: names of pods are looked up anew each time."""
+    """JVM options are passed unchanged after our own, which let names of pods be resolved each time."""
     (main,) = kafka(of=revision(runtime(jvm_options=("-XX:+UseZGC", "-Da=b"))))["spec"]["containers"]
     assert environment(main)["KAFKA_OPTS"] == (
         "-Djava.security.properties=/etc/kafka-quorum/java.security -XX:+UseZGC -Da=b"

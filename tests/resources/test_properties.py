@@ -1,4 +1,4 @@
-"""`server.properties`, read back as Java reads it."""
+"""`server.properties`, read as Java reads it."""
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +13,7 @@ from kafka_quorum.resources.properties import LOG_DIR, server_properties
 
 
 def load(text: str) -> dict[str, str]:
-    """What `java.util.Properties.load` reads from a Latin-1 file, by its documentation."""
+    """What `java.util.Properties.load` reads from a Latin-1 file, according to its documentation."""
     text.encode("latin-1")
     found: dict[str, str] = {}
     for line in text.split("\n"):
@@ -56,7 +56,7 @@ def written(of: Revision | None = None, node_id: NodeID = IDS[0], ids: tuple[Nod
 
 
 def test_whole_file() -> None:
-    """A controller's properties, all of them."""
+    """The complete properties of a controller."""
     hosts = ",".join(f"alpha-{node_id}.alpha-controllers.kafka.svc:9093" for node_id in IDS)
     assert written(node_id=IDS[1]) == {
         "process.roles": "controller",
@@ -73,17 +73,17 @@ def test_whole_file() -> None:
 
 
 def test_everything_set_here_is_owned() -> None:
-    """Whatever this file sets, the spec may not: validation refuses it by name."""
+    """Validation refuses every property that this file sets."""
     assert all(rules.owned(key) for key in written())
 
 
 def test_never_the_static_voters() -> None:
-    """The static voter list is never set: the quorum is dynamic."""
+    """The properties of a dynamic quorum have no static voter list."""
     assert "controller.quorum.voters" not in written()
 
 
 def test_static_voters() -> None:
-    """A static quorum finds its voters in the properties, and has no bootstrap servers: both at once would be one."""
+    """A static quorum has its voters in the properties, and no bootstrap servers: with both it would be dynamic."""
     of = revision(runtime(static_voters=IDS, listener=ControllerListener(name="CONTROLLER", port=9094)))
     found = written(of)
     assert found["controller.quorum.voters"] == ",".join(
@@ -95,7 +95,7 @@ def test_static_voters() -> None:
 
 
 def test_listener_of_the_revision() -> None:
-    """Name and port of the listener go into every property that speaks of it."""
+    """Name and port of the listener are in every property that refers to it."""
     of = revision(runtime(listener=ControllerListener(name="QUORUM", port=19093)))
     made = written(of)
     assert made["listeners"] == "QUORUM://:19093"
@@ -135,5 +135,5 @@ def test_every_admitted_setting_arrives(config: dict[str, str]) -> None:
     ],
 )
 def test_hard_values(value: str) -> None:
-    """Blanks in front, separators, comment signs, backslashes and other scripts arrive as they are."""
+    """Leading blanks, separators, comment signs, backslashes and other scripts are read as they were written."""
     assert written(revision(runtime(config=(("some.key", value),))))["some.key"] == value

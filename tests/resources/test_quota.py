@@ -1,4 +1,4 @@
-"""A quota that has room for the new pod once the old one is gone does not hold a roll."""
+"""A quota with room for the new pod after the old one is gone does not hold a roll."""
 
 from typing import Any
 
@@ -37,5 +37,5 @@ def said(requested: str, used: str, limited: str) -> str:
     ],
 )
 def test_room_for_one_after_the_other(words: str, old: dict[str, Any], new: dict[str, Any], fits: bool) -> None:  # noqa: FBT001 - a parameter
-    """The old pod's amount is free by then; what cannot be told does not fit."""
+    """The old pod's amount counts as free; an amount that cannot be read does not fit."""
     assert fits_instead(words, old, new) is fits

@@ -1,4 +1,4 @@
-"""Record and revisions: what is stored reads back exactly, and what cannot be understood says so."""
+"""Record and revisions are read back exactly as stored, and unreadable ones are reported."""
 
 import json
 from collections.abc import Callable
@@ -33,7 +33,7 @@ WITH_LEVELS = replace(
 
 
 def as_stored(record: IdentityRecord, version: str = "9") -> Json:
-    """The ConfigMap as the API server gives it back."""
+    """The ConfigMap as the API server returns it."""
     body = json.loads(json.dumps(record_object(desired(), record)))
     body["metadata"]["resourceVersion"] = version
     assert isinstance(body, dict)
@@ -46,12 +46,12 @@ def as_stored(record: IdentityRecord, version: str = "9") -> Json:
     ids=["minted", "standalone", "bound", "started", "running", "disk lost", "levels", "removed", "removed and back"],
 )
 def test_round_trip(record: IdentityRecord) -> None:
-    """Every record reads back as it was written, at the version that the API server gave it."""
+    """Every record is read back as it was written, at the version that the API server gave it."""
     assert record_from(as_stored(record)) == replace(record, resource_version="9")
 
 
 def test_record_of_an_earlier_version() -> None:
-    """A record that was written before controllers could be removed has none that were."""
+    """A record from before controllers could be removed has no former ones."""
     item = as_stored(running())
     body = json.loads(item["data"]["record.json"])
     del body["former"]
@@ -60,7 +60,7 @@ def test_record_of_an_earlier_version() -> None:
 
 
 def test_compare_and_swap() -> None:
-    """A record that was read replaces exactly that version; a new one names none."""
+    """A record that was read replaces only that version; a new one has no version."""
     assert record_object(desired(), replace(minted(), resource_version="5"))["metadata"]["resourceVersion"] == "5"
     fresh = record_object(desired(), replace(minted(), resource_version=""))
     assert "resourceVersion" not in fresh["metadata"]
@@ -68,14 +68,14 @@ def test_compare_and_swap() -> None:
 
 
 def test_record_outlives_the_resource() -> None:
-    """A retained record belongs to nobody; with whenDeleted: Delete it goes with the resource."""
+    """A retained record has no owner; with whenDeleted Delete the resource owns it."""
     assert record_object(desired(), minted())["metadata"]["ownerReferences"] == []
     delete = desired(storage=storage(when_deleted=VolumeFate.DELETE))
     assert len(record_object(delete, minted())["metadata"]["ownerReferences"]) == 1
 
 
 def damaged(text: str | None) -> Json:
-    """The ConfigMap with something else in it."""
+    """The ConfigMap with another text."""
     return {**as_stored(minted()), "data": {} if text is None else {"record.json": text}}
 
 
@@ -103,14 +103,14 @@ def changed(**changes: Any) -> str:  # noqa: ANN401 - any JSON
     ids=["no data", "empty", "cut", "null", "list", "text", "no schema", "later", "phase", "node", "nodes", "cluster"],
 )
 def test_unreadable_record(text: str | None, said: str) -> None:
-    """A record that cannot be understood says so, with its name and the way out: it is never an empty one."""
+    """An unreadable record is reported with its name and the way out, and is never an empty one."""
     with pytest.raises(Unreadable, match=said) as error:
         record_from(damaged(text))
     assert "alpha-identity" in str(error.value)
 
 
 def with_node(**changes: Any) -> str:  # noqa: ANN401 - any JSON
-    """A record's text with other fields of its first controller."""
+    """A record's text with changed fields of its first controller."""
     first, *others = json.loads(changed())["nodes"]
     return changed(nodes=[{**first, **changes}, *others])
 
@@ -131,14 +131,14 @@ def with_node(**changes: Any) -> str:  # noqa: ANN401 - any JSON
     ids=["cluster", "long", "directory", "retired", "negative", "large", "twice", "many", "many retired"],
 )
 def test_impossible_record(text: Callable[[], str], said: str) -> None:
-    """Ids that Kafka cannot have, and more of them than can be, are no identity: whoever edits it chooses the text."""
+    """A record with impossible ids, or too many, is unreadable, because people can edit the text."""
     with pytest.raises(Unreadable, match=said) as error:
         record_from(damaged(text()))
     assert len(str(error.value)) < 400
 
 
 def test_config_map_without_data() -> None:
-    """A ConfigMap whose data somebody removed holds no record."""
+    """A ConfigMap without data has no record."""
     item = as_stored(minted())
     del item["data"]
     with pytest.raises(Unreadable, match="no identity record"):
@@ -146,7 +146,7 @@ def test_config_map_without_data() -> None:
 
 
 def revision_stored(**changes: Any) -> Json:  # noqa: ANN401 - any JSON
-    """A ControllerRevision as the API server gives it back, with some of its data changed."""
+    """A ControllerRevision as the API server returns it, with some of its data changed."""
     of = revision(FULL, number=4)
     body = revision_object(
         desired(runtime=FULL),
@@ -171,7 +171,7 @@ FULL = runtime(
 
 
 def test_revision_round_trip() -> None:
-    """A revision reads back as it was written, with the valid spec that it came from."""
+    """A revision is read back as it was written, with the valid spec that it came from."""
     read, spec = revision_from(revision_stored())
     assert read == revision(FULL, number=4)
     assert spec == {"paused": False}
@@ -183,7 +183,7 @@ def test_revision_round_trip() -> None:
     ids=["later", "empty runtime", "no runtime", "no image", "no spec", "null spec"],
 )
 def test_unreadable_revision(changes: Json) -> None:
-    """A revision that cannot be understood says so with its name."""
+    """An unreadable revision is reported by name."""
     item = revision_stored()
     for key, value in changes.items():
         if value is ...:
@@ -196,11 +196,11 @@ def test_unreadable_revision(changes: Json) -> None:
 
 @pytest.mark.parametrize("data", [None, "text", []])
 def test_foreign_revision(data: object) -> None:
-    """A ControllerRevision that carries our label and is not ours is unreadable, not a fault."""
+    """A ControllerRevision of others with our label is unreadable, and raises no other error."""
     with pytest.raises(Unreadable):
         revision_from({**revision_stored(), "data": data})
 
 
 def test_revision_outlives_the_resource_where_volumes_do() -> None:
-    """A revision is retained with the volumes: a resource created again runs on from it."""
+    """A revision is retained like the volumes, so that a recreated resource runs on from it."""
     assert revision_stored()["metadata"]["ownerReferences"] == []

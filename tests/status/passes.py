@@ -1,4 +1,4 @@
-"""Passes made by the planner itself, so that a condition is tested on what it will be given."""
+"""Passes from the planner itself, so that a condition is tested with real input."""
 
 from tests.model.values import NOW_S, at_rest, desired
 

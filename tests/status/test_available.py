@@ -1,4 +1,4 @@
-"""Available: a live, caught-up majority with a leader; missing data is Unknown."""
+"""Available: a live, caught-up majority with a leader; without data it is Unknown."""
 
 import pytest
 from tests.model.values import SILENT, at_rest, key, nothing, started, view
@@ -25,10 +25,10 @@ def test_a_majority_decides(behind: list[ReplicaKey], truth: Truth) -> None:
 
 @pytest.mark.parametrize("observed", [nothing(), at_rest(started())])
 def test_before_the_first_leader_it_is_not_available(observed: Observed) -> None:
-    """A quorum that never had a leader is known not to be available."""
+    """A quorum that never had a leader is not available."""
     assert (available(done(observed)).truth, available(done(observed)).reason) == (Truth.FALSE, "NotStarted")
 
 
 def test_no_answer_is_unknown() -> None:
-    """Without a leader it is not known: brokers may still be served."""
+    """Without a leader it is Unknown, because brokers may still be served."""
     assert available(done(at_rest(quorum=SILENT))).truth is Truth.UNKNOWN

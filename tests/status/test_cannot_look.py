@@ -1,4 +1,4 @@
-"""CannotLook: after it nothing in the status claims what only a look can know."""
+"""After CannotLook the status claims nothing that needs a look."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def conditions(status: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 def test_a_healthy_status_does_not_stand() -> None:
-    """Ready and Available become Unknown, Degraded True; what the spec decides stays, and the identity with it."""
+    """Ready and Available become Unknown and Degraded True; SpecAccepted and the identity stay."""
     new = blinded(OLD, "rights are missing", generation=4, now="t1")
     assert conditions(new) == {
         "Ready": ("Unknown", REASON),
@@ -51,7 +51,7 @@ def test_a_healthy_status_does_not_stand() -> None:
 
 
 def test_a_refused_spec_stays_refused_and_is_not_what_to_read_first() -> None:
-    """A spec needs no look: what was said of it on this generation stays, and DOING says that nothing else is known."""
+    """SpecAccepted stays, because it needs no look, and DOING reports that the rest is unknown."""
     rows = [row for row in OLD["conditions"] if row["type"] != "SpecAccepted"]
     refused = OLD["conditions"][-1] | {"status": "False", "reason": "InvalidSpec", "message": "a fault"}
     new = blinded({**OLD, "conditions": [*rows, refused]}, "rights are missing", generation=4, now="t1")
@@ -62,13 +62,13 @@ def test_a_refused_spec_stays_refused_and_is_not_what_to_read_first() -> None:
 
 
 def test_it_is_said_of_a_resource_without_a_status() -> None:
-    """A resource that was never looked at says that it cannot be."""
+    """A resource without a status gets CannotLook too."""
     new = blinded({}, "why", generation=1, now="t")
     assert conditions(new)["Ready"] == ("Unknown", REASON)
     assert contradictions(new, generation=1) == []
 
 
 def test_saying_it_again_changes_nothing() -> None:
-    """The same error again leaves the status as it is: no write follows."""
+    """The same error again does not change the status, so nothing is written."""
     once = blinded(OLD, "why", generation=4, now="t1")
     assert blinded(once, "why", generation=4, now="t2") == once

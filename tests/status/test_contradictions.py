@@ -1,4 +1,4 @@
-"""The judge of statuses notices each contradiction that was ever seen, and none where there is none."""
+"""The check of statuses finds each known contradiction, and none in a consistent status."""
 
 from collections.abc import Callable
 
@@ -11,12 +11,12 @@ from kit.kube.protocol import Json
 
 
 def at_rest_status() -> Json:
-    """A quorum at rest."""
+    """The status of a quorum at rest."""
     return build(done(), {}, generation=3, now="2026-01-01T00:00:00Z")
 
 
 def condition(kind: str, truth: str, reason: str, message: str = "a sentence") -> Callable[[Json], None]:
-    """Change one condition."""
+    """Changes one condition."""
 
     def change(status: Json) -> None:
         row = next(row for row in status["conditions"] if row["type"] == kind)
@@ -26,7 +26,7 @@ def condition(kind: str, truth: str, reason: str, message: str = "a sentence") -
 
 
 def field(name: str, value: object) -> Callable[[Json], None]:
-    """Change one field."""
+    """Changes one field."""
 
     def change(status: Json) -> None:
         status[name] = value
@@ -35,7 +35,7 @@ def field(name: str, value: object) -> Callable[[Json], None]:
 
 
 def test_quorum_at_rest_contradicts_nothing() -> None:
-    """What the operator writes of a quorum at rest is consistent, and of the generation that it judged."""
+    """The status of a quorum at rest is consistent for its own generation, and not for another one."""
     assert contradictions(at_rest_status(), generation=3) == []
     assert contradictions(at_rest_status(), generation=4)
 
@@ -66,7 +66,7 @@ def test_quorum_at_rest_contradicts_nothing() -> None:
     ],
 )
 def test_each_contradiction_is_noticed(change: Callable[[Json], None], said: str) -> None:
-    """A status that is consistent but for one change is refused, with words that name the contradiction."""
+    """A status with one wrong change is refused, and the message names the contradiction."""
     status = at_rest_status()
     change(status)
     assert any(said in text for text in contradictions(status)), contradictions(status)

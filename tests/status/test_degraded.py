@@ -1,4 +1,4 @@
-"""Degraded names what is lost or broken, and what would cure it."""
+"""Degraded names what is lost or broken, and the cure."""
 
 from dataclasses import replace
 
@@ -26,18 +26,18 @@ CRASHING = Waiting(reason="CrashLoopBackOff", message="back-off", last_exit=None
 
 
 def test_a_quorum_at_rest_is_healthy() -> None:
-    """Nothing lost, nothing broken."""
+    """A quorum at rest is not degraded."""
     assert (degraded(done()).truth, degraded(done()).reason) == (Truth.FALSE, "Healthy")
 
 
 def test_a_new_quorum_is_not_degraded() -> None:
-    """What never was there is not lost."""
+    """A new quorum is not degraded, because it has lost nothing."""
     assert degraded(done(nothing())).truth is Truth.FALSE
     assert degraded(done(at_rest(started()))).truth is Truth.FALSE
 
 
 def test_voters_that_lag_are_named() -> None:
-    """A voter that is down or behind degrades the quorum, by its replica key."""
+    """A voter that lags degrades the quorum, and is named by its replica key."""
     seen = view([key(3000), key(3001), key(3002)], behind=[key(3001)])
     finding = degraded(done(at_rest(quorum=Known(value=seen))))
     assert (finding.truth, finding.reason) == (Truth.TRUE, "VotersLag")
@@ -45,12 +45,12 @@ def test_voters_that_lag_are_named() -> None:
 
 
 def test_no_leader_degrades_a_quorum_that_had_one() -> None:
-    """Without an answer the quorum is degraded, with everybody's words."""
+    """A quorum that had a leader and has none is degraded."""
     assert degraded(done(at_rest(quorum=SILENT))).reason == "NoLeader"
 
 
 def test_a_failed_bootstrap_names_the_lost_and_the_way_out() -> None:
-    """A majority of empty disks before the first leader: nothing is retried, and the message says the way out."""
+    """If most disks are empty before the first leader, nothing is retried, and the message names the way out."""
     record = started()
     pods = tuple(
         pod(record, of, container=CRASHING, report=empty_report()) if of.node_id != 3000 else pod(record, of)
@@ -63,7 +63,7 @@ def test_a_failed_bootstrap_names_the_lost_and_the_way_out() -> None:
 
 
 def test_a_stuck_pod_is_named_with_the_kubelets_words() -> None:
-    """A typo in an image reads as such."""
+    """A pod that cannot start is reported with the kubelet's words."""
     record = running()
     pulling = Waiting(reason="ImagePullBackOff", message="no such image: apache/kafka:4.4.00", last_exit=None)
     pods = tuple(pod(record, of) for of in record.nodes[1:])
@@ -74,14 +74,14 @@ def test_a_stuck_pod_is_named_with_the_kubelets_words() -> None:
 
 
 def test_only_a_definite_failure_degrades() -> None:
-    """An answer that was lost is tried again; a refusal is told."""
+    """A lost answer does not degrade the quorum, because the action is repeated; a refusal does."""
     assert degraded(failed(done(nothing()), unknown=True)).truth is Truth.FALSE
     refused = degraded(failed(done(nothing()), unknown=False))
     assert (refused.truth, refused.reason) == (Truth.TRUE, "ActionFailed")
 
 
 def test_a_lost_disk_is_named_until_there_is_a_leader() -> None:
-    """Without a leader the lost controller waits, by name."""
+    """Without a leader a lost disk is reported by the controller's name."""
     record = running()
     lost = node(record, 3001)
     retired = replace(lost, directory_id=None, formatted=False, lost=(key(3001).directory_id,))  # type: ignore[arg-type]  # a known id

@@ -1,4 +1,4 @@
-"""The columns DOING and MESSAGE: a problem before progress, and `Done` only where the quorum is Ready."""
+"""The columns DOING and MESSAGE: a problem has priority over progress, and `Done` requires Ready."""
 
 from dataclasses import replace
 
@@ -36,14 +36,14 @@ PULLING = Waiting(reason="ImagePullBackOff", message="no such image", last_exit=
 
 
 def status_of(of: Pass) -> Json:
-    """The status, which contradicts itself nowhere."""
+    """The status, checked for contradictions."""
     status = build(of, {}, generation=1, now=NOW)
     assert contradictions(status) == []
     return status
 
 
 def held(reason: str) -> Pass:
-    """A pass at rest with a wait that a person must end."""
+    """A quorum at rest with a wait that a person must end."""
     passed = done()
     wait = Wait(severity=Severity.HELD, reason=reason, message=f"{reason}: correct the spec", node_id=None)
     return replace(passed, plan=replace(passed.plan, waits=(wait,)))
@@ -66,14 +66,14 @@ def held(reason: str) -> Pass:
     ],
 )
 def test_problem_comes_first(of: Pass, word: str, says: str) -> None:
-    """What a person must know is the word in DOING, and the sentence beside it is about the same."""
+    """DOING has the reason of the most important condition, and MESSAGE is about the same."""
     status = status_of(of)
     assert status["doing"] == word
     assert says in status["message"] or word == "FeatureBlocked"
 
 
 def test_problem_says_what_goes_on_meanwhile() -> None:
-    """Where something is broken and is being repaired, both are said, the problem first."""
+    """If something is broken and being repaired, MESSAGE has both, the problem first."""
     status = status_of(done(at_rest(quorum=LAGGING), desired(replicas=4)))
     problem, _, meanwhile = status["message"].partition(". Meanwhile: ")
     assert str(key(3002)) in problem
@@ -81,7 +81,7 @@ def test_problem_says_what_goes_on_meanwhile() -> None:
 
 
 def test_done_stands_only_beside_ready() -> None:
-    """Whatever the quorum lacks, DOING names it: a voter without its pod is not Done."""
+    """DOING is not Done while a voter has no pod."""
     record = running()
     of = done(at_rest(record, pods=tuple(pod(record, each) for each in record.nodes[1:])))
     status = status_of(replace(of, plan=replace(of.plan, actions=(), waits=()), outcomes=()))
@@ -112,7 +112,7 @@ def test_columns_read_what_the_status_has() -> None:
 
 
 def read(body: Json, path: str) -> object:
-    """Evaluate the part of JSONPath that printer columns use: names, and a filter by type."""
+    """Evaluates the part of JSONPath that printer columns use: names, and a filter by type."""
     found: object = body
     for part in path.replace('[?(@.type=="Ready")]', ".@Ready").strip(".").split("."):
         if part.startswith("@"):
@@ -123,7 +123,7 @@ def read(body: Json, path: str) -> object:
     return found
 
 
-# Voters that have only just started
+# Voters that have just started
 
 
 STAMP = "2026-01-01T00:00:00Z"
@@ -132,7 +132,7 @@ STAMP_S = 1767225600.0
 
 @pytest.mark.parametrize(("age_s", "word"), [(1.0, "Starting"), (20.0, "Starting"), (21.0, "VotersLag")])
 def test_voter_that_has_just_started_is_no_fault(age_s: float, word: str) -> None:
-    """A voter catches up for some seconds after its start; one that is still behind then is a fault."""
+    """A voter may lag for some seconds after its start; later its lag is a fault."""
     look = with_pod(at_rest(quorum=LAGGING), 3002, container=Running(started_at=STAMP), gate="False")
     of = replace(done(look), now_s=STAMP_S + age_s)
     of = replace(of, plan=replace(of.plan, actions=(), waits=()), outcomes=())
@@ -140,7 +140,7 @@ def test_voter_that_has_just_started_is_no_fault(age_s: float, word: str) -> Non
 
 
 def test_voter_that_a_roll_restarts_is_no_fault() -> None:
-    """While a roll restarts a voter it is down on purpose; without the roll the same voter is down."""
+    """A voter that a roll restarts is no fault; without the roll the same voter is one."""
     record = running()
     moved = with_revision(record, "alpha-next", (record.nodes[2].node_id,))
     pods = tuple(pod(record, each) for each in record.nodes[:2])
@@ -151,7 +151,7 @@ def test_voter_that_a_roll_restarts_is_no_fault() -> None:
 
 
 def test_roll_is_what_is_done() -> None:
-    """A roll shows as such, not as the lag that it causes."""
+    """A roll is shown in DOING, and not the lag that it causes."""
     record = with_revision(running(), "alpha-next", (node(running(), 3002).node_id,))
     of = done(at_rest(record, quorum=LAGGING, pods=tuple(pod(record, each) for each in record.nodes[:2])))
     assert status_of(replace(of, desired=desired(runtime=runtime(heap="1Gi"))))["doing"] != "VotersLag"

@@ -1,4 +1,4 @@
-"""FeaturesSettled: settled, held, or what is waited for, in the words of who blocks it."""
+"""FeaturesSettled: settled, held, or what is waited for, with what blocks it."""
 
 from dataclasses import replace
 
@@ -29,20 +29,20 @@ def told(look: Observed, wanted: Desired | None = None) -> Finding:
 
 
 def checked(check: StepCheck, soaked_s: float = 600.0) -> Observed:
-    """Three of 4.4 at the levels of 4.1, of which the active one says this of the next step."""
+    """Three controllers of 4.4 at the levels of 4.1; this is the active one's answer about the next step."""
     look = speaking(said=OF_4_1, checks=((RAISE, Known(value=check)),))
     return replace(look, memory=replace(look.memory, soak=Soak(epoch=7, healthy_s=soaked_s)))
 
 
 def test_settled() -> None:
-    """Every feature is where it should be, and none could be raised."""
+    """Every feature is at its level, and none can be raised."""
     finding = told(speaking())
     assert (finding.truth, finding.reason) == (Truth.TRUE, "Settled")
     assert facts(finding.message) == facts()
 
 
 def test_no_answer() -> None:
-    """Nothing is known where no controller says what is finalized."""
+    """The condition is Unknown if no controller reports the finalized levels."""
     for look in (at_rest(), at_rest(quorum=SILENT)):
         finding = told(look)
         assert (finding.truth, finding.reason) == (Truth.UNKNOWN, "NoAnswer")
@@ -50,7 +50,7 @@ def test_no_answer() -> None:
 
 
 def test_held() -> None:
-    """Under Hold what could be raised is named, and how."""
+    """Under Hold the message lists the possible levels, and how to request them."""
     finding = told(speaking(said=OF_4_1))
     assert (finding.truth, finding.reason) == (Truth.TRUE, "Held")
     assert facts(finding.message) == (
@@ -72,7 +72,7 @@ def test_held() -> None:
 
 
 def test_held_and_blocked() -> None:
-    """What would block it is named in advance, once."""
+    """Under Hold the message lists what would block a level, once."""
     no = StepCheck(allowed=False, words="Broker 2 only supports versions 1-21")
     steps = (FeatureStep(name=METADATA, level=33), FeatureStep(name="share.version", level=2))
     look = speaking(said=OF_4_1, checks=tuple((step, Known(value=no)) for step in steps))
@@ -80,42 +80,42 @@ def test_held_and_blocked() -> None:
 
 
 def test_raising() -> None:
-    """A step that is being taken is told with its way."""
+    """A step in progress is reported with its way."""
     finding = told(checked(StepCheck(allowed=True, words="")), RAISED)
     assert (finding.truth, finding.reason) == (Truth.FALSE, "Raising")
     assert facts(finding.message) == facts("metadata.version", "4.1-IV1", 27, "4.2-IV1", 29)
 
 
 def test_waiting_for_an_answer() -> None:
-    """A step of which the active controller was not asked yet is on its way."""
+    """A step about which the active controller was not asked yet counts as progress."""
     finding = told(speaking(said=OF_4_1), RAISED)
     assert (finding.truth, finding.reason) == (Truth.FALSE, "Raising")
     assert mentions(finding.message, "metadata.version")
 
 
 def test_soaking() -> None:
-    """A step that waits for the soak says so."""
+    """A step that waits for the soak is reported as soaking."""
     finding = told(checked(StepCheck(allowed=True, words=""), 5.0), RAISED)
     assert (finding.truth, finding.reason) == (Truth.FALSE, "Soaking")
     assert "60 s" in finding.message
 
 
 def test_blocked() -> None:
-    """A step that is refused says who stands against it."""
+    """A refused step is reported with what blocks it."""
     finding = told(checked(StepCheck(allowed=False, words="Broker 2 only supports versions 1-21")), RAISED)
     assert (finding.truth, finding.reason) == (Truth.FALSE, "Blocked")
     assert "Broker 2 only supports versions 1-21" in finding.message
 
 
 def test_refused() -> None:
-    """A lower level that is not meant is refused, and the way out is named."""
+    """A lower level without the policy is refused, and the message names the field."""
     finding = told(speaking(), RAISED)
     assert (finding.truth, finding.reason) == (Truth.FALSE, "Refused")
     assert mentions(finding.message, "spec.kafka.features.downgrade")
 
 
 def test_a_finalized_level_that_some_do_not_show_yet() -> None:
-    """A step whose level is finalized, and not yet reported by all, is not settled."""
+    """If a level is finalized, but not yet reported by all, the feature is not settled."""
     scene = done(speaking())
     wait = Wait(severity=Severity.PROGRESS, reason="SteppingFeature", message="once controllers 3000 say so")
     finding = features_settled(replace(scene, plan=replace(scene.plan, waits=(wait,))))
@@ -123,7 +123,7 @@ def test_a_finalized_level_that_some_do_not_show_yet() -> None:
 
 
 def test_what_else_is_waited_for_is_no_reason() -> None:
-    """Where something else goes first the way is told, with who will stand against it."""
+    """If other work goes first, the way is reported, with what will block it."""
     scene = done(speaking(said=OF_4_1))
     way = FeaturePlan(name=METADATA, present=27, level=29, wanted=True, against="controller 3001 runs 4.1.2")
     plan = Plan(actions=(), waits=(), verdicts=(), requeue_s=1.0, features=(way,))

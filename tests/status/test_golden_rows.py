@@ -1,6 +1,6 @@
-"""What `kubectl get kq -o wide` shows in a dozen situations, as one file that can be read and edited as a whole.
+"""What `kubectl get kq -o wide` shows in a dozen situations, in one file that can be read and edited as a whole.
 
-`python -m tests.status.test_golden_rows` writes the file anew.
+`python -m tests.status.test_golden_rows` writes the file again.
 """
 
 from collections.abc import Iterator
@@ -91,12 +91,12 @@ def rendered() -> str:
 
 
 def test_rows_are_as_they_were_read() -> None:
-    """Every row is the one that was read and found clear; a change of words changes the file."""
+    """Every row equals the golden file, so a change of words changes the file."""
     assert rendered() == GOLDEN.read_text()
 
 
 def test_no_row_contradicts_itself() -> None:
-    """Every situation has a status that agrees with itself."""
+    """The status of every situation is free of contradictions."""
     assert {name: found for name, status in situations() if (found := contradictions(status))} == {}
 
 

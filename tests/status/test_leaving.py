@@ -1,4 +1,4 @@
-"""What a person reads while controllers go, or are lost: one story in every condition, and none that flickers."""
+"""The status while controllers are removed or lost: consistent in every condition, and stable."""
 
 from dataclasses import replace
 
@@ -51,7 +51,7 @@ def short(*findings: Finding) -> list[tuple[Truth, str]]:
 
 
 def held() -> Observed:
-    """The removal of 3002 is open, and would leave one of two voters caught up: 3001 lags."""
+    """The removal of 3002 is open, and would leave one caught-up voter of two: 3001 lags."""
     seen = view((key(3000), key(3002), key(3001)), behind=(key(3001),))
     status = mirrored(running(), open=operation(key(3002), VoterRemoval))
     look = at_rest(quorum=Known(value=seen), memory=looks(seen), status=status, support=support(running(), 3))
@@ -59,7 +59,7 @@ def held() -> Observed:
 
 
 def lost_node(for_s: float = 30.0, *, later_ms: int = 0) -> Observed:
-    """Controller 3002's node has been down for so long; `later_ms` of the leader's clock have passed."""
+    """Controller 3002's Kubernetes node has been down for this long; `later_ms` have passed on the leader's clock."""
     seen = view(VOTERS, behind=VOTERS[2:])
     now_ms = LEADER_NOW_MS + later_ms
     moved = tuple(
@@ -78,7 +78,7 @@ def lost_node(for_s: float = 30.0, *, later_ms: int = 0) -> Observed:
 
 
 def test_a_removal_that_begins() -> None:
-    """A quorum with a voter too many is available and healthy, and not Ready until it is gone."""
+    """A quorum with an unwanted voter is available and healthy, and not Ready until the voter is removed."""
     of = done(at_rest(), PAIR)
     assert short(ready(of), progressing(of), degraded(of), available(of)) == [
         (Truth.FALSE, "VotersToRemove"),
@@ -90,7 +90,7 @@ def test_a_removal_that_begins() -> None:
 
 
 def test_a_removal_that_is_held() -> None:
-    """A held removal says first whose lag it waits for: in the column, in the operation and in the controller's row."""
+    """The wait of a held removal is first in the column, in the operation and in the controller's row."""
     of = done(held(), PAIR)
     assert short(progressing(of)) == [(Truth.TRUE, "RemovingVoter")]
     assert mentions(progressing(of).message, key(3002), 2, 2, 1)
@@ -101,7 +101,7 @@ def test_a_removal_that_is_held() -> None:
 
 
 def test_a_pod_that_ends() -> None:
-    """Behind the removal the pod that ends is still waited for: Ready means that nothing is left to do."""
+    """After a removal the quorum is not Ready while the pod is still ending."""
     record = without_node(running(), NodeID(3002))
     seen = view(VOTERS[:2])
     look = at_rest(record, quorum=Known(value=seen), memory=looks(seen), support=support(record, 2))
@@ -115,7 +115,7 @@ def test_a_pod_that_ends() -> None:
     [(AUTOMATIC, "600"), (desired(replacement=manual()), "spec.controllers.replacement.lostNode")],
 )
 def test_a_lost_node(wanted: Desired, way_out: str) -> None:
-    """A lost node degrades the quorum with what would cure it, in every place that a person looks at."""
+    """A lost Kubernetes node degrades the quorum, and every condition names the cure."""
     of = done(lost_node(), wanted)
     assert short(ready(of), progressing(of), degraded(of), available(of)) == [
         (Truth.FALSE, "ControllersMissing"),
@@ -130,7 +130,7 @@ def test_a_lost_node(wanted: Desired, way_out: str) -> None:
 
 
 def test_a_foreign_voter() -> None:
-    """A foreign voter degrades the quorum and keeps it from Ready, with the command that removes it."""
+    """A foreign voter degrades the quorum and prevents Ready, with the command that removes it."""
     of = done(at_rest(quorum=Known(value=view((*VOTERS, key(7)))), support=support(running(), 3)))
     assert short(ready(of), degraded(of)) == [(Truth.FALSE, "StaleVoters"), (Truth.TRUE, "ForeignVoter")]
     assert "remove-controller --controller-id 7" in degraded(of).message
@@ -147,6 +147,6 @@ def test_a_foreign_voter() -> None:
     ids=["lost node", "held removal"],
 )
 def test_nothing_flickers(first: Pass, second: Pass) -> None:
-    """A later look that changes nothing but stamps and offsets writes nothing."""
+    """A later look that changes only stamps and offsets writes nothing."""
     before = build(first, {}, generation=1, now=NOW)
     assert patch_of(before, build(second, before, generation=1, now="2026-01-01T00:01:05Z")) == {}

@@ -1,4 +1,4 @@
-"""What of a new status is an event: each appearance once, again when it comes back."""
+"""Which changes of the status are events: each problem once, and again when it returns."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def written(of: Pass, old: Json | None = None) -> Json:
 
 @pytest.mark.parametrize("reason", ["FormatFailed", "PodStuck", "PodUnschedulable", "LostDisk"])
 def test_problem_is_a_warning_once(reason: str) -> None:
-    """A problem that begins is a Warning; while it lasts it is none again; when it comes back it is."""
+    """A new problem is a Warning; while it lasts it is none, and when it returns it is one again."""
     rest, first = written(done()), written(stuck(3000, reason=reason))
     (notice,) = news(rest, first)
     assert (notice.reason, notice.warning, facts(notice.message)) == (reason, True, facts("alpha-3000-g1"))
@@ -44,7 +44,7 @@ def test_problem_is_a_warning_once(reason: str) -> None:
 
 
 def test_ten_controllers_are_one_event() -> None:
-    """A problem of ten controllers is one event, and those that follow are counted on it."""
+    """A problem of ten controllers is one event, and later controllers are counted on it."""
     rest, one, ten = written(done()), written(stuck(3000)), written(stuck(*range(3000, 3010)))
     (first,), (grown,) = news(rest, one), news(one, ten)
     assert first.series == grown.series
@@ -54,7 +54,7 @@ def test_ten_controllers_are_one_event() -> None:
 
 
 def test_since_survives_the_grouping() -> None:
-    """Controllers that join a wait do not make it younger."""
+    """A controller that joins a wait does not change its start time."""
     one = written(stuck(3000))
     grown = build(stuck(3000, 3001), one, generation=1, now="2026-01-01T00:10:00Z")
     assert grown["waits"][0]["since"] == NOW
@@ -63,25 +63,25 @@ def test_since_survives_the_grouping() -> None:
 
 
 def test_progress_is_no_event_of_its_own() -> None:
-    """What time alone will bring is told by what is done."""
+    """Progress alone is no event, because its actions are events."""
     assert news({}, written(stuck(3000, reason="Starting", severity=Severity.PROGRESS))) == ()
 
 
 def test_pause_is_no_warning() -> None:
-    """A person who pauses the operator knows it."""
+    """A pause is an event, but no Warning."""
     (notice,) = news(written(done()), written(done(at_rest(), desired(paused=True))))
     assert (notice.reason, notice.warning) == ("Paused", False)
 
 
 def test_lost_leader_is_a_warning() -> None:
-    """A quorum that had a leader and has none is told, once."""
+    """The loss of the leader is one Warning."""
     rest, silent = written(done()), written(done(at_rest(quorum=SILENT)))
     assert [(notice.reason, notice.warning) for notice in news(rest, silent)] == [("NoLeader", True)]
     assert news(silent, silent) == ()
 
 
 def test_autoscaler_is_a_warning() -> None:
-    """Replicas that an autoscaler sets are accepted, named, and told once."""
+    """Replicas that an autoscaler sets are accepted, and reported as one Warning."""
     rest, scaled = written(done()), written(replace(done(), autoscaler="an autoscaler set the replicas"))
     (notice,) = news(rest, scaled)
     assert (notice.reason, notice.warning) == ("Autoscaled", True)

@@ -1,4 +1,4 @@
-"""OddVoterCount counts the voters that are committed, whatever the spec asks for."""
+"""OddVoterCount counts the committed voters, whatever the spec requests."""
 
 import pytest
 from tests.golden.facts import facts, mentions
@@ -11,7 +11,7 @@ from kit.conditions.finding import Finding, Truth
 
 
 def counted(voters: int, wanted: int | None = None) -> Finding:
-    """The condition of a quorum of so many voters, of which so many are wanted."""
+    """The condition of a quorum with this many voters, of which this many are wanted."""
     seen = view([key(3000 + number) for number in range(voters)])
     return odd_voter_count(done(at_rest(quorum=Known(value=seen)), desired(replicas=wanted or voters)))
 
@@ -27,7 +27,7 @@ def counted(voters: int, wanted: int | None = None) -> Finding:
     ],
 )
 def test_odd_is_fine_and_even_costs(voters: int, truth: Truth, lost: int) -> None:
-    """The message counts the losses that can be borne, and names the way out."""
+    """The message has the number of losses that are tolerated, and names the field to change."""
     finding = counted(voters)
     assert finding.truth is truth
     even = ("spec.controllers.replicas", voters - 1, voters - 1, voters + 1) if truth is Truth.FALSE else ()
@@ -35,14 +35,14 @@ def test_odd_is_fine_and_even_costs(voters: int, truth: Truth, lost: int) -> Non
 
 
 def test_what_is_wanted_is_not_what_is() -> None:
-    """While four voters become five, four are counted, and five are named."""
+    """While four voters become five, four are counted, and five are mentioned."""
     finding = counted(4, wanted=5)
     assert (finding.truth, finding.reason) == (Truth.FALSE, "Even")
     assert mentions(finding.message, 5)
 
 
 def test_nothing_is_counted_without_a_committed_set() -> None:
-    """Without a leader, or before a voter set is committed, the number of voters is not known."""
+    """Without a leader, or before a voter set is committed, the number of voters is unknown."""
     assert odd_voter_count(done(at_rest(quorum=SILENT))).truth is Truth.UNKNOWN
     seen = view([key(3000)], committed=False)
     finding = odd_voter_count(done(at_rest(quorum=Known(value=seen))))

@@ -1,4 +1,4 @@
-"""Progressing says what is done now, or why nothing is."""
+"""Progressing reports what is done now, or why nothing is."""
 
 from dataclasses import replace
 
@@ -44,19 +44,19 @@ OTHER_PORT = runtime(listener=ControllerListener(name="CONTROLLER", port=9094))
     ],
 )
 def test_what_is_done_or_why_nothing_is(observed: Observed, wanted: Desired, truth: Truth, reason: str) -> None:
-    """The reason is what the column DOING shows."""
+    """The reason is the one that the column DOING shows."""
     finding = progressing(done(observed, wanted))
     assert (finding.truth, finding.reason) == (truth, reason)
     assert finding.message
 
 
 def test_an_unsupported_change_is_named_by_its_field() -> None:
-    """What is not carried out is named as the spec names it."""
+    """A change that is not supported is named by its field in the spec."""
     assert "spec.controllers.listeners" in progressing(done(at_rest(), desired(runtime=OTHER_PORT))).message
 
 
 def test_what_is_held_is_no_failure() -> None:
-    """An action that a disruption budget put off is no failure, and its words are those of work."""
+    """An action that a disruption budget held is no failure, and counts as work."""
     scene = done(nothing())
     held = replace(scene, outcomes=tuple(replace(one, done=False, held=True) for one in scene.outcomes))
     finding = progressing(held)
@@ -65,7 +65,7 @@ def test_what_is_held_is_no_failure() -> None:
 
 @pytest.mark.parametrize(("reason", "says"), [("FeatureBlocked", "Starting"), ("RollHeld", "RollHeld")])
 def test_voters_that_start_beside_what_is_held(reason: str, says: str) -> None:
-    """A feature that is blocked may be so for weeks: voters that start are what happens. A held roll comes first."""
+    """A blocked feature may last for weeks, so starting voters are shown first; a held roll is shown before them."""
     record = with_revision(running(), at_rest().revisions[0].name, (IDS[2],))
     leads = view([key(each) for each in IDS], behind=[key(IDS[2])])
     scene = done(without_pod(at_rest(record, quorum=Known(value=leads)), 3002))
@@ -75,7 +75,7 @@ def test_voters_that_start_beside_what_is_held(reason: str, says: str) -> None:
 
 
 def test_a_failed_action_is_named() -> None:
-    """What failed is said, and that it is tried again."""
+    """A failed action is reported, and that it is repeated."""
     finding = progressing(failed(done(nothing()), unknown=True))
     assert (finding.truth, finding.reason) == (Truth.TRUE, "ActionFailed")
     assert "the server said no" in finding.message

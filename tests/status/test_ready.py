@@ -1,4 +1,4 @@
-"""Ready is true only when nothing at all is missing."""
+"""Ready is true only if nothing is missing."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ OTHER_PORT = runtime(listener=ControllerListener(name="CONTROLLER", port=9094))
 
 
 def lagging() -> Observed:
-    """One of three voters is behind."""
+    """A look in which one of three voters lags."""
     seen = view([key(3000), key(3001), key(3002)], behind=[key(3002)])
     return at_rest(quorum=Known(value=seen))
 
@@ -47,7 +47,7 @@ def stale() -> Observed:
 
 
 def test_a_quorum_at_rest_is_ready() -> None:
-    """Every desired controller is a committed, caught-up voter, and nothing is open."""
+    """A quorum at rest is Ready: every wanted controller is a committed, caught-up voter, and nothing is open."""
     finding = ready(done())
     assert (finding.truth, finding.reason) == (Truth.TRUE, "AllVotersCaughtUp")
     assert facts(finding.message) == facts(3, 3)
@@ -68,20 +68,20 @@ def test_a_quorum_at_rest_is_ready() -> None:
     ],
 )
 def test_what_is_missing_is_named(observed: Observed, reason: str, said: str) -> None:
-    """Each thing that stands between the quorum and Ready has its reason, and the message says what it is."""
+    """Each reason against Ready has its name, and the message explains it."""
     finding = ready(done(observed))
     assert (finding.truth, finding.reason) == (Truth.FALSE, reason)
     assert said in finding.message
 
 
 def test_an_open_operation_is_not_ready() -> None:
-    """A voter change that is not closed keeps Ready false."""
+    """An open voter change keeps Ready false."""
     record = running()
     assert ready(done(at_rest(status=mirrored(record, open=operation(key(3003)))))).reason == "OperationOpen"
 
 
 def test_faults_of_the_spec_are_not_ready() -> None:
-    """With an invalid spec this generation is not what runs."""
+    """With an invalid spec Ready is false, because this generation does not run."""
     assert ready(done(faults=(FAULT,))).reason == "InvalidSpec"
 
 
@@ -94,14 +94,14 @@ def test_faults_of_the_spec_are_not_ready() -> None:
     ],
 )
 def test_what_is_not_asked_for_is_not_ready(wanted: Desired, reason: str, words: str) -> None:
-    """The quorum is well, but not what this generation asks for."""
+    """A healthy quorum that differs from what this generation requests is not Ready."""
     finding = ready(done(at_rest(), wanted))
     assert (finding.truth, finding.reason) == (Truth.FALSE, reason)
     assert words in finding.message
 
 
 def test_a_further_controller_is_waited_for() -> None:
-    """With four wanted and three voters, the fourth is named."""
+    """With four wanted controllers and three voters, the fourth is named."""
     record = running()
     observed = at_rest(record, pods=tuple(replace(pod(record, of)) for of in record.nodes))
     finding = ready(done(observed, desired(replicas=4)))
@@ -110,7 +110,7 @@ def test_a_further_controller_is_waited_for() -> None:
 
 
 def test_a_pod_that_went_a_moment_ago_is_missing_at_once() -> None:
-    """The leader calls a killed voter caught up for a fetch timeout more; without its pod nothing is ready."""
+    """Without its pod a voter is missing at once, although the leader reports it as caught up for a while."""
     record = running()
     first, *others = (pod(record, of) for of in record.nodes)
     for pods in (tuple(others), (replace(first, deleting=True), *others)):

@@ -1,4 +1,4 @@
-"""A resource without a valid spec: every condition, a whole row, and nothing that looks current."""
+"""A resource without a valid spec has every condition and a complete row, and nothing that looks current."""
 
 from tests.model.values import NAME
 from tests.status.contradictions import contradictions
@@ -15,7 +15,7 @@ NOW = "2026-01-01T00:00:00Z"
 
 
 def test_resource_that_never_was_valid() -> None:
-    """It is not Ready because of its spec, which DOING and MESSAGE say with the field and what to write."""
+    """DOING and MESSAGE report the field and what to write, and Ready is false because of the spec."""
     status = refused({}, (FAULT,), name=NAME, generation=2, now=NOW)
     assert contradictions(status, generation=2) == []
     KafkaQuorumStatus.model_validate(status, by_alias=True, by_name=False, extra="forbid")
@@ -27,7 +27,7 @@ def test_resource_that_never_was_valid() -> None:
 
 
 def test_what_was_there_is_not_shown_as_current() -> None:
-    """Where a quorum was, its identity stays, its health is unknown, and there is no leader."""
+    """For an earlier quorum the identity stays, the health is unknown, and there is no leader."""
     old = build(done(), {}, generation=1, now="2025-01-01T00:00:00Z")
     status = refused(old, (FAULT,), name=NAME, generation=2, now=NOW)
     assert contradictions(status, generation=2) == []
@@ -40,7 +40,7 @@ def test_what_was_there_is_not_shown_as_current() -> None:
 
 
 def test_it_is_told_once() -> None:
-    """The refusal is one event, again only if the faults are others; writing it again changes nothing."""
+    """The refusal is one event, again only for other faults; a repetition changes nothing."""
     first = refused({}, (FAULT,), name=NAME, generation=1, now=NOW)
     (notice,) = news({}, first)
     assert (notice.reason, notice.warning) == ("InvalidSpec", True)

@@ -1,4 +1,4 @@
-"""What a later version wrote into the status stays as it is; only what reports that is changed."""
+"""What a later version wrote into the status stays; only the fields that report this change."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,13 +23,13 @@ RAW: dict[str, Any] = {
 
 
 def held() -> Observed:
-    """A quorum at rest with an operation that is not known."""
+    """A quorum at rest with an unknown operation."""
     unknown = UnknownOperation(why="status.operation is of type 'RecoverMajority'", holder="operator-9")
     return replace(at_rest(), status=replace(at_rest().status, open=unknown))
 
 
 def test_an_unknown_operation_is_kept_to_the_letter() -> None:
-    """The operation is written back as it was, with fields and line breaks of its own; conditions report it."""
+    """An unknown operation is written back unchanged, with all its fields, and conditions report it."""
     old = {"operation": RAW}
     status = build(done(held()), old, generation=1, now=NOW)
     assert status["operation"] == RAW
@@ -44,7 +44,7 @@ def test_an_unknown_operation_is_kept_to_the_letter() -> None:
 
 @pytest.mark.parametrize("number", [2, "new"])
 def test_a_status_of_a_later_version_is_kept(number: object) -> None:
-    """Of a status with another number only conditions, `doing`, its message and the generation are written."""
+    """Of a status with a later schema version only conditions, `doing`, its message and the generation are written."""
     old = {"schemaVersion": number, "controllers": [{"id": 1}], "doing": "Old", "conditions": [], "more": 1}
     new = {
         "doing": "LaterFormat",
@@ -61,5 +61,5 @@ def test_a_status_of_a_later_version_is_kept(number: object) -> None:
 
 @pytest.mark.parametrize("old", [{}, {"schemaVersion": 1, "more": 1}])
 def test_a_status_of_this_version_is_replaced(old: dict[str, Any]) -> None:
-    """A status that this version reads is written whole."""
+    """A status of this version is written as a whole."""
     assert sheltered(old, {"doing": "Done"}) == {"doing": "Done"}

@@ -9,7 +9,7 @@ from kit.conditions.finding import Truth
 
 
 def test_a_valid_spec_is_accepted() -> None:
-    """No fault, no words."""
+    """A spec without a fault is accepted."""
     assert spec_accepted(done()).truth is Truth.TRUE
 
 

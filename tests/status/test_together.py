@@ -1,4 +1,4 @@
-"""One sentence where several controllers have the same to say."""
+"""One sentence for several controllers with the same message."""
 
 from tests.golden.facts import facts
 from tests.model.values import key
@@ -7,12 +7,12 @@ from kafka_quorum.status.together import together
 
 
 def messages(*said: tuple[int | None, str]) -> list[str]:
-    """The sentences that come out."""
+    """The resulting sentences."""
     return [one.message for one in together(said)]
 
 
 def test_ten_controllers_are_one_sentence() -> None:
-    """A wait of ten controllers that differs in nothing but their ids is one sentence with all of them."""
+    """Ten waits that differ only in the controller's id become one sentence with all ids."""
     ids = range(3000, 3010)
     (one,) = together((node, f"pod demo-{node}-g1 is starting") for node in ids)
     assert facts(one.message) == facts(", ".join(map(str, ids)))
@@ -20,24 +20,24 @@ def test_ten_controllers_are_one_sentence() -> None:
 
 
 def test_one_controller_speaks_for_itself() -> None:
-    """A single sentence stays as it is."""
+    """A single sentence does not change."""
     assert messages((3000, "pod demo-3000-g1 is starting")) == ["pod demo-3000-g1 is starting"]
 
 
 def test_different_sentences_stay_apart() -> None:
-    """Controllers with different reasons are not mixed up."""
+    """Sentences with different reasons are not combined."""
     said = ((3000, "controller 3000 waits for a node"), (3001, "controller 3001 waits for an image"))
     assert messages(*said) == [text for _, text in said]
 
 
 def test_replica_keys_are_ids_too() -> None:
-    """A controller's replica key names it as its id does."""
+    """A controller's replica key is treated like its id."""
     said = [(node, f"controller {node} lost voter {key(node)}") for node in (3000, 3001)]
     assert messages(*said) == ["controllers 3000, 3001: controller <id> lost voter <id>"]
 
 
 def test_other_numbers_are_no_ids() -> None:
-    """A number that contains an id, or is merely equal to it, is not replaced."""
+    """A number that contains an id, or equals one by chance, is not replaced."""
     said = [(node, f"controller {node} has 50 bytes, and is tried again in 5 s on worker-5") for node in (5, 6)]
     (one,) = messages(*said)
     assert facts(one) == facts(5, 6, 50, 5, "worker-5")
@@ -54,5 +54,5 @@ def test_a_controllers_names_are_its_id() -> None:
 
 
 def test_the_quorum_and_a_controller_are_not_grouped() -> None:
-    """A sentence about the quorum is about no controller, and is said once."""
+    """A sentence about the quorum names no controller, and appears once."""
     assert messages((None, "no leader"), (3000, "no leader"), (None, "no leader")) == ["no leader", "no leader"]

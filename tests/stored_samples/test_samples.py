@@ -1,4 +1,4 @@
-"""What 0.1.0 stored, written by its own code (`produce.py`): today's readers read each of it, and lose nothing."""
+"""Objects that 0.1.0 stored, written by its own code (`produce.py`): today's code reads each without a loss."""
 
 import json
 from pathlib import Path
@@ -51,7 +51,7 @@ TYPES: dict[str, ResourceType] = {
 
 
 def sample(*path: str) -> Any:  # noqa: ANN401 - any JSON
-    """A sample, read anew."""
+    """A sample, read from its file."""
     return json.loads(SAMPLES.joinpath(*path).read_text(encoding="utf-8"))
 
 
@@ -67,7 +67,7 @@ def of_kind(items: list[Json], kind: str) -> list[Json]:
 
 
 def api_server(items: list[Json]) -> RecordingKube:
-    """An API server that has these objects."""
+    """An API server with these objects."""
     kube = RecordingKube()
     for item in items:
         kube.put(TYPES[item["kind"]], item)
@@ -75,19 +75,19 @@ def api_server(items: list[Json]) -> RecordingKube:
 
 
 class StillClock:
-    """A clock that stands."""
+    """A clock that does not move."""
 
     def now(self) -> Any:  # noqa: ANN401 - never asked
-        """Nobody asks."""
+        """Not used."""
         raise NotImplementedError
 
     def monotonic(self) -> float:
-        """A moment."""
+        """Always the same second."""
         return 77.0
 
 
 async def snapshot(items: list[Json]) -> Snapshot:
-    """What today's readers make of these objects."""
+    """What today's code reads from these objects."""
     taken = await snapshot_.snapshot(api_server(items), NAMESPACE, NAME, StillClock())
     assert taken is not None
     return taken
@@ -101,7 +101,7 @@ def stored_record(items: list[Json]) -> Json:
 
 
 def test_there_are_samples() -> None:
-    """Of every kind of object, of every kind of operation, and of both bootstrap phases there is one."""
+    """There is a sample of every kind of object, every kind of operation, and both bootstrap phases."""
     assert {item["kind"] for name in WORLDS for item in world(name)} == set(TYPES)
     assert OPERATIONS == ["AddVoter", "LowerFeature", "RaiseFeature", "RemoveVoter", "ReplaceVoter"]
     assert {stored_record(world(name))["phase"] for name in WORLDS} == {"Formatting", "Started"}
@@ -110,13 +110,13 @@ def test_there_are_samples() -> None:
 
 
 def claims(name: str) -> list[Json]:
-    """The claims that 0.1.0 made."""
+    """The claims that 0.1.0 created."""
     return of_kind(world(name), "PersistentVolumeClaim")
 
 
 @pytest.mark.parametrize("name", WORLDS)
 async def test_everything_is_read(name: str) -> None:
-    """Nothing is unreadable, of a later version, or no object of ours any more."""
+    """No object is unreadable, of a later version, or not ours any more."""
     items = world(name)
     taken = await snapshot(items)
     assert (taken.record_fault, taken.unreadable, taken.later, taken.strangers) == ("", (), (), ())
@@ -128,7 +128,7 @@ async def test_everything_is_read(name: str) -> None:
 
 @pytest.mark.parametrize("name", WORLDS)
 async def test_the_record_is_read_whole(name: str) -> None:
-    """Each field that 0.1.0 stored reads back as it was written."""
+    """Each field that 0.1.0 stored is read as it was written."""
     items = world(name)
     body, taken = stored_record(items), await snapshot(items)
     record = taken.record
@@ -157,7 +157,7 @@ async def test_the_record_is_read_whole(name: str) -> None:
 
 @pytest.mark.parametrize("name", WORLDS)
 async def test_revisions_keep_their_hash(name: str) -> None:
-    """The inputs of each revision have the hash that 0.1.0 named it by: no pod restarts."""
+    """The inputs of each revision have the hash in its name, so no pod restarts."""
     taken = await snapshot(world(name))
     assert taken.revisions
     for revision in taken.revisions:
@@ -168,7 +168,7 @@ async def test_revisions_keep_their_hash(name: str) -> None:
 
 @pytest.mark.parametrize("name", WORLDS)
 async def test_claims_and_pods_carry_the_identity(name: str) -> None:
-    """The annotations of claims and pods say what 0.1.0 wrote there."""
+    """The annotations of claims and pods are read as 0.1.0 wrote them."""
     items = world(name)
     taken = await snapshot(items)
     for claim, stored in zip(taken.claims, of_kind(items, "PersistentVolumeClaim"), strict=True):
@@ -202,13 +202,13 @@ def test_the_status_copies_the_identity(name: str) -> None:
 
 
 def read_operation(type_: str) -> tuple[Json, RecordedStatus]:
-    """A stored operation, and what is read of it."""
+    """A stored operation, and what is read from it."""
     status = sample("operations", f"{type_}.json")
     return status["operation"], status_from({"status": status})
 
 
 def kind_of(operation: Operation | None) -> object:
-    """Which of the union it is."""
+    """Which type of the union it is."""
     match operation:
         case VoterOperation(change=change):
             return type(change)
@@ -229,7 +229,7 @@ def kind_of(operation: Operation | None) -> object:
     ],
 )
 def test_operations_are_read_and_written_as_they_were(type_: str, kind: object) -> None:
-    """Each type is read as its own kind, and written again as 0.1.0 wrote it: a downgraded operator continues it."""
+    """Each type is read as its own kind, and written as 0.1.0 wrote it, so that a downgraded operator continues it."""
     row, read = read_operation(type_)
     assert kind_of(read.open) == kind
     match read.open:
@@ -252,7 +252,7 @@ def test_operations_are_read_and_written_as_they_were(type_: str, kind: object) 
     ],
 )
 def test_reports_are_read(name: str, found: DiskFound, *, accepted: bool) -> None:
-    """Reports have no script number: their *empty* may be a disk that could not be read, all else is what it says."""
+    """Reports have no script number: *empty* counts as unreadable, and the rest as reported."""
     stored = sample("reports", f"{name}.json")
     ended = k8s.terminated(0 if accepted else 1, json.dumps(stored))
     pod = pod_from(k8s.pod(main=k8s.container("kafka", ended)))
@@ -265,7 +265,7 @@ def test_reports_are_read(name: str, found: DiskFound, *, accepted: bool) -> Non
 
 @pytest.mark.parametrize("row", sample("hashes.json"), ids=lambda row: str(row["name"]))
 def test_specs_keep_their_hash(row: Json) -> None:
-    """A spec that 0.1.0 had applied has the same restart hash today."""
+    """A spec that 0.1.0 applied has the same restart hash today."""
     metadata = {"name": "alpha", "namespace": "kafka", "uid": "u", "generation": 1}
     found = validate({"metadata": metadata, "spec": row["spec"]})
     assert isinstance(found, Desired)
@@ -274,7 +274,7 @@ def test_specs_keep_their_hash(row: Json) -> None:
 
 @pytest.mark.parametrize("name", ["rested", "rolled", "disk-replaced", "shrunk"])
 async def test_a_quorum_of_0_1_0_is_left_as_it_is(name: str) -> None:
-    """Of pods, claims and revisions nothing is written; the record keeps every field, and gets the accepted spec."""
+    """Pods, claims and revisions are not written; the record keeps every field, and gets the accepted spec."""
     items = world(name)
     record = stored_record(items)
     keys = [(node["node_id"], node["directory_id"]) for node in record["nodes"]]
@@ -297,7 +297,7 @@ async def test_a_quorum_of_0_1_0_is_left_as_it_is(name: str) -> None:
 
 
 def controllers(record: Json) -> AnsweringControllers:
-    """Controllers of which the first leads, and all keep up."""
+    """Controllers of which the first leads, and all are caught up."""
     keys = [
         ReplicaKey(node_id=NodeID(node["node_id"]), directory_id=DirectoryID(node["directory_id"]))
         for node in record["nodes"]

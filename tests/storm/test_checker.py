@@ -1,4 +1,4 @@
-"""The checker of a storm: each rule, broken once, is noticed; what is right is not."""
+"""The checker of a storm finds each broken rule, and nothing else."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +34,7 @@ def answer(leader: int, epoch: int, **voters: str) -> QuorumAnswer:
 
 
 def saw(*looks: Callable[[Checker], None]) -> list[str]:
-    """The rules that are broken after these looks."""
+    """The rules that these looks break."""
     checker = Checker()
     for look in looks:
         look(checker)
@@ -42,7 +42,7 @@ def saw(*looks: Callable[[Checker], None]) -> list[str]:
 
 
 def test_a_good_quorum_breaks_nothing() -> None:
-    """One cluster id, one leader an epoch, a disk replaced by a new one: no rule is broken."""
+    """One cluster id, one leader per epoch, and a disk replaced by a new one break no rule."""
     disks = {"q-3000": {"cluster.id": "c", "node.id": "3000", "directory.id": "b"}}
     assert not saw(
         lambda one: one.saw_record(record(n3000="a")),
@@ -69,12 +69,12 @@ def test_a_good_quorum_breaks_nothing() -> None:
     ],
 )
 def test_a_record_that_changes_what_is_decided_is_noticed(later: Json) -> None:
-    """Cluster id, first voters, phase and the owner of a directory id stay; a retired one does not come back."""
+    """Cluster id, first voters, phase and the owner of a directory id must stay; a retired one must not return."""
     assert "identity" in saw(lambda one: one.saw_record(record(n3000="a")), lambda one: one.saw_record(later))
 
 
 def test_a_second_leader_of_an_epoch_is_noticed() -> None:
-    """Two leaders of one epoch are two quorums; of two epochs they are not."""
+    """Two leaders in one epoch break a rule; in two epochs they do not."""
     broken = saw(
         lambda one: one.saw_answer(answer(3000, 1, n3000="a", n3001="b")),
         lambda one: one.saw_answer(answer(3001, 1, n3000="a", n3001="b")),
@@ -83,7 +83,7 @@ def test_a_second_leader_of_an_epoch_is_noticed() -> None:
 
 
 def test_a_second_cluster_id_is_noticed() -> None:
-    """Wherever it is seen."""
+    """A second cluster id is found wherever it is seen."""
     first: Callable[[Checker], None] = lambda one: one.saw_record(record(n3000="a"))  # noqa: E731 - one of many looks
     disks = {"q-3000": {"cluster.id": "d", "node.id": "3000", "directory.id": "a"}}
     assert "one quorum" in saw(first, lambda one: one.saw_cluster("d", "an answer"))
@@ -97,7 +97,7 @@ def resource(status: Json) -> Json:
 
 
 def test_a_disk_that_the_record_has_and_nobody_holds_is_noticed() -> None:
-    """At rest each directory id of the record is on a disk, under its node id."""
+    """At rest each directory id of the record must be on a disk, under its node id."""
     wrong = {"q-3000": {"cluster.id": "c", "node.id": "3001", "directory.id": "a"}}
     first: Callable[[Checker], None] = lambda one: one.saw_record(record(n3000="a"))  # noqa: E731 - one of many looks
     assert saw(first, lambda one: one.saw_disks({})) == ["identity"]
@@ -105,13 +105,13 @@ def test_a_disk_that_the_record_has_and_nobody_holds_is_noticed() -> None:
 
 
 def test_a_late_format_with_first_voters_is_noticed() -> None:
-    """No claim is formatted with first voters but those that were so at the start."""
+    """Only claims that were formatted with first voters at the start may be."""
     first: Callable[[Checker], None] = lambda one: one.saw_first_voters([("u", "q-3000")])  # noqa: E731 - as above
     assert saw(first, lambda one: one.saw_first_voters([("v", "q-3000-g2")])) == ["identity"]
 
 
 def test_a_voter_that_the_record_never_had_is_noticed() -> None:
-    """Also where it is no voter any more."""
+    """A voter that the record never had is found, also after it stopped being one."""
     broken = saw(
         lambda one: one.saw_record(record(n3000="a")),
         lambda one: one.saw_answer(answer(3000, 1, n3000="a", n3007="x")),
@@ -122,7 +122,7 @@ def test_a_voter_that_the_record_never_had_is_noticed() -> None:
 
 
 def test_a_breach_that_is_seen_again_is_counted() -> None:
-    """The report has one line for it, with how often it was seen; only some rules end a storm."""
+    """A repeated breach has one line with its count in the report, and only some rules end a storm."""
     checker = Checker(round=3)
     for number in range(3):
         checker.fail("ready within two minutes", f"still not: {number}")

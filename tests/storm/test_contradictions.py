@@ -1,4 +1,4 @@
-"""Contradictions of a resource: the rules of every status, and what its spec and rows add; each is named once there."""
+"""Contradictions of a resource: the rules of every status, and those about spec and rows, each named once."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ CONDITIONS = {
 
 
 def good() -> Json:
-    """A resource whose status contradicts nothing."""
+    """A resource without contradictions."""
     conditions = [
         {"type": type_, "status": status, "reason": reason, "message": "A sentence.", "observedGeneration": 2}
         for type_, (status, reason) in CONDITIONS.items()
@@ -34,7 +34,7 @@ def good() -> Json:
 
 
 def test_a_consistent_status_has_none() -> None:
-    """Neither has a resource that the operator has not seen yet, nor one whose spec has just changed."""
+    """A consistent resource has none, nor has one without a status, or with a spec that has just changed."""
     assert contradictions(good()) == ()
     assert contradictions({"metadata": {}, "spec": {}}) == ()
     changed = good() | {"metadata": {"generation": 3}, "spec": {"controllers": {"replicas": 5}}}
@@ -58,7 +58,7 @@ def test_a_consistent_status_has_none() -> None:
     ],
 )
 def test_a_contradiction_is_named(path: tuple[str | int, ...], value: object, said: str) -> None:
-    """Between two conditions, a condition and the rows beside it, or the status and the spec."""
+    """A contradiction is named between conditions, conditions and rows, or status and spec."""
     body = good()
     place: Any = body
     for step in path[:-1]:

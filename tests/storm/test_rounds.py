@@ -1,4 +1,4 @@
-"""Rounds of a storm: repeated by their seed, and never more than a quorum can bear."""
+"""Rounds of a storm are repeated by their seed, and never exceed what a quorum tolerates."""
 
 from itertools import islice
 
@@ -16,14 +16,14 @@ def drawn(seed: int, *kinds: Kind) -> list[Round]:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_seed_repeats_its_rounds(seed: int) -> None:
-    """The same seed draws the same blows at the same times, and another seed others."""
+    """The same seed draws the same blows at the same times, and another seed draws others."""
     assert drawn(seed) == drawn(seed)
     assert drawn(seed) != drawn(seed + 1)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_majority_of_the_fewest_voters_keeps_its_disks(seed: int) -> None:
-    """In no round are more disks lost for good than the smallest voter set of that round can bear."""
+    """In no round are more disks finally lost than the smallest voter set of that round tolerates."""
     before = 3
     for row in drawn(seed):
         least = min([before, *(blow.replicas or len(blow.node_ids) or before for blow in row.blows)])
@@ -33,7 +33,7 @@ def test_a_majority_of_the_fewest_voters_keeps_its_disks(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_every_kind_of_blow_is_struck(seed: int) -> None:
-    """A long storm has each kind of blow, and no round is without any."""
+    """A long storm has each kind of blow, and no round is empty."""
     found = drawn(seed)
     assert {blow.kind for row in found for blow in row.blows} == set(Kind)
     assert all(row.blows for row in found)
@@ -41,12 +41,12 @@ def test_every_kind_of_blow_is_struck(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_round_takes_one_kubernetes_node_at_most(seed: int) -> None:
-    """Of three workers two stay."""
+    """In one round at most one Kubernetes node of three workers fails."""
     assert all(sum(blow.kind in NODES for blow in row.blows) <= 1 for row in drawn(seed))
 
 
 def test_only_the_chosen_kinds_are_struck() -> None:
-    """A storm of one kind has no other; without any there is none."""
+    """A storm of chosen kinds has no other; without any kind it is refused."""
     assert {blow.kind for row in drawn(1, Kind.WIPE, Kind.POD) for blow in row.blows} == {Kind.WIPE, Kind.POD}
     with pytest.raises(ValueError, match="at least one kind"):
         next(rounds(1, ()))
@@ -54,7 +54,7 @@ def test_only_the_chosen_kinds_are_struck() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_round_knows_how_many_controllers_it_leaves(seed: int) -> None:
-    """What is awaited at the end of a round is what its last change of the controllers asked for."""
+    """The expected number of controllers after a round is that of its last change."""
     before = 3
     for row in drawn(seed):
         asked = [blow.replicas or len(blow.node_ids) for blow in row.blows if blow.replicas or blow.node_ids]
@@ -64,12 +64,12 @@ def test_a_round_knows_how_many_controllers_it_leaves(seed: int) -> None:
 
 
 def test_node_ids_are_ones_at_which_the_writer_looks() -> None:
-    """Brokers find the quorum at any of the ids that a storm asks for."""
+    """Brokers find the quorum at any of the ids that a storm requests."""
     assert {number for row in drawn(1) for blow in row.blows for number in blow.node_ids} <= set(NODE_IDS)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_blow_that_lasts_ends_before_its_node_is_given_up(seed: int) -> None:
-    """No node that only loses its power for a time is off for as long as a lost one."""
+    """A node that loses its power for a time is back before it counts as lost."""
     held = [blow.hold_s for row in drawn(seed) for blow in row.blows]
     assert 0 < max(held) < 45

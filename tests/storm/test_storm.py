@@ -1,4 +1,4 @@
-"""A storm whose own program fails: it goes on undoing, reports, and has not passed."""
+"""A storm with an error in its own program undoes its blows, reports, and fails."""
 
 import time
 from pathlib import Path
@@ -18,7 +18,7 @@ from storm.stage import NoVictim
 
 
 def made(where: Path, *, first: int = 1) -> program.Storm:
-    """A storm of seed 1 that has not begun."""
+    """A storm of seed 1 that has not started."""
     return program.Storm(Report(seed=1, where=where), rounds(1), first=first, until_s=time.monotonic())
 
 
@@ -34,7 +34,7 @@ def failed(storm: program.Storm) -> list[str]:
 
 @pytest.mark.parametrize("error", [AssertionError("no sandbox"), RuntimeError("x"), StopIteration()])
 def test_a_blow_that_fails(error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The round goes on with the next blow, and what was struck before is undone; the storm has not passed."""
+    """After a blow that fails, the round continues and the earlier blows are undone; the storm fails."""
     undone: list[Kind] = []
 
     def strike(_: object, blow: Blow) -> Any:  # noqa: ANN401 - what undoes it
@@ -52,7 +52,7 @@ def test_a_blow_that_fails(error: Exception, tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize("error", [NoVictim("nobody"), CommandFailed("gone"), KeyError("podName")])
 def test_a_blow_that_finds_nobody(error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A victim that is gone by then is counted, and is no failure."""
+    """A victim that is already gone is counted, and is no failure."""
 
     def strike(_: object, __: Blow) -> None:
         raise error
@@ -64,7 +64,7 @@ def test_a_blow_that_finds_nobody(error: Exception, tmp_path: Path, monkeypatch:
 
 
 def test_an_undo_that_fails(tmp_path: Path) -> None:
-    """All others are undone all the same, none twice; the storm has not passed."""
+    """After an undo that fails, all others are still undone, none twice; the storm fails."""
     storm, done = made(tmp_path), list[str]()
 
     def fails() -> None:
@@ -82,7 +82,7 @@ def test_an_undo_that_fails(tmp_path: Path) -> None:
 
 
 def test_a_failure_of_the_program_ends_with_1(tmp_path: Path) -> None:
-    """The report names it, and the exit code is that of a broken rule."""
+    """The report names a failure of the program, and the exit code is that of a broken rule."""
     storm = made(tmp_path)
     assert storm._attempt("a round", lambda: 1) == 1
     assert storm._attempt("a round", dict[str, int]().popitem) is None
@@ -94,7 +94,7 @@ def test_a_failure_of_the_program_ends_with_1(tmp_path: Path) -> None:
 def test_the_quorum_is_made_as_the_first_round_finds_it(
     first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With `--first-round` the quorum has as many controllers as the rounds before it would have left."""
+    """With `--first-round` the quorum starts with as many controllers as the earlier rounds would have left."""
     storm, applied = made(tmp_path, first=first), list[dict[str, Any]]()
     monkeypatch.setattr(program, "kubectl", lambda *_, **__: "")
     monkeypatch.setattr(Quorum, "apply", lambda _, spec: applied.append(spec))
@@ -110,7 +110,7 @@ def test_the_quorum_is_made_as_the_first_round_finds_it(
 
 
 def test_a_controller_that_has_just_left_its_node_is_no_victim() -> None:
-    """Between the choice of a Kubernetes node and the blow its controller may be replaced: nothing is struck then."""
+    """If the controller has left its Kubernetes node before the blow, no node is struck."""
     quorum = SimpleNamespace(status=dict, pods=dict)
     stage: Any = SimpleNamespace(worker=lambda *_, **__: "worker-1", quorum=quorum)
     blow: Any = None

@@ -1,4 +1,4 @@
-"""The browser and axe-core: which browser is taken, and that only the file that was pinned is used."""
+"""The browser and axe-core: which browser is used, and that only the pinned file is used."""
 
 import os
 import shutil
@@ -23,13 +23,13 @@ from testbed.config import Paths
 def test_a_browser_that_is_there_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: Sequence[str], taken: str
 ) -> None:
-    """Any of Chromium's kinds will do, the smallest first; then nothing is installed."""
+    """Any installed kind of Chromium is used, the smallest first, and nothing is installed."""
     monkeypatch.setattr(shutil, "which", lambda name, **_: f"/usr/bin/{name}" if name in there else None)
     assert browser.ensure_browser(Paths(tmp_path)) == Path("/usr/bin", taken)
 
 
 def test_someone_who_is_not_root_is_told_which_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error is a command that can be given to an administrator."""
+    """Without root, the error is a command for an administrator."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(shutil, "which", lambda name, **_: "/usr/bin/apt-get" if name == "apt-get" else None)
     with pytest.raises(process.TestbedError, match=r"not root.*apt-get install chromium-headless-shell$"):
@@ -49,7 +49,7 @@ def _maven(text: str) -> object:
 
 
 def test_another_jar_than_the_pinned_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A repository that answers with something else does not get its script run."""
+    """If a repository answers with another file, its script is not used."""
     monkeypatch.setattr(packages, "ensure", lambda *_: None)
     monkeypatch.setattr(browser, "run", _maven("other"))
     with pytest.raises(process.TestbedError, match=r"selenium\.jar is not the file that was pinned"):

@@ -1,4 +1,4 @@
-"""The shape of the cluster that kind is asked for."""
+"""The configuration of the cluster that kind creates."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def test_a_cluster_has_one_control_plane_and_the_workers_asked_for(tmp_path: Pat
 def test_only_the_home_made_node_changes_cgroups(
     tmp_path: Path, kind: Literal["stock", "own"], cgroups: str | None
 ) -> None:
-    """A stock node keeps its own driver; both notice a dead node after 12 s."""
+    """A stock node keeps its own cgroup driver; with both kinds a dead node is noticed after 12 s."""
     patches = [json.loads(text) for text in cluster.kind_config(_engine(tmp_path, kind), 1)["kubeadmConfigPatches"]]
     manager, kubelet = patches
     assert manager["controllerManager"]["extraArgs"]["node-monitor-grace-period"] == "12s"
@@ -34,7 +34,7 @@ def test_only_the_home_made_node_changes_cgroups(
 
 
 def test_a_node_is_read_as_the_api_server_gives_it() -> None:
-    """The role is a label; of several addresses the internal one counts."""
+    """The role is a label, and of several addresses the internal one counts."""
     node = {
         "metadata": {"name": "w", "labels": {"kubernetes.io/hostname": "w"}},
         "status": {
@@ -46,7 +46,7 @@ def test_a_node_is_read_as_the_api_server_gives_it() -> None:
 
 
 def test_the_choice_of_docker_is_kept_until_down(tmp_path: Path) -> None:
-    """Commands after `up` use the docker that it chose; after `down` they are told to run it."""
+    """Commands after `up` use the docker that it chose; after `down` the error asks for `up`."""
     chosen = _engine(tmp_path, "own")
     remember(chosen)
     assert require(chosen.paths) == chosen
@@ -57,7 +57,7 @@ def test_the_choice_of_docker_is_kept_until_down(tmp_path: Path) -> None:
 
 
 def test_commands_enter_the_network_only_where_it_is_separate(tmp_path: Path) -> None:
-    """With stock docker the cluster is reached from the host itself."""
+    """With stock docker commands run on the host; otherwise they enter the network of the cluster."""
     assert _engine(tmp_path, "stock").inside(["kubectl", "version"]) == ["kubectl", "version"]
     entered = _engine(tmp_path, "own").inside(["kubectl", "version"])
     assert entered[0] == "nsenter"
@@ -65,5 +65,5 @@ def test_commands_enter_the_network_only_where_it_is_separate(tmp_path: Path) ->
 
 
 def test_the_dns_address_lies_in_the_service_subnet() -> None:
-    """One is derived from the other by kubeadm; a change of the subnet must not forget the address."""
+    """The DNS address is in the service subnet, because kubeadm derives one from the other."""
     assert DNS_ADDRESS.rsplit(".", 1)[0] == SERVICE_SUBNET.split("/", maxsplit=1)[0].rsplit(".", 1)[0]

@@ -1,4 +1,4 @@
-"""The command line, and what the targets of the Makefile ask of it."""
+"""The command line, and how the targets of the Makefile use it."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ _MAKEFILE = (PROJECT / "Makefile").read_text()
 
 @pytest.mark.parametrize("command", sorted(set(re.findall(r"\$\(TESTBED\) ([a-z-]+)", _MAKEFILE))))
 def test_every_command_of_the_makefile_exists(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A target never calls a command that was renamed."""
+    """Every command that a target of the Makefile calls exists."""
     with pytest.raises(SystemExit) as end:
         cli._parser().parse_args([command, "--help"])
     assert end.value.code == 0
@@ -25,20 +25,20 @@ def test_every_command_of_the_makefile_exists(command: str, capsys: pytest.Captu
     "target", ["demo", "down", "test", "test-fast", "test-simulation", "test-live", "test-page", "e2e", "bench", "crds"]
 )
 def test_help_lists_what_a_person_looks_for(target: str) -> None:
-    """`make` alone tells every target, each with a line that says what it is for."""
+    """`make help` lists each target with a line about its purpose."""
     listed = subprocess.run(["make", "help"], cwd=PROJECT, capture_output=True, text=True, check=True).stdout
     assert re.search(rf"^  {target} +\S", listed, re.MULTILINE)
 
 
 def test_the_package_runs_by_path_without_third_party_code() -> None:
-    """The set-up of the project's Python packages itself uses the test-bed, so that needs none of them."""
+    """The test-bed runs without third-party packages, because the project's setup itself uses it."""
     command = [sys.executable, "-I", "-S", str(PROJECT / "e2e" / "testbed"), "--help"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "helm-binary" in listed
 
 
 def test_the_demo_installs_the_image_that_was_built() -> None:
-    """The tag follows the content, so a new operator replaces the old one; braces reach the chart as they are."""
+    """The tag follows the content, so a new operator replaces the old one; braces reach the chart unchanged."""
     sys.path.insert(0, str(PROJECT / "e2e"))
     try:
         import demo  # noqa: PLC0415 # run by path elsewhere, so importable only from its directory

@@ -1,4 +1,4 @@
-"""What the host must have: packages, Go, wheels for the image."""
+"""The requirements of the host: packages, Go, wheels for the image."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from testbed.config import Paths, default_paths
 
 
 def test_only_packages_of_missing_commands_are_wanted() -> None:
-    """A command that is there wants nothing; two commands of one package want it once."""
+    """An existing command needs no package; two commands of one package need it once."""
     commands = {"sh": "dash", "no-such-command-1": "b", "no-such-command-2": "b", "no-such-command-3": "a"}
     assert packages.missing(commands) == ["a", "b"]
 
@@ -25,7 +25,7 @@ def test_nothing_is_installed_when_nothing_is_missing(tmp_path: Path) -> None:
 
 
 def test_someone_who_is_not_root_gets_one_error_with_all_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error is a command that can be given to an administrator."""
+    """Without root, the error is a command for an administrator, with all names."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     found = {"apt-get": "/usr/bin/apt-get"}
     monkeypatch.setattr(shutil, "which", lambda name, **_: found.get(name))
@@ -42,13 +42,13 @@ def test_a_version_of_go_is_read(text: str, version: tuple[int, int]) -> None:
 
 
 def test_a_go_without_a_release_is_refused() -> None:
-    """A development build names no release, so nothing can be said about its age."""
+    """A development build of Go has no release, so it is refused."""
     with pytest.raises(process.TestbedError, match="not a release"):
         binaries.parse_go_version("devel +abc")
 
 
 def test_an_old_go_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error says which Go is wanted and which one was found."""
+    """The error names the required Go and the one that was found."""
     monkeypatch.setattr(binaries, "output", lambda _: "go1.19.8\n")
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/go")
     binaries._go_version.cache_clear()
@@ -57,14 +57,14 @@ def test_an_old_go_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_kubernetes_knows_its_own_version() -> None:
-    """Only components that say which release they are pass the checks of kubeadm."""
+    """Components get their release, because kubeadm checks it."""
     flags = binaries._version_flags()
     assert "-X k8s.io/component-base/version.gitVersion=v1." in flags
     assert "-X k8s.io/component-base/version.gitMajor=1 " in flags
 
 
 def test_wheels_fit_the_images_machine() -> None:
-    """Each standard is named for the machine; a machine without wheels is refused with a way out."""
+    """The platform tags are for the machine; a machine without wheels is refused with a way out."""
     assert operatorimage.platform_tags("aarch64")[0] == "manylinux2014_aarch64"
     with pytest.raises(process.TestbedError, match="with a network"):
         operatorimage.platform_tags("riscv64")
@@ -81,7 +81,7 @@ def test_wheels_fit_the_images_machine() -> None:
 def test_the_cache_lies_outside_the_checkout(
     monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], cache: str
 ) -> None:
-    """A fresh clone finds what an earlier one built."""
+    """The cache is outside the checkout, so that a new clone finds what an earlier one built."""
     for name in ("TESTBED_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     for name, value in settings.items():
@@ -90,7 +90,7 @@ def test_the_cache_lies_outside_the_checkout(
 
 
 def test_a_failing_program_shows_its_last_lines(tmp_path: Path) -> None:
-    """Of a long log a person sees the end, and where the rest is."""
+    """The error has the end of a long log, and its path."""
     log = tmp_path / "log" / "a.log"
     with pytest.raises(process.TestbedError, match=r"ended with 3.*a\.log:\n(?s:.*)the cause"):
         process.run(["sh", "-c", "seq 100; echo the cause >&2; exit 3"], log)
@@ -98,13 +98,13 @@ def test_a_failing_program_shows_its_last_lines(tmp_path: Path) -> None:
 
 
 def test_a_program_without_an_answer_is_given_up() -> None:
-    """A deadline ends the wait, and its length is told."""
+    """A program without an answer is given up at the deadline, which the error names."""
     with pytest.raises(process.TestbedError, match="no answer within"):
         process.output(["sleep", "30"], timeout_s=0.05)
 
 
 def test_the_s3_server_is_compiled_once_per_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of its pinned release, and anew for another one; it needs nothing else of the test-bed."""
+    """It is compiled once per pinned version, and again for another one, and needs nothing else of the test-bed."""
     compiled: list[list[object]] = []
 
     def go(command: list[object], *_: object, env: dict[str, str], **__: object) -> None:
@@ -123,7 +123,7 @@ def test_the_s3_server_is_compiled_once_per_version(tmp_path: Path, monkeypatch:
 
 
 def test_the_operator_of_spark_is_the_pinned_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is compiled once per version where Go unpacked the module, with its chart beside it; another is refused."""
+    """It is compiled once per version in the unpacked module, with its chart; another version is refused."""
     source = tmp_path / "unpacked"
     (source / "charts" / "spark-operator-chart" / "crds").mkdir(parents=True)
     (source / "charts" / "spark-operator-chart" / "Chart.yaml").touch(mode=0o444)
@@ -152,14 +152,14 @@ def test_the_operator_of_spark_is_the_pinned_one(tmp_path: Path, monkeypatch: py
 
 
 def test_asking_is_not_doing() -> None:
-    """A question whose program fails, or is missing, is answered with no."""
+    """A check whose program fails, or is missing, is false."""
     assert process.succeeds(["true"])
     assert not process.succeeds(["false"])
     assert not process.succeeds(["no-such-command"])
 
 
 def test_the_operators_dockerfile_is_put_on_the_local_base() -> None:
-    """Whatever base the Dockerfile names is replaced, once; a Dockerfile without one is an error."""
+    """The base in the Dockerfile is replaced once; a Dockerfile without one is an error."""
     dockerfile = operatorimage._DOCKERFILE.read_text()
     local = operatorimage.on_base(dockerfile, "testbed/python:3.11")
     assert "ARG BASE=testbed/python:3.11\n" in local

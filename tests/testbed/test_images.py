@@ -1,4 +1,4 @@
-"""Where base images come from, and what goes into the build of others."""
+"""The origin of base images, and the content of other builds."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ esac
 
 
 def _engine(tmp_path: Path, kind: Literal["stock", "own"], *, here: str = "", there: str = "") -> tuple[Engine, Path]:
-    """An engine whose docker has the images `here`, and can pull those that are `there`; and what docker was asked."""
+    """An engine whose docker has the images `here`, can pull those `there`, and records its commands."""
     paths = Paths(tmp_path)
     paths.bin.mkdir()
     (paths.bin / "docker").write_text(_DOCKER)
@@ -36,7 +36,7 @@ def _engine(tmp_path: Path, kind: Literal["stock", "own"], *, here: str = "", th
 
 @pytest.mark.parametrize(("here", "there", "pulls"), [("a:1", "", False), ("", "a:1", True)])
 def test_the_public_image_is_taken_where_it_can_be_had(tmp_path: Path, here: str, there: str, *, pulls: bool) -> None:
-    """It gets the test-bed's name, so that manifests are the same; nothing is pulled that is there."""
+    """A public image gets the test-bed's name, so that manifests are the same; a present one is not pulled."""
     engine, asked = _engine(tmp_path, "stock", here=here, there=there)
     assert take_public(engine, "a:1", "testbed/a:1") == "sha256:0123"
     said = asked.read_text().splitlines()
@@ -45,14 +45,14 @@ def test_the_public_image_is_taken_where_it_can_be_had(tmp_path: Path, here: str
 
 
 def test_without_a_registry_the_image_is_left_to_be_made(tmp_path: Path) -> None:
-    """A pull that fails is no error, and names nothing."""
+    """A pull that fails is no error, and no image gets a name."""
     engine, asked = _engine(tmp_path, "stock")
     assert take_public(engine, "a:1", "testbed/a:1") is None
     assert "tag" not in asked.read_text()
 
 
 def test_the_private_docker_is_not_even_asked(tmp_path: Path) -> None:
-    """It has no uplink, so a pull could only cost time."""
+    """The private docker has no uplink, so it is not asked to pull."""
     engine, asked = _engine(tmp_path, "own", here="a:1")
     assert take_public(engine, "a:1", "testbed/a:1") is None
     assert not asked.read_text()
@@ -61,7 +61,7 @@ def test_the_private_docker_is_not_even_asked(tmp_path: Path) -> None:
 def test_the_historys_base_has_a_java_where_the_build_has_no_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On the public Python image the build installs one; without a registry the base brings it, on the same Debian."""
+    """On the public Python image the build installs a Java; without a registry the base has one, on the same Debian."""
     made: dict[str, tuple[str, ...]] = {}
 
     def ensure_debian_with(_: Engine, tag: str, packages: tuple[str, ...], __: str = "") -> str:
@@ -81,7 +81,7 @@ def test_the_historys_base_has_a_java_where_the_build_has_no_network(
 def test_the_historys_build_context_has_what_the_dockerfile_copies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The Dockerfile is the project's on the base that was chosen; the packages are those of both locks."""
+    """The Dockerfile is the project's on the chosen base, and the packages are those of both locks."""
     asked: list[tuple[object, ...]] = []
 
     def ensure_packages(_: Paths, target: Path, *rest: object) -> Path:
@@ -107,7 +107,7 @@ def test_the_historys_build_context_has_what_the_dockerfile_copies(
 
 
 def test_the_operators_packages_are_wheels_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are asked for by hash, for the image's Python; once, as long as the lock is the same."""
+    """Wheels are requested by hash, for the image's Python, and only once per lock."""
     commands: list[list[str]] = []
 
     def run(command: list[object], log: Path) -> None:  # noqa: ARG001 - as the real one
@@ -125,7 +125,7 @@ def test_the_operators_packages_are_wheels_alone(tmp_path: Path, monkeypatch: py
 
 
 def test_the_operator_of_spark_stands_on_the_historys_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It needs the `spark-submit` that is there; it is built anew when the program or the image below it changes."""
+    """It needs the `spark-submit` of that image, and is built again when the program or that image changes."""
     built: list[tuple[list[str], str, str]] = []
 
     def ensure_image(_: Engine, tags: list[str], key: str, fill: Fill) -> None:

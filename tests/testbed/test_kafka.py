@@ -1,4 +1,4 @@
-"""Where Kafka's jars come from."""
+"""The origin of Kafka's jars."""
 
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -21,20 +21,20 @@ _POM = "{http://maven.apache.org/POM/4.0.0}"
     ],
 )
 def test_a_recipe_fits_its_release(version: str, tools_version: str, logging: str) -> None:
-    """Tools are those of the release unless it published none; 3.x and 4.x log by different libraries."""
+    """Tools are those of the release, unless it published none; 3.x and 4.x have different logging libraries."""
     chosen = kafka.recipe(version)
     assert (chosen.version, chosen.tools_version, chosen.config[0]) == (version, tools_version, logging)
 
 
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_the_logging_files_of_a_recipe_exist(version: str) -> None:
-    """A recipe names files that the image's context can copy."""
+    """The image's context has the files that a recipe names."""
     missing = [name for name in kafka.recipe(version).config if not (SOURCE / "kafka" / "config" / name).is_file()]
     assert missing == []
 
 
 def test_the_pom_asks_for_each_artifact_without_what_is_excluded() -> None:
-    """Kafka 4.4.0 names an artifact that was never published: resolving must not ask for it."""
+    """Kafka 4.4.0 depends on an artifact that was never published, so it must not be resolved."""
     project = ET.fromstring(kafka._pom((("org.apache.kafka", "kafka_2.13", "4.4.0"), ("a", "b", "1"))))  # noqa: S314 # our own text
     asked = {
         entry.findtext(f"{_POM}artifactId"): [
@@ -55,7 +55,7 @@ def test_the_pom_asks_for_each_artifact_without_what_is_excluded() -> None:
     ],
 )
 def test_a_jar_names_its_artifact(file: str, artifact: str) -> None:
-    """The version is cut off a jar's name, and nothing else is."""
+    """The artifact is the jar's name without its version."""
     assert kafka._artifact(Path(file)) == artifact
 
 
@@ -67,7 +67,7 @@ def test_a_jar_names_its_artifact(file: str, artifact: str) -> None:
     ],
 )
 def test_tools_keep_what_kafka_lacks(tmp_path: Path, kept: set[str], *, borrowed: bool) -> None:
-    """Borrowed tools keep their own release's Kafka jars as well, and find those first."""
+    """Borrowed tools also keep the Kafka jars of their own release, and use those first."""
     libs, tools = tmp_path / "libs", tmp_path / "tools-libs"
     for directory, names in (
         (libs, ["kafka-clients-4.4.0.jar", "slf4j-api-1.7.36.jar"]),

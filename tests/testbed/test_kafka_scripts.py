@@ -1,4 +1,4 @@
-"""The scripts of the home-made Kafka image do with a pod's settings what those of the public image do."""
+"""The scripts of the test-bed's Kafka image treat a pod's settings like those of the public image."""
 
 import os
 import shutil
@@ -52,14 +52,14 @@ def test_a_server_honours_the_settings_of_its_pod(kafka_home: Path, tmp_path: Pa
 
 
 def test_a_server_can_be_told_not_to_log_collections(kafka_home: Path) -> None:
-    """EXTRA_ARGS set but empty means no log of the garbage collector, hence no directory either."""
+    """With an empty EXTRA_ARGS there is no log of the garbage collector, and no directory for it."""
     given = _run(kafka_home, "kafka-server-start.sh", "server.properties", EXTRA_ARGS="")
     assert not [argument for argument in given if argument.startswith("-Xlog")]
     assert not (kafka_home / "logs").exists()
 
 
 def test_a_server_has_a_gigabyte_unless_told_otherwise(kafka_home: Path) -> None:
-    """The defaults of the distribution: 1 GiB for a server, 256 MiB for a tool."""
+    """The defaults are the distribution's: 1 GiB for a server, 256 MiB for a tool."""
     assert _run(kafka_home, "kafka-server-start.sh", "server.properties")[:2] == ["-Xmx1G", "-Xms1G"]
     assert _run(kafka_home, "kafka-storage.sh", "info")[0] == "-Xmx256M"
 
@@ -73,7 +73,7 @@ def test_a_server_has_a_gigabyte_unless_told_otherwise(kafka_home: Path) -> None
     ],
 )
 def test_a_tool_speaks_to_stderr_alone(kafka_home: Path, script: str, main_class: str, *, tools_first: bool) -> None:
-    """Tools log by the tools' settings, and only those that may be borrowed see the borrowed jars."""
+    """Tools log with the tools' settings, and only tools that may be borrowed see the borrowed jars."""
     given = _run(kafka_home, script, "describe")
     assert given[-2:] == [main_class, "describe"]
     assert f"-Dlog4j2.configurationFile={kafka_home}/config/tools-log4j2.yaml" in given

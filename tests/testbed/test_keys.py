@@ -1,4 +1,4 @@
-"""Content keys and steps that are done once."""
+"""Content keys, and steps that are done once."""
 
 import threading
 from pathlib import Path
@@ -22,7 +22,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def test_a_key_is_the_same_for_the_same_content(tree: Path) -> None:
-    """Nothing but the inputs decides a key."""
+    """The same inputs give the same key."""
     assert content_key(tree, "x") == content_key(tree, "x")
 
 
@@ -43,7 +43,7 @@ def test_a_key_follows_every_input(tree: Path, change: str) -> None:
 
 
 def test_a_key_ignores_what_a_checkout_does_not_keep(tree: Path) -> None:
-    """A umask, a read-only checkout and compiled Python files leave the key alone: a fresh clone builds nothing."""
+    """A umask, a read-only checkout and compiled Python files do not change the key, so a new clone builds nothing."""
     before = content_key(tree)
     (tree / "a.txt").chmod(0o600)
     (tree / "bin" / "run").chmod(0o500)
@@ -53,12 +53,12 @@ def test_a_key_ignores_what_a_checkout_does_not_keep(tree: Path) -> None:
 
 
 def test_strings_do_not_run_together() -> None:
-    """Where one input ends and the next begins is part of the key."""
+    """The boundary between two inputs is part of the key."""
     assert content_key("ab", "c") != content_key("a", "bc")
 
 
 def test_once_does_a_step_for_each_key_once(tmp_path: Path) -> None:
-    """A step is done again for another key, or when its product is gone, and only then."""
+    """A step is repeated only for another key, or if its product is gone."""
     paths, product = Paths(tmp_path), tmp_path / "product"
     made: list[int] = []
 
@@ -77,7 +77,7 @@ def test_once_does_a_step_for_each_key_once(tmp_path: Path) -> None:
 
 
 def test_a_failed_step_is_done_again(tmp_path: Path) -> None:
-    """A step that failed half-way left a product, but no stamp that vouches for it."""
+    """A step that failed half-way left a product but no stamp, so it is repeated."""
     paths, product = Paths(tmp_path), tmp_path / "product"
     once(paths, "a step", "key 1", product, product.touch)
 
@@ -93,7 +93,7 @@ def test_a_failed_step_is_done_again(tmp_path: Path) -> None:
 
 
 def test_two_commands_do_one_step_once(tmp_path: Path) -> None:
-    """The second of two commands that want the same step waits, and finds it done."""
+    """If two commands need the same step, the second one waits and finds it done."""
     paths, product = Paths(tmp_path), tmp_path / "product"
     made: list[int] = []
     begun, go_on = threading.Event(), threading.Event()

@@ -1,10 +1,10 @@
-"""Which images a node has already."""
+"""Which images a node already has."""
 
 import pytest
 
 from testbed.loading import containerd_name, parse_labels
 
-# As `ctr images ls` prints it.
+# The output of `ctr images ls`.
 _LISTING = """\
 REF                               TYPE                                                 DIGEST        SIZE      PLATFORMS   LABELS
 docker.io/testbed/kafka:4.4.0     application/vnd.docker.distribution.manifest.v2+json sha256:46cb9d 355.1 MiB linux/amd64 io.cri-containerd.image=managed,testbed.docker-id=sha256:7a8b
@@ -26,15 +26,15 @@ registry.example/pause:3.10       application/vnd.docker.distribution.manifest.v
     ],
 )
 def test_a_reference_has_one_full_name(reference: str, name: str) -> None:
-    """What docker leaves out of a name is written out in containerd's."""
+    """A short name of docker is completed as in containerd."""
     assert containerd_name(reference) == name
 
 
 def test_only_labelled_images_count() -> None:
-    """An image that came some other way has no docker id, so it is loaded again rather than trusted."""
+    """An image without our label has no docker id, so it is loaded again."""
     assert parse_labels(_LISTING) == {"docker.io/testbed/kafka:4.4.0": "sha256:7a8b"}
 
 
 def test_a_node_without_images_has_none() -> None:
-    """The table of a fresh node is its heading."""
+    """The table of a new node has only its heading."""
     assert parse_labels("REF TYPE DIGEST SIZE PLATFORMS LABELS\n") == {}

@@ -1,4 +1,4 @@
-"""The bytes of real requests and answers, and what was true when they were recorded (tests/live/record_captures.py)."""
+"""The bytes of real requests and answers, with the truth at their recording (tests/live/record_captures.py)."""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Every request against a scripted server: codes before values, and whose answer it is."""
+"""Every request against a scripted server: error codes are read before values, and answers of other nodes refused."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,14 +26,14 @@ from kafka_quorum.wire.connection import Limits
 from kafka_quorum.wire.protocol import Controllers
 from kit.errors import Fault
 
-LEADER = NodeID(3001)  # of the captures
+LEADER = NodeID(3001)  # the leader of the captures
 REMOVE = RemoveVoter(cluster_id=ADD.cluster_id, voter=ADD.voter)
 QUICK = Limits(connect_timeout_s=0.2, request_timeout_s=0.2)
 
 
 @asynccontextmanager
 async def asking(server: FakeServer, limits: Limits | None = None) -> AsyncIterator[Controllers]:
-    """A client and a server that claims to be the captures' leader."""
+    """A client, and a server that reports itself as the captures' leader."""
     async with running(server):
         server.endpoint = replace(server.endpoint, node_id=LEADER)
         client = KafkaControllers(limits)
@@ -44,7 +44,7 @@ async def asking(server: FakeServer, limits: Limits | None = None) -> AsyncItera
 
 
 def replay(name: str) -> FakeServer:
-    """A server that gives a captured answer to everything but the negotiation."""
+    """A server that answers with a capture, except in the negotiation."""
     answer = capture(name).answer
     return FakeServer(lambda request: framed(request[4:8] + answer[4:]))
 
@@ -55,7 +55,7 @@ def saying(response: ResponsePayload) -> FakeServer:
 
 
 def quorum_response(name: str = "describe_quorum_v2") -> DescribeQuorumResponse:
-    """A captured answer, to be changed."""
+    """A captured answer, for changes."""
     response = codec.decode_response(55, 2, capture(name).answer)
     assert isinstance(response, DescribeQuorumResponse)
     return response
@@ -72,7 +72,7 @@ async def test_api_versions() -> None:
 
 
 async def test_api_versions_refused() -> None:
-    """An error code is raised, not read over: an empty answer would say that nothing is supported."""
+    """An error code is raised, because the empty answer would mean that nothing is supported."""
     answers = [api_versions({}, ErrorCode.cluster_authorization_failed), api_versions(ALL_VERSIONS)]
     server = FakeServer(versions=lambda request: answer_to(request, answers.pop()))
     async with asking(server) as controllers:
@@ -90,7 +90,7 @@ async def test_describe_cluster() -> None:
 
 
 async def test_describe_cluster_before_the_first_metadata() -> None:
-    """A controller without finalized metadata.version refuses; Kafka's words are kept."""
+    """A controller without finalized metadata.version refuses, and Kafka's words are kept."""
     response = codec.decode_response(60, 1, capture("describe_cluster_v1").answer)
     assert isinstance(response, DescribeClusterResponse)
     words = "There is no finalized MetadataVersion"
@@ -110,7 +110,7 @@ async def test_describe_quorum() -> None:
 
 
 async def test_a_followers_answer_is_an_error() -> None:
-    """A real follower's answer, leader 0 and all, is NOT_LEADER_OR_FOLLOWER and never a quorum."""
+    """A real follower's answer, with leader 0, is NOT_LEADER_OR_FOLLOWER and never a quorum."""
     async with asking(server := replay("describe_quorum_v2_follower")) as controllers:
         with pytest.raises(KafkaRefused) as failure:
             await controllers.describe_quorum(server.endpoint)
@@ -119,7 +119,7 @@ async def test_a_followers_answer_is_an_error() -> None:
 
 
 async def test_the_top_level_error_comes_first() -> None:
-    """A refused request has no partitions to look at: its own code is the one that is told."""
+    """A refused request has no partitions, so its top-level code is the error."""
     refusal = replace(
         quorum_response(), error_code=ErrorCode.cluster_authorization_failed, error_message="no ACL", topics=()
     )
@@ -129,7 +129,7 @@ async def test_the_top_level_error_comes_first() -> None:
 
 
 async def test_another_nodes_quorum_is_not_an_answer() -> None:
-    """A leader that calls itself by another id listens there now: its quorum may be another one altogether."""
+    """If another id answers as the leader, the answer is refused, because it may be of another quorum."""
     response = quorum_response()
     (topic,) = response.topics
     (partition,) = topic.partitions
@@ -145,7 +145,7 @@ async def test_another_nodes_quorum_is_not_an_answer() -> None:
 
 
 async def test_an_answer_without_the_partition_is_no_answer() -> None:
-    """No row about the metadata partition is an error, never an empty voter set."""
+    """An answer without the metadata partition is an error, never an empty voter set."""
     async with asking(server := saying(replace(quorum_response(), topics=()))) as controllers:
         with pytest.raises(KafkaProtocolError, match="0 rows describe it"):
             await controllers.describe_quorum(server.endpoint)
@@ -159,14 +159,14 @@ def added(code: ErrorCode, words: str | None = None) -> AddRaftVoterResponse:
 
 
 async def test_add_voter() -> None:
-    """A real leader's success returns, and what was sent is version 1."""
+    """A real leader's success returns, and the request had version 1."""
     async with asking(server := replay("add_voter_v1")) as controllers:
         await controllers.add_voter(server.endpoint, ADD)
     assert server.requests[-1][:4] == b"\x00\x50\x00\x01"
 
 
 async def test_add_voter_to_an_older_release() -> None:
-    """Where only version 0 is known it is spoken, and a real refusal in version 0 is told as in version 1."""
+    """For a server with version 0 only, version 0 is sent, and its refusal is the same as in version 1."""
     answer = capture("add_voter_v0_duplicate").answer
     ranges = {**ALL_VERSIONS, 80: (0, 0)}
     server = FakeServer(
@@ -193,7 +193,7 @@ async def test_add_voter_to_an_older_release() -> None:
     ids=lambda value: value.name if isinstance(value, ErrorCode) else "",
 )
 async def test_a_refused_add(code: ErrorCode, outcome_unknown: bool) -> None:  # noqa: FBT001 - a column of the table
-    """Every refusal says whether the voter may have been added all the same, and none may be repeated blindly."""
+    """Every refusal shows whether the voter may have been added, and none is safe to repeat."""
     async with asking(server := saying(added(code))) as controllers:
         with pytest.raises(KafkaRefused) as failure:
             await controllers.add_voter(server.endpoint, ADD)
@@ -202,7 +202,7 @@ async def test_a_refused_add(code: ErrorCode, outcome_unknown: bool) -> None:  #
 
 
 async def test_an_add_waits_as_long_as_the_server_may_take() -> None:
-    """The request's own timeout comes on top of the client's: a late answer is not missed by a hair."""
+    """The request's own timeout is added to the client's, so that a late answer is not missed."""
     server = FakeServer(lambda _: Do.NOTHING)
     async with asking(server, QUICK) as controllers:
         with pytest.raises(KafkaUnreachable, match=r"0\.7 s had passed while waiting for the answer"):
@@ -217,14 +217,14 @@ def removed(code: ErrorCode, words: str | None = None) -> RemoveRaftVoterRespons
 
 
 async def test_remove_voter() -> None:
-    """A real leader's success returns, and what was sent is RemoveRaftVoter in its one version."""
+    """A real leader's success returns, and the request is RemoveRaftVoter in its only version."""
     async with asking(server := replay("remove_voter_v0")) as controllers:
         await controllers.remove_voter(server.endpoint, REMOVE)
     assert server.requests[-1][:4] == b"\x00\x51\x00\x00"
 
 
 async def test_a_removal_that_names_no_voter() -> None:
-    """A real leader's VOTER_NOT_FOUND is a no, with Kafka's own words."""
+    """A real leader's VOTER_NOT_FOUND is a definite refusal, with Kafka's own words."""
     async with asking(server := replay("remove_voter_v0_other_directory")) as controllers:
         with pytest.raises(KafkaRefused, match=r"RemoveRaftVoter was refused .* with VOTER_NOT_FOUND: ") as failure:
             await controllers.remove_voter(server.endpoint, REMOVE)
@@ -247,7 +247,7 @@ async def test_a_removal_that_names_no_voter() -> None:
     ids=lambda value: value.name if isinstance(value, ErrorCode) else "",
 )
 async def test_a_refused_removal(code: ErrorCode, outcome_unknown: bool) -> None:  # noqa: FBT001 - a column of the table
-    """Every refusal says whether the voter may have been removed all the same, and none may be repeated blindly."""
+    """Every refusal shows whether the voter may have been removed, and none is safe to repeat."""
     async with asking(server := saying(removed(code))) as controllers:
         with pytest.raises(KafkaRefused) as failure:
             await controllers.remove_voter(server.endpoint, REMOVE)
@@ -256,7 +256,7 @@ async def test_a_refused_removal(code: ErrorCode, outcome_unknown: bool) -> None
 
 
 async def test_a_removal_without_an_answer_may_have_happened() -> None:
-    """Once it was sent, silence is an unknown outcome; before that, it is none."""
+    """If no answer comes after the request was sent, the outcome is unknown; before that it is not."""
     async with asking(server := FakeServer(lambda _: Do.CLOSE)) as controllers:
         with pytest.raises(KafkaUnreachable) as failure:
             await controllers.remove_voter(server.endpoint, REMOVE)
@@ -269,7 +269,7 @@ async def test_a_removal_without_an_answer_may_have_happened() -> None:
 
 
 async def test_connections_that_nobody_uses_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pod's old address is let go when another one was used for long enough."""
+    """A connection that was unused for long enough, for example to a pod's old address, is closed."""
     monkeypatch.setattr(admin, "IDLE_CONNECTION_S", -1.0)
     first, second = replay("describe_quorum_v2"), replay("describe_quorum_v2")
     async with asking(first) as controllers, running(second):
@@ -281,7 +281,7 @@ async def test_connections_that_nobody_uses_are_closed(monkeypatch: pytest.Monke
 
 
 async def test_a_closed_client_may_be_used_again() -> None:
-    """Closing drops connections and nothing else."""
+    """Closing only drops connections, so a closed client may be used again."""
     async with asking(server := replay("describe_quorum_v2")) as controllers:
         await controllers.describe_quorum(server.endpoint)
         await controllers.close()

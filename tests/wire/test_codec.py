@@ -1,4 +1,4 @@
-"""Real bytes decode and encode to themselves; other bytes become an error and nothing else."""
+"""Real bytes are decoded and encoded unchanged; other bytes give an error and nothing else."""
 
 import io
 
@@ -40,7 +40,7 @@ UNKNOWN_VERSION = "api_versions_v99"
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != UNKNOWN_VERSION])
 def test_real_requests_are_encoded_byte_by_byte(name: str) -> None:
-    """A request that a real server answered comes out of its own decoded value, header included."""
+    """A request that a real server answered is encoded from its decoded value unchanged, with its header."""
     real = capture(name)
     schema = codec.request_schema(real.api_key, real.version)
     _, header_size = entity_reader(schema.__header_schema__)(real.request, 0)
@@ -50,7 +50,7 @@ def test_real_requests_are_encoded_byte_by_byte(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != UNKNOWN_VERSION])
 def test_real_answers_are_decoded_to_the_last_byte(name: str) -> None:
-    """A real answer decodes, and its body encodes to the same bytes again: nothing was skipped or made up."""
+    """A real answer is decoded, and its body encodes to the same bytes: nothing was skipped or invented."""
     real = capture(name)
     response = codec.decode_response(real.api_key, real.version, real.answer)
     body = io.BytesIO()
@@ -61,7 +61,7 @@ def test_real_answers_are_decoded_to_the_last_byte(name: str) -> None:
 
 
 def test_an_answer_in_version_0_to_an_unknown_version() -> None:
-    """A server that does not know our ApiVersions answers in version 0 with error 35 and the range of what it knows."""
+    """A server without our version of ApiVersions answers in version 0, with error 35 and its supported range."""
     response = codec.decode_api_versions(capture(UNKNOWN_VERSION).answer)
     assert isinstance(response, ApiVersionsResponse0)
     assert response.error_code == 35
@@ -70,7 +70,7 @@ def test_an_answer_in_version_0_to_an_unknown_version() -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != UNKNOWN_VERSION])
 def test_one_byte_more_or_less_is_an_error(name: str) -> None:
-    """Every byte of an answer has to be accounted for."""
+    """An answer with one byte more or less is an error."""
     real = capture(name)
     for answer in (real.answer + b"\x00", real.answer[:-1], real.answer[:5], b""):
         with pytest.raises(CodecError):
@@ -79,7 +79,7 @@ def test_one_byte_more_or_less_is_an_error(name: str) -> None:
 
 @given(spoken=st.sampled_from(SPOKEN), answer=st.binary(max_size=80))
 def test_noise_is_a_codec_error_or_an_answer(spoken: tuple[int, int], answer: bytes) -> None:
-    """Whatever bytes a server sends, nothing but CodecError leaves the decoder."""
+    """Whatever bytes a server sends, the decoder raises only CodecError."""
     try:
         response = codec.decode_response(*spoken, answer)
     except CodecError:
@@ -89,7 +89,7 @@ def test_noise_is_a_codec_error_or_an_answer(spoken: tuple[int, int], answer: by
 
 @given(position=st.integers(min_value=4), byte=st.integers(0, 255), name=st.sampled_from(NAMES))
 def test_a_flipped_byte_is_a_codec_error_or_an_answer(position: int, byte: int, name: str) -> None:
-    """A real answer with one byte changed never ends in anything but a value or CodecError."""
+    """A real answer with one changed byte gives a value or CodecError."""
     real = capture(name)
     answer = bytearray(real.answer)
     answer[position % len(answer)] = byte
@@ -105,7 +105,7 @@ def test_a_flipped_byte_is_a_codec_error_or_an_answer(position: int, byte: int, 
 
 
 def test_a_value_without_bytes_is_a_codec_error() -> None:
-    """A request that kio cannot write is our mistake, told before anything is sent."""
+    """A request that kio cannot write is our mistake, and an error before anything is sent."""
     with pytest.raises(CodecError, match="cannot be written"):
         codec.encode_request(DescribeQuorumRequest(topics=()), 2**40)
 
@@ -123,7 +123,7 @@ COMMON = {
 def test_the_highest_common_version_is_chosen(
     ours: tuple[int, int], theirs: tuple[int, int], chosen: int | None
 ) -> None:
-    """The version is the highest that both know, and None where none is."""
+    """The version is the highest that both support, and None if there is none."""
     api = Api(key=80, name="AddRaftVoter", ours=VersionRange(low=ours[0], high=ours[1]), effect=Effect.WRITES)
     server = {80: VersionRange(low=theirs[0], high=theirs[1])}
     assert common_version(api, server) == chosen

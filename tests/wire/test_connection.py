@@ -1,4 +1,4 @@
-"""One kept connection: negotiated, re-made when broken, never reused with an answer outstanding, and always in time."""
+"""One kept connection: negotiated, replaced when broken, never reused with an outstanding answer, always in time."""
 
 import asyncio
 import socket
@@ -43,7 +43,7 @@ ADD = AddVoter(
 
 
 def described(request: bytes) -> bytes:
-    """The captured answer to DescribeQuorum, under the request's correlation id."""
+    """The captured answer to DescribeQuorum, with the request's correlation id."""
     return framed(request[4:8] + DESCRIBED[4:])
 
 
@@ -84,7 +84,7 @@ async def test_requests_of_many_tasks_wait_for_one_another() -> None:
 
 
 async def test_a_connection_that_the_server_closed_is_made_again() -> None:
-    """A server that hung up between two calls costs a new connection and no error."""
+    """If the server closed the connection between two calls, the next call opens a new one without an error."""
     async with running(FakeServer(described)) as server:
         connection = Connection(endpoint=server.endpoint)
         await describe(connection)
@@ -96,7 +96,7 @@ async def test_a_connection_that_the_server_closed_is_made_again() -> None:
 
 
 async def test_bytes_that_nobody_asked_for_end_the_connection() -> None:
-    """An unsolicited answer between two calls is never handed to the next one: that one connects anew."""
+    """After an unsolicited answer between two calls the next call uses a new connection."""
     async with running(FakeServer(described)) as server:
         connection = Connection(endpoint=server.endpoint)
         await describe(connection)
@@ -108,7 +108,7 @@ async def test_bytes_that_nobody_asked_for_end_the_connection() -> None:
 
 
 async def test_a_cancelled_request_never_leaves_its_answer_to_another() -> None:
-    """Cancelled with the answer outstanding, the connection is dropped: the next call gets its own answer elsewhere."""
+    """A request that is cancelled without its answer drops the connection; the next call gets its own answer."""
     replies: list[Reply] = [Do.NOTHING]
     async with running(FakeServer(lambda request: replies.pop() if replies else described(request))) as server:
         connection = Connection(endpoint=server.endpoint)
@@ -123,7 +123,7 @@ async def test_a_cancelled_request_never_leaves_its_answer_to_another() -> None:
 
 
 async def test_a_task_cancelled_while_it_waits_its_turn_disturbs_nobody() -> None:
-    """The request ahead of it still gets its answer on the same connection."""
+    """If a waiting request is cancelled, the request before it still gets its answer on the same connection."""
     async with running(FakeServer(lambda _: Do.NOTHING)) as server:
         connection = Connection(endpoint=server.endpoint)
         ahead = asyncio.create_task(describe(connection))
@@ -140,7 +140,7 @@ async def test_a_task_cancelled_while_it_waits_its_turn_disturbs_nobody() -> Non
 
 
 def v0(request: bytes, ranges: dict[int, tuple[int, int]]) -> bytes:
-    """What a server answers that does not know our ApiVersions."""
+    """The answer of a server without our version of ApiVersions."""
     rows = tuple(
         ApiVersion(api_key=i16(key), min_version=i16(low), max_version=i16(high)) for key, (low, high) in ranges.items()
     )
@@ -148,7 +148,7 @@ def v0(request: bytes, ranges: dict[int, tuple[int, int]]) -> bytes:
 
 
 async def test_an_old_api_versions_is_enough_to_negotiate() -> None:
-    """A server that answers ApiVersions in version 0 is spoken to in the versions that it names there."""
+    """A server that answers ApiVersions in version 0 is used with the versions that it names there."""
     versions: Script = lambda request: v0(request, {**ALL_VERSIONS, 18: (0, 3)})  # noqa: E731 - a one-line script
     async with running(FakeServer(described, versions)) as server:
         connection = Connection(endpoint=server.endpoint)
@@ -160,7 +160,7 @@ async def test_an_old_api_versions_is_enough_to_negotiate() -> None:
 
 @pytest.mark.parametrize("ranges", [{18: (0, 5)}, {18: (0, 5), 80: (7, 9)}], ids=["no version", "other versions"])
 async def test_without_a_common_version_nothing_is_sent(ranges: dict[int, tuple[int, int]]) -> None:
-    """A request that the server does not know is never put on the wire, and so has no effect."""
+    """A request that the server does not support is never sent, and so has no effect."""
     async with running(FakeServer(versions=lambda request: answer_to(request, api_versions(ranges)))) as server:
         connection = Connection(endpoint=server.endpoint)
         with pytest.raises(KafkaVersionUnsupported, match="AddRaftVoter was not sent to controller 3000") as failure:
@@ -182,7 +182,7 @@ async def test_the_highest_common_version_is_spoken() -> None:
 
 
 async def test_a_refused_negotiation_is_kafkas_error() -> None:
-    """An error in the negotiation is told as such, and nothing else was sent."""
+    """An error in the negotiation is reported as Kafka's error, and nothing else is sent."""
     refusing = api_versions({}, ErrorCode.cluster_authorization_failed)
     async with running(FakeServer(versions=lambda request: answer_to(request, refusing))) as server:
         connection = Connection(endpoint=server.endpoint)
@@ -204,7 +204,7 @@ BAD_ANSWERS: dict[str, Reply] = {
 
 @pytest.mark.parametrize("reply", BAD_ANSWERS.values(), ids=list(BAD_ANSWERS))
 async def test_a_bad_answer_is_the_servers_fault(reply: Reply) -> None:
-    """Bytes that are no answer end the connection; a question may be asked again, a write may have happened."""
+    """Bytes that are no answer end the connection; a read may be repeated, and a write may have happened."""
     async with running(FakeServer(lambda _: reply)) as server:
         connection = Connection(endpoint=server.endpoint)
         with pytest.raises(KafkaProtocolError) as failure:
@@ -218,7 +218,7 @@ async def test_a_bad_answer_is_the_servers_fault(reply: Reply) -> None:
 
 @pytest.mark.parametrize("reply", [Do.CLOSE, Do.NOTHING], ids=["closed", "silent"])
 async def test_no_answer_leaves_the_outcome_of_a_write_unknown(reply: Reply) -> None:
-    """Once an add was sent, neither silence nor a closed connection says that it was not done."""
+    """After an add was sent, neither silence nor a closed connection proves that it was not done."""
     async with running(FakeServer(lambda _: reply)) as server:
         connection = Connection(endpoint=server.endpoint, limits=QUICK)
         with pytest.raises(KafkaUnreachable) as failure:
@@ -232,7 +232,7 @@ async def test_no_answer_leaves_the_outcome_of_a_write_unknown(reply: Reply) -> 
 
 @pytest.mark.parametrize("reply", [Do.CLOSE, Do.NOTHING, framed(b"junk")], ids=["closed", "silent", "junk"])
 async def test_a_failed_negotiation_leaves_nothing_unknown(reply: Reply) -> None:
-    """Whatever happens before the request itself is sent, an add has had no effect."""
+    """Whatever fails before the request itself is sent, an add has had no effect."""
     async with running(FakeServer(versions=lambda _: reply)) as server:
         connection = Connection(endpoint=server.endpoint, limits=QUICK)
         with pytest.raises(KafkaError) as failure:
@@ -242,7 +242,7 @@ async def test_a_failed_negotiation_leaves_nothing_unknown(reply: Reply) -> None
 
 
 async def test_a_torn_answer_ends_in_the_deadline() -> None:
-    """Half an answer is no answer: the deadline holds while bytes trickle in."""
+    """Half an answer is no answer: the deadline also holds while bytes arrive slowly."""
     async with running(FakeServer(lambda request: described(request)[:50])) as server:
         connection = Connection(endpoint=server.endpoint, limits=QUICK)
         begin_s = asyncio.get_running_loop().time()
@@ -252,7 +252,7 @@ async def test_a_torn_answer_ends_in_the_deadline() -> None:
 
 
 async def test_waiting_for_ones_turn_counts_against_the_deadline() -> None:
-    """A call behind a silent one ends in its own deadline, with nothing sent."""
+    """A call behind one without an answer ends at its own deadline, with nothing sent."""
     async with running(FakeServer(lambda _: Do.NOTHING)) as server:
         connection = Connection(endpoint=server.endpoint, limits=QUICK)
         ahead = asyncio.create_task(
@@ -268,7 +268,7 @@ async def test_waiting_for_ones_turn_counts_against_the_deadline() -> None:
 
 
 async def test_a_host_that_does_not_answer_costs_the_connect_deadline() -> None:
-    """A connection that neither comes nor fails is given up in time (a listener with a full backlog)."""
+    """A connection attempt without a result ends at its deadline (a listener with a full backlog)."""
     listener, first, second = full_backlog()
     with listener, first, second:
         host, port = listener.getsockname()
@@ -280,7 +280,7 @@ async def test_a_host_that_does_not_answer_costs_the_connect_deadline() -> None:
 
 
 async def test_an_impossible_request_is_our_fault_and_leaves_the_connection_alone() -> None:
-    """A value that Kafka's types cannot hold is told before a byte of it is sent."""
+    """A value that Kafka's types cannot hold is an error before any byte is sent."""
     async with running(FakeServer(described)) as server:
         connection = Connection(endpoint=server.endpoint)
         await describe(connection)
@@ -294,7 +294,7 @@ async def test_an_impossible_request_is_our_fault_and_leaves_the_connection_alon
 
 
 def full_backlog() -> tuple[socket.socket, socket.socket, socket.socket]:
-    """A listener that accepts nobody, and the clients that fill its queue: a further one hears nothing."""
+    """A listener that accepts no connection, and the clients that fill its queue."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=0)
     clients = (socket.socket(), socket.socket())
     for client in clients:
@@ -304,12 +304,12 @@ def full_backlog() -> tuple[socket.socket, socket.socket, socket.socket]:
 
 
 def assert_error(error: KafkaError, fault: Fault, *, retry_safe: bool, outcome_unknown: bool) -> None:
-    """The three things that an error says."""
+    """Checks the three attributes of an error."""
     assert (error.fault, error.retry_safe, error.outcome_unknown) == (fault, retry_safe, outcome_unknown)
 
 
 async def test_requests_that_wait_are_bounded() -> None:
-    """A server that answers nothing holds up so many requests and no more: a further one is refused at once."""
+    """Behind a server that does not answer only this many requests wait; a further one is refused at once."""
     limits = Limits(connect_timeout_s=0.2, request_timeout_s=0.3, max_waiting=3)
     async with running(FakeServer()) as server:
         connection = Connection(endpoint=server.endpoint, limits=limits)

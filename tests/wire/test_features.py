@@ -41,20 +41,20 @@ TOO_OLD = "Invalid update version 28 for feature metadata.version. Broker 2 only
 
 
 def updated(code: ErrorCode = ErrorCode.none, words: str | None = None) -> UpdateFeaturesResponse2:
-    """An answer to version 2, which has a top level and no more."""
+    """An answer in version 2, which has only a top level."""
     return UpdateFeaturesResponse2(throttle_time=AT_ONCE, error_code=code, error_message=words)
 
 
 def updated_v1(
     top: ErrorCode = ErrorCode.none, row: ErrorCode = ErrorCode.none, words: str | None = None
 ) -> UpdateFeaturesResponse1:
-    """An answer to version 1, which has a result per feature besides."""
+    """An answer in version 1, which also has a result per feature."""
     result = UpdatableFeatureResult(feature="metadata.version", error_code=row, error_message=words)
     return UpdateFeaturesResponse1(throttle_time=AT_ONCE, error_code=top, error_message=None, results=(result,))
 
 
 def saying_v1(response: UpdateFeaturesResponse1) -> FakeServer:
-    """A server of 3.9, which knows UpdateFeatures up to version 1."""
+    """A server of 3.9, which supports UpdateFeatures up to version 1."""
     ranges = {**ALL_VERSIONS, 57: (0, 1)}
     return FakeServer(
         lambda request: answer_to(request, response), lambda request: answer_to(request, api_versions(ranges))
@@ -62,7 +62,7 @@ def saying_v1(response: UpdateFeaturesResponse1) -> FakeServer:
 
 
 def sent(server: FakeServer) -> RequestPayload:
-    """The last request that the server saw."""
+    """The last request that the server received."""
     request = server.requests[-1]
     key, version = int.from_bytes(request[:2], "big"), int.from_bytes(request[2:4], "big")
     schema = codec.request_schema(key, version)
@@ -73,7 +73,7 @@ def sent(server: FakeServer) -> RequestPayload:
 
 
 async def test_a_step_up_is_sent_as_an_upgrade() -> None:
-    """One feature, its level, upgrade type 1, and the request's own timeout, in the highest common version."""
+    """The request has one feature, its level, upgrade type 1, and its own timeout, in the highest common version."""
     async with asking(server := saying(updated())) as controllers:
         await controllers.update_feature(server.endpoint, RAISE)
     request = sent(server)
@@ -85,7 +85,7 @@ async def test_a_step_up_is_sent_as_an_upgrade() -> None:
 
 
 async def test_a_step_down_is_sent_as_a_safe_downgrade() -> None:
-    """Down is upgrade type 2, never the unsafe 3; level 0 disables the feature."""
+    """A step down has upgrade type 2, never the unsafe 3; level 0 disables the feature."""
     async with asking(server := saying(updated())) as controllers:
         await controllers.update_feature(server.endpoint, DISABLE)
     request = sent(server)
@@ -95,7 +95,7 @@ async def test_a_step_down_is_sent_as_a_safe_downgrade() -> None:
 
 
 async def test_validate_only_is_said_so() -> None:
-    """What is only to be validated carries the flag, in version 1 as well."""
+    """A step that is only validated has the flag, in version 1 as well."""
     async with asking(server := saying(updated())) as controllers:
         await controllers.update_feature(server.endpoint, VALIDATE)
     assert getattr(sent(server), "validate_only", None) is True
@@ -107,7 +107,7 @@ async def test_validate_only_is_said_so() -> None:
 
 
 async def test_an_error_of_version_2_stands_at_the_top() -> None:
-    """The code and Kafka's words become the refusal, and the refusal is a no."""
+    """The code and Kafka's words become the refusal, which is definite."""
     async with asking(server := saying(updated(ErrorCode.invalid_update_version, TOO_OLD))) as controllers:
         with pytest.raises(KafkaRefused, match="INVALID_UPDATE_VERSION: Invalid update version 28") as failure:
             await controllers.update_feature(server.endpoint, RAISE)
@@ -117,7 +117,7 @@ async def test_an_error_of_version_2_stands_at_the_top() -> None:
 
 
 async def test_an_error_of_version_1_may_stand_below_a_top_level_without_one() -> None:
-    """3.9 says none at the top and the truth in the results: both are read."""
+    """3.9 may have no error at the top and one in the results, so both are read."""
     answer = updated_v1(row=ErrorCode.invalid_update_version, words=TOO_OLD)
     async with asking(server := saying_v1(answer)) as controllers:
         with pytest.raises(KafkaRefused) as failure:
@@ -126,7 +126,7 @@ async def test_an_error_of_version_1_may_stand_below_a_top_level_without_one() -
 
 
 async def test_an_error_of_version_1_may_stand_at_the_top() -> None:
-    """A request that is refused as a whole is refused, whatever its results say."""
+    """A request that is refused at the top is refused, whatever its results are."""
     async with asking(server := saying_v1(updated_v1(top=ErrorCode.not_controller))) as controllers:
         with pytest.raises(KafkaRefused, match="NOT_CONTROLLER"):
             await controllers.update_feature(server.endpoint, RAISE)
@@ -136,7 +136,7 @@ async def test_an_error_of_version_1_may_stand_at_the_top() -> None:
     "code", [ErrorCode.not_controller, ErrorCode.request_timed_out, ErrorCode.unknown_server_error]
 )
 async def test_only_a_real_update_has_an_unknown_outcome(code: ErrorCode) -> None:
-    """The same code leaves an update's outcome open; a validation changed nothing and may be sent again."""
+    """The same code leaves an update's outcome unknown; a validation changed nothing and may be repeated."""
     async with asking(server := saying(updated(code))) as controllers:
         with pytest.raises(KafkaRefused) as failure:
             await controllers.update_feature(server.endpoint, RAISE)
@@ -149,7 +149,7 @@ async def test_only_a_real_update_has_an_unknown_outcome(code: ErrorCode) -> Non
 
 
 async def test_silence_after_a_validation_is_no_unknown_outcome() -> None:
-    """Neither a lost answer nor one that makes no sense makes a validation an act."""
+    """A lost or invalid answer to a validation is no unknown outcome."""
     async with asking(server := FakeServer(lambda _: Do.CLOSE), QUICK) as controllers:
         with pytest.raises(KafkaUnreachable) as failure:
             await controllers.update_feature(server.endpoint, RAISE)
@@ -161,7 +161,7 @@ async def test_silence_after_a_validation_is_no_unknown_outcome() -> None:
 
 
 async def test_a_level_that_does_not_fit_is_not_sent() -> None:
-    """A level beyond 16 bits is our mistake, told before anything leaves."""
+    """A level above 16 bits is our mistake, and an error before anything is sent."""
     async with asking(server := saying(updated())) as controllers:
         with pytest.raises(KafkaProtocolError, match="does not fit into 16 bits") as failure:
             await controllers.update_feature(
@@ -172,7 +172,7 @@ async def test_a_level_that_does_not_fit_is_not_sent() -> None:
 
 
 async def test_register_controller() -> None:
-    """The removed controller's id, listener and ranges are sent: without a listener nobody would find it again."""
+    """The removed controller's id, listener and ranges are sent; without a listener it could not be found again."""
     answer = ControllerRegistrationResponse(throttle_time=AT_ONCE, error_code=ErrorCode.none, error_message=None)
     async with asking(server := saying(answer)) as controllers:
         await controllers.register_controller(server.endpoint, GHOST)
@@ -188,7 +188,7 @@ async def test_register_controller() -> None:
 
 
 async def test_a_refused_registration() -> None:
-    """A follower's NOT_CONTROLLER is told with its words, and leaves the outcome open."""
+    """A follower's NOT_CONTROLLER is reported with its words, and the outcome is unknown."""
     words = "The active controller appears to be node 3001."
     answer = ControllerRegistrationResponse(
         throttle_time=AT_ONCE, error_code=ErrorCode.not_controller, error_message=words
@@ -207,7 +207,7 @@ def unregistered(code: int, words: str | None = None) -> UnregisterControllerRes
 
 @pytest.mark.parametrize("code", [0, 136], ids=["gone", "never there"])
 async def test_unregister_controller(code: int) -> None:
-    """A controller that is not registered any more is a success, for whatever reason."""
+    """If the controller is not registered any more, the request succeeds, whatever the reason is."""
     async with asking(server := saying(unregistered(code))) as controllers:
         await controllers.unregister_controller(server.endpoint, NodeID(3004))
     assert sent(server) == UnregisterControllerRequest(controller_id=NodeID(3004))  # type: ignore[arg-type] # kio's range
@@ -219,7 +219,7 @@ async def test_unregister_controller(code: int) -> None:
     [(35, "UNSUPPORTED_VERSION", False), (41, "NOT_CONTROLLER", True), (42, "INVALID_REQUEST", False)],
 )
 async def test_a_refused_unregistration(code: int, name: str, outcome_unknown: bool) -> None:  # noqa: FBT001 - a column of the table
-    """A metadata.version that is too old, a follower, and the active controller itself: each by Kafka's name."""
+    """A metadata.version that is too old, a follower, and the active controller itself: each has Kafka's name."""
     async with asking(server := saying(unregistered(code, "no"))) as controllers:
         with pytest.raises(KafkaRefused) as failure:
             await controllers.unregister_controller(server.endpoint, NodeID(3004))
@@ -227,7 +227,7 @@ async def test_a_refused_unregistration(code: int, name: str, outcome_unknown: b
 
 
 async def test_a_code_that_nobody_knows_is_an_open_outcome() -> None:
-    """A number that is not in Kafka's list as we know it is no success, and no definite no."""
+    """For an unknown error code the outcome is unknown: it is neither success nor a definite refusal."""
     async with asking(server := saying(unregistered(999))) as controllers:
         with pytest.raises(KafkaProtocolError, match="999") as failure:
             await controllers.unregister_controller(server.endpoint, NodeID(3004))
@@ -235,7 +235,7 @@ async def test_a_code_that_nobody_knows_is_an_open_outcome() -> None:
 
 
 async def test_a_server_that_cannot_unregister_is_not_asked_to() -> None:
-    """Before 4.4 there is no such request: nothing is sent, and the error says whose lack it is."""
+    """Before 4.4 there is no such request: nothing is sent, and the error names the server's lack."""
     ranges = {key: versions for key, versions in ALL_VERSIONS.items() if key != unregister_controller.API.key}
     server = FakeServer(versions=lambda request: answer_to(request, api_versions(ranges)))
     async with asking(server) as controllers:
@@ -245,7 +245,7 @@ async def test_a_server_that_cannot_unregister_is_not_asked_to() -> None:
 
 
 def update_of(real: Capture) -> UpdateFeature:
-    """What a capture's truth says was asked."""
+    """The update that a capture's truth describes."""
     name, level, downgrade = real.truth["step"]
     return UpdateFeature(
         step=FeatureStep(name=name, level=level, downgrade=downgrade),
@@ -256,14 +256,14 @@ def update_of(real: Capture) -> UpdateFeature:
 
 @pytest.mark.parametrize("name", ["update_features_v1_refused", "update_features_v2_refused", "update_features_v2"])
 def test_updates_are_encoded_as_a_real_server_took_them(name: str) -> None:
-    """Both versions come out byte by byte."""
+    """Updates have exactly the recorded bytes, in both versions."""
     real = capture(name)
     request = update_features.message(update_of(real), real.version)
     assert codec.encode_request(request, real.correlation_id) == real.request
 
 
 def test_registrations_are_encoded_as_a_real_server_took_them() -> None:
-    """So do a registration in another's place, and its end."""
+    """A registration in place of another controller, and its end, have exactly the recorded bytes."""
     real = capture("controller_registration_v0")
     listener, supported = real.truth["listener"], real.truth["supported"]
     body = RegisterController(
@@ -280,7 +280,7 @@ def test_registrations_are_encoded_as_a_real_server_took_them() -> None:
 
 @pytest.mark.parametrize("version", [1, 2])
 async def test_a_real_refusal_in_either_version(version: int) -> None:
-    """What a real server said of a level that nobody has is told with its words."""
+    """A real server's refusal of an unsupported level is reported with its words."""
     server, ranges = replay(f"update_features_v{version}_refused"), {**ALL_VERSIONS, 57: (0, version)}
     server.versions = lambda request: answer_to(request, api_versions(ranges))
     async with asking(server) as controllers:
@@ -291,14 +291,14 @@ async def test_a_real_refusal_in_either_version(version: int) -> None:
 
 
 async def test_a_real_success() -> None:
-    """A feature that a real server turned off is a return without a value."""
+    """After a real server turned a feature off, the call returns without a value."""
     async with asking(server := replay("update_features_v2")) as controllers:
         await controllers.update_feature(server.endpoint, DISABLE)
     assert server.api_keys == [18, 57]
 
 
 async def test_real_answers_to_registrations() -> None:
-    """A registration, its end, and its end once more are successes; the active controller cannot be unregistered."""
+    """A registration and two unregistrations succeed; the active controller cannot be unregistered."""
     async with asking(server := replay("controller_registration_v0")) as controllers:
         await controllers.register_controller(server.endpoint, GHOST)
     assert server.api_keys == [18, 70]

@@ -1,4 +1,4 @@
-"""A conversation takes exactly the answer to its one request, however its bytes arrive, and breaks on all else."""
+"""A conversation accepts only the answer to its one request, however its bytes arrive, and breaks on the rest."""
 
 import struct
 
@@ -28,7 +28,7 @@ def test_a_request_gets_its_length_in_front() -> None:
 
 
 def test_the_whole_answer_ends_the_wait() -> None:
-    """An answer comes out with its correlation id and without its length, and the next request may follow."""
+    """A complete answer is returned with its correlation id and without its length, and the next request may follow."""
     conversation = asked()
     assert conversation.receive(frame(0, b"body")) == b"\x00\x00\x00\x00body"
     assert conversation.state is State.IDLE
@@ -36,7 +36,7 @@ def test_the_whole_answer_ends_the_wait() -> None:
 
 
 def test_a_second_request_has_to_wait() -> None:
-    """Asking while an answer is outstanding is a mistake of the caller, not something to be queued."""
+    """A request while an answer is outstanding is a mistake of the caller, and is not queued."""
     with pytest.raises(RuntimeError, match="WAITING"):
         asked().ask(b"another")
 
@@ -56,7 +56,7 @@ BROKEN_BY = {
 
 @pytest.mark.parametrize(("make", "data"), BROKEN_BY.values(), ids=list(BROKEN_BY))
 def test_what_breaks_a_conversation(make: type[Conversation], data: bytes) -> None:
-    """Every deviation is an error at once, and after it nothing is taken for an answer and nothing may be asked."""
+    """Every deviation is an error at once; afterwards no bytes count as an answer, and no request is possible."""
     conversation = make()
     with pytest.raises(FrameError):
         conversation.receive(data)
@@ -67,7 +67,7 @@ def test_what_breaks_a_conversation(make: type[Conversation], data: bytes) -> No
 
 
 def test_an_abandoned_request_is_the_last_one() -> None:
-    """Once nobody waits any more, the late answer is not handed out and no other request may follow."""
+    """After a request was abandoned, its late answer is not returned and no other request may follow."""
     conversation = asked()
     conversation.abandon()
     assert conversation.receive(frame(0, b"late")) is None
@@ -75,7 +75,7 @@ def test_an_abandoned_request_is_the_last_one() -> None:
 
 
 def test_correlation_ids_stay_within_31_bits() -> None:
-    """The id after the largest is 0: Kafka's field is signed."""
+    """The id after the largest is 0, because Kafka's field is signed."""
     conversation = Conversation()
     conversation._correlation_id = 2**31 - 1
     assert conversation.next_correlation_id == 0
@@ -83,7 +83,7 @@ def test_correlation_ids_stay_within_31_bits() -> None:
 
 @given(body=st.binary(max_size=200), data=st.data())
 def test_any_cut_gives_the_same_answer(body: bytes, data: st.DataObject) -> None:
-    """However the network tears an answer apart, it comes out once, whole, with the last byte and not before."""
+    """However an answer is split, it is returned once and whole, with its last byte and not before."""
     conversation, rest = asked(), frame(0, body)
     while rest:
         size = data.draw(st.integers(min_value=1, max_value=len(rest)))
@@ -95,7 +95,7 @@ def test_any_cut_gives_the_same_answer(body: bytes, data: st.DataObject) -> None
 
 @given(pieces=st.lists(st.binary(max_size=40), max_size=20))
 def test_noise_is_never_kept_without_bound(pieces: list[bytes]) -> None:
-    """Whatever arrives, at most one bounded answer is kept, and only an answer with the right id comes out."""
+    """Whatever arrives, at most one bounded answer is kept, and only an answer with the right id is returned."""
     conversation = asked(max_answer_bytes=64)
     for piece in pieces:
         try:
@@ -111,7 +111,7 @@ def test_noise_is_never_kept_without_bound(pieces: list[bytes]) -> None:
 
 @given(length=st.integers(min_value=-(2**31), max_value=2**31 - 1))
 def test_a_length_is_judged_by_its_four_bytes(length: int) -> None:
-    """Nothing beyond the length is needed to refuse it, and every honest length is waited for."""
+    """A wrong length is refused after its four bytes, and every valid length is waited for."""
     conversation = asked(max_answer_bytes=1000)
     if 4 <= length <= 1000:
         assert conversation.receive(struct.pack(">i", length)) is None

@@ -1,4 +1,4 @@
-"""Whatever a server sends, a pass over it ends in a view or in Unknown with a reason, and acts on neither wrongly."""
+"""Whatever a server sends, a pass ends with a view or with Unknown and a reason, and does nothing wrong."""
 
 import asyncio
 import random
@@ -47,7 +47,7 @@ Distort = Callable[[Controller], None]
 
 
 def nothing_was_done(of: Scene) -> None:
-    """No pod, claim or voter was touched."""
+    """Checks that no pod, claim or voter was changed."""
     acts = [(call.verb, call.plural) for call in of.kube.writes()]
     assert not {act for act in acts if act[0] in ("delete", "evict")}
     assert not {act for act in acts if act == ("create", "pods")}
@@ -55,28 +55,28 @@ def nothing_was_done(of: Scene) -> None:
 
 
 def status_can_be_shown(of: Scene) -> None:
-    """Every text of the status is visible."""
+    """Checks that every text of the status is printable."""
     stored = of.kube.objects[QUORUMS.plural, "alpha"].get("status", {})
     assert all(text.isprintable() for text in texts(stored))
 
 
 def sending(key: int, send: Send) -> Distort:
-    """What is written instead of an answer."""
+    """Writes this in place of an answer."""
     return lambda controller: controller.sends.update({key: send})
 
 
 def saying(response: Any) -> Distort:  # noqa: ANN401 - an answer of kio's
-    """Another answer to its question."""
+    """Gives another answer to the request."""
     return lambda controller: controller.answers.update({int(response.__api_key__): response})
 
 
 def raw(make: Callable[[bytes, bytes], bytes]) -> Distort:
-    """Bytes in place of DescribeQuorum's answer."""
+    """Gives these bytes in place of DescribeQuorum's answer."""
     return sending(QUORUM, lambda request, honest, writer: writer.write(make(request, honest)))
 
 
 async def one_by_one(_: bytes, honest: bytes, writer: asyncio.StreamWriter) -> None:
-    """A byte, and nothing more for longer than a request may take."""
+    """Sends one byte, and nothing more for longer than a request may take."""
     for byte in honest[:40]:
         writer.write(bytes([byte]))
         await asyncio.sleep(0.05)
@@ -165,7 +165,7 @@ BAD_VALUES: dict[str, tuple[Distort, str]] = {
 
 @pytest.mark.parametrize("name", [*BAD_BYTES, *BAD_VALUES])
 async def test_what_no_leader_can_mean_is_unknown_with_a_reason(name: str) -> None:
-    """Bytes against the protocol, and values that no controller can mean: no view, a reason that names it, no act."""
+    """Invalid bytes, and values that no controller can mean, give no view, a reason that names them, and no action."""
     distort, reason = (BAD_BYTES | BAD_VALUES)[name]
     comes = reason != NEVER_CAME
     async with scene(patience_s=PATIENCE_S if comes else IMPATIENCE_S) as of:
@@ -208,7 +208,7 @@ async def _pieces(honest: bytes, writer: asyncio.StreamWriter) -> None:
 
 @pytest.mark.parametrize("name", RIGHT)
 async def test_what_a_leader_can_mean_is_a_view(name: str) -> None:
-    """Extreme values that are possible are a view with these three voters, of which none is seen to lag, and no act."""
+    """Extreme but possible values give a view with these three voters, of which none lags, and no action."""
     async with scene() as of:
         RIGHT[name](of.controllers[LEADER])
         for _ in range(3):
@@ -222,7 +222,7 @@ async def test_what_a_leader_can_mean_is_a_view(name: str) -> None:
 
 
 async def test_every_controller_claims_to_lead() -> None:
-    """Several answers as the leader in one epoch end in one view of one of them, or in none, and in no act."""
+    """Several answers as the leader in one epoch give one view of one of them, or none, and no action."""
     async with scene(followers_lead=True) as of:
         await of.run()
         nothing_was_done(of)
@@ -240,7 +240,7 @@ BAD_FEATURES = {
 
 @pytest.mark.parametrize("name", BAD_FEATURES)
 async def test_features_that_no_server_has_are_unknown(name: str) -> None:
-    """What a controller supports is not known if it names it twice, backwards, or more than any has."""
+    """If a controller lists a feature twice, backwards, or too many features, its features are unknown."""
     response, reason = BAD_FEATURES[name]
     async with scene() as of:
         saying(response)(of.controllers[3001])
@@ -252,7 +252,7 @@ async def test_features_that_no_server_has_are_unknown(name: str) -> None:
 
 
 async def test_random_answers_end_no_pass_in_an_exception() -> None:
-    """Seeded random values and mutated bytes in every answer: each pass ends, and its status can be shown."""
+    """With seeded random values and mutated bytes in every answer, each pass ends, and its status can be shown."""
     seed = random.randrange(1 << 32)
     pick = random.Random(seed)
 
@@ -282,7 +282,7 @@ async def test_random_answers_end_no_pass_in_an_exception() -> None:
 
 
 def _plausible(pick: random.Random) -> dict[str, Any]:
-    """What an answer needs to be looked at any further, now and then."""
+    """Sometimes makes an answer plausible enough to be read further."""
     some = [replica(node, last_fetch_timestamp=i64(LEADER_NOW_MS - pick.randrange(9000))) for node in IDS]
     changes: dict[str, Any] = {"partition_index": 0, "error_code": 0, "leader_id": LEADER}
     if pick.random() < 0.8:
@@ -292,7 +292,7 @@ def _plausible(pick: random.Random) -> dict[str, Any]:
 
 
 def test_hostile_answers_are_written_as_they_are_meant() -> None:
-    """The harness sends what it says: an answer's bytes are those of its values."""
+    """The harness writes the bytes of the given values."""
     response = UnregisterControllerResponse(
         throttle_time=features().throttle_time, error_code=_small(0), error_message=None
     )

@@ -1,4 +1,4 @@
-"""Answers are read within bounds: no count, length or tag of a server's costs more than the bytes that it sent."""
+"""Answers are read within bounds: a server's counts, lengths and tags cost no more than the bytes that it sent."""
 
 import io
 import random
@@ -43,7 +43,7 @@ def written(response: object, correlation_id: int = 0) -> bytes:
 
 
 def replica(node_id: int) -> describe_quorum.ReplicaState:
-    """A row of DescribeQuorum with values of the usual size."""
+    """A row of DescribeQuorum with values of normal size."""
     return describe_quorum.ReplicaState(
         replica_id=typing.cast("Any", node_id),
         replica_directory_id=uuid.UUID(int=2**100 + node_id),
@@ -54,7 +54,7 @@ def replica(node_id: int) -> describe_quorum.ReplicaState:
 
 
 def quorum(voters: int, observers: int) -> describe_quorum.DescribeQuorumResponse:
-    """A DescribeQuorum answer with so many rows, and a listener for every voter."""
+    """A DescribeQuorum answer with this many rows, and a listener for every voter."""
     real = codec.decode_response(55, 2, capture("describe_quorum_v2").answer)
     assert isinstance(real, describe_quorum.DescribeQuorumResponse)
     (topic,) = real.topics
@@ -73,7 +73,7 @@ def quorum(voters: int, observers: int) -> describe_quorum.DescribeQuorumRespons
 
 
 def versions(features: int, name_chars: int = 20) -> api_versions.ApiVersionsResponse:
-    """An ApiVersions answer with so many supported features."""
+    """An ApiVersions answer with this many supported features."""
     real = codec.decode_response(18, 4, capture("api_versions_v4").answer)
     assert isinstance(real, api_versions.ApiVersionsResponse)
     rows = tuple(
@@ -87,7 +87,7 @@ def versions(features: int, name_chars: int = 20) -> api_versions.ApiVersionsRes
 
 
 def test_announced_counts_reserve_nothing() -> None:
-    """A few bytes that announce 2³¹ elements are refused in a process that could not hold them (it ended there)."""
+    """A few bytes that announce 2³¹ elements are refused without memory for them, in a process with a limit."""
     program = textwrap.dedent("""
         import resource
         from tests.wire.test_reader import READ, announcing
@@ -113,7 +113,7 @@ def test_announced_counts_reserve_nothing() -> None:
 
 
 def announcing(key: int, version: int) -> list[bytes]:
-    """Short answers that announce huge counts wherever the first list, string or tag of this message may stand."""
+    """Short answers that announce huge counts for the first list, string or tag of this message."""
     schema = codec.response_schema(key, version)
     header = b"\0\0\0\0" + (b"\0" if schema.__header_schema__.__flexible__ else b"")
     counts = (b"\xff\xff\xff\x7f", b"\xff\xff\xff\xff\x07", b"\xff\xff\xff\xff\x0f", b"\x7f\xff\xff\xff")
@@ -121,7 +121,7 @@ def announcing(key: int, version: int) -> list[bytes]:
 
 
 def test_a_negative_count_is_refused() -> None:
-    """A list that is null, or has less than no elements, is not an empty one."""
+    """A null list, or a negative count, is refused, and is not an empty list."""
     for count in (-1, -(2**31)):
         with pytest.raises(CodecError, match="number of requests is"):
             codec.decode_response(18, 0, b"\0\0\0\0" + b"\0\0" + struct.pack(">i", count))
@@ -143,13 +143,13 @@ TOO_MUCH: dict[str, tuple[Callable[[], bytes], tuple[int, int], str]] = {
 def test_an_answer_with_too_much_is_refused_by_name_and_number(
     make: Callable[[], bytes], spoken: tuple[int, int], said: str
 ) -> None:
-    """More rows than any cluster has are refused as a whole, and the reason says what and how many."""
+    """An answer with more rows than any cluster has is refused, with the name and the number."""
     with pytest.raises(CodecError, match=said):
         codec.decode_response(*spoken, make())
 
 
 def test_a_refusal_reads_no_rows() -> None:
-    """What is refused for its count is refused before its rows are read: 10,000 rows cost what none cost."""
+    """An answer is refused for its count before its rows are read, so 10,000 rows cost nothing."""
     answer = written(quorum(3, 10_000))
     tracemalloc.start()
     try:
@@ -161,13 +161,13 @@ def test_a_refusal_reads_no_rows() -> None:
 
 
 def test_bounds_are_those_that_are_documented() -> None:
-    """What one tenant's answer may cost all others is decided here, and not by who raises a number."""
+    """The bounds have the documented values, because one tenant's answers use memory of all."""
     assert (bounds.MAX_ANSWER_BYTES, bounds.MAX_VOTERS, bounds.MAX_OBSERVERS) == (256 * 1024, 64, 5_000)
     assert (bounds.MAX_ROWS, bounds.MAX_TAGGED_FIELDS, bounds.MAX_NAME_BYTES) == (64, 64, 253)
 
 
 def test_the_largest_answer_that_is_allowed_fits_a_frame() -> None:
-    """Every bound of a DescribeQuorum at once stays within a frame, so that the count is named and not the length."""
+    """A DescribeQuorum answer with every bound at its maximum fits into a frame, so the count is refused first."""
     answer = written(quorum(bounds.MAX_VOTERS, bounds.MAX_OBSERVERS))
     assert len(answer) <= bounds.MAX_ANSWER_BYTES
     response = codec.decode_response(55, 2, answer)
@@ -176,7 +176,7 @@ def test_the_largest_answer_that_is_allowed_fits_a_frame() -> None:
 
 
 def test_a_name_with_hidden_characters_is_refused() -> None:
-    """A feature's name is judged, not cleaned: it could become another's."""
+    """A feature name with hidden characters is refused and not cleaned, because it could become another name."""
     real = versions(1)
     (row,) = real.supported_features
     for name in ("metadata.version\u200b", "metadata\nversion", "\x1b[31mmetadata.version"):
@@ -208,7 +208,7 @@ UNKNOWN = [(10, b""), (10_000, b"what a newer server says")]
 
 @pytest.mark.parametrize("name", [name for name in REAL if capture(name).api_key != API_VERSIONS.key])
 def test_unknown_tagged_fields_are_skipped(name: str) -> None:
-    """A real answer says the same with tagged fields that we do not know, in its header and at its end."""
+    """Unknown tagged fields in the header or at the end do not change the decoded answer."""
     real = capture(name)
     plain = codec.decode_response(real.api_key, real.version, real.answer)
     for at in (4, len(real.answer) - 1):
@@ -216,7 +216,7 @@ def test_unknown_tagged_fields_are_skipped(name: str) -> None:
 
 
 def test_unknown_tagged_fields_beside_known_ones_are_skipped() -> None:
-    """ApiVersions has its features in tagged fields: an unknown one among them changes nothing."""
+    """An unknown tagged field among the known ones of ApiVersions changes nothing."""
     message = versions(3)
     body = written(replace(message, finalized_features=()))
     bare = written(replace(message, supported_features=(), finalized_features=(), finalized_features_epoch=i64(-1)))
@@ -237,7 +237,7 @@ BAD_TAGS = {
 
 @pytest.mark.parametrize("tags", BAD_TAGS.values(), ids=list(BAD_TAGS))
 def test_tagged_fields_that_are_refused(tags: list[tuple[int, bytes]]) -> None:
-    """Tagged fields are bounded in number, and a known one holds exactly its value, once."""
+    """Tagged fields are bounded in number, and a known one has exactly its value, once."""
     empty = replace(versions(0), supported_features=(), finalized_features=(), finalized_features_epoch=i64(-1))
     bare = written(empty)
     assert codec.decode_response(18, 4, bare) == empty
@@ -246,18 +246,18 @@ def test_tagged_fields_that_are_refused(tags: list[tuple[int, bytes]]) -> None:
 
 
 def test_a_number_of_variable_length_ends() -> None:
-    """Five bytes at most, and no more than 32 bits."""
+    """A varint has at most five bytes and 32 bits."""
     for data in (b"\xff" * 6, b"\x80" * 5 + b"\x01", b"\xff\xff\xff\xff\x1f", b"\x80", b""):
         with pytest.raises(ReadError):
             Cursor(data).varint("a count")
     assert Cursor(b"\xff\xff\xff\xff\x0f").varint("a count") == 2**32 - 1
 
 
-# Beside kio's own reader
+# Comparison with kio's own reader
 
 
 def chosen(schema: Any, pick: random.Random) -> Any:  # noqa: ANN401 - an entity of any class
-    """An entity with random values, of a class of kio's kind."""
+    """An entity with random values, of one of kio's classes."""
     return schema(
         **{field.name: _value(field.type, field.metadata.get("kafka_type"), pick) for field in fields(schema)}
     )
@@ -287,7 +287,7 @@ def _value(kind: Any, declared: object, pick: random.Random) -> Any:  # noqa: AN
 
 @pytest.mark.parametrize("spoken", READ)
 def test_every_message_is_read_as_kio_reads_it(spoken: tuple[int, int]) -> None:
-    """What kio writes is read as the same entity, by its own reader and by ours, to the last byte."""
+    """What kio writes is read as the same entity by its own reader and by ours, to the last byte."""
     seed = random.randrange(1 << 32)
     pick, schema = random.Random(seed), codec.response_schema(*spoken)
     for _ in range(100):
@@ -306,7 +306,7 @@ MUTATIONS = 300
 
 
 def mutated(answer: bytes, pick: random.Random) -> bytes:
-    """The answer with some of its bytes changed, removed, repeated, or replaced by numbers at their limits."""
+    """The answer with some bytes changed, removed, repeated, or replaced by numbers at their limits."""
     data = bytearray(answer)
     for _ in range(pick.randrange(1, 5)):
         at = pick.randrange(4, len(data) + 1)
@@ -326,7 +326,7 @@ def mutated(answer: bytes, pick: random.Random) -> bytes:
 
 @pytest.mark.parametrize("name", REAL)
 def test_a_mutated_answer_is_an_answer_or_a_codec_error(name: str) -> None:
-    """Seeded mutations of real answers: nothing but CodecError comes out, and memory stays in proportion."""
+    """For seeded mutations of real answers the only error is CodecError, and memory stays in proportion."""
     seed = random.randrange(1 << 32)
     pick, real = random.Random(seed), capture(name)
     decode: Callable[[bytes], object] = (

@@ -1,4 +1,4 @@
-"""Kafka's error codes: whose fault, may it be sent again, may it have happened."""
+"""Kafka's error codes: whose fault, whether to repeat, and whether the request may have had an effect."""
 
 import pytest
 from kio.schema.errors import ErrorCode
@@ -56,7 +56,7 @@ CODES = [code for code in ErrorCode if code is not ErrorCode.none]
 @pytest.mark.parametrize("api", WRITING, ids=lambda api: api.name)
 @pytest.mark.parametrize("code", CODES, ids=lambda code: code.name)
 def test_only_known_refusals_of_a_write_are_a_no(code: ErrorCode, api: Api) -> None:
-    """A write may have happened after every code but those that a server answers before it appends anything."""
+    """A write may have happened after every code except those that a server sends before it appends anything."""
     judgement = judge(api, code)
     assert judgement.outcome_unknown == (code.name.upper() not in DEFINITE)
     assert not (judgement.retry_safe and judgement.outcome_unknown)
@@ -64,7 +64,7 @@ def test_only_known_refusals_of_a_write_are_a_no(code: ErrorCode, api: Api) -> N
 
 @pytest.mark.parametrize("api", READS, ids=lambda api: api.name)
 def test_a_question_may_always_be_asked_again(api: Api) -> None:
-    """What only reads has no outcome to be unsure of, whatever the code."""
+    """A read can always be repeated, whatever the code."""
     for code in CODES:
         judgement = judge(api, code)
         assert judgement.retry_safe
@@ -72,13 +72,13 @@ def test_a_question_may_always_be_asked_again(api: Api) -> None:
 
 
 def test_every_measured_refusal_is_in_the_table() -> None:
-    """No answer that real servers gave to an add or a removal is judged by the default."""
+    """No measured answer to an add or a removal is judged by the default."""
     known = {code.name.upper() for code in WRITES}
     assert {case.refused for case in (*ADD_VOTER, *REMOVE_VOTER) if case.refused} <= known
 
 
 def test_no_refusal_of_a_removal_that_reached_the_log_is_a_no() -> None:
-    """Whatever a real leader answers after it has written the smaller voter set, the outcome counts as unknown."""
+    """If a real leader had appended the smaller voter set before its refusal, the outcome counts as unknown."""
     by_name = {code.name.upper(): code for code in ErrorCode}
     appended = [case.refused for case in REMOVE_VOTER if case.refused and case.appended]
     assert appended
@@ -86,7 +86,7 @@ def test_no_refusal_of_a_removal_that_reached_the_log_is_a_no() -> None:
 
 
 def test_our_own_mistakes_are_ours() -> None:
-    """What no server could accept is our fault; a leader that moved is not."""
+    """A request that no server could accept is our fault; a leader that moved is not."""
     for code in (ErrorCode.invalid_request, ErrorCode.inconsistent_cluster_id, ErrorCode.cluster_authorization_failed):
         assert judge(add_raft_voter.API, code).fault is Fault.OURS
     for code in (ErrorCode.not_leader_or_follower, ErrorCode.request_timed_out, ErrorCode.duplicate_voter):
@@ -94,7 +94,7 @@ def test_our_own_mistakes_are_ours() -> None:
 
 
 def test_the_sentence_names_everything() -> None:
-    """Node, address, request, Kafka's name and Kafka's words, in one sentence; the parts are kept beside it."""
+    """The sentence has node, address, request, Kafka's name and Kafka's words; the parts are attributes too."""
     error = refused(ENDPOINT, add_raft_voter.API, ErrorCode.duplicate_voter, "The voter id is taken.")
     assert str(error) == (
         "AddRaftVoter was refused by controller 3000 at 10.1.1.7:9093 with DUPLICATE_VOTER: The voter id is taken."
@@ -104,7 +104,7 @@ def test_the_sentence_names_everything() -> None:
 
 @pytest.mark.parametrize("words", [None, "", "  "], ids=["null", "empty", "blank"])
 def test_a_server_without_words(words: str | None) -> None:
-    """Kafka may leave its message out; the sentence says so instead of ending in nothing."""
+    """If Kafka sends no message, the sentence says so."""
     error = refused(ENDPOINT, describe_quorum.API, ErrorCode.not_leader_or_follower, words)
     assert str(error).endswith("NOT_LEADER_OR_FOLLOWER, without an explanation")
     assert error.server_message == ""

@@ -1,4 +1,4 @@
-"""The stamp of the last look: once a minute, spread over time, and ten writes a second for all quorums at most."""
+"""The stamp of the last look: once a minute, spread over time, and at most ten writes a second for all quorums."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -24,23 +24,23 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
     ],
 )
 def test_due(stamp: object, *, due: bool) -> None:
-    """A stamp is renewed when it is old, missing, unreadable, or of another clock."""
+    """A stamp is renewed if it is old, missing, unreadable, or from another clock."""
     assert is_due(stamp, now=NOW, after_s=60.0) is due
 
 
 def test_at_most_once_a_minute() -> None:
-    """No quorum writes its stamp alone more often than once a minute."""
+    """No quorum writes only its stamp more often than once a minute."""
     assert min(interval_s(1, f"uid-{number}") for number in range(1000)) >= EVERY_S
 
 
 @pytest.mark.parametrize("quorums", [1, 600, 1000, 10_000])
 def test_all_stamps_together(quorums: int) -> None:
-    """However many quorums there are, their stamps together cost ten writes a second at most."""
+    """The stamps of all quorums together cost at most ten writes a second, however many quorums there are."""
     rate = sum(1 / interval_s(quorums, f"uid-{number}") for number in range(quorums))
     assert rate <= WRITES_PER_S
 
 
 def test_stamps_are_spread() -> None:
-    """A thousand quorums that were looked at in one second are not due again in one second."""
+    """Of a thousand quorums whose stamps were written at once, fewer than a hundred are due in any one second."""
     due = [timedelta(seconds=interval_s(1000, f"uid-{number}")).seconds for number in range(1000)]
     assert max(due.count(second) for second in set(due)) < 100

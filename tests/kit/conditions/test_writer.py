@@ -1,4 +1,4 @@
-"""The status is written when it says something new, or when its stamp is old; and never over somebody else's write."""
+"""The status is written when it has news, or when its stamp is old, and never over the write of another."""
 
 import pytest
 from tests.clocks import MovingClock
@@ -17,7 +17,7 @@ class Desk:
     """A widget and the writer of its status."""
 
     def __init__(self) -> None:
-        """Nothing is written yet."""
+        """Starts with nothing written."""
         self.kube, self.clock, self.held = RecordingKube(), MovingClock(100.0), True
         self.writer = StatusWriter(self.kube, self.clock, WIDGETS, lambda: self.held)
         metadata = {"name": "w", "namespace": "ns", "uid": "u", "resourceVersion": "1"}
@@ -25,16 +25,16 @@ class Desk:
 
     @property
     def present(self) -> Json:
-        """The widget as it is."""
+        """The widget as the server has it now."""
         return self.kube.objects[WIDGETS.plural, "w"]
 
     async def looked(self, **status: object) -> bool:
-        """A look that says this; whether it was news."""
+        """Writes this status after a look, and returns whether it was news."""
         return (await self.writer.looked(KEY, self.present, status, resources=1)).news
 
 
 async def test_what_says_nothing_new_is_not_written() -> None:
-    """The same status again costs no request until its stamp is old."""
+    """An unchanged status costs no request until its stamp is old."""
     desk = Desk()
     assert await desk.looked(parts=1)
     desk.clock.seconds += 30
@@ -46,7 +46,7 @@ async def test_what_says_nothing_new_is_not_written() -> None:
 
 
 async def test_its_own_write_is_an_echo_and_the_newest() -> None:
-    """A watch that reports our own write is recognised, and so is an answer that is older than it."""
+    """The writer recognises the echo of its own write, and an answer that is older than its write."""
     desk = Desk()
     before = desk.present
     await desk.looked(parts=1)
@@ -58,7 +58,7 @@ async def test_its_own_write_is_an_echo_and_the_newest() -> None:
 
 
 async def test_another_write_that_came_first_is_no_error() -> None:
-    """The answer is empty, and nothing of it is news: the next pass begins with what is there."""
+    """If another write came first, the result is empty and no news; the next pass starts from the server's state."""
     desk = Desk()
     desk.kube.errors["patch", WIDGETS.plural] = KubeConflict("another write came first")
     written = await desk.writer.looked(KEY, desk.present, {"parts": 1}, resources=1)
@@ -66,7 +66,7 @@ async def test_another_write_that_came_first_is_no_error() -> None:
 
 
 async def test_nothing_is_written_without_the_lease() -> None:
-    """The status is the next holder's."""
+    """Without the lease no status is written."""
     desk = Desk()
     desk.held = False
     with pytest.raises(NotActing):

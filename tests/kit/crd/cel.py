@@ -14,7 +14,7 @@ from kit.kube.quantities import parse_quantity
 
 
 class _Quantity(Fraction):
-    """A quantity, of which CEL asks nothing but what is below."""
+    """A quantity with only the operations below."""
 
 
 def _quantity(text: StringType) -> _Quantity:
@@ -30,7 +30,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "quantity": _quantity,
     "isGreaterThan": lambda one, other: BoolType(one > other),
     "compareTo": _sign,
-    # Of a fraction of a binary unit the API server never says that it is an integer.
+    # For a fraction of a binary unit the API server never reports an integer.
     "isInteger": lambda one: BoolType(one.denominator == 1 and one < 2**63),
     "split": lambda text, by: ListType([StringType(part) for part in str(text).split(str(by))]),
 }
@@ -43,6 +43,6 @@ def _program(expression: str) -> Any:  # noqa: ANN401 - celpy's own
 
 
 def holds(rule: Rule, value: Any, before: Any = None) -> bool:  # noqa: ANN401 - any JSON
-    """Whether the API server admits this value, after the one before it where the rule asks for one."""
+    """Whether the API server admits this value, compared with the one before it if the rule needs that."""
     given = {"self": json_to_cel(value)} | ({} if before is None else {"oldSelf": json_to_cel(before)})
     return bool(_program(rule.expression).evaluate(given))

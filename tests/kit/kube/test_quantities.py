@@ -1,4 +1,4 @@
-"""Quantities: the numbers that Kubernetes gives to them."""
+"""Quantities: the values that Kubernetes gives them."""
 
 from fractions import Fraction
 
@@ -32,12 +32,12 @@ def test_quantities_have_exact_values(text: str, value: int | Fraction) -> None:
 
 @pytest.mark.parametrize("text", ["", ".", "Gi", "1 Gi", "1GiB", "-1", "1e", "1e1000000000", "1K", "1,5", "\u0661"])
 def test_what_is_no_quantity_has_no_value(text: str) -> None:
-    """Neither a guess nor an exception: None."""
+    """A text that is no quantity gives None, not a guess and not an exception."""
     assert parse_quantity(text) is None
 
 
 def test_bytes_are_rounded_up() -> None:
-    """Half a byte is asked for as a whole one, as Kubernetes does it."""
+    """A fraction of a byte is rounded up, as in Kubernetes."""
     assert bytes_of("500m") == 1
 
 
@@ -46,11 +46,11 @@ def test_bytes_are_rounded_up() -> None:
     [("1.5Gi", 3 * 2**29), ("1000m", 1), ("9223372036854775807", LARGEST_BYTES), ("7Ei", 7 * 2**60)],
 )
 def test_whole_sizes(text: str, size: int) -> None:
-    """A whole number of bytes may be written in any way."""
+    """A whole number of bytes is accepted in any notation."""
     assert whole_bytes(text) == size
 
 
 @pytest.mark.parametrize("text", ["1.1Gi", "1181116006400m", "500m", "8Ei", "1000Ei", "9223372036854775808", "ten"])
 def test_sizes_that_would_be_stored_as_others(text: str) -> None:
-    """The API server keeps fractions of bytes in thousandths, and caps what is too large."""
+    """Sizes that the API server would store differently, because it rounds or caps them, give None."""
     assert whole_bytes(text) is None

@@ -1,4 +1,4 @@
-"""A watch: what it reports, and how each way of ending is followed by the next one."""
+"""A watch: what it reports, and how the next watch follows after each way of ending."""
 
 import asyncio
 import json
@@ -20,10 +20,10 @@ def line(type_: str, name: str = "x", version: str = "1", **more: Any) -> bytes:
 
 
 class Streams:
-    """An API server whose watches send these chunks, one watch after the other; an exception ends a watch so."""
+    """An API server whose watches send these chunks, one watch after the other; an exception ends a watch."""
 
     def __init__(self, *streams: list[bytes | Exception | float]) -> None:
-        """A number is a silence of so many seconds."""
+        """A number is a silence of that many seconds."""
         self._streams = list(streams)
         self.versions: list[str] = []
 
@@ -44,7 +44,7 @@ class Streams:
 
 
 async def _followed(streams: Streams, for_s: float = 30.0) -> list[str]:
-    """The names that are reported within so many seconds."""
+    """The names that are reported within this many seconds."""
     seen: list[Json] = []
     kube: Any = streams
     task = asyncio.create_task(Watch(kube, CONFIG_MAPS, "ns", "l").follow(seen.append))
@@ -56,7 +56,7 @@ async def _followed(streams: Streams, for_s: float = 30.0) -> list[str]:
 
 
 def test_changes_are_reported_and_bookmarks_are_not() -> None:
-    """Events come in any chunks; a bookmark only moves the place where the next watch begins."""
+    """Events may arrive in any chunks; a bookmark is not reported, and only moves the start of the next watch."""
     text = (
         line("ADDED", "a", "5") + line("MODIFIED", "b", "6") + line("BOOKMARK", "no", "9") + line("DELETED", "c", "8")
     )
@@ -66,7 +66,7 @@ def test_changes_are_reported_and_bookmarks_are_not() -> None:
 
 
 def test_a_place_that_is_forgotten_begins_anew() -> None:
-    """410 Gone: the next watch begins with what is there."""
+    """After 410 Gone the next watch starts with the present objects."""
     gone = json.dumps({"type": "ERROR", "object": {"code": 410, "message": "too old"}}).encode() + b"\n"
     streams = Streams([line("ADDED", "a", "5")], [gone], [line("ADDED", "a", "99")])
     assert virtual_time.run(_followed(streams)) == ["a", "a"]
@@ -87,6 +87,6 @@ def test_a_place_that_is_forgotten_begins_anew() -> None:
     ids=["no JSON", "a list", "no object", "no line", "silence", "forbidden", "an error event"],
 )
 def test_what_is_no_watch_ends_with_an_error(stream: list[bytes | Exception | float], error: type[Exception]) -> None:
-    """Whoever repeats it hears of it; nothing hangs, and nothing else escapes."""
+    """Any other end of a watch is an error that the caller receives; nothing hangs."""
     with pytest.raises(error):
         virtual_time.run(_followed(Streams(stream), for_s=200.0))

@@ -1,4 +1,4 @@
-"""Events: in order, each piece of news once, repetitions counted, and never many a second."""
+"""Events: in order, each news once, repetitions counted, and bounded in number."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,43 +21,43 @@ STUCK = Notice(reason="PodStuck", message="pod alpha-3000-g1 does not start", wa
 
 
 class SameIds:
-    """No help against equal names."""
+    """An id source that does not prevent equal names."""
 
     def uuid_bytes(self) -> bytes:
-        """Always the same."""
+        """Always the same bytes."""
         return b"\xff" * 16
 
 
 @dataclass
 class Desk:
-    """Where events are written."""
+    """An API server and the events that are written to it."""
 
     kube: RecordingKube = field(default_factory=RecordingKube)
     clock: MovingClock = field(default_factory=partial(MovingClock, zero_s=7000.0))
     events: Events = field(init=False)
 
     def __post_init__(self) -> None:
-        """Put the edges together."""
+        """Connects the parts."""
         self.events = Events(self.kube, self.clock, SameIds(), WIDGETS, component="widget-operator", instance="h" * 500)
 
     async def write(self, *notices: Notice) -> None:
-        """Write."""
+        """Writes events for these notices."""
         await self.events.write(RESOURCE, notices)
 
     @property
     def created(self) -> list[Json]:
-        """The bodies of the events, as they were created."""
+        """The bodies of the created events."""
         return [call.body for call in self.kube.calls if call.verb == "create" and call.body]
 
     @property
     def counts(self) -> list[int]:
-        """Each count that was written on an event that is there."""
+        """Each count that was written to an existing event."""
         return [call.body["count"] for call in self.kube.calls if call.verb == "patch" and call.body]
 
 
 @pytest.mark.parametrize(("warning", "type_"), [(False, "Normal"), (True, "Warning")])
 async def test_event(*, warning: bool, type_: str) -> None:
-    """An event names the resource by uid, its reason and a text that fits the API server's limits."""
+    """An event names the resource by uid and its reason, and its text fits the API server's limits."""
     desk = Desk()
     await desk.write(Notice(reason="PodCreated", message="x" * 5000, warning=warning))
     (body,) = desk.created
@@ -68,7 +68,7 @@ async def test_event(*, warning: bool, type_: str) -> None:
 
 
 async def test_names_and_stamps_are_in_order() -> None:
-    """Events of one moment have ascending names and stamps: kubectl lists by name, and sorts by stamps."""
+    """Events of one moment have ascending names and stamps, because kubectl lists by name and sorts by stamps."""
     desk = Desk()
     await desk.write(*(Notice(reason="PodCreated", message=str(number)) for number in range(20)))
     desk.clock.seconds += 0.5
@@ -83,7 +83,7 @@ async def test_names_and_stamps_are_in_order() -> None:
 
 
 async def test_clock_that_goes_back_keeps_the_order() -> None:
-    """A wall clock that is set back does not put news before older ones."""
+    """If the wall clock is set back, news still have later names than older ones."""
     desk = Desk()
     await desk.write(NEWS)
     desk.clock.seconds -= 60
@@ -103,7 +103,7 @@ async def test_repetition_is_counted() -> None:
 
 
 async def test_repetition_has_the_newest_sentence() -> None:
-    """Notices of one subject are one event, which says what is true now."""
+    """Notices with one subject are one event, which has the newest sentence."""
     desk = Desk()
     await desk.write(Notice(reason="PodStuck", message="controllers 3000", subject="<id>"))
     desk.clock.seconds += 20
@@ -114,7 +114,7 @@ async def test_repetition_has_the_newest_sentence() -> None:
 
 
 async def test_later_news_are_new() -> None:
-    """What comes again after ten quiet minutes is an event of its own."""
+    """News that come again after ten quiet minutes are a new event."""
     desk = Desk()
     await desk.write(STUCK)
     desk.clock.seconds += 601
@@ -124,7 +124,7 @@ async def test_later_news_are_new() -> None:
 
 
 async def test_expired_event_is_written_again() -> None:
-    """An event that is no longer there cannot be counted on: another one is written."""
+    """If an event has expired, the repetition is written as a new event."""
     desk = Desk()
     await desk.write(STUCK)
     desk.clock.seconds += 20
@@ -134,7 +134,7 @@ async def test_expired_event_is_written_again() -> None:
 
 
 async def test_failure_is_logged_only(caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing depends on events: one that cannot be written is logged, and the next one is written all the same."""
+    """An event that cannot be written is only logged, and the next one is still written."""
     desk = Desk()
     desk.kube.errors["create", "events"] = KubeUnavailable("timed out")
     await desk.write(STUCK, NEWS)
@@ -143,7 +143,7 @@ async def test_failure_is_logged_only(caplog: pytest.LogCaptureFixture) -> None:
 
 
 async def test_flood_is_bounded() -> None:
-    """Different news without end: three hundred at once, then one in two seconds."""
+    """Different news without end are bounded: three hundred at once, then one every two seconds."""
     desk = Desk()
     for number in range(600):
         await desk.write(Notice(reason="ActionFailed", message=f"failure {number}", warning=True))
@@ -152,7 +152,7 @@ async def test_flood_is_bounded() -> None:
 
 
 async def test_forgotten_resource_begins_anew() -> None:
-    """A resource that was deleted and applied again has its news told again."""
+    """For a resource that was deleted and applied again, its news are written again."""
     desk = Desk()
     await desk.write(STUCK)
     desk.events.forget(ObjectKey(namespace=NAMESPACE, name=NAME))
@@ -163,7 +163,7 @@ async def test_forgotten_resource_begins_anew() -> None:
 @pytest.mark.parametrize("unit", ["ä", "😀", "aß", "水 ", "x…"])
 @pytest.mark.parametrize("repeated", [200, 400, 5000])
 async def test_a_message_fits_in_bytes(unit: str, repeated: int) -> None:
-    """The API server counts bytes: a text in any script has at most 1,024, and is cut between two characters."""
+    """A message has at most 1,024 bytes in any script, and is cut between two characters."""
     desk = Desk()
     news = Notice(reason="PodStuck", message=unit * repeated, warning=True)
     await desk.write(news)

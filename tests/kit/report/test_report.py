@@ -1,4 +1,4 @@
-"""Subscribers: each has every report, none can end another, and the log says what stands once."""
+"""Subscribers: each gets every report, none can stop another, and the log repeats no standing line."""
 
 import logging
 
@@ -21,27 +21,27 @@ RESOURCE = {"metadata": {"name": "w", "namespace": "ns", "uid": "u"}}
 
 
 def report(*lines: Line, standing: tuple[str, ...] | None = None) -> PassReport[int]:
-    """A pass with this to say."""
+    """The report of a pass with these lines."""
     return PassReport(key=KEY, resource=RESOURCE, seen=1, standing=standing, lines=lines)
 
 
 class Told:
-    """Notes what it is told, and fails with `error` if there is one."""
+    """A subscriber that records its reports, and fails with `error` if there is one."""
 
     def __init__(self, error: Exception | None = None) -> None:
-        """Nothing was told yet."""
+        """Starts without reports."""
         self.error = error
         self.taken: list[PassReport[int]] = []
         self.forgotten: list[ObjectKey] = []
 
     async def take(self, report: PassReport[int]) -> None:
-        """Note it."""
+        """Records the report."""
         self.taken.append(report)
         if self.error is not None:
             raise self.error
 
     def forget(self, key: ObjectKey) -> None:
-        """Note it."""
+        """Records the key."""
         self.forgotten.append(key)
         if self.error is not None:
             raise self.error
@@ -51,7 +51,7 @@ class Told:
     ("error", "level"), [(KeyError("a fault"), logging.ERROR), (KubeUnavailable("no answer"), logging.WARNING)]
 )
 async def test_one_that_fails_ends_no_other(error: Exception, level: int, caplog: pytest.LogCaptureFixture) -> None:
-    """The one before and the one behind are told; the failure is logged under the resource's name."""
+    """If a subscriber fails, the others still get the report, and the failure is logged under the resource's name."""
     first, failing, last = Told(), Told(error), Told()
     subscribers = Subscribers((first, failing, last))
     await subscribers.publish(report())
@@ -64,7 +64,7 @@ async def test_one_that_fails_ends_no_other(error: Exception, level: int, caplog
 
 
 async def test_what_stands_is_logged_when_it_is_new(caplog: pytest.LogCaptureFixture) -> None:
-    """A guard that goes on holding is said once, and again when it comes back; news are said every time."""
+    """A standing line is logged once, and again when it comes back; other lines are logged every time."""
     caplog.set_level(logging.INFO)
     log = Log()
     for standing in (("a", "b"), ("a", "b"), None, ("b",), ("a", "b")):
@@ -78,7 +78,7 @@ async def test_what_stands_is_logged_when_it_is_new(caplog: pytest.LogCaptureFix
 
 
 async def test_events_without_the_lease_are_not_written_and_end_nothing() -> None:
-    """The next holder of the lease has its own news; the pass that ends here goes on."""
+    """Without the lease no event is written, and the other subscribers still get the report."""
     kube, held = RecordingKube(), False
     edge = leased_kube(kube, lambda: held)
     events = Events(edge, MovingClock(1.0), SystemIds(), WIDGETS, component="c", instance="i")
@@ -95,7 +95,7 @@ async def test_events_without_the_lease_are_not_written_and_end_nothing() -> Non
 
 
 def test_a_draft_has_what_is_known_wherever_the_pass_ends() -> None:
-    """What a draft was given is in the report, with how long the pass took and what ended it."""
+    """A report has what its draft had when the pass ended, the duration of the pass, and its error."""
     draft: Draft[int] = Draft(key=KEY, resource=RESOURCE)
     draft.seen, draft.lines = 7, (Line(text="x"),)
     error = KeyError("a fault")

@@ -1,4 +1,4 @@
-"""One action, carried out."""
+"""Carries out one action."""
 
 from tests.kit.toy.observe import LABEL
 from tests.kit.toy.plan import Action, DropPart, MakePart
@@ -8,7 +8,7 @@ from kit.kube.protocol import CONFIG_MAPS, Json, KubeApi
 
 
 async def act(kube: KubeApi, key: ObjectKey, action: Action) -> str:
-    """Do it, and say what was done."""
+    """Carries out the action, and returns what was done."""
     match action:
         case MakePart(name=name, colour=colour):
             metadata: Json = {"name": name, "namespace": key.namespace, "labels": {LABEL: key.name}}

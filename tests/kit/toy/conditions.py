@@ -5,14 +5,14 @@ from kit.crd.rule import Wrong
 
 
 def ready(missing: int) -> Finding:
-    """Whether every part is there."""
+    """Whether every part exists."""
     if missing:
         return Finding(type="Ready", truth=Truth.FALSE, reason="Making", message=f"{missing} parts change")
     return Finding(type="Ready", truth=Truth.TRUE, reason="Complete", message="every part is there")
 
 
 def accepted(faults: tuple[Wrong, ...]) -> Finding:
-    """Whether the spec can be followed."""
+    """Whether the spec is valid."""
     if faults:
         said = "; ".join(f"{one.place}: {one.message}" for one in faults)
         return Finding(type="SpecAccepted", truth=Truth.FALSE, reason="Invalid", message=said)

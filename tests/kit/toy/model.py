@@ -1,4 +1,4 @@
-"""A Widget: so many config maps, each with a colour. What it may not say is written once."""
+"""A Widget: a number of config maps, each with a colour. Each restriction is defined once."""
 
 from typing import Final
 

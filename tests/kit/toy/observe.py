@@ -1,4 +1,4 @@
-"""What there is of a widget: the resource and its parts, listed for this pass."""
+"""The observed state of a widget: the resource and its parts, listed for this pass."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Observed:
 
 
 async def observe(kube: KubeApi, key: ObjectKey) -> Observed | None:
-    """Look; None if there is no such widget."""
+    """Observes the widget; None if it does not exist."""
     resource = await kube.get(WIDGETS, key.namespace, key.name)
     if resource is None:
         return None

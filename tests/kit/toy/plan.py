@@ -1,4 +1,4 @@
-"""What is missing and what is too much. Pure."""
+"""What is missing and what is surplus. Pure."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -17,7 +17,7 @@ class MakePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropPart:
-    """A part that is too much."""
+    """A surplus part."""
 
     name: str
     uid: str
@@ -27,7 +27,7 @@ Action: TypeAlias = MakePart | DropPart
 
 
 def plan(name: str, spec: WidgetSpec, observed: Observed) -> tuple[Action, ...]:
-    """The actions that lead from what there is to what is asked for."""
+    """The actions that lead from the present parts to the requested ones."""
     wanted = {f"{name}-{index}": spec.colours[index % len(spec.colours)] for index in range(spec.count)}
     present = {part for part, _ in observed.parts}
     made = [MakePart(name=part, colour=colour) for part, colour in wanted.items() if part not in present]

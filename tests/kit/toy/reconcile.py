@@ -1,4 +1,4 @@
-"""Passes over widgets: observe → validate → plan → act → status → report, on what kit has."""
+"""Passes over widgets: observe → validate → plan → act → status → report, with the parts of kit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from kit.report.report import Draft, Line, Subscriber, Subscribers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """What a pass came to."""
+    """The result of a pass."""
 
     gone: bool = False
     again: bool = False
@@ -44,7 +44,7 @@ class Reconciler:
     def __init__(
         self, kube: KubeApi, clock: Clock, ids: IdSource, may_act: Callable[[], bool], *told: Subscriber[Observed]
     ) -> None:
-        """Take the edges. `told` are subscribers besides log and events."""
+        """`told` are subscribers in addition to log and events."""
         self._kube = leased_kube(kube, may_act)
         self._clock = clock
         self._may_act = may_act
@@ -53,7 +53,7 @@ class Reconciler:
         self._subscribers: Subscribers[Observed] = Subscribers((Log(), events, *told))
 
     def changed(self, key: ObjectKey, resource_version: str = "") -> bool:
-        """Everything is news but the echo of our own write."""
+        """Every change is news except the echo of our own write."""
         return not self._writer.is_echo(key, resource_version)
 
     def forget(self, key: ObjectKey) -> None:
@@ -62,7 +62,7 @@ class Reconciler:
         self._subscribers.forget(key)
 
     async def cannot_look(self, key: ObjectKey, why: str) -> None:
-        """Nothing is said of it here."""
+        """Reports nothing."""
 
     async def run_pass(self, key: ObjectKey) -> End:
         """One pass."""

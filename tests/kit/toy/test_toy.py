@@ -1,4 +1,4 @@
-"""Another kind of resource needs its own packages and kit, and nothing else of ours."""
+"""Another kind of resource needs only its own packages and kit."""
 
 import asyncio
 import subprocess
@@ -34,7 +34,7 @@ class Ids:
     """Different bytes each time."""
 
     def __init__(self) -> None:
-        """Begin at one."""
+        """Starts at one."""
         self._count = 0
 
     def uuid_bytes(self) -> bytes:
@@ -44,26 +44,26 @@ class Ids:
 
 
 class Noting:
-    """A subscriber that notes what it is told."""
+    """A subscriber that records its reports."""
 
     def __init__(self) -> None:
-        """Nothing yet."""
+        """Starts without reports."""
         self.reports: list[PassReport[Observed]] = []
         self.forgotten: list[ObjectKey] = []
         self._told = asyncio.Event()
 
     async def take(self, report: PassReport[Observed]) -> None:
-        """Note it."""
+        """Records the report."""
         self.reports.append(report)
         self._told.set()
 
     def forget(self, key: ObjectKey) -> None:
-        """Note it."""
+        """Records the key."""
         self.forgotten.append(key)
         self._told.set()
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait for what comes true with something that is told."""
+        """Waits until this holds, after any report or forgotten key."""
         async with asyncio.timeout(10):
             while not holds():
                 self._told.clear()
@@ -71,10 +71,10 @@ class Noting:
 
 
 class Failing(Noting):
-    """A subscriber that fails whenever it is told."""
+    """A subscriber that fails at every report."""
 
     async def take(self, report: PassReport[Observed]) -> None:
-        """Fail."""
+        """Fails."""
         await super().take(report)
         raise KeyError("a fault of this subscriber")
 
@@ -87,7 +87,7 @@ class Bench:
     """A widget on an API server in memory."""
 
     def __init__(self, **spec: Any) -> None:  # noqa: ANN401 - any JSON
-        """The widget asks for this."""
+        """Creates the widget with this spec."""
         self.kube, self.clock, self.acting = RecordingKube(), MovingClock(100.0), _always
         self.failing, self.noting = Failing(), Noting()
         self.reconciler = Reconciler(self.kube, self.clock, Ids(), self.may_act, self.failing, self.noting)
@@ -95,17 +95,17 @@ class Bench:
         self.ask(**spec)
 
     def ask(self, **spec: Any) -> None:  # noqa: ANN401 - any JSON
-        """Another spec."""
+        """Changes the spec."""
         before = self.kube.objects.get((WIDGETS.plural, KEY.name), {})
         metadata = {"name": KEY.name, "namespace": KEY.namespace, "uid": "u", "resourceVersion": "1", "generation": 3}
         self.kube.put(WIDGETS, {"metadata": metadata, "spec": spec, "status": before.get("status", {})})
 
     def may_act(self) -> bool:
-        """Whether the operator holds the lease, as the test says at that moment."""
+        """Whether the operator holds the lease at this moment, as the test sets it."""
         return self.acting()
 
     async def settle(self) -> None:
-        """Passes until nothing is left to do."""
+        """Runs passes until nothing is left to do."""
         for _ in range(10):
             self.clock.seconds += 1
             rest = await self.turns.take(lambda: False)
@@ -116,7 +116,7 @@ class Bench:
 
     @property
     def parts(self) -> dict[str, str]:
-        """The colours of the parts that there are."""
+        """The colours of the present parts."""
         found = {name: item for (plural, name), item in self.kube.objects.items() if plural == CONFIG_MAPS.plural}
         return {name: item["data"]["colour"] for name, item in sorted(found.items())}
 
@@ -141,7 +141,7 @@ def _is_event(call: Call) -> bool:
 
 
 async def test_a_widget_is_made_and_says_so() -> None:
-    """Its parts are made, its conditions say so with the time at which they turned, and each act is an event."""
+    """The parts are created, the conditions report it with their transition time, and each action is an event."""
     bench = Bench(count=3, colours=["red", "blue"])
     await bench.settle()
     assert bench.parts == {"w-0": "red", "w-1": "blue", "w-2": "red"}
@@ -152,7 +152,7 @@ async def test_a_widget_is_made_and_says_so() -> None:
 
 
 async def test_what_is_too_much_is_dropped() -> None:
-    """A smaller count drops the last parts, by uid."""
+    """A smaller count deletes the last parts."""
     bench = Bench(count=3)
     await bench.settle()
     bench.ask(count=1)
@@ -162,7 +162,7 @@ async def test_what_is_too_much_is_dropped() -> None:
 
 
 async def test_a_bad_spec_changes_nothing_and_is_told_by_field() -> None:
-    """The operator refuses what the API server would, with the same sentence, and keeps what there is."""
+    """An invalid spec is refused by field, with the sentence of the API server's rule, and the parts are kept."""
     bench = Bench(count=2)
     await bench.settle()
     bench.ask(count=6, colours=["red", "red"])
@@ -174,7 +174,7 @@ async def test_a_bad_spec_changes_nothing_and_is_told_by_field() -> None:
 
 
 async def test_a_subscriber_that_fails_keeps_nobody_from_the_report() -> None:
-    """Behind a subscriber that always fails another one has every pass, and no pass ended in an error."""
+    """If a subscriber always fails, another one still gets every report, and no pass ends in an error."""
     bench = Bench(count=1)
     await bench.settle()
     assert len(bench.noting.reports) == len(bench.failing.reports) > 1
@@ -182,7 +182,7 @@ async def test_a_subscriber_that_fails_keeps_nobody_from_the_report() -> None:
 
 
 async def test_nothing_is_written_without_the_lease() -> None:
-    """An operator that stands by looks at nothing; one whose lease lapses within a pass writes nothing more."""
+    """Without the lease nothing is read; if it lapses during a pass, nothing is written."""
     bench = Bench(count=1)
     bench.acting = lambda: False
     await bench.turns.take(lambda: False)
@@ -194,7 +194,7 @@ async def test_nothing_is_written_without_the_lease() -> None:
 
 
 async def test_an_error_ends_the_pass_and_backs_off() -> None:
-    """A failing API server ends a pass in an error, after which it rests."""
+    """A failing API server ends a pass with an error, and a pause follows."""
     bench = Bench(count=1)
     bench.kube.errors["list", CONFIG_MAPS.plural] = KubeUnavailable("no answer")
     rest = await bench.turns.take(lambda: False)
@@ -203,7 +203,7 @@ async def test_an_error_ends_the_pass_and_backs_off() -> None:
 
 
 async def test_the_sweep_finds_it_and_its_loop_makes_it() -> None:
-    """From nothing but a list of names, the loop of a widget begins and leads to its end; and ends with it."""
+    """From a list of names, the sweep starts the loop of a widget, which creates its parts and ends with the widget."""
     bench = Bench(count=2)
     loops = Loops(bench.reconciler)
 
@@ -237,13 +237,13 @@ def test_the_definition_has_the_rules() -> None:
 
 @pytest.mark.parametrize("count", range(-1, 8))
 def test_both_sides_of_its_rule_agree(count: int) -> None:
-    """The API server and the operator admit the same counts."""
+    """The API server and the operator accept the same counts."""
     spec = WidgetSpec(count=count)
     assert (not list(wrongs(spec, "spec"))) == cel.holds(COUNT_RANGE, count)
 
 
 def test_it_needs_nothing_of_another_kind() -> None:
-    """A process that has loaded the whole of the widget's operator has nothing of KafkaQuorum, Kafka or Kopf in it."""
+    """A process with the widget's whole operator has not loaded KafkaQuorum's packages, Kafka's or Kopf."""
     root = Path(__file__).parents[3]
     program = "import sys, tests.kit.toy.reconcile; print(*sorted(name.partition('.')[0] for name in sys.modules))"
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Answers of real servers say in the model's values what lay on the servers' disks; other answers are refused."""
+"""Answers of real servers become model values that agree with the servers' disks; other answers are refused."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def cluster_response() -> DescribeClusterResponse:
 
 
 def test_a_quorum_as_it_lies_on_disk() -> None:
-    """Voters and observers carry the directory ids of their meta.properties; the leader is the node that was asked."""
+    """Voters and observers have the directory ids of their meta.properties, and the leader is the asked node."""
     truth = capture("describe_quorum_v2").truth
     answer = describe_quorum.quorum_answer(describe_quorum.metadata_partition(quorum_response("describe_quorum_v2")))
     assert [row.key for row in answer.voters] == [key(row) for row in truth["voters"]]
@@ -56,13 +56,13 @@ def test_a_quorum_as_it_lies_on_disk() -> None:
 
 
 def test_a_follower_says_leader_0() -> None:
-    """The values behind a follower's error are meaningless, which is why the code has to be read first."""
+    """The values behind a follower's error have no meaning, so the code must be read first."""
     partition = describe_quorum.metadata_partition(quorum_response("describe_quorum_v2_follower"))
     assert (partition.error_code, partition.leader_id) == (6, 0)
 
 
 def test_nothing_is_finalized_before_a_node_has_loaded_its_metadata() -> None:
-    """Before 4.4 a node that is starting names the lowest metadata.version that it supports; epoch -1 says: nothing."""
+    """If the epoch is -1 nothing is finalized, although a starting node before 4.4 lists a metadata.version."""
     response = codec.decode_response(18, 4, capture("api_versions_v4").answer)
     assert isinstance(response, ApiVersionsResponse)
     assert api_versions.node_versions(response).finalized
@@ -73,7 +73,7 @@ def test_nothing_is_finalized_before_a_node_has_loaded_its_metadata() -> None:
 
 
 def test_an_answer_about_another_topic_is_no_answer() -> None:
-    """Only the one row that was asked for counts, and it has to be there exactly once."""
+    """Only the one requested row counts, and it must be there exactly once."""
     response = quorum_response("describe_quorum_v2")
     (topic,) = response.topics
     for topics in ((), (topic, topic), (replace(topic, topic_name=TopicName("another")),)):
@@ -89,7 +89,7 @@ def test_a_cluster_as_it_lies_on_disk() -> None:
 
 
 def test_brokers_are_not_taken_for_controllers() -> None:
-    """An answer about brokers, or with a cluster id that is no UUID, is no answer."""
+    """An answer about brokers, or with a cluster id that is no UUID, is refused."""
     with pytest.raises(ValueError, match="type 1"):
         describe_cluster.cluster_answer(replace(cluster_response(), endpoint_type=i8(1)))
     with pytest.raises(ValueError, match="not a Kafka UUID"):
@@ -122,14 +122,14 @@ def add(real: Capture, cluster_id: str) -> AddVoter:
     ("name", "version"), [("add_voter_v1", 1), ("add_voter_v1_foreign", 1), ("add_voter_v0_duplicate", 0)]
 )
 def test_an_add_is_encoded_as_it_was_sent(name: str, version: int) -> None:
-    """From the model's values to exactly the bytes that a real leader understood, in both versions."""
+    """A request from model values has exactly the bytes that a real leader accepted, in both versions."""
     real = capture(name)
     request = add_raft_voter.message(add(real, real.truth.get("sent_cluster_id", real.truth["cluster_id"])), version)
     assert codec.encode_request(request, real.correlation_id) == real.request
 
 
 def test_an_add_is_acknowledged_when_committed() -> None:
-    """Version 1 could answer earlier; it is told not to."""
+    """Version 1 could be answered earlier, so the request requires a committed change."""
     real = capture("add_voter_v1")
     request = add_raft_voter.message(add(real, real.truth["cluster_id"]), 1)
     assert isinstance(request, AddRaftVoterRequest)
@@ -138,14 +138,14 @@ def test_an_add_is_acknowledged_when_committed() -> None:
 
 @pytest.mark.parametrize("name", ["remove_voter_v0", "remove_voter_v0_other_directory"])
 def test_a_removal_is_encoded_as_it_was_sent(name: str) -> None:
-    """From the model's values to exactly the bytes that a real leader understood."""
+    """A request from model values has exactly the bytes that a real leader accepted."""
     real = capture(name)
     removal = RemoveVoter(cluster_id=ClusterID(real.truth["cluster_id"]), voter=key(real.truth["voter"]))
     assert codec.encode_request(remove_raft_voter.message(removal), real.correlation_id) == real.request
 
 
 def test_questions_are_encoded_as_they_were_sent() -> None:
-    """The three questions without parameters come out byte by byte."""
+    """The three requests without parameters have exactly the recorded bytes."""
     for name, request in (
         ("api_versions_v4", api_versions.message()),
         ("describe_cluster_v1", describe_cluster.message()),
@@ -156,7 +156,7 @@ def test_questions_are_encoded_as_they_were_sent() -> None:
 
 
 def test_what_kafkas_types_cannot_hold_is_a_value_error() -> None:
-    """A port, a timeout or a directory id out of range is told before anything is encoded."""
+    """A port, a timeout or a directory id out of range is a ValueError before anything is encoded."""
     real = capture("add_voter_v1")
     good = add(real, real.truth["cluster_id"])
     bad_directory = replace(good.voter, directory_id=DirectoryID("short"))
@@ -174,7 +174,7 @@ def test_what_kafkas_types_cannot_hold_is_a_value_error() -> None:
 
 
 def test_no_directory_id_is_the_zero_uuid_both_ways() -> None:
-    """Kafka sends sixteen zero bytes where a replica has no directory id; the model has None."""
+    """Kafka sends sixteen zero bytes for a replica without a directory id; the model has None."""
     assert kio_uuid(None) is None
     assert directory_id(None) is None
     directory = DirectoryID("4NzCPCh0-NjryzFRTLtDLQ")

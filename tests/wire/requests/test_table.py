@@ -1,4 +1,4 @@
-"""One file a request: each is in the table, and the table has no other."""
+"""Each request has one file and one row in the table, and the table has no other row."""
 
 import importlib
 import pkgutil
@@ -9,7 +9,7 @@ from kafka_quorum.wire.requests import table
 
 
 def test_every_request_is_in_the_table() -> None:
-    """A file beside the table that the table does not name would be read without its bounds and classes."""
+    """Every request file is in the table, because others would be read without bounds and classes."""
     names = {found.name for found in pkgutil.iter_modules(requests.__path__)} - {"table"}
     apis = [importlib.import_module(f"{requests.__name__}.{name}").API for name in names]
     assert all(isinstance(api, Api) for api in apis)
@@ -17,7 +17,7 @@ def test_every_request_is_in_the_table() -> None:
 
 
 def test_bounds_are_of_the_request_that_names_them() -> None:
-    """Every list that a request bounds is a field of that class, and no two requests bound the same one."""
+    """Every bounded list is a field of its class, and no two requests bound the same one."""
     rows = [row for api in table.ALL for row in api.lists]
     assert len(rows) == len(set(rows)) > 5
     assert all(field in schema.__dataclass_fields__ for schema, field in rows)  # type: ignore[attr-defined]  # of kio's kind
