@@ -1,8 +1,9 @@
 """Files within tar archives, plain or compressed, without unpacking them into a folder.
 
-A place within an archive is written `ARCHIVE!/MEMBER`. A plain archive is read where it lies, at the member's position.
-A compressed one is read once from front to back, and what a reader of logs may ask for is kept in an unnamed temporary
-file. Names in an archive are only compared: nothing is ever written under one of them, and links are not followed.
+A place within an archive is written `ARCHIVE!/MEMBER`. A plain archive is read in place, at the member's position. A
+compressed one is read once from front to back, and the members that a reader of logs may need are kept in an unnamed
+temporary file. Names in an archive are only compared: no file is ever created with one of them, and links are not
+followed.
 """
 
 import io
@@ -26,14 +27,14 @@ _NAME = r"\.(?:tar|tgz|tbz2|txz|tar\.gz|tar\.bz2|tar\.xz)"
 _ARCHIVE = re.compile(rf".+{_NAME}$", re.IGNORECASE)
 _PLACE = re.compile(rf"^(.+?{_NAME}){re.escape(MARK)}(.+)$", re.IGNORECASE | re.DOTALL)
 _WANTED = re.compile(r"(?:^|/)(?:\d{20}\.log|\d{20}-\d{10}\.checkpoint|meta\.properties|[^/]+\.(?:json|jsonl|ndjson))$")
-"""Segments, checkpoints, what says whose they are, and observations. A volume holds large indexes besides."""
+"""Segments, checkpoints, files that identify a replica, and observations. A volume also holds large indexes."""
 _ALWAYS_BYTES = 1 << 30
 _TIMES = 100
-"""A compressed archive may unpack to a gibibyte, and to so many times its own size."""
+"""A compressed archive may unpack to a gibibyte, and to this many times its own size."""
 _PIECE_BYTES = 1 << 20
 _REQUEST_BYTES = 4 << 20
 _HEADER_BYTES = 1 << 16
-"""What is asked for at a time, of a compressed archive and of a plain one: for an object store each is a request."""
+"""How much is read at a time, of a compressed archive and of a plain one: for an object store each is a request."""
 _EXTRA_BYTES = 1 << 20
 _EXTRAS = frozenset(
     {tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK}
@@ -43,7 +44,7 @@ _ENDS = (
     tarfile.TruncatedHeaderError,  # type: ignore[attr-defined]
     tarfile.InvalidHeaderError,  # type: ignore[attr-defined]
 )
-"""What `tarfile` takes for the end of an archive beside the end itself."""
+"""What `tarfile` takes for the end of an archive, besides the real end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """What is in an archive. `unpacked` holds the contents of a compressed one, None for a plain one."""
+    """The contents of an archive. `unpacked` holds the contents of a compressed one, None for a plain one."""
 
     members: Mapping[str, Member]
     unpacked: "Spool | None"
@@ -72,26 +73,26 @@ class Spool:
         self._file = tempfile.TemporaryFile(prefix="kraftlog-")  # noqa: SIM115 -- for as long as this object
 
     def __del__(self) -> None:
-        """Let go of it."""
+        """Close the file."""
         self._file.close()
 
     def append(self, content: IO[bytes]) -> int:
-        """Add what can be read; answers how many bytes that was."""
+        """Add what can be read; returns its length in bytes."""
         before = self._file.tell()
         shutil.copyfileobj(content, self._file, _PIECE_BYTES)
         return self._file.tell() - before
 
     def flush(self) -> None:
-        """From now on all of it can be read."""
+        """Make everything that was added readable."""
         self._file.flush()
 
     def read(self, position: int, size: int) -> bytes:
-        """So many bytes, or fewer at the end."""
+        """The bytes at this position, or fewer at the end."""
         return os.pread(self._file.fileno(), size, position)
 
 
 class _Header(tarfile.TarInfo):
-    """A header that ends the archive only where it says so: by itself `tarfile` takes any broken one for the end."""
+    """A header that ends the archive only at its real end: by itself `tarfile` takes any broken one for the end."""
 
     @classmethod
     def fromtarfile(cls, tarfile_: tarfile.TarFile) -> Self:
@@ -110,7 +111,7 @@ class _Header(tarfile.TarInfo):
 
 
 class ArchiveError(Exception):
-    """An archive that cannot be read; the text says which, and why."""
+    """An archive that cannot be read; the text names it and gives the reason."""
 
 
 def is_archive(name: str) -> bool:

@@ -1,7 +1,7 @@
-"""The batches of a file without their records: where each lies, which offsets and epoch it has, its checksum.
+"""The batches of a file without their records: the place of each, its offsets and epoch, its checksum.
 
-For whoever has to place a read: the end of a growing log at a whole batch, the position of an offset, or whether two
-replicas hold the same.
+Used to place a read: to find the end of a growing log at a whole batch, the position of an offset, or whether two
+replicas hold the same batches.
 """
 
 from collections.abc import Iterator
@@ -26,8 +26,8 @@ __all__ = ["BatchColumn", "Batches", "footer_faults", "list_batches"]
 class Batches:
     """The good batches of a file: `table[BatchColumn, batch]`, and `end_position`, where the last one ends.
 
-    `strays` are good batches that do not fit among the others, left out of `table`. `whole`: nothing else lies between
-    them, before them or behind them.
+    `strays` are good batches that do not fit among the others; they are not in `table`. `whole`: nothing else is
+    between the batches, before them or after them.
     """
 
     table: Ints
@@ -38,7 +38,7 @@ class Batches:
     whole: bool
 
     def __len__(self) -> int:
-        """How many."""
+        """The number of batches."""
         return int(self.table.shape[1])
 
     def column(self, column: BatchColumn) -> Ints:
@@ -47,7 +47,7 @@ class Batches:
         return chosen
 
     def order_faults(self, path: str) -> Iterator[Fault]:
-        """What does not follow what is before it."""
+        """Batches that do not follow the one before."""
         return order_faults(path, self.table, self.strays, whole_file=self.start_position == 0)
 
 
@@ -56,7 +56,7 @@ _CAPACITY = 1 << 15
 
 @compiled
 def _list(data: Bytes, at: int, end: int, position: int, table: Ints) -> tuple[int, int]:
-    """Fill a table with whole batches whose checksum is right; answers where it stopped and how many."""
+    """Fill a table with whole batches whose checksum is right; returns where it stopped, and their number."""
     row = 0
     while at + BATCH_HEADER_BYTES <= end and row < table.shape[1]:
         size = int32(data, at + BATCH_LENGTH_AT) + BATCH_OVERHEAD_BYTES
@@ -96,7 +96,7 @@ def list_batches(path: str | Path, start_position: int = 0) -> Batches:
                     position += found
                 want = WINDOW_BYTES if rows else 2 * want
     except OSError as error:
-        raise NotALogError(str(path), position, f"cannot be read: {error.strerror or error}") from error
+        raise NotALogError.of(error, str(path), position) from error
     listed: Ints = np.concatenate(tables, axis=1)
     kept = fitting(listed)
     ordered = kept.size == listed.shape[1]
@@ -111,7 +111,7 @@ def list_batches(path: str | Path, start_position: int = 0) -> Batches:
 
 
 def footer_faults(path: str, batches: Batches) -> Iterator[Fault]:
-    """A checkpoint, all of it listed, that begins as Kafka's do and does not end as they do (NotALogError)."""
+    """A fully listed checkpoint that begins as Kafka's do and does not end as they do (NotALogError)."""
     if not (batches.whole and len(batches)):
         return
     ends = [

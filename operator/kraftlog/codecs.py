@@ -1,6 +1,6 @@
-"""The compression codecs of record batches, unpacked with a bound: a few bytes must not become all memory.
+"""The compression codecs of record batches, with a bound for unpacking: a few bytes must not take all memory.
 
-Kafka's Java client frames snappy in its own way (a magic, then blocks with lengths); others write one bare block.
+Kafka's Java client has its own framing for snappy (a magic, then blocks with lengths); others write one bare block.
 """
 
 import struct
@@ -11,12 +11,12 @@ import pyarrow as pa
 from kraftlog.errors import KraftLogError
 
 MAX_UNPACKED_BYTES = 32 << 20
-"""Four times what Kafka lets a batch of metadata have (`KafkaRaftClient.MAX_BATCH_SIZE_BYTES`, 8 MiB)."""
+"""Four times Kafka's limit for a batch of metadata (`KafkaRaftClient.MAX_BATCH_SIZE_BYTES`, 8 MiB)."""
 _XERIAL = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK_BYTES = 32 << 10
 _LZ4_HEAD = bytes.fromhex("04224d18604082")
 """Version 1, independent blocks (Kafka refuses linked ones) of at most 64 KiB, no checksums."""
-_LZ4_BLOCK_BYTES = 32 << 10  # incompressible content grows a little and still has to fit the 64 KiB
+_LZ4_BLOCK_BYTES = 32 << 10  # incompressible content grows a little and must still fit the 64 KiB
 _PIECE_BYTES = 1 << 16
 
 
@@ -59,7 +59,7 @@ def _read(stream: pa.CompressedInputStream, limit_bytes: int) -> bytes:
 
 
 def pack(codec: Codec, content: bytes) -> bytes:
-    """As Kafka would compress it."""
+    """Compress in the same form as Kafka."""
     if codec is Codec.SNAPPY:
         blocks = [content[at : at + _XERIAL_BLOCK_BYTES] for at in range(0, len(content), _XERIAL_BLOCK_BYTES)]
         packed = [bytes(pa.compress(block, codec="snappy", asbytes=True)) for block in blocks]

@@ -21,7 +21,7 @@ _VERSION = readable(b'","version":')
 _DATA = readable(b',"data":')
 _END = readable(b"}\n")
 _BYTES_PER_LINE = 320
-"""Names, numbers of up to 20 digits and a type's name: all of a line but its data."""
+"""The names, the numbers of up to 20 digits and the type's name: all of a line except its data."""
 
 
 def lines_of(block: RecordBlock, rendered: Rendered) -> memoryview:
@@ -73,7 +73,7 @@ def _type_names(code: Program) -> tuple[Bytes, Ints]:
 
 @compiled
 def _lines(table: Ints, text: Bytes, ends: Ints, names: Bytes, name_ends: Ints, out: Bytes) -> int:
-    """Fill `out`; answers its used size."""
+    """Fill `out`; returns its used size."""
     to, start = 0, wide(0)
     for row in range(table.shape[1]):
         to = put_int(out, put(out, to, _OFFSET), table[0, row])

@@ -1,7 +1,8 @@
 """Whether the whole batches of a file follow each other as those of a log do.
 
-A leader writes each offset once, in order, in epochs that never fall. A batch whose checksum is right and whose offsets
-do not fit is one of another log, or of another time of this one: it has to be left out, or others are lost behind it.
+A leader writes each offset once, in order, in epochs that never decrease. A batch with a right checksum and offsets
+that do not fit belongs to another log, or to another time of this one. It must be left out, because otherwise batches
+after it are lost.
 """
 
 import re
@@ -15,6 +16,7 @@ from kraftlog.compiled import Bytes, Ints, compiled, wide
 from kraftlog.errors import Fault, FaultKind
 from kraftlog.scan import BATCH_HEADER_BYTES, BATCH_LENGTH_AT, BATCH_OVERHEAD_BYTES, int32, int64
 
+MAX_OFFSET = 2**63 - 1
 _SEGMENT = re.compile(r"^(\d{20})\.log$", re.ASCII)
 
 
@@ -31,18 +33,18 @@ class BatchColumn(IntEnum):
 
 
 def named_offset(path: str) -> int:
-    """The offset that a segment's name begins with, -1 for any other name."""
+    """The offset that a segment's name begins with, -1 for any other name, and for a number that is no offset."""
     named = _SEGMENT.match(path.rpartition("/")[2])
-    return int(named[1]) if named else -1
+    return int(named[1]) if named and int(named[1]) <= MAX_OFFSET else -1
 
 
 def fitting(table: Ints) -> Ints:
-    """The columns of a table of batches that make up one log: all of them, or as many as ascend together."""
+    """The columns of a table of batches that form one log: all of them, or as many as ascend together."""
     bases, lasts = table[BatchColumn.BASE_OFFSET], table[BatchColumn.LAST_OFFSET]
     if bool(np.all(lasts >= bases)) and bool(np.all(bases[1:] > lasts[:-1])) and bool(np.all(bases[:1] >= 0)):
         return np.arange(bases.size)
-    ends: list[int] = []  # of the chains of one, two, … batches the least last offset
-    heads: list[int] = []  # and the batch that has it
+    ends: list[int] = []  # the smallest last offset of the chains of one, two, … batches
+    heads: list[int] = []  # and the batch with that offset
     before: dict[int, int] = {}
     for row, (base, last) in enumerate(zip(bases.tolist(), lasts.tolist(), strict=True)):
         if 0 <= base <= last:
@@ -81,7 +83,7 @@ def _strays(path: str, strays: Ints) -> Iterator[Fault]:
 
 
 def _steps(path: str, kept: Ints) -> Iterator[Fault]:
-    """From each batch to the next: offsets that are missing although no byte is, and epochs that fall."""
+    """From each batch to the next: offsets that are missing although no byte is, and epochs that decrease."""
     bases, lasts, epochs = (
         kept[column] for column in (BatchColumn.BASE_OFFSET, BatchColumn.LAST_OFFSET, BatchColumn.LEADER_EPOCH)
     )
@@ -102,7 +104,8 @@ def _fault(path: str, kind: FaultKind, position: int, reason: str) -> Fault:
 def follows(data: Bytes, at: int, stop: int, place: Ints) -> None:
     """Walk the headers of the batches in `data[at:stop]`, which are whole.
 
-    `place`: the offset that has to come next or -1, the last leader epoch, and whether all has followed (1) so far.
+    `place`: the offset that must come next or -1, the last leader epoch, and whether all batches have followed (1) so
+    far.
     """
     while at + BATCH_HEADER_BYTES <= stop:
         base, epoch = int64(data, at), int32(data, at + 12)

@@ -1,8 +1,8 @@
 """Read a metadata log file from front to back: blocks of records, with the faults between them.
 
-The file is read in windows, never mapped: a controller may truncate it at any time. Whatever is wrong is a Fault with
-file and position; reading goes on behind it, at the next batch whose checksum is right. A file is given up only where
-it does not begin like a log at all.
+The file is read in windows, never mapped, because a controller may truncate it at any time. Any damage is a Fault with
+file and position; reading continues after it, at the next batch whose checksum is right. A file is given up only if it
+does not begin like a log at all.
 """
 
 from collections.abc import Generator, Iterable, Iterator
@@ -39,13 +39,13 @@ WINDOW_BYTES = 4 << 20
 MAX_BATCH_BYTES = MAX_UNPACKED_BYTES
 """A length beyond this is damage."""
 _BLOCK_RECORDS = 1 << 17
-"""A block has no more. A larger batch is cut: seven bytes can be a record, whose columns take a hundred."""
+"""The most records in a block. A larger batch is cut: seven bytes can be a record, whose columns take a hundred."""
 SUM_WINDOWS = 16  # how often over a window's bytes may be summed up in looking for the next good batch
 
 _CHECKPOINT = ".checkpoint"
 
 UNKNOWN_TYPES = "UNKNOWN"
-"""Stands among wanted types for whatever no schema has."""
+"""Stands among wanted types for all records without a schema."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +60,13 @@ class Options:
 
 
 def read_blocks(path: str | Path, options: Options | None = None) -> Iterator[RecordBlock | Fault]:
-    """All records from `start_position`, which has to be a batch's (NotALogError, SchemaError)."""
+    """All records from `start_position`, which must be the position of a batch (NotALogError, SchemaError)."""
     chosen = options or Options()
     return _Reading(str(path), chosen).run()
 
 
 def wanted_slots(code: Program, types: Iterable[str] | None) -> Bytes:
-    """What `scan` takes for a choice of types (SchemaError for a name that no schema has)."""
+    """A choice of types in the form that `scan` takes (SchemaError for a name that no schema has)."""
     slots = np.full(2 * MAX_KEYS + 1, types is None, dtype=np.uint8)
     if types is not None:
         known = {schema.type_name: schema.control * MAX_KEYS + schema.key for schema in code.described}
@@ -81,7 +81,7 @@ def wanted_slots(code: Program, types: Iterable[str] | None) -> Bytes:
 
 
 _Steps = Generator[RecordBlock | Fault, None, int]
-"""What was found on the way, and at the end the place in the window to go on at."""
+"""What was found on the way, and in the end the place in the window where to continue."""
 
 
 class _Reading:
@@ -95,7 +95,7 @@ class _Reading:
         self.data = readable(b"")
         self.size = 0
         self.table = np.empty((len(Column), _BLOCK_RECORDS), dtype=np.int64)
-        self.place: Ints = np.array([named_offset(path), -1, 1], dtype=np.int64)  # as `follows` has it
+        self.place: Ints = np.array([named_offset(path), -1, 1], dtype=np.int64)  # in the form of `follows`
 
     def run(self) -> Iterator[RecordBlock | Fault]:
         try:
@@ -106,14 +106,11 @@ class _Reading:
                 yield from self._windows(file)
             if self.options.start_position == 0 and self.options.end_position is None:
                 yield from self._order()
-        except IsADirectoryError as error:
-            text = "it is a directory: name the .log and .checkpoint files in it"
-            raise NotALogError(self.path, self.position, text) from error
         except OSError as error:
-            raise NotALogError(self.path, self.position, f"cannot be read: {error.strerror or error}") from error
+            raise NotALogError.of(error, self.path, self.position) from error
 
     def _order(self) -> Iterator[Fault]:
-        """What does not follow what is before it: the batches are listed again where something did not."""
+        """Batches that do not follow the one before: the batches are listed again if one did not."""
         from kraftlog.batches import footer_faults, list_batches  # noqa: PLC0415 -- it needs this module's bounds
 
         checkpoint = self.path.endswith(_CHECKPOINT)
@@ -136,7 +133,7 @@ class _Reading:
             self.position += used
 
     def _window(self, *, last: bool) -> _Steps:
-        """Everything in the window up to its last whole batch; answers the bytes used."""
+        """Everything in the window up to its last whole batch; returns the number of bytes used."""
         at, end = 0, self.data.size
         while True:
             code, stop, rows = scan(self.data, at, end, self.wanted, self.program.schemas, self.table)
@@ -150,7 +147,7 @@ class _Reading:
             elif code == Stop.COMPRESSED or (code == Stop.FULL and int32(self.data, stop + 57) > _BLOCK_RECORDS):
                 after = yield from self._apart(stop)
             elif code == Stop.FULL:
-                after = stop  # the rows before it were handed over, so the table is empty again
+                after = stop  # the rows before it were passed on, so the table is empty again
             else:
                 after = yield from self._damaged(stop, Stop(code), rows, last=last)
             if after < 0:
@@ -158,7 +155,7 @@ class _Reading:
             at = after
 
     def _incomplete(self, at: int, *, last: bool) -> Generator[Fault, None, int]:
-        """Fewer bytes than a batch: more may come with the next window (-1), else they are the file's torn tail."""
+        """Fewer bytes than a batch: the next window may have more (-1), else they are the file's torn tail."""
         left = self.data.size - at
         size = int32(self.data, at + BATCH_LENGTH_AT) + BATCH_OVERHEAD_BYTES if left >= BATCH_HEADER_BYTES else 0
         if not last and size <= MAX_BATCH_BYTES:
@@ -173,7 +170,7 @@ class _Reading:
         return self.data.size
 
     def _damaged(self, at: int, code: Stop, rows: int, *, last: bool) -> _Steps:
-        """A batch that is not as it should be; answers where to go on, or -1 for the next window."""
+        """A damaged batch; returns where to continue, or -1 for the next window."""
         if code in {Stop.BAD_RECORDS, Stop.BAD_COUNT}:
             after = at + self._batch_bytes(at)
             follows(self.data, at, after, self.place)
@@ -182,7 +179,7 @@ class _Reading:
             yield from self._bad_content(at, "its records do not fill it")
             return after
         if at > 0 and not last:
-            return -1  # look at it again as a window's first batch, with all that may follow it
+            return -1  # look at it again as a window's first batch, with everything that may follow it
         if code == Stop.BAD_CRC and self._followed(at):
             yield from self._crc_mismatch(at)
             return at + self._batch_bytes(at)
@@ -200,7 +197,7 @@ class _Reading:
         return (yield from self._skip(at, found, reasons.get(code, "wrong checksum"), last=last))
 
     def _skip(self, at: int, found: int, reason: str, *, last: bool) -> Generator[Fault, None, int]:
-        """Go on at the next good batch; without one, keep what could be the beginning of one for the next window."""
+        """Continue at the next good batch; without one, keep a possible beginning of one for the next window."""
         if found < 0:
             found = self.data.size if last else max(at + 1, self.data.size - BATCH_HEADER_BYTES)
         yield self._fault(FaultKind.CORRUPT_BATCH, at, found - at, reason)
@@ -238,7 +235,7 @@ class _Reading:
         return stop
 
     def _unpacked(self, at: int, content: Bytes, *, crc_valid: bool) -> Iterator[RecordBlock | Fault]:
-        """The records of one batch apart, with its content unpacked if need be."""
+        """The records of a single batch, with its content unpacked if necessary."""
         header: Ints = np.zeros(9, dtype=np.int64)
         read_header(self.data, at, header)
         header[6], header[8] = crc_valid, 0

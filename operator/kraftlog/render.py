@@ -1,22 +1,22 @@
 """Record bodies to JSON, compiled: what Kafka's own JSON converters would print, written straight into bytes.
 
-Each schema is a table of operations (`program`), and `_struct` interprets it. What is rare is left to the reference
-codec (`values`) by answering SLOW: text that is no UTF-8, doubles with a fraction. A body that does not fit its
-schema is MALFORMED. Nothing is trusted: every length is checked against what is left, so no body can
-make this loop or grow.
+Each schema is a table of operations (`program`), and `_struct` interprets it. For rare values it returns SLOW, and the
+reference codec (`values`) decodes them: text that is no UTF-8, doubles with a fraction, a tag that is there twice. A
+body that does not fit its schema is MALFORMED. Nothing is trusted: every length is compared with the remaining bytes,
+so no body can make this loop or grow.
 """
 
 import numpy as np
 
 from kraftlog.compiled import Bytes, Ints, compiled, readable, wide
 from kraftlog.scan import int32, int64, unsigned_varint
+from kraftlog.text import SLOW, write_text
 
-MALFORMED, FULL, SLOW = -1, -2, -3
+MALFORMED, FULL = -1, -2  # and SLOW
 _ROOM = 64
 """Bytes of output that any operation may use besides a name and the content of strings and bytes."""
-_MAX_STRING_BYTES = 32767  # what Kafka's own generated code accepts
+MAX_STRING_BYTES = 32767  # what Kafka's own generated code accepts
 
-_HEX = readable(b"0123456789abcdef")
 _STANDARD = readable(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 _URL_SAFE = readable(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 _NULL = readable(b"null")
@@ -79,83 +79,6 @@ def _base64(data: Bytes, at: int, size: int, alphabet: Bytes, out: Bytes, to: in
 
 
 @compiled
-def _utf8_bytes(data: Bytes, at: int, end: int) -> int:
-    """The length of the well-formed sequence beyond ASCII at `at`, or 0."""
-    first = wide(data[at])
-    size = 2 if first < 224 else 3 if first < 240 else 4
-    if first < 194 or first > 244 or at + size > end:
-        return 0
-    second = wide(data[at + 1])
-    if (
-        (first == 224 and second < 160)
-        or (first == 237 and second >= 160)
-        or (first == 240 and second < 144)
-        or (first == 244 and second >= 144)
-    ):
-        return 0
-    for place in range(at + 1, at + size):
-        if data[place] & 192 != 128:
-            return 0
-    return size
-
-
-@compiled
-def _steering(data: Bytes, at: int, size: int) -> int:
-    """The character at `at` if it steers a terminal or hides text, else 0: C1, line separators, bidirectional marks."""
-    first, second = wide(data[at]), wide(data[at + 1])
-    if size == 2:
-        character = (first & 31) << 6 | second & 63
-        return character if character < 0xA0 or character == 0x61C else wide(0)
-    if size > 3 or first != 0xE2:
-        return wide(0)
-    character = 0x2000 | (second & 63) << 6 | wide(data[at + 2]) & 63
-    if character in (0x200E, 0x200F) or 0x2028 <= character <= 0x202E or 0x2066 <= character <= 0x2069:
-        return character
-    return wide(0)
-
-
-@compiled
-def _escape(character: int, out: Bytes, to: int) -> int:
-    r"""`\uXXXX`; answers what follows it."""
-    out[to], out[to + 1] = 92, 117
-    for place in range(4):
-        out[to + 2 + place] = _HEX[character >> (12 - 4 * place) & 15]
-    return to + 6
-
-
-@compiled
-def _text(data: Bytes, at: int, size: int, out: Bytes, to: int) -> int:
-    """A JSON string; answers SLOW if it is no UTF-8."""
-    out[to] = 34
-    to += 1
-    end, left = at + size, wide(0)
-    while at < end:
-        byte = wide(data[at])
-        if byte >= 128 and not left:
-            left = _utf8_bytes(data, at, end)
-            if not left:
-                return SLOW
-            steering = _steering(data, at, left)
-            if steering:
-                to = _escape(steering, out, to)
-                at, left = at + left, wide(0)
-                continue
-        left = max(left - 1, 0)
-        if byte == 34 or byte == 92:  # noqa: PLR1714 -- compiled, a set would be built for every byte
-            out[to] = 92
-            to += 1
-        if byte < 32 or byte == 127:
-            to = _escape(byte, out, to)
-            at += 1
-            continue
-        out[to] = byte
-        to += 1
-        at += 1
-    out[to] = 34
-    return to + 1
-
-
-@compiled
 def _double(bits: int, out: Bytes, to: int) -> int:
     """A double that is a whole number below 2**53; SLOW for any other."""
     if bits == 0:
@@ -174,14 +97,14 @@ def _sized(data: Bytes, at: int, end: int, kind: int, nullable: int, out: Bytes,
     """A string or bytes: what follows it, what follows its JSON, its length or -1 for null; or a negative code."""
     size, at = unsigned_varint(data, at, end)
     size -= 1
-    if at < 0 or size > end - at or (kind == 10 and size > _MAX_STRING_BYTES):
+    if at < 0 or size > end - at or (kind == 10 and size > MAX_STRING_BYTES):
         return MALFORMED, to, 0
     if size < 0:
         return (at, put(out, to, _NULL), -1) if nullable else (MALFORMED, to, 0)
     if to + 6 * size + _ROOM > out.size:
         return FULL, to, 0
     if kind == 10:
-        to = _text(data, at, size, out, to)
+        to = write_text(data, at, size, out, to)
         return (at + size, to, size) if to >= 0 else (to, 0, 0)
     return at + size, _base64(data, at, size, _STANDARD, out, to), size
 
@@ -211,7 +134,7 @@ def _fixed(data: Bytes, at: int, kind: int, out: Bytes, to: int) -> tuple[int, i
     return at, put_int(out, to, value), value
 
 
-_WIDTHS = np.array([0, 1, 1, 2, 2, 4, 4, 8, 8, 16], dtype=np.int64)
+WIDTHS = np.array([0, 1, 1, 2, 2, 4, 4, 8, 8, 16], dtype=np.int64)
 
 
 @compiled
@@ -221,7 +144,7 @@ def _plain(data: Bytes, at: int, end: int, kind: int, nullable: int, out: Bytes,
         return FULL, to, 0
     if kind >= 10:
         return _sized(data, at, end, kind, nullable, out, to)
-    if _WIDTHS[kind] > end - at:
+    if WIDTHS[kind] > end - at:
         return MALFORMED, to, 0
     return _fixed(data, at, kind, out, to)
 
@@ -242,7 +165,7 @@ def _name(ops: Ints, op: int, names: Bytes, out: Bytes, to: int) -> int:
 
 
 @compiled
-def _array_head(data: Bytes, at: int, end: int, nullable: int) -> tuple[int, int]:
+def array_head(data: Bytes, at: int, end: int, nullable: int) -> tuple[int, int]:
     """Number of elements, -1 for null, and what follows; the position is MALFORMED if it cannot be."""
     count, at = unsigned_varint(data, at, end)
     count -= 1
@@ -262,7 +185,7 @@ def _field(
     kind, nullable = ops[op, 0], ops[op, 2]
     if not ops[op, 1]:
         return _plain(data, at, end, kind, nullable, out, to)
-    count, at = _array_head(data, at, end, nullable)
+    count, at = array_head(data, at, end, nullable)
     if at < 0:
         return MALFORMED, to, 0
     if count < 0:
@@ -281,23 +204,37 @@ def _field(
 
 
 @compiled
+def tag_head(data: Bytes, at: int, end: int) -> tuple[int, int, int]:
+    """A tagged field's tag, its size in bytes, and the position of its value; the position is MALFORMED if it lacks."""
+    tag, at = unsigned_varint(data, at, end)
+    if at < 0:
+        return tag, 0, MALFORMED
+    size, at = unsigned_varint(data, at, end)
+    return tag, size, at if at >= 0 and size <= end - at else MALFORMED
+
+
+@compiled
 def _tagged(
     data: Bytes, at: int, end: int, ops: Ints, first: int, last: int, names: Bytes, out: Bytes, to: int
 ) -> tuple[int, int]:
-    """The tagged fields at the end of a struct; those of default value and unknown tags leave no trace, as in Kafka."""
+    """The tagged fields at the end of a struct; those of default value and unknown tags leave no trace, as in Kafka.
+
+    Kafka writes tags in ascending order. Only in another order can a tag be there twice: then this answers SLOW.
+    """
     count, at = unsigned_varint(data, at, end)
     if at < 0 or count > end - at:
         return MALFORMED, to
+    before = wide(-1)
     for _ in range(count):
-        tag, at = unsigned_varint(data, at, end)
+        tag, size, at = tag_head(data, at, end)
         if at < 0:
-            return MALFORMED, to
-        size, at = unsigned_varint(data, at, end)
-        if at < 0 or size > end - at:
             return MALFORMED, to
         stop = at + size
         for op in range(first, last):
             if ops[op, 3] == tag:
+                if tag <= before:
+                    return SLOW, to
+                before = tag
                 at, after, value = _field(data, at, stop, ops, op, names, out, to)
                 if at < 0:
                     return at, to
@@ -331,7 +268,7 @@ def _struct(
             return FULL, to
         count = wide(1)
         if ops[op, 1]:
-            count, at = _array_head(data, at, end, ops[op, 2])
+            count, at = array_head(data, at, end, ops[op, 2])
             if at < 0:
                 return at, to
             out[to] = 91

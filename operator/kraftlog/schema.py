@@ -1,4 +1,4 @@
-"""What the records of a metadata log look like, read into frozen values per release.
+"""The form of the records of a metadata log, read into frozen values per release.
 
 `schemas.txt` holds the facts of every record that Kafka 3.3 and later can write: names, keys, versions, field types,
 tags, defaults, nullability. `make schemas` generates it from Kafka's jars. Everything else follows from it: the
@@ -8,8 +8,8 @@ A line of `schemas.txt` describes one version of one record:
 
     metadata KEY NAME VERSION RELEASES FIELD …          control KEY NAME VERSION RELEASES FIELD …
 
-RELEASES is a list of releases and ranges (`3.3.2,3.5.2-4.4.0`). A FIELD is `name:type`, then `?` where it may be null,
-`@n` where it is a tagged field with that tag, and `=default` where its default is not empty, zero or false. A type is a
+RELEASES is a list of releases and ranges (`3.3.2,3.5.2-4.4.0`). A FIELD is `name:type`, then `?` if it may be null,
+`@n` if it is a tagged field with that tag, and `=default` if its default is not empty, zero or false. A type is a
 kind (`int32`, `string`, …) or a struct `{field …}`, and an array of either in `[]`.
 """
 
@@ -29,11 +29,11 @@ CONTROL_TYPES: Mapping[int, str] = {
     5: "KRaftVersion",
     6: "KRaftVoters",
 }
-"""Control record type to the name that a dump prints, whatever the release knows."""
+"""The name that a dump prints for each control record type, in every release."""
 
 
 class Kind(IntEnum):
-    """How a value lies on the wire."""
+    """The form of a value on the wire."""
 
     BOOL = 1
     INT8 = 2
@@ -67,7 +67,7 @@ class Field:
 
     @property
     def tagged(self) -> bool:
-        """Whether it lies among the tagged fields."""
+        """Whether it is one of the tagged fields."""
         return self.tag >= 0
 
 
@@ -84,13 +84,13 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """All that a release can write, by (control, key, version)."""
+    """All record types that a release can write, by (control, key, version)."""
 
     release: str
     schemas: Mapping[tuple[bool, int, int], Schema]
 
     def find(self, key: int, version: int, *, control: bool = False) -> Schema | None:
-        """The schema, or None for what the release does not know."""
+        """The schema, or None if the release does not have it."""
         return self.schemas.get((control, key, version))
 
     def type_names(self) -> dict[str, tuple[bool, int]]:
@@ -106,10 +106,10 @@ def releases() -> tuple[str, ...]:
 
 @cache
 def catalog(release: str | None = None) -> Catalog:
-    """What a release knows: `4.4.0`, or `4.4` for whichever patch is here; None for everything of any release.
+    """The record types of a release: `4.4.0`, or `4.4` for the patch that is here; None for those of all releases.
 
-    In the union the newest description of a record wins: no two releases put different bytes behind one type and
-    version that either ever wrote, only a few names changed. SchemaError for a release that is not here.
+    In the union the newest description of a record is used. No two releases put different bytes behind one type and
+    version that either ever wrote; only a few names changed. SchemaError for a release that is not here.
     """
     known, lines = _described()
     last = {known.index(each) for each in known} if release is None else {known.index(_resolve(release))}
@@ -218,7 +218,7 @@ class _Fields:
 
 
 def default_of(kind: Kind, written: str | float | None, *, array: bool) -> Default:
-    """The value that a tagged field is not written for; arrays are empty (0) or null (None)."""
+    """The value for which a tagged field is not written; arrays are empty (0) or null (None)."""
     if array or written == "null":
         return None if written == "null" else 0
     match kind:

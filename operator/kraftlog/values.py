@@ -1,7 +1,7 @@
-"""Record bodies to plain Python values and back: the reference that the compiled decoder is held against.
+"""Record bodies to plain Python values and back: the reference that the compiled decoder is compared with.
 
-Values have the shape of Kafka's JSON: UUIDs in unpadded URL-safe base64, bytes in base64, tagged fields only where they
-differ from their default. Slow and plain; it also does what `render` leaves to it.
+Values have the form of Kafka's JSON: UUIDs in unpadded URL-safe base64, bytes in base64, tagged fields only if they
+differ from their default. Slow and plain; it also decodes what `render` leaves to it.
 """
 
 import base64
@@ -33,7 +33,7 @@ class MalformedError(KraftLogError):
 
 
 def decode(schema: Schema, body: bytes) -> Data:
-    """The values of a record body, which has to end where its record ends (MalformedError)."""
+    """The values of a record body, which must end where its record ends (MalformedError)."""
     cursor = _Cursor(body)
     data = _read_struct(cursor, schema.fields)
     if cursor.left:
@@ -52,7 +52,7 @@ def encode(schema: Schema, data: Mapping[str, Value]) -> bytes:
 
 
 def unsigned_varint(value: int) -> bytes:
-    """As Kafka writes lengths, tags and frames."""
+    """The form of lengths, tags and frames in Kafka."""
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
@@ -96,6 +96,7 @@ def _read_struct(cursor: _Cursor, fields: tuple[Field, ...]) -> Data:
             value = _read_field(content, field)
             if content.left:
                 raise MalformedError(f"{field.name}: {content.left} bytes too many")
+            data.pop(field.name, None)  # of a tag that is there twice, the last one counts, as in Kafka
             if not is_default(field, value):
                 data[field.name] = value
     return data
@@ -148,7 +149,7 @@ def _checked_null(field: Field, *, nullable: bool) -> Value:
 
 
 def _bounded(cursor: _Cursor, count: int) -> int:
-    """A number of things that take a byte each at least."""
+    """A number of elements that take at least one byte each."""
     if count > cursor.left:
         raise MalformedError(f"{count} elements in {cursor.left} bytes")
     return count

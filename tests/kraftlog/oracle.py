@@ -1,4 +1,4 @@
-"""What Kafka's own code says of a log: `kafka-dump-log` of a release, and the JSON converters of 4.4.0."""
+"""What Kafka's own code prints for a log: `kafka-dump-log` of a release, and the JSON converters of 4.4.0."""
 
 import json
 import re
@@ -18,7 +18,7 @@ _BATCH = re.compile(r"baseOffset: (-?\d+) .*partitionLeaderEpoch: (-?\d+) .*isCo
 _RECORD = re.compile(r"\| offset: (-?\d+) \w+: (-?\d+) .*?headerKeys: \[.*?\] ?(?:payload: )?(.*)$")
 _CONTROL = re.compile(r"(\w+):? (\{.*)$")
 _SILENT = re.compile(r"controlType: \w+\((\d+)\)$")
-"""Up to 3.9 the tool says of a leader change that it is one, and no more."""
+"""Up to 3.9 the tool prints only that a record is a leader change, without its data."""
 
 Line = dict[str, Any]
 
@@ -50,7 +50,7 @@ def dump_log(release: str, paths: Sequence[Path]) -> list[Line]:
 
 
 def converters(paths: Sequence[Path], release: str = "4.4.0") -> list[Line]:
-    """The same by a small program on Kafka's JSON converters (LiveError: it has to be compiled by a JDK)."""
+    """The same from a small program with Kafka's JSON converters (LiveError: it must be compiled by a JDK)."""
     if shutil.which("javac") is None:
         raise LiveError("this needs a Java compiler: install a JDK 17 (Debian: openjdk-17-jdk-headless)")
     kafka = ensure_kafka(release)
@@ -61,7 +61,7 @@ def converters(paths: Sequence[Path], release: str = "4.4.0") -> list[Line]:
 def parse_dump(lines: Sequence[str]) -> Iterator[Line]:
     """The tool's output as lines of ours.
 
-    A record that it could not decode has type None and its complaint as data; one that it does not print has data None.
+    A record that it could not decode has type None and the error as data; one that it does not print has data None.
     """
     batch: Line = {}
     for line in lines:

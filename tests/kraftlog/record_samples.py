@@ -1,7 +1,7 @@
-"""Make the samples anew: `python -m tests.kraftlog.record_samples [RELEASE …]`.
+"""Makes the samples again: `python -m tests.kraftlog.record_samples [RELEASE …]`.
 
-Real clusters of several releases live a short life; their logs and checkpoints are kept with what Kafka's own tools
-print of them, so that equality can be tested where there is no Java.
+Real clusters of several releases run for a short time. Their logs and checkpoints are kept with the output of Kafka's
+own tools, so that equality can be tested without Java.
 """
 
 import gzip
@@ -23,17 +23,17 @@ LIVES: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
     "4.3.1": ((), ()),
     "4.4.0": ((), ()),
 }
-"""Release to the arguments of its format and the metadata.version levels that are stepped through."""
+"""Release to the arguments of its format and the metadata.version levels of its steps."""
 _EXPECTED = "expected.jsonl.gz"
 
 
 def expected_of(release: str, paths: list[Path]) -> list[oracle.Line]:
-    """What Kafka prints: the release's own tool, or the converters where no tool of that release is published."""
+    """Kafka's output: of the release's own tool, or of the converters if that release has no published tool."""
     return oracle.converters(paths) if release == "4.4.0" else oracle.dump_log(release, paths)
 
 
 def recorded(directory: Path) -> tuple[list[Path], list[oracle.Line]]:
-    """The files of a sample in the order of their names, and what Kafka printed of them."""
+    """The files of a sample in the order of their names, and Kafka's output for them."""
     lines = gzip.decompress((directory / _EXPECTED).read_bytes()).decode().split("\n")
     return files(directory), [json.loads(line) for line in lines if line]
 
@@ -44,7 +44,7 @@ def files(directory: Path) -> list[Path]:
 
 
 def record(release: str) -> None:
-    """Make one sample."""
+    """Makes one sample."""
     features, levels = LIVES[release]
     target = SAMPLES / release
     shutil.rmtree(target, ignore_errors=True)
@@ -64,7 +64,7 @@ def record(release: str) -> None:
 
 
 def _keep(source: Path, target: Path) -> None:
-    """The segments, the first and the last two checkpoints, and what says where an epoch began."""
+    """Keeps the segments, the first and the last two checkpoints, and the start of each epoch."""
     target.mkdir(parents=True)
     checkpoints = sorted(source.glob("*.checkpoint"))[-2:]
     first = sorted(source.glob("00000000000000000000-*.checkpoint"))

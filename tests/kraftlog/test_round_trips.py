@@ -14,7 +14,7 @@ from tests.kraftlog import logs, synthetic
 from kraftlog import Options, catalog, releases
 from kraftlog.codecs import Codec, CodecError, pack, unpack
 from kraftlog.schema import Schema
-from kraftlog.values import Data, MalformedError, decode, encode
+from kraftlog.values import Data, MalformedError, decode, encode, unsigned_varint
 from kraftlog.writer import NewBatch, batch_of, record_of
 
 _SCHEMAS = sorted(catalog().schemas.values(), key=lambda schema: (schema.control, schema.key, schema.version))
@@ -26,7 +26,7 @@ def _name(schema: Schema) -> str:
 
 @pytest.mark.parametrize("schema", _SCHEMAS, ids=_name)
 def test_values_survive(schema: Schema, tmp_path: Path) -> None:
-    """What is encoded is decoded again, by the reference codec and by the compiled one."""
+    """Encoded values are decoded unchanged, by the reference codec and by the compiled one."""
     rng = random.Random(schema.type_name)
     written = [synthetic.data_of(schema.fields, rng) for _ in range(60)]
     if schema.control:
@@ -41,7 +41,7 @@ def test_values_survive(schema: Schema, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("release", releases())
 def test_reference_and_compiled_agree(release: str, tmp_path: Path) -> None:
-    """A log with everything that a release can write reads the same by both."""
+    """Both decoders read the same from a log with everything that a release can write."""
     path = logs.write(tmp_path, synthetic.log(catalog(release), seed=3, count=150))
     options = Options(release=release)
     compiled, faults = logs.read(path, options)
@@ -55,7 +55,7 @@ def test_reference_and_compiled_agree(release: str, tmp_path: Path) -> None:
 @given(text=st.text(max_size=200), version=st.sampled_from([0]))
 @settings(max_examples=200, deadline=None)
 def test_any_text_is_valid_json(text: str, version: int) -> None:
-    """Every string that Kafka can store comes out as itself."""
+    """Every string that Kafka can store is decoded unchanged."""
     schema = catalog().find(2, version)
     assert schema is not None
     try:
@@ -65,9 +65,40 @@ def test_any_text_is_valid_json(text: str, version: int) -> None:
     assert decode(schema, body)["name"] == text
 
 
+_NULL, _NONE, _ONE = b"\0", b"\1", b"\2" + b"\1" * 16
+_ONE_ID = base64.urlsafe_b64encode(b"\1" * 16).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([_ONE, _NULL], {}),
+        ([_NULL, _ONE], {"directories": [_ONE_ID]}),
+        ([_ONE, _NONE], {"directories": []}),
+        ([_NONE, _ONE, _NULL], {}),
+        ([_ONE, _ONE], {"directories": [_ONE_ID]}),
+    ],
+)
+def test_the_last_of_a_repeated_tagged_field_counts(tmp_path: Path, given: list[bytes], expected: Data) -> None:
+    """Each value replaces the one before, as in Kafka's own readers: for both decoders, and for a search in place."""
+    schema = max((each for each in _SCHEMAS if each.type_name == "PARTITION_CHANGE_RECORD"), key=lambda s: s.version)
+    (tag,) = (field.tag for field in schema.fields if field.name == "directories")
+    plain: Data = {"partitionId": 7, "topicId": "AAAAAAAAAAAAAAAAAAAAAA"}
+    tagged = [unsigned_varint(tag) + unsigned_varint(len(value)) + value for value in given]
+    value = record_of(schema, plain).value[:-1] + unsigned_varint(len(tagged)) + b"".join(tagged)
+    path = logs.write(tmp_path, batch_of(NewBatch(base_offset=0), [logs.NewRecord(value)]))
+    records, faults = logs.read(path)
+    (block,) = logs.blocks(path)
+    ((place,),) = block.find(block.of_types([schema.type_name]), ["directories"]).tolist()
+    assert [record["data"] for record in records] == [plain | expected]
+    assert [record.data for record in block.records()] == [plain | expected]
+    assert bytes(block.data[place : place + len(given[-1])]) == given[-1]
+    assert not faults
+
+
 @pytest.mark.parametrize("raw", [b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"a\xe2\x82", b"\xf4\x90\x80\x80"])
 def test_text_that_is_no_utf8_is_replaced(raw: bytes, tmp_path: Path) -> None:
-    """Java puts replacement characters there, and so do both decoders; the line stays valid JSON."""
+    """Java uses replacement characters there, and so do both decoders; the line stays valid JSON."""
     schema = catalog().find(2, 0)
     assert schema is not None
     name = len(raw) + 1
@@ -82,7 +113,7 @@ def test_text_that_is_no_utf8_is_replaced(raw: bytes, tmp_path: Path) -> None:
 @given(st.binary(max_size=300))
 @settings(max_examples=300, deadline=None)
 def test_no_bytes_break_the_reference(body: bytes) -> None:
-    """Whatever the bytes are, a schema fits them or says that it does not."""
+    """For any bytes the reference decoder returns data or a MalformedError."""
     for schema in _SCHEMAS[:: len(_SCHEMAS) // 6]:
         try:
             data = decode(schema, body)
@@ -93,7 +124,7 @@ def test_no_bytes_break_the_reference(body: bytes) -> None:
 
 @pytest.mark.parametrize("codec", list(Codec)[1:])
 def test_codecs_round_trip(codec: Codec) -> None:
-    """Content of any size comes back, compressible or not."""
+    """Content of any size is unpacked unchanged, compressible or not."""
     rng = random.Random(5)
     for content in (b"", b"x", b"abc" * 50_000, rng.randbytes(200_000)):
         assert unpack(codec, pack(codec, content)) == content
@@ -101,7 +132,7 @@ def test_codecs_round_trip(codec: Codec) -> None:
 
 @pytest.mark.parametrize("codec", list(Codec)[1:])
 def test_codecs_keep_their_bound(codec: Codec) -> None:
-    """A small batch that would unpack into more than is allowed is refused."""
+    """A small batch that would unpack to more than the limit is refused."""
     with pytest.raises(CodecError):
         unpack(codec, pack(codec, bytes(1 << 20)), limit_bytes=1 << 16)
 
@@ -109,13 +140,13 @@ def test_codecs_keep_their_bound(codec: Codec) -> None:
 @given(st.binary(max_size=200), st.integers(0, 7))
 @settings(max_examples=300, deadline=None)
 def test_codecs_refuse_noise(content: bytes, codec: int) -> None:
-    """Noise is an error of ours or some bytes, never anything else."""
+    """Noise gives bytes or an error of ours."""
     with contextlib.suppress(CodecError):
         assert isinstance(unpack(codec, content), bytes)
 
 
 def test_bytes_of_every_length(tmp_path: Path) -> None:
-    """Base64 is padded as Kafka's is."""
+    """Base64 is padded as in Kafka."""
     schema = catalog().find(11, 0)
     assert schema is not None
     for size in range(8):

@@ -1,4 +1,4 @@
-"""The schemas are the facts of Kafka's own descriptions, and nothing about a record type is written by hand."""
+"""The schemas are the facts of Kafka's own descriptions, and no record type is written by hand."""
 
 import hashlib
 
@@ -27,14 +27,14 @@ _DIGESTS = {
     "4.4.0": "8cb64944cb4bbb1bb62584d5f068b3d6819e8e48169ec194f0334d80717921dc",
     None: "bab603a71bc64608333fac1618ec4cd9790cdbf6e6065b141196fbe0cf80b9fc",
 }
-"""Of all schemas of a release, taken when they were still read from Kafka's own files."""
+"""Of all schemas of a release, computed when they were still read from Kafka's own files."""
 _RIGID = (
     '{"apiKey": 1, "type": "metadata", "name": "Odd", "validVersions": "0", "flexibleVersions": "1+", "fields": []}'
 )
 
 
 def test_every_minor_release_is_there() -> None:
-    """Kafka 3.3 to 4.4, one patch each, can be asked for by minor or by patch."""
+    """Kafka 3.3 to 4.4 are there, one patch each, and can be selected by minor or by patch."""
     assert [release.rsplit(".", 1)[0] for release in releases()] == [
         *(f"3.{minor}" for minor in range(3, 10)),
         *(f"4.{minor}" for minor in range(5)),
@@ -49,7 +49,7 @@ def test_what_a_release_knows(release: str, count: int) -> None:
 
 
 def test_names_as_dump_log_prints_them() -> None:
-    """Metadata records are called as in Kafka's enum, control records as the tool calls them."""
+    """Metadata records have the names of Kafka's enum, control records those of the tool."""
     names = catalog("4.4").type_names()
     assert names["CLEAR_ELR_RECORD"] == (False, 28)
     assert names["ZK_MIGRATION_STATE_RECORD"] == (False, 21)
@@ -57,7 +57,7 @@ def test_names_as_dump_log_prints_them() -> None:
 
 
 def test_the_union_prefers_the_newest_description() -> None:
-    """A field that was renamed has its new name, and a type that went away is still known."""
+    """A renamed field has its new name, and a removed type is still known."""
     union = catalog()
     partition = union.find(3, 2)
     assert partition is not None
@@ -78,28 +78,28 @@ def test_nested_structs_are_read() -> None:
 
 
 def test_an_unknown_release_is_refused() -> None:
-    """The error names the releases that are there."""
+    """The error names the available releases."""
     with pytest.raises(SchemaError, match=r"3\.3\.2"):
         catalog("2.8")
 
 
 @pytest.mark.parametrize("text", [_STRUCT_TAGGED, _RIGID])
 def test_what_the_decoder_cannot_do_is_refused(text: str) -> None:
-    """A description beyond what the compiled decoder knows is an error when it is read, not a wrong record later."""
+    """A description that the compiled decoder does not support is an error when it is read."""
     with pytest.raises(SchemaError):
         list(kafka_schemas.parse(text))
 
 
 @pytest.mark.parametrize("release", _DIGESTS)
 def test_schemas_are_what_they_were_in_kafkas_own_files(release: str | None) -> None:
-    """Every name, type, tag, default and nullability of every record and version is unchanged by the format."""
+    """The format keeps every name, type, tag, default and nullability of every record and version."""
     schemas = catalog(release).schemas
     text = "\n".join(repr(schemas[key]) for key in sorted(schemas))
     assert hashlib.sha256(text.encode()).hexdigest() == _DIGESTS[release]
 
 
 def test_the_file_holds_facts_alone() -> None:
-    """The file is exactly what the schemas read from it are written as: there is no other text in it."""
+    """The file equals what is written for the schemas read from it, so it has no other text."""
     text = export_schemas.TARGET.read_text()
     assert export_schemas.export(releases(), lambda release: catalog(release).schemas) == text
     assert releases() == export_schemas.RELEASES
@@ -124,7 +124,7 @@ def test_the_file_is_what_the_jars_say() -> None:
     ],
 )
 def test_a_broken_line_is_refused(line: str, said: str) -> None:
-    """The error quotes what is wrong."""
+    """The error quotes the wrong part."""
     with pytest.raises(SchemaError, match=said):
         parse(f"releases 1.0\n{line}\n")
 
