@@ -1,8 +1,8 @@
 """A cluster's metadata at an offset, and what changed between two offsets, read from its log alone.
 
-The state begins with the latest checkpoint that is not behind the offset, or with the first record, and every record up
-to and including the offset is replayed. What cannot be known is an error, never an empty state: an offset that the log
-does not reach, one that lies before everything that is left of the log, and one behind a gap.
+The state begins with a checkpoint that is not after the offset, or with the first record (`replay`). Then every record
+up to and including the offset is replayed. An unknown state is an error, never an empty state: an offset after the end
+of the log, one before everything that is left of the log, and one after a gap.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,12 +10,14 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from kraftlog import Fault, KraftLogError, Options
+from kraftlog import KraftLogError
 from quorum_history.downgrade import level_name
-from quorum_history.files import LogFile
+from quorum_history.files import FileKind
 from quorum_history.image import ALL_TYPES, Entity, Image
-from quorum_history.records import records_of
+from quorum_history.records import described
+from quorum_history.replay import Replay, ReplayPlan, replay_plan
 from quorum_history.replicas import ClusterLog
+from quorum_history.state import Found
 
 _RESOURCES: Final = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
 _HIDDEN: Final = ("password", "secret", "jaas", "credential", "keystore.key", "keystore.certificate.chain", "token")
@@ -38,18 +40,19 @@ _WIDTH: Final = 100
 
 
 class OffsetError(KraftLogError):
-    """No state is known at this offset; the text says why, and which offsets there are."""
+    """No state is known at this offset; the text gives the reason, and the offsets that exist."""
 
     def __init__(self, cluster: str, offset: int, reason: str) -> None:
-        """Of which cluster and offset, and the reason."""
+        """Take the cluster, the offset and the reason."""
         super().__init__(f"cluster {cluster}: offset {offset}: {reason}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class At:
-    """The state at an offset. `timestamp_ms` is that of the last record up to there, -1 if a checkpoint is all.
+    """The state at an offset. `timestamp_ms` is that of the last record up to it, -1 if only a checkpoint was read.
 
-    `records` were replayed after `checkpoint`, whose path it is, empty where the log was read from its first record.
+    `records` were replayed after the checkpoint with the path `checkpoint`; it is empty if the log was read from its
+    first record.
     """
 
     cluster: str
@@ -59,10 +62,10 @@ class At:
     checkpoint: str
     records: int
     image: Image
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Found, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """All of it, with the names of the fields above."""
+        """The state as JSON, with the names of the fields above."""
         return {
             "cluster": self.cluster,
             "offset": self.offset,
@@ -77,7 +80,7 @@ class At:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Difference:
-    """One thing that differs between two states. `before` is None for a new one, `after` for one that is gone."""
+    """One difference between two states. `before` is None for a new entry, `after` for one that is gone."""
 
     section: str
     key: str
@@ -89,74 +92,55 @@ class Difference:
         return asdict(self)
 
 
-def at(log: ClusterLog, offset: int) -> At:
-    """The state of a cluster with every record up to and including `offset` (OffsetError)."""
-    if offset < 0:
+def at(log: ClusterLog, offset: int | None = None) -> At:
+    """The state of a cluster with every record up to and including `offset`, else the last known one (OffsetError)."""
+    if offset is not None and offset < 0:
         raise OffsetError(log.cluster, offset, f"{offset} is no offset: the first one is 0")
-    if offset > log.last_offset:
+    if offset is not None and offset > log.last_offset:
         raise OffsetError(log.cluster, offset, f"the log ends before it: its last offset is {log.last_offset}")
-    checkpoint = log.checkpoint_before(offset + 1)
-    reading = _Reading(log, offset)
-    if checkpoint is not None:
-        reading.checkpoint(checkpoint)
-    reading.segments()
-    return reading.done(checkpoint)
+    plan = replay_plan(log, None if offset is None else offset + 1)
+    if plan.missing:
+        first, end = plan.missing[0]
+        text = f"offsets {first} to {end - 1} are in no file: no state is known between them and {end}"
+        damaged = [str(each) for each in plan.found if each.file.endswith(".checkpoint")]
+        raise OffsetError(log.cluster, plan.end - 1, "; ".join([text, *damaged[:1]]))
+    if plan.end == 0:
+        raise OffsetError(log.cluster, -1, "no file has any record")
+    return _replayed(log.cluster, plan)
 
 
-class _Reading:
-    """One replay: what it has read, and where it is."""
+_IDLE: Final = frozenset({"NO_OP_RECORD"})
+"""Records without a state, whose time counts."""
 
-    def __init__(self, log: ClusterLog, offset: int) -> None:
-        self.log, self.offset = log, offset
-        self.image, self.faults = Image(), list[Fault]()
-        self.next, self.epoch, self.timestamp_ms, self.records = 0, -1, -1, 0
 
-    def checkpoint(self, file: LogFile) -> None:
-        for record in records_of(file.path, Options(types=ALL_TYPES), self.faults):
-            self.image.replay(record["type"], record["data"])
-        self.next, self.epoch = file.base_offset, file.epoch
-
-    def segments(self) -> None:
-        for stretch in self.log.stretches(self.next, self.log.end):
-            if self.next > self.offset:
-                return
-            self._reaches(stretch.first)
-            options = Options(
-                types=ALL_TYPES | {"NO_OP_RECORD"}, start_position=stretch.start, end_position=stretch.stop
-            )
-            for record in records_of(stretch.file.path, options, self.faults):
-                if record["offset"] > self.offset:
-                    break
-                self.image.replay(record["type"], record["data"])
-                self.epoch, self.timestamp_ms = record["leader_epoch"], record["timestamp"]
-                self.records += 1
-            self.next = stretch.end
-        self._reaches(self.offset + 1)
-
-    def _reaches(self, first: int) -> None:
-        """Refuse to go on at an offset before which some are missing."""
-        if first > self.next:
-            missing = f"offsets {self.next} to {first - 1} are in no file"
-            raise OffsetError(self.log.cluster, self.offset, f"{missing}: no state is known between them and {first}")
-
-    def done(self, checkpoint: LogFile | None) -> At:
-        return At(
-            cluster=self.log.cluster,
-            offset=self.offset,
-            leader_epoch=self.epoch,
-            timestamp_ms=self.timestamp_ms,
-            checkpoint=checkpoint.path if checkpoint else "",
-            records=self.records,
-            image=self.image,
-            faults=tuple(self.faults),
-        )
+def _replayed(cluster: str, plan: ReplayPlan) -> At:
+    """The state that a plan leads to (NotALogError)."""
+    replay = Replay(plan, ALL_TYPES, _IDLE)
+    image, records = Image(), 0
+    epoch, timestamp_ms = plan.checkpoint.epoch if plan.checkpoint else -1, -1
+    for file, blocks in replay.files():
+        for record in (record for block in blocks for record in described(block, replay.faults)):
+            if file.kind is FileKind.SEGMENT:
+                epoch, timestamp_ms = record["leader_epoch"], record["timestamp"]
+                records += 1
+            image.replay(record["type"], record["data"])
+    return At(
+        cluster=cluster,
+        offset=plan.end - 1,
+        leader_epoch=epoch,
+        timestamp_ms=timestamp_ms,
+        checkpoint=plan.checkpoint.path if plan.checkpoint else "",
+        records=records,
+        image=image,
+        faults=replay.found(),
+    )
 
 
 # what people see
 
 
 def state_of(image: Image) -> dict[str, dict[str, Any]]:
-    """The state by section and key. Settings that may hold a secret, salts and keys of users are left out."""
+    """The state by section and key. Settings that may hold a secret, and salts and keys of users, are left out."""
     topic = image.topics
     quorum = {
         "leader": image.leader,
@@ -194,7 +178,7 @@ def state_of(image: Image) -> dict[str, dict[str, Any]]:
 
 
 def _acl(entity: Entity) -> Entity:
-    """With Kafka's words for its numbers."""
+    """Replace Kafka's numbers with its words."""
     return {name: _ACL_WORDS.get(name, {}).get(value, value) for name, value in entity.items()}
 
 
@@ -212,9 +196,9 @@ def _shown(name: str, value: str) -> str:
 
 
 def differences(before: Image, after: Image) -> tuple[Difference, ...]:
-    """What differs, by section and key. A hidden value that changed is named, and stays hidden.
+    """The differences, by section and key. A hidden value that changed is named, and stays hidden.
 
-    A checkpoint does not name the leader, so one that is not known differs from none.
+    A checkpoint does not name the leader, so an unknown leader is no difference.
     """
     found = []
     old, new = state_of(before), state_of(after)
@@ -312,7 +296,7 @@ def _line(key: str, value: object) -> str:
 
 
 def _short(section: str, value: Any) -> object:  # noqa: ANN401 -- a JSON value
-    """What matters most of an entity; -o json shows all of it."""
+    """The most important fields of an entity; -o json shows all of them."""
     ends = [_words(each) for each in value.get("endPoints", value.get("endpoints", ()))] if section in _SERVERS else []
     match section:
         case "voters":
@@ -336,7 +320,7 @@ _SERVERS: Final = frozenset({"voters", "controllers", "brokers"})
 
 
 def _words(value: object) -> str:
-    """A JSON value for people: fields with something in them, without brackets around them all."""
+    """A JSON value for people: its non-empty fields, without the outer brackets."""
     match value:
         case None | bool():
             return {None: "none", True: "yes", False: "no"}[value]

@@ -1,7 +1,7 @@
 """Every table that this program writes: a row's meaning, its key, and each column with type, unit and meaning.
 
-`python -m quorum_history.catalogue` prints docs/tables.md. Tests hold the tables that are computed against this, and
-`quality` checks the keys at every run.
+`python -m quorum_history.catalogue` prints docs/tables.md. Tests compare the computed tables with this, and `quality`
+checks the keys at every run.
 """
 
 import sys
@@ -225,8 +225,9 @@ TABLES = (
         columns=(
             CLUSTER,
             Column("level", "int", "finalized level of `metadata.version`, null if it was never set"),
-            Column("end_offset", "bigint", "up to where the log was replayed"),
-            Column("faults", "bigint", "what could not be read; with any, losses are not known in full", "faults"),
+            Column("end_offset", "bigint", "up to where the log was replayed, or that of a checkpoint newer than it"),
+            Column("faults", "bigint", "damage from the checkpoint on with which the replay began, in any replica, and"
+                   " records without a schema; with any, losses are not known in full", "faults"),
         ),
         tests="test_downgrade",
     ),

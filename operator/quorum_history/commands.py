@@ -1,7 +1,7 @@
 """The commands of `quorum-history`: from metadata logs and observations to tables, answers and a report.
 
-`ingest` runs in this process, or as Spark tasks where a master is named; what computes tables runs on Spark, embedded
-(`local[*]`) or unchanged under `spark-submit`.
+`ingest` runs in this process, or as Spark tasks if a master is named. The commands that compute tables run on Spark,
+embedded (`local[*]`) or unchanged under `spark-submit`.
 """
 
 import argparse
@@ -34,18 +34,18 @@ from quorum_history.observations import MAX_GAP_S
 from quorum_history.progress import Progress
 from quorum_history.replicas import cluster_log
 from quorum_history.retention import keep, prune
-from quorum_history.session import NoJavaError, session, submitted
+from quorum_history.session import NoJavaError, brief_session, session, submitted
 from quorum_history.source import OptionError, checked_options
 from quorum_history.state import StateError
 from quorum_history.store import BusyError, Store
-from quorum_history.summary import Summary
+from quorum_history.summary import Summary, lines_of_losses
 from quorum_history.tables import TIMELINE_TYPES
 from quorum_history.verify import VerifyError, verify
 
 DONE, FAILED, MISUSED, DAMAGED = 0, 1, 2, 3
 _CODES = """exit codes: 0, done; 1, could not be done, or `verify` found a difference; 2, a wrong request; 3, done,
-but something that ingest read for the first time is damaged, missing or no observation, or a table fails a check of
-its quality"""
+but something that ingest read for the first time, or that `at` or `downgrade` read, is damaged, missing or no
+observation, or a table fails a check of its quality"""
 _SHOWN = 20
 _DAYS_MAX = 36_500
 _RAISED = re.compile(r"^(?:[a-zA-Z_]+\.)*[A-Z]\w*: (.+)$", re.MULTILINE)
@@ -58,7 +58,7 @@ _DERIVED = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; answers the exit code."""
+    """Run the command line; returns the exit code."""
     try:
         chosen = _parser().parse_args(arguments)
         run: Callable[[argparse.Namespace], int] = chosen.run
@@ -74,18 +74,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _essence(text: str) -> str:
-    """The line that says why: of a task's Python that failed the last one, of all else the first."""
+    """The line with the reason: for a failed Python task its last one, for any other error the first."""
     raised = _RAISED.findall(text)
     return raised[-1] if raised else text.strip().split("\n", 1)[0]
 
 
 def _complain(about: object, code: int) -> int:
-    print(f"quorum-history: {quoted(str(about))}", file=sys.stderr)  # noqa: T201 -- a command speaks by printing
+    print(f"quorum-history: {quoted(str(about))}", file=sys.stderr)  # noqa: T201 -- a command prints its errors
     return code
 
 
 def _say(text: str) -> None:
-    print(quoted(text), flush=True)  # noqa: T201 -- a command speaks by printing
+    print(quoted(text), flush=True)  # noqa: T201 -- a command prints its answers
 
 
 def _day(text: str) -> date:
@@ -162,7 +162,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _refresh_parser(parser: argparse.ArgumentParser) -> None:
-    """The options of the commands that it runs, as far as a schedule wants them; the rest is as by default."""
+    """The options of the commands that it runs, as far as a schedule needs them; the others have their defaults."""
     parser.add_argument("--logs", metavar="PATHS", help="as for ingest; the tables of timeline and downgrade follow")
     parser.add_argument("--observations", metavar="PATHS", help="as for ingest; the tables of observe follow")
     parser.add_argument("--max-gap-s", type=int, default=MAX_GAP_S, help="as for observe")
@@ -205,7 +205,7 @@ def _ingest(chosen: argparse.Namespace) -> int:
 
 
 def _continuously(store: Store, request: Request, executor: Executor, every_s: float) -> int:
-    """Again and again until a signal; whatever goes wrong ends it. A log may yet have to come."""
+    """Repeat until a signal; any error ends it. A log may still be missing at first."""
     code = DONE
     with _ending_on_signals():
         try:
@@ -239,7 +239,7 @@ def _ending_on_signals() -> Iterator[None]:
 
 
 def _told(summary: Summary) -> int:
-    """Print what was done and what is wrong; answers the exit code."""
+    """Print what was done and what is wrong; returns the exit code."""
     for line in summary.lines(_SHOWN):
         _say(line)
     return DAMAGED if summary.newly_damaged else DONE
@@ -267,20 +267,30 @@ def _write(chosen: argparse.Namespace, tables: dict[str, DataFrame]) -> int:
 
 def _timeline(chosen: argparse.Namespace) -> int:
     jobs.table_format(chosen.format)
-    return _write(chosen, jobs.timeline_tables(session(chosen.master), chosen.target))
+    return _write(chosen, jobs.timeline_tables(brief_session(chosen.master), chosen.target))
 
 
 def _observe(chosen: argparse.Namespace) -> int:
     jobs.table_format(chosen.format)
     if chosen.max_gap_s <= 0:
         raise OptionError(f"--max-gap-s: {chosen.max_gap_s} is no positive number of seconds")
-    return _write(chosen, jobs.observation_tables(session(chosen.master), chosen.target, chosen.max_gap_s))
+    return _write(chosen, jobs.observation_tables(brief_session(chosen.master), chosen.target, chosen.max_gap_s))
 
 
 def _downgrade(chosen: argparse.Namespace) -> int:
+    code, damaged = _losses(chosen)
+    return max(code, DAMAGED if damaged else DONE)
+
+
+def _losses(chosen: argparse.Namespace) -> tuple[int, bool]:
+    """Write the tables of `downgrade` and print what is wrong: the exit code without it, and whether there is any."""
     jobs.table_format(chosen.format)
     find_files(chosen.logs)
-    return _write(chosen, jobs.downgrade_tables(session(chosen.master), chosen.logs))
+    found = jobs.replayed(brief_session(chosen.master), chosen.logs)
+    code, damaged = _write(chosen, jobs.losses_as_tables(found)), jobs.faults_of(found)
+    for line in lines_of_losses(damaged, _SHOWN):
+        _say(line)
+    return code, bool(damaged)
 
 
 def _at(chosen: argparse.Namespace) -> int:
@@ -292,7 +302,7 @@ def _at(chosen: argparse.Namespace) -> int:
         raise OptionError(f"--cluster: no log of {chosen.cluster} is there, but of {', '.join(clusters[:_SHOWN])}")
     wanted = chosen.cluster or clusters[0]
     log = cluster_log(wanted, [file for file in files if file.cluster == wanted])
-    found = at(log, log.last_offset if chosen.offset is None else chosen.offset)
+    found = at(log, chosen.offset)
     before = None if chosen.against is None else at(log, chosen.against)
     if chosen.output == "json":
         shown = found.as_json()
@@ -300,7 +310,7 @@ def _at(chosen: argparse.Namespace) -> int:
             differing = [each.as_json() for each in differences(before.image, found.image)]
             shown = {**shown, "against": before.offset, "differences": differing}
             del shown["state"]
-        print(json.dumps(shown, indent=2))  # noqa: T201 -- a command speaks by printing
+        print(json.dumps(shown, indent=2))  # noqa: T201 -- a command prints its answers
     else:
         for line in text_of(found) if before is None else text_of_differences(before, found):
             _say(line)
@@ -334,7 +344,7 @@ def _report(chosen: argparse.Namespace) -> int:
 
 @contextmanager
 def _folder(place: str) -> Iterator[Path]:
-    """A folder to write files into, which are stored in an object store afterwards if `place` is there."""
+    """A folder to write files into; if `place` is in an object store, the files are stored there afterwards."""
     if not is_url(place):
         yield Path(place)
         return
@@ -352,7 +362,7 @@ def _order(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _refresh(chosen: argparse.Namespace) -> int:
-    """Run the commands from the sources to the page. What is damaged is told, and keeps none of them from running."""
+    """Run the commands from the sources to the page. Damage is reported, and prevents none of them from running."""
     if chosen.keep_days is not None and not 0 < chosen.keep_days <= _DAYS_MAX:
         raise OptionError(f"--keep-days: {chosen.keep_days} is no number of days from 1 to {_DAYS_MAX}")
     codes = [_ingest(chosen)]
@@ -360,7 +370,7 @@ def _refresh(chosen: argparse.Namespace) -> int:
         with chosen.target.locked():
             _say(f"removed observations: {keep(chosen.target, chosen.keep_days, datetime.now(UTC)):,}")
     if chosen.logs:
-        codes += [_timeline(chosen), _downgrade(chosen)]
+        codes += [_timeline(chosen), _losses(chosen)[0]]  # of damage, `ingest` has said what is new
     if chosen.observations:
         codes.append(_observe(chosen))
     codes.append(_report(chosen))

@@ -1,4 +1,4 @@
-"""What somebody should look at, from the tables: by severity, and never fine where nothing is known."""
+"""What a person should look at, from the tables: by severity, and never fine if nothing is known."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ Tables = Mapping[str, Sequence[Row]]
 LOW_AVAILABILITY = 0.999
 MUCH_UNKNOWN = 0.01
 LOG_TABLES = ("voter_sets", "leaders", "feature_levels")
-"""Tables of which every metadata log has rows in one."""
+"""The tables of which at least one has rows for every metadata log."""
 STALE = timedelta(hours=1)
-"""Observations come once a minute. What is older than this is not how things are."""
+"""Observations come once a minute. An older one does not show the present state."""
 MANY_CHANGES_PER_HOUR = 1.0
 MANY_CHANGES = 3
 LARGE_LAG_RECORDS = 1000
 
 
 class Severity(IntEnum):
-    """The worst first."""
+    """The most severe first."""
 
     CRITICAL = 0
     WARNING = 1
@@ -49,7 +49,7 @@ def quorum_name(row: Row) -> str:
 
 
 def concerns(tables: Tables, now: datetime) -> list[Concern]:
-    """Everything, the worst first."""
+    """All concerns, the most severe first."""
     found = [
         *_outages(tables),
         *_availability(tables),
@@ -86,7 +86,7 @@ def _budgets(tables: Tables) -> Iterator[Concern]:
 
 
 def _unknown(tables: Tables, now: datetime) -> Iterator[Concern]:
-    """Quorums that nobody looked at, or that did not answer."""
+    """Quorums that were not looked at, or that did not answer."""
     for row in tables.get("last_looks", ()):
         if now - row["last_look"] > STALE:
             text = f"has not been looked at since {moment(row['last_look'])}: how it is now is unknown"
@@ -159,7 +159,7 @@ def _files(tables: Tables) -> Iterator[Concern]:
 
 
 def percent(share: float) -> str:
-    """A share in percent, rounded down, so that what is not all of it never reads as 100."""
+    """A share in percent, rounded down, so that less than everything never reads as 100."""
     return f"{floor(share * 1e5 + 1e-6) / 1e3:.3f}"
 
 
@@ -168,7 +168,7 @@ def _counted(number: int, thing: str) -> str:
 
 
 def names_of(tables: Tables) -> dict[str, str]:
-    """Cluster id to the quorum's name, where observations give it one."""
+    """Cluster id to the quorum's name, if observations have one."""
     return {str(row["clusterID"]): quorum_name(row) for row in tables.get("last_looks", ()) if row["clusterID"]}
 
 

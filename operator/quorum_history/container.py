@@ -1,7 +1,7 @@
 """What the history's image runs: `quorum-history`, or a process of Spark on Kubernetes.
 
-Spark starts the pods of an application with the arguments `driver …` or `executor`, and gives an executor everything
-else in environment variables. Every other argument is a command of `quorum-history`.
+Spark starts the pods of an application with the arguments `driver …` or `executor`. An executor gets everything else in
+environment variables. Every other argument is a command of `quorum-history`.
 """
 
 import os
@@ -20,7 +20,7 @@ _FACTS = {
     "--resourceProfileId": "SPARK_RESOURCE_PROFILE_ID",
     "--podName": "SPARK_EXECUTOR_POD_NAME",
 }
-"""What an executor is told, by the variable that Spark sets in its pod."""
+"""The arguments of an executor, by the variable that Spark sets in its pod."""
 
 
 class NotSparkError(Exception):
@@ -28,7 +28,7 @@ class NotSparkError(Exception):
 
 
 def command(arguments: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """The program to become, with its arguments (NotSparkError)."""
+    """The program to run, with its arguments (NotSparkError)."""
     match arguments:
         case ["driver", *rest]:
             submit = f"{_variable(environment, 'SPARK_HOME')}/bin/spark-submit"
@@ -49,7 +49,7 @@ def _executor(environment: Mapping[str, str]) -> list[str]:
 
 
 def _class_path(environment: Mapping[str, str]) -> str:
-    """Spark's configuration, its jars, and what the application adds."""
+    """Spark's configuration, its jars, and the application's additions."""
     home = _variable(environment, "SPARK_HOME")
     first = environment.get("SPARK_CONF_DIR") or f"{home}/conf"
     others = (environment.get(name) for name in ("HADOOP_CONF_DIR", "SPARK_CLASSPATH", "SPARK_EXTRA_CLASSPATH"))
@@ -63,12 +63,12 @@ def _variable(environment: Mapping[str, str], name: str) -> str:
 
 
 def main() -> int:
-    """Become the program; answers only where that is not possible."""
+    """Replace this process with the program; returns only if that is not possible."""
     try:
         chosen = command(sys.argv[1:], os.environ)
-        os.execvp(chosen[0], chosen)  # noqa: S606 -- no shell is wanted
+        os.execvp(chosen[0], chosen)  # noqa: S606 -- no shell is needed
     except (NotSparkError, OSError) as error:
-        print(f"quorum-history: {error}", file=sys.stderr)  # noqa: T201 -- a command speaks by printing
+        print(f"quorum-history: {error}", file=sys.stderr)  # noqa: T201 -- a command prints its errors
         return 1
 
 

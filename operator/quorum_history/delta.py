@@ -1,8 +1,8 @@
-"""Derived tables in Delta's format: each run is one MERGE, so a version holds only what has changed since the last one.
+"""Derived tables in Delta's format: each run is one MERGE, so a version holds only the changes since the last one.
 
-Written by delta-rs (the package `deltalake`), which needs neither a jar nor Spark. It reaches object stores by itself,
-with credentials from the same places as everything else. A run that is killed before its commit leaves files that no
-version names. The mark that it leaves with them has a later run remove them.
+They are written by delta-rs (the package `deltalake`), which needs neither a jar nor Spark. It reaches object stores by
+itself, with credentials from the same places as everything else. A run that is killed before its commit leaves files
+that no version names, and a mark. Because of the mark a later run removes these files.
 """
 
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _MARK = "_writing"
 _LOG = "_delta_log"
 _ORPHANED = timedelta(days=1)
-"""A file that no version names may be one that another run is about to commit, unless it is older than this."""
+"""A file that no version names may be about to be committed by another run, unless it is older than this."""
 
 
 def write(store: Store, name: str, rows: pa.Table, key: tuple[str, ...]) -> None:
-    """Make the table `name` these rows. Without a key, or where two rows share one, it is replaced as a whole."""
+    """Make the table `name` these rows. Without a unique key, or with another schema, it is replaced as a whole."""
     if not is_delta(store, name):
         _create(store, name, rows)
         return
@@ -42,8 +42,8 @@ def write(store: Store, name: str, rows: pa.Table, key: tuple[str, ...]) -> None
 
 
 def _create(store: Store, name: str, rows: pa.Table) -> None:
-    """Make the table at another place first: without its log, a reader would take it for one of Parquet."""
-    store.retire(name)  # of another format: computed anew from the same records
+    """Make the table at another place first: without its log, a reader would read it as Parquet."""
+    store.retire(name)  # of another format: computed again from the same records
     if store.local:
         store.delete(f"{STAGED}{name}")
         _overwrite(store, f"{STAGED}{name}", rows)
@@ -62,7 +62,7 @@ def _overwrite(store: Store, name: str, rows: pa.Table) -> None:
 
 
 def _swept(store: Store, name: str) -> bool:
-    """Remove files that no version names; answers whether none is left, because none is too young to be sure of."""
+    """Remove files that no version names, except young ones that another run may need; returns whether none is left."""
     live = {uri.rpartition("/")[2] for uri in opened(store, name).file_uris()}
     files = [file for file in store.names(name) if file.endswith(".parquet") and file not in live]
     logs = [store.read(name, _LOG, each) for each in store.names(name, _LOG) if each.endswith(".json")] if files else []
@@ -82,7 +82,7 @@ def read(store: Store, name: str) -> pa.Table:
 
 
 def opened(store: Store, name: str) -> "DeltaTable":
-    """The table as delta-rs has it."""
+    """The table as a delta-rs object."""
     from deltalake import DeltaTable  # noqa: PLC0415 -- an extra
 
     with _failing_as_files_do(store, name):
@@ -90,18 +90,18 @@ def opened(store: Store, name: str) -> "DeltaTable":
 
 
 def is_delta(store: Store, name: str) -> bool:
-    """Whether a table is stored in this format. Read as Parquet it would show what was overwritten as well."""
+    """Whether a table is stored in this format. Read as Parquet it would also show overwritten rows."""
     return store.exists(name, _LOG)
 
 
 def _options() -> dict[str, str]:
-    """What delta-rs wants to be told besides the environment: that a store which is named by http may be asked so."""
+    """The options that delta-rs needs besides the environment: whether a store may be reached over http."""
     return {"allow_http": "true"} if s3_endpoint().startswith("http://") else {}
 
 
 @contextmanager
 def _failing_as_files_do(store: Store, name: str) -> Iterator[None]:
-    """Raise what delta-rs raises as an OSError that names the table."""
+    """Turn delta-rs's errors into an OSError that names the table."""
     from deltalake.exceptions import DeltaError  # noqa: PLC0415 -- an extra
 
     try:

@@ -1,8 +1,8 @@
-"""Sample logs and observations of a small fleet, for `quorum-history demo`: three quorums and what befalls them.
+"""Sample logs and observations of a small fleet, for `quorum-history demo`: three quorums and their incidents.
 
 `payments/orders` is raised to a new level and changes its leader once. `payments/ledger` loses its majority for some
-minutes, and then the disk of a controller, which another one replaces. `web/clicks` lags, and for an hour nobody looks.
-Nothing is random: only the time decides what is written.
+minutes, and then the disk of a controller, which another disk replaces. `web/clicks` lags, and for an hour it is not
+looked at. Nothing is random: the content depends only on the time.
 """
 
 import base64
@@ -19,7 +19,7 @@ from kraftlog.values import Value
 from kraftlog.writer import NewBatch, NewRecord, batch_of, record_of
 
 SPAN = timedelta(hours=36)
-"""How much of the past is made up."""
+"""The length of the invented past."""
 _EVERY = timedelta(minutes=1)
 _OLD_LEVEL, _NEW_LEVEL = 30, 33
 _LEADER_CHANGE, _KRAFT_VERSION, _KRAFT_VOTERS, _TOPIC, _FEATURE = 2, 5, 6, 2, 12
@@ -29,7 +29,7 @@ _RELEASE = "4.4.0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """One quorum: its name, and what happens how many minutes after the beginning; None for never."""
+    """One quorum: its name, and its incidents in minutes after the beginning; None for never."""
 
     namespace: str
     name: str
@@ -47,7 +47,7 @@ class Story:
 
     @property
     def elections(self) -> tuple[int, ...]:
-        """When a new leader is elected: as one is lost, or with the majority back."""
+        """When a new leader is elected: when one is lost, or when the majority is back."""
         ends = (self.leader_lost, None if self.majority_lost is None else self.majority_lost[1])
         return tuple(minute for minute in ends if minute is not None)
 
@@ -56,7 +56,7 @@ class Story:
         return 1 + sum(minute >= election for election in self.elections)
 
     def leader(self, minute: int) -> int:
-        """Who leads in that epoch."""
+        """The leader of that epoch."""
         return _NODES[(self.epoch(minute) - 1) % len(_NODES)]
 
     def members(self, minute: int) -> tuple[int, ...]:
@@ -64,7 +64,7 @@ class Story:
         return _NODES[:-1] if minute == self.disk_lost else _NODES
 
     def directory(self, node: int, minute: int) -> str:
-        """The directory id of a controller; the last one's disk is the one that is lost."""
+        """The directory id of a controller; the disk of the last controller is the one that is lost."""
         disk = int(node == _NODES[-1] and self.disk_lost is not None and minute >= self.disk_lost)
         return _uuid(f"{self.cluster}/{node}/{disk}")
 
@@ -77,7 +77,7 @@ FLEET = (
 
 
 def make(folder: Path, now: datetime) -> tuple[Path, Path]:
-    """Write logs and observations that end at `now`; answers their folders (OSError)."""
+    """Write logs and observations that end at `now`; returns their folders (OSError)."""
     start, minutes = now - SPAN, int(SPAN / _EVERY)
     logs, observations = folder / "logs", folder / "observations"
     observations.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ def make(folder: Path, now: datetime) -> tuple[Path, Path]:
 
 
 def _uuid(text: str) -> str:
-    """An id as Kafka writes one: the same for the same text."""
+    """An id in Kafka's form: the same for the same text."""
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:16]).decode().rstrip("=")
 
 
@@ -107,7 +107,7 @@ def _unseen(story: Story, minute: int) -> bool:
 
 
 def _batches(story: Story, start: datetime) -> Iterator[bytes]:
-    """The metadata log: what is formatted, then what happens, each at its minute."""
+    """The metadata log: first what is formatted, then what happens, each at its minute."""
     offset = 0
     for minute, control, records in _events(story):
         at_ms = int((start + minute * _EVERY).timestamp() * 1000)

@@ -1,17 +1,14 @@
-"""What a lossy downgrade of `metadata.version` would drop or truncate, for every level that one could go down to.
+"""What a lossy downgrade of `metadata.version` would drop or truncate, for every possible target level.
 
-The rules are those by which Kafka writes an image at a level (`MetadataImage.write`): what the level cannot hold is
-handed to a loss handler. A test runs Kafka's own writer with such a handler beside this.
+The rules are those by which Kafka writes an image at a level (`MetadataImage.write`): Kafka passes what the level
+cannot hold to a loss handler. A test compares this with Kafka's own writer and such a handler.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kraftlog import Fault, Options
-from quorum_history.image import LOSSY_TYPES, MIGRATING, Image
-from quorum_history.records import records_of
-from quorum_history.replicas import ClusterLog
+from quorum_history.image import MIGRATING, Image
 
 LEVELS: Mapping[int, str] = {
     7: "3.3-IV3", 8: "3.4-IV0", 9: "3.5-IV0", 10: "3.5-IV1", 11: "3.5-IV2", 12: "3.6-IV0", 13: "3.6-IV1",
@@ -19,18 +16,18 @@ LEVELS: Mapping[int, str] = {
     21: "3.9-IV0", 22: "4.0-IV0", 23: "4.0-IV1", 24: "4.0-IV2", 25: "4.0-IV3", 26: "4.1-IV0", 27: "4.1-IV1",
     28: "4.2-IV0", 29: "4.2-IV1", 30: "4.3-IV0", 31: "4.4-IV0", 32: "4.4-IV1", 33: "4.4-IV2",
 }  # fmt: skip
-"""The levels of metadata.version that can be targets, by the names that Kafka gives them."""
+"""The levels of metadata.version that can be targets, by Kafka's names."""
 
 _EXAMPLES = 5
 
 
 def level_name(feature: str, level: int) -> str:
-    """A level as Kafka calls it: `4.3-IV0 (30)` of metadata.version, the number alone of all others."""
+    """Kafka's name of a level: `4.3-IV0 (30)` of metadata.version, only the number of all others."""
     return f"{LEVELS[level]} ({level})" if feature == "metadata.version" and level in LEVELS else str(level)
 
 
 class Effect(StrEnum):
-    """What happens to the records: they go, or they lose a field."""
+    """What happens to the records: they are dropped, or they lose a field."""
 
     DROP = "drop"
     TRUNCATE = "truncate"
@@ -38,7 +35,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """One kind of loss at one target level. `what` is what Kafka's loss handler is told, but for the names in it."""
+    """One kind of loss at one target level. `what` is the text for Kafka's loss handler, without the names in it."""
 
     target: int
     record_type: str
@@ -50,7 +47,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rule:
-    """What levels below `since` cannot hold, and where an image has some."""
+    """What levels below `since` cannot hold, and where in an image it is found."""
 
     since: int
     record_type: str
@@ -121,7 +118,7 @@ _RULES = (
 
 
 def losses(image: Image, target: int) -> Iterator[Loss]:
-    """What going down to a level would lose of this state."""
+    """The losses of this state at a lower level."""
     for rule in _RULES:
         found = sorted(rule.found(image)) if target < rule.since else []
         if found:
@@ -141,21 +138,3 @@ def all_losses(image: Image) -> Iterator[Loss]:
     for target in LEVELS:
         if target < current:
             yield from losses(image, target)
-
-
-def image_of(log: ClusterLog, faults: list[Fault]) -> Image:
-    """The state at the end of a cluster's log; what could not be read is added to `faults`."""
-    image = Image()
-    checkpoint = log.first_checkpoint()
-    if checkpoint is not None:
-        _replay(image, checkpoint.path, Options(types=LOSSY_TYPES), faults)
-    end = max((replica.end for replica in log.replicas), default=0)
-    for stretch in log.stretches(0, end):
-        options = Options(types=LOSSY_TYPES, start_position=stretch.start, end_position=stretch.stop)
-        _replay(image, stretch.file.path, options, faults)
-    return image
-
-
-def _replay(image: Image, path: str, options: Options, faults: list[Fault]) -> None:
-    for record in records_of(path, options, faults):
-        image.replay(record["type"], record["data"])

@@ -1,8 +1,8 @@
-"""Find metadata logs below directories and globs, and say whose they are.
+"""Find metadata logs below directories and globs, and the cluster of each.
 
 A log directory of Kafka has a `meta.properties` with the ids of cluster, node and directory beside the folder
-`__cluster_metadata-0`. Where that file did not come along, the folder's place stands for the cluster: a copy that says
-nothing about itself is a cluster of its own.
+`__cluster_metadata-0`. If that file is missing, the folder's place stands for the cluster: a copy without ids is a
+cluster of its own.
 """
 
 import glob
@@ -17,11 +17,12 @@ from pathlib import Path, PurePosixPath
 from pyarrow import fs
 
 from kraftlog.archives import MARK, is_archive
-from kraftlog.order import named_offset
+from kraftlog.order import MAX_OFFSET, named_offset
 from kraftlog.places import archive_at, filesystem_of, is_url, opened
 
 PARTITION = "__cluster_metadata-0"
 _PROPERTIES_BYTES = 1 << 16
+_MAX_EPOCH = 2**31 - 1
 _CHECKPOINT = re.compile(r"^(\d{20})-(\d{10})\.checkpoint$")
 
 
@@ -51,10 +52,20 @@ class LogFile:
     size_bytes: int = -1
     modified_ns: int = 0
 
+    @property
+    def snapshot(self) -> tuple[int, int]:
+        """The end offset and epoch of a checkpoint: the same in each replica's copy of it."""
+        return (self.base_offset, self.epoch)
+
+
+def by_snapshot(checkpoint: LogFile) -> tuple[int, int]:
+    """The key by which the latest checkpoint is found."""
+    return checkpoint.snapshot
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A file of any kind: the path or URL that names it, and how many folders below what was asked for it lies."""
+    """A file of any kind: the path or URL that names it, and how many folders below the requested path it is."""
 
     path: str
     size_bytes: int
@@ -63,7 +74,7 @@ class Stored:
 
     @property
     def folder(self) -> str:
-        """What it lies in."""
+        """The folder that holds it."""
         return self.path.rpartition("/")[0]
 
     @property
@@ -97,7 +108,7 @@ def _why_none(pattern: str) -> str:
 
 
 def _refuse_unreadable(error: OSError) -> None:
-    """A folder that cannot be listed may hold a cluster: an error, unless it is ext4's own, is a file, or has gone."""
+    """A folder that cannot be listed may hold a cluster: an error, unless it is ext4's own, is a file, or is gone."""
     name = str(error.filename or "")
     if isinstance(error, FileNotFoundError | NotADirectoryError) or Path(name).name == "lost+found":
         return
@@ -124,13 +135,13 @@ def _stored_locally(pattern: str) -> Iterator[Stored]:
 
 
 def _is_in_place_of_a_log(path: Path) -> bool:
-    """A folder, or a link to nothing, by the name of a segment or checkpoint: its reader says what is wrong with it."""
-    named = named_offset(path.name) >= 0 or _CHECKPOINT.match(path.name) is not None
+    """A folder, or a link to nothing, with the name of a segment or checkpoint: its reader reports what is wrong."""
+    named = named_offset(path.name) >= 0 or _snapshot_of(path.name) is not None
     return named and os.path.lexists(path) and not path.is_file()
 
 
 def _opened(file: Stored) -> Iterator[Stored]:
-    """A file, or what is in it where it is a tar archive."""
+    """A file, or the contents of a tar archive."""
     if not is_archive(file.name):
         yield file
         return
@@ -145,7 +156,7 @@ def _on_disk(path: str, depth: int) -> Stored:
 
 
 def _stored_remotely(pattern: str) -> Iterator[Stored]:
-    """As a glob, on whole path components; what matches may be a folder, all of which counts."""
+    """The matches of a glob, on whole path components; if a folder matches, all of its files count."""
     parts = pattern.rstrip("/").split("/")
     plain = next((place for place, part in enumerate(parts) if place > 2 and re.search(r"[*?\[]", part)), len(parts))  # noqa: PLR2004 -- scheme, nothing, authority
     filesystem, base = filesystem_of("/".join(parts[:plain]))
@@ -167,9 +178,17 @@ def _named(file: Stored) -> tuple[Stored, FileKind, int, int] | None:
         return None  # the log of another partition
     if (first := named_offset(file.name)) >= 0:
         return file, FileKind.SEGMENT, first, -1
-    if checkpoint := _CHECKPOINT.match(file.name):
-        return file, FileKind.CHECKPOINT, int(checkpoint[1]), int(checkpoint[2])
+    if (snapshot := _snapshot_of(file.name)) is not None:
+        return file, FileKind.CHECKPOINT, *snapshot
     return None
+
+
+def _snapshot_of(name: str) -> tuple[int, int] | None:
+    """The offset and the epoch in a checkpoint's name; None for any other name, and for numbers that are none."""
+    found = _CHECKPOINT.match(name)
+    if found is None or int(found[1]) > MAX_OFFSET or int(found[2]) > _MAX_EPOCH:
+        return None
+    return int(found[1]), int(found[2])
 
 
 def _described(file: Stored, kind: FileKind, offset: int, epoch: int, meta: dict[str, str]) -> LogFile:
@@ -188,12 +207,12 @@ def _described(file: Stored, kind: FileKind, offset: int, epoch: int, meta: dict
 
 
 def _number(written: str) -> int:
-    """A node id, -1 for what is none."""
+    """A node id, -1 if the text is not one."""
     return int(written) if written.isdecimal() and written.isascii() else -1
 
 
 def _properties_beside(folder: str) -> dict[str, str]:
-    """What lies beside the folder of a log; above the top of an archive there is nothing."""
+    """The properties beside the folder of a log; above the top of an archive there are none."""
     return {} if folder.endswith(MARK[:-1]) else _properties(folder.rpartition("/")[0] + "/meta.properties")
 
 

@@ -1,6 +1,6 @@
-"""The parts of a page that are about quorums that were observed: tiles, warnings, the worst, the map, the tables.
+"""The parts of a page about observed quorums: tiles, warnings, the worst quorums, the map, the tables.
 
-The page of a fleet and the page of one quorum have the same parts. What is unknown never looks like what is fine.
+The page of a fleet and the page of one quorum have the same parts. An unknown state never looks like a good one.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from quorum_history.concerns import (
 from quorum_history.page import ROWS_SHOWN, Page, escaped, isolated
 
 DETAILED = 12
-"""So many quorums or clusters are shown one by one; of more, each can have a page of its own."""
+"""At most this many quorums or clusters are shown one by one; if there are more, each can have its own page."""
 _CONCERNS_SHOWN = 20
 _CONCERNS_LISTED = 300
 _MAP_ROWS = 50
@@ -31,7 +31,7 @@ _SEVERITIES = ((Severity.CRITICAL, "critical"), (Severity.WARNING, "warning"), (
 
 
 def overview(page: Page, tables: Tables, now: datetime, chosen: svg.Span, links: Mapping[str, str]) -> None:
-    """What is wrong, and the quorums that were observed."""
+    """What is wrong, and the observed quorums."""
     found = concerns(tables, now)
     _head(page, tables, found, now, chosen)
     _fleet(page, tables, found, links, chosen)
@@ -68,7 +68,7 @@ def _head(page: Page, tables: Tables, found: Sequence[Concern], now: datetime, c
 
 
 def _stretch(chosen: svg.Span) -> str:
-    """A chosen stretch of time, in words; its end is the last day that is shown."""
+    """A chosen time range, in words; its end is the last day that is shown."""
     since, until = chosen
     begin = f"from {since:%Y-%m-%d}" if since else ""
     end = f"until the end of {until - timedelta(microseconds=1):%Y-%m-%d}" if until else ""
@@ -94,7 +94,7 @@ def _tiles(page: Page, tables: Tables, found: Sequence[Concern], now: datetime) 
 
 
 def _state(row: Row, found: Sequence[Concern], now: datetime) -> str:
-    """How a quorum is now, as far as its last look can say: one that is old says nothing."""
+    """The present state of a quorum, by its last look: an old look shows no present state."""
     stale = any(
         each.severity is Severity.UNKNOWN and each.subject == quorum_name(row) and "looked at since" in each.text
         for each in found
@@ -103,7 +103,7 @@ def _state(row: Row, found: Sequence[Concern], now: datetime) -> str:
 
 
 def _list(page: Page, found: Sequence[Concern]) -> None:
-    """The warnings, the worst first; of equal ones each quorum's first before any quorum's second."""
+    """The warnings, the most severe first; of equal ones, each quorum's first before any quorum's second."""
     seen: Counter[tuple[Severity, str]] = Counter()
     ranked = []
     for each in found:
@@ -151,7 +151,7 @@ def _fleet(
 
 
 def _lack(row: Row) -> tuple[bool, float, float]:
-    """What is known to be bad before what is not known."""
+    """What is known to be bad before what is unknown."""
     return row["availability"] is None, row["availability"] or 0.0, -row["unknown_s"]
 
 
@@ -174,7 +174,7 @@ def _map(page: Page, days: Sequence[Row], names: Sequence[str]) -> None:
 
 
 def _in_words(days: Sequence[Row]) -> list[Row]:
-    """A row for each quorum with a day that was not as it should be: how many days of each kind it had."""
+    """A row for each quorum with a bad day: how many days of each kind it had."""
     kinds: dict[str, Counter[int]] = {}
     worst: dict[str, float] = {}
     for row in days:
@@ -221,7 +221,7 @@ def _details_of_fleet(page: Page, tables: Tables) -> None:
 
 
 def _worst(page: Page, tables: Tables, found: Sequence[Concern], links: Mapping[str, str]) -> None:
-    """The quorums that most is wrong with, each with its first warning."""
+    """The quorums with the most warnings, each with its first warning."""
     known = {quorum_name(row): row for row in tables["last_looks"]}
     of: dict[str, list[Concern]] = {}
     for each in found:

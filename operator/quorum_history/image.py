@@ -1,28 +1,28 @@
-"""The state that a metadata log amounts to at one offset.
+"""The state that a metadata log describes at one offset.
 
-Replays records in the order of their offsets, as Kafka's own `MetadataDelta` does, transactions included: what lies
-between the beginning of a transaction and its abort never happened. A value is kept in the shape of its JSON. A replay
-may leave out types of records (`Options.types`): then the state has nothing of them.
+Replays records in the order of their offsets, as Kafka's own `MetadataDelta` does. Transactions are respected: the
+records between the beginning of a transaction and its abort do not count. A value is kept in the form of its JSON. A
+replay may leave out types of records (`Options.types`): then the state has nothing of them.
 """
 
 import copy
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 MIGRATING = "AAAAAAAAAAAAAAAAAAAAAA"
-"""The directory id of a replica of which no broker has reported the directory."""
+"""The directory id of a replica whose directory no broker has reported."""
 _SAME_LEADER = -2
 _SAME_RECOVERY = -1
 
 Data = Mapping[str, Any]
 Entity = dict[str, Any]
-"""What is known of one broker, partition and so on, by Kafka's names of fields. Never changed, only replaced."""
+"""The fields of one broker, partition and so on, by Kafka's names. Never changed, only replaced."""
 
 
 @dataclass(slots=True)
 class Image:
-    """Start from nothing, or from a checkpoint's records, which are replayed like any others.
+    """Starts empty, or from a checkpoint's records, which are replayed like any others.
 
     `partitions` are by topic id and partition, `configs` by resource type, resource and name, `quotas` by entity and
     key, `scram` by mechanism and user. `leader` is None in a checkpoint, which names none.
@@ -44,11 +44,15 @@ class Image:
     next_producer_id: int | None = None
     migration_state: int | None = None
     _before: "Image | None" = None
+    _numbers: dict[str, set[int]] = field(default_factory=dict, repr=False, compare=False)
+    """The partitions that a topic may have: a removal must not look at those of all others."""
+    _settings: dict[tuple[int, str], set[str]] = field(default_factory=dict, repr=False, compare=False)
+    """The settings that a resource may have. An aborted transaction may leave names in either that are not there."""
 
     def replay(self, record_type: str, data: Data) -> None:
         """Apply one record; those that change no state are ignored."""
         match record_type:
-            case "BEGIN_TRANSACTION_RECORD":
+            case "BEGIN_TRANSACTION_RECORD" if self._before is None:  # Kafka refuses another one within it
                 self._before = copy.copy(self)
                 for each in fields(self):
                     value = getattr(self, each.name)
@@ -57,11 +61,9 @@ class Image:
             case "END_TRANSACTION_RECORD":
                 self._before = None
             case "ABORT_TRANSACTION_RECORD" if self._before is not None:
-                # The leader and the voters are the quorum's own: no transaction of the controller covers them.
-                before, self._before = self._before, None
+                before = self.published
                 for each in fields(self):
-                    if each.name not in {"leader", "kraft_version", "voters", "_before"}:
-                        setattr(self, each.name, getattr(before, each.name))
+                    setattr(self, each.name, getattr(before, each.name))
             case _ if apply := _APPLY.get(record_type):
                 apply(self, data)
             case _:
@@ -69,8 +71,18 @@ class Image:
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a transaction has begun that has not ended yet."""
+        """Whether a transaction has begun and not ended yet."""
         return self._before is not None
+
+    @property
+    def published(self) -> "Image":
+        """The state that Kafka publishes: within a transaction, that before it.
+
+        The leader and the voters are the quorum's own: no transaction of the controller covers them.
+        """
+        if self._before is None:
+            return self
+        return replace(self._before, leader=self.leader, kraft_version=self.kraft_version, voters=self.voters)
 
     # the quorum's own records
 
@@ -112,7 +124,13 @@ class Image:
     def _partition(self, data: Data) -> None:
         entity: Entity = {"leaderRecoveryState": 0} | _plain(data, "topicId", "partitionId")
         entity["directories"] = list(data.get("directories") or ()) or [MIGRATING] * len(data["replicas"])
-        self.partitions[data["topicId"], data["partitionId"]] = entity
+        self.set_partition((data["topicId"], data["partitionId"]), entity)
+
+    def set_partition(self, key: tuple[str, int], entity: Entity) -> None:
+        """Add or replace a partition."""
+        if key not in self.partitions:
+            self._numbers.setdefault(key[0], set()).add(key[1])
+        self.partitions[key] = entity
 
     def _change_partition(self, data: Data) -> None:
         key = (data["topicId"], data["partitionId"])
@@ -133,17 +151,21 @@ class Image:
         self.partitions[key] = new
 
     def _remove_topic(self, data: Data) -> None:
-        name = self.topics.pop(data["topicId"], None)
-        for key in [key for key in self.partitions if key[0] == data["topicId"]]:
-            del self.partitions[key]
-        for setting in [key for key in self.configs if key[:2] == (TOPIC, name)]:
-            del self.configs[setting]
+        for number in self._numbers.pop(data["topicId"], ()):
+            self.partitions.pop((data["topicId"], number), None)
+        if (name := self.topics.pop(data["topicId"], None)) is not None:
+            for setting in self._settings.pop((TOPIC, name), ()):
+                self.configs.pop((TOPIC, name, setting), None)
 
     def _clear_elr(self, data: Data) -> None:
-        """Of one topic, or of all where none is named."""
-        for key, old in self.partitions.items():
-            if data["topicName"] in ("", self.topics.get(key[0])):
-                self.partitions[key] = old | {"eligibleLeaderReplicas": [], "lastKnownElr": []}
+        """Clear those of one topic, or of all if no topic is named."""
+        for key in [*self._keys(data["topicName"])] if data["topicName"] else [*self.partitions]:
+            self.partitions[key] = self.partitions[key] | {"eligibleLeaderReplicas": [], "lastKnownElr": []}
+
+    def _keys(self, topic_name: str) -> Iterator[tuple[str, int]]:
+        """The partitions of a topic."""
+        for topic_id in (topic_id for topic_id, name in self.topics.items() if name == topic_name):
+            yield from ((topic_id, n) for n in self._numbers.get(topic_id, ()) if (topic_id, n) in self.partitions)
 
     # all else
 
@@ -158,6 +180,7 @@ class Image:
         if data["value"] is None:
             self.configs.pop(key, None)
         else:
+            self._settings.setdefault(key[:2], set()).add(key[2])
             self.configs[key] = data["value"]
 
     def _quota(self, data: Data) -> None:
@@ -179,12 +202,12 @@ TOPIC = 2
 
 
 def _plain(data: Data, *keys: str) -> Entity:
-    """A record without the fields that say whose it is."""
+    """A record without the fields that identify its entity."""
     return {name: value for name, value in data.items() if name not in keys}
 
 
 def _registration(data: Data, key: str) -> Entity:
-    """The same, with features and endpoints by their names: a checkpoint has them in another order than the log."""
+    """The same, with features and endpoints by their names: their order in a checkpoint differs from the log's."""
     return {
         name: sorted(value, key=lambda each: str(each["name"])) if name in {"features", "endPoints"} else value
         for name, value in _plain(data, key).items()
@@ -223,10 +246,10 @@ _APPLY: Mapping[str, Callable[[Image, Data], object]] = {
 }
 _TRANSACTIONS = frozenset({"BEGIN_TRANSACTION_RECORD", "END_TRANSACTION_RECORD", "ABORT_TRANSACTION_RECORD"})
 ALL_TYPES = frozenset({*_APPLY, *_TRANSACTIONS})
-"""What a whole image wants to see of a log."""
+"""The types of record that a whole image needs."""
 LOSSY_TYPES = ALL_TYPES - {
     "LeaderChange", "KRaftVersion", "KRaftVoters", "FENCE_BROKER_RECORD", "UNFENCE_BROKER_RECORD", "CONFIG_RECORD",
     "CLEAR_ELR_RECORD", "CLIENT_QUOTA_RECORD", "PRODUCER_IDS_RECORD", "ACCESS_CONTROL_ENTRY_RECORD",
     "REMOVE_ACCESS_CONTROL_ENTRY_RECORD", "ZK_MIGRATION_STATE_RECORD",
 }  # fmt: skip
-"""What of it a downgrade can lose."""
+"""Those of them that a downgrade can lose."""

@@ -1,8 +1,8 @@
-"""One cluster's log as it is now against what was read of it before: what to read next, and what is wrong.
+"""One cluster's log as it is now, compared with what was read of it before: what to read next, and what is wrong.
 
-A file that has not changed is not opened. One that has grown is listed from a batch near its old end, if that is still
-the same batch; else it was truncated or replaced, and is listed from its beginning. Damage is found here in the files
-of every replica, whether or not their records are needed.
+A file that has not changed is not opened. A file that has grown is listed from a batch near its old end, if that is
+still the same batch; else it was truncated or replaced, and is listed from its beginning. This module finds damage in
+the files of every replica, whether their records are needed or not.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,13 +30,13 @@ from quorum_history.replicas import (
 from quorum_history.state import Anchor, ClusterState, FileState, Found
 
 _ANCHOR_BYTES = 1 << 20
-"""How far before the end of a file its next listing begins, so that followers which lag a little can be compared."""
+"""How far before the end of a file its next listing begins, so that followers with a small lag can be compared."""
 _KEPT_EPOCHS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A part of a file that a task reads: bytes `start` to `stop`, which are batches as a whole."""
+    """A part of a file that a task reads: bytes `start` to `stop`, which are whole batches."""
 
     file: LogFile
     start: int
@@ -45,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to read of a cluster, and its state once that is done."""
+    """What to read of a cluster, and its state when that is done."""
 
     cluster: str
     parts: tuple[Part, ...]
@@ -53,7 +53,7 @@ class Plan:
 
 
 class Known(Segment):
-    """A segment of which an earlier run has listed the front. Batches are listed again only where they are needed."""
+    """A segment whose front an earlier run has listed. Batches are listed again only if they are needed."""
 
     def __init__(self, file: LogFile, before: FileState | None) -> None:
         """Opens the file only if it has changed (NotALogError)."""
@@ -95,21 +95,21 @@ class Known(Segment):
 
     @property
     def batches(self) -> Batches:
-        """All of the file, listed now if it was not yet."""
+        """All batches of the file, listed now if they were not yet."""
         if self._all is None:
             self._all = list_batches(self.file.path)
         return self._all
 
     @property
     def tail(self) -> Batches:
-        """Those from the anchor on."""
+        """The batches from the anchor on."""
         if self._end_part is None:
             anchor = self.state.anchor
             self._end_part = list_batches(self.file.path, anchor.position) if anchor else self.batches
         return self._end_part
 
     def __len__(self) -> int:
-        """Whether there are any."""
+        """0 if it has no batches, else a positive number."""
         return self.state.end - self.state.first
 
     @property
@@ -119,7 +119,7 @@ class Known(Segment):
 
     @property
     def end(self) -> int:
-        """The offset behind its last whole batch."""
+        """The offset after its last whole batch."""
         return self.state.end
 
     @property
@@ -129,24 +129,24 @@ class Known(Segment):
 
     @property
     def tail_first(self) -> int:
-        """The first offset of what is listed again whenever the file changes."""
+        """The first offset of the part that is listed again when the file changes."""
         return self.state.anchor.base_offset if self.state.anchor else self.first
 
     @property
     def compared_from(self) -> int:
-        """The first offset that has to be compared with other replicas in this run."""
+        """The first offset that must be compared with other replicas in this run."""
         if not self.changed:
             return self.end
         return self.first if self.listed_from == 0 else int(self.tail.column(BatchColumn.BASE_OFFSET)[0])
 
     def runs(self, first: int, end: int) -> Iterator[Stretch]:
-        """As of any segment, without a look at the front where that is not asked for."""
+        """As for any segment; the front is read only if it is requested."""
         if end <= self.first or first >= self.end:
             return iter(())
         return runs_of(self.file, self._from(first), first, end)
 
     def checks(self, since: int) -> Checks:
-        """As of any segment."""
+        """As for any segment."""
         return checks_of(self._from(since), since)
 
     def _from(self, first: int) -> Batches:
@@ -167,7 +167,7 @@ def _anchor(batches: Batches, row: int) -> Anchor:
 
 
 def _joined(older: Sequence[tuple[int, int]], newer: Epochs) -> Epochs:
-    """Two lists of epochs, the second of which goes on where the first ends."""
+    """Two lists of epochs, of which the second continues the first."""
     goes_on = bool(older and newer and older[-1][0] == newer[0][0])
     return (*older, *(newer[1:] if goes_on else newer))
 
@@ -240,7 +240,7 @@ def plan(
     new = before is None or not (same_until >= min(done, reach) and reach <= done)
     parts: list[Part] = []
     if before is None:
-        parts += [_whole(file) for file in _first_checkpoints(log, checkpoints)]
+        parts += [_whole(file) for file in damage.first_checkpoints(log, checkpoints)]
     read = index.before.read
     if new:
         stretches = list(log.pieces(same_until, reach))
@@ -265,7 +265,7 @@ def plan(
 
 
 def unchanged(files: Sequence[LogFile], before: ClusterState | None) -> bool:
-    """Whether every file of a cluster is as it was, and all that counts of it was read."""
+    """Whether every file of a cluster is unchanged, and everything in it that counts was read."""
     if before is None or before.waiting:
         return False
     return {file.path for file in files} == set(before.files) and all(
@@ -275,11 +275,6 @@ def unchanged(files: Sequence[LogFile], before: ClusterState | None) -> bool:
 
 def _whole(file: LogFile) -> Part:
     return Part(file=file, start=0, stop=-1)
-
-
-def _first_checkpoints(log: ClusterLog, wanted: str) -> Sequence[LogFile]:
-    first = log.first_checkpoint()
-    return {"all": log.checkpoints, "none": ()}.get(wanted, (first,) if first else ())
 
 
 def _ranges(pieces: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
@@ -294,7 +289,7 @@ def _ranges(pieces: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def _disagreements(log: ClusterLog, before: ClusterState) -> Iterator[Found]:
-    """Where replicas differ: those that were known and still stand, and what this run's new batches show."""
+    """Where replicas differ: known differences that remain, and those in this run's new batches."""
     paths = {segment.file.path: replica for replica in log.replicas for segment in replica.segments}
     for each in before.found:
         if each.lasting or each.offset is None:
@@ -312,7 +307,7 @@ def _disagreements(log: ClusterLog, before: ClusterState) -> Iterator[Found]:
 
 
 def _once(found: Sequence[Found]) -> tuple[Found, ...]:
-    """Each thing once, as it was found first."""
+    """Each fault once, in the form in which it was found first."""
     kept: dict[tuple[str, int | None, int | None, str], Found] = {}
     for each in found:
         kept.setdefault((each.file, each.position, each.offset, each.text), each)
@@ -320,9 +315,10 @@ def _once(found: Sequence[Found]) -> tuple[Found, ...]:
 
 
 def with_record_faults(state: ClusterState, found: Mapping[str, Sequence[Found]]) -> ClusterState:
-    """A state to which the decoding of its parts has added what was wrong with records, by file.
+    """A state with the record faults that were found when its parts were decoded, by file.
 
-    What was read in spite of a fault has that fault for good, also where the file's own faults go with it.
+    Records that were read in spite of a fault have that fault for good, even if the faults of the file itself are
+    removed.
     """
     more = [each for file in sorted(found) for each in found[file][: damage.FAULTS_PER_FILE]]
     places = {(each.file, each.position, each.text) for each in more}

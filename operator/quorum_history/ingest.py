@@ -1,9 +1,8 @@
 """`ingest`: append what is new in metadata logs and observations to the tables; remember how far each file was read.
 
-A run looks at every file's size and time, plans each cluster that has changed (`index`), reads the parts that are new,
-writes them as a few Parquet files into a folder of their own (`sink`), and commits (`state`). Until then nothing
-counts, so a run that is killed leaves nothing behind that the next one does not replace. Small batches are put together
-as they gather.
+A run checks every file's size and time, plans each cluster that has changed (`index`) and reads the parts that are new.
+It writes them as a few Parquet files into a folder of their own (`sink`), and commits (`state`). Until then nothing
+counts, so the next run replaces everything that a killed run leaves. Small batches are merged when there are many.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,7 +40,7 @@ from quorum_history.summary import Summary
 _TASK_BYTES = 64 << 20
 _BATCHES = 12
 _FILES = 48
-"""So many batches, and files, of a table are left as they are; then the small batches become one."""
+"""Up to this many batches, and files, of a table are left as they are; then the small batches become one."""
 _BINS_PER_CORE = 4
 _SMALL_BYTES = 256 << 20
 
@@ -81,7 +80,7 @@ def _types(options: SourceOptions) -> tuple[str, ...] | None:
 
 
 def _check_types(store: Store, state: State, options: SourceOptions) -> None:
-    """Refuse types that earlier runs have read past (StateError)."""
+    """Refuse types that earlier runs have skipped (StateError)."""
     if state.types is None or not state.clusters:
         return
     wanted = _types(options)
@@ -162,7 +161,7 @@ def _size(part: Part) -> int:
 
 
 def _bins(parts: Sequence[Part], parallelism: int) -> list[list[Part]]:
-    """Parts in order, in bins of one output file each: one a core, or more where there is much to read."""
+    """Parts in order, in bins of one output file each: one per core, or more if there is much to read."""
     total = sum(map(_size, parts))
     most = min(max(parallelism, total // _TASK_BYTES), _BINS_PER_CORE * parallelism)
     count = max(1, min(len(parts), most if total > _TASK_BYTES // 8 else 1))
@@ -241,7 +240,7 @@ def _with_batch(state: State, table: str, number: int, written: Written) -> Stat
 
 
 def _compact(store: Store, state: State) -> State:
-    """Put the small batches of a table together once there are many."""
+    """Merge the small batches of a table when there are many."""
     for table in (RECORDS, OBSERVATIONS):
         files = {batch: len(store.names(table, batch.folder)) for batch in state.live(table)}
         small = [batch for batch in files if batch.size_bytes < _SMALL_BYTES]
@@ -272,7 +271,7 @@ _COMMIT = b"quorum-history.commit"
 
 
 def _publish(store: Store, state: State) -> None:
-    """What is wrong as tables, as of the last commit."""
+    """Write the faults as tables, as of the last commit."""
     faults = [
         {"cluster": cluster, "file": each.file, "position": each.position, "offset": each.offset, "fault": each.text}
         for cluster, each in state.found()
@@ -289,7 +288,7 @@ def _publish(store: Store, state: State) -> None:
 
 
 def _published(store: Store, table: str) -> int:
-    """The number of the commit as of which a table is there, alone in its folder; -1 for none."""
+    """The number of the commit to which an existing table belongs, alone in its folder; -1 for none."""
     if store.names(table) != (TABLE_FILE,):
         return -1
     kept = parquet.read_schema(store.path(table, TABLE_FILE), filesystem=store.filesystem).metadata or {}

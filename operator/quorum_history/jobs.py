@@ -1,13 +1,13 @@
-"""Read, transform, write: the Spark jobs behind the command line. Every one can be run again over what it has written.
+"""Read, transform, write: the Spark jobs behind the command line. Each can be run again over its own results.
 
-Tables that follow from others are computed anew from all of them, so late data is in the next result.
+Tables that follow from others are computed again from all of them, so late data is in the next result.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, fields
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pyarrow as pa
 from pyarrow import compute, dataset
@@ -19,22 +19,21 @@ from kraftlog.places import filesystem_of
 from quorum_history import delta, quality, rows
 from quorum_history import observations as looks
 from quorum_history.catalogue import BY_NAME
-from quorum_history.downgrade import LEVELS, all_losses, image_of
+from quorum_history.downgrade import LEVELS, all_losses
 from quorum_history.files import FileKind, LogFile, find_files
+from quorum_history.lossy import lossy_state
 from quorum_history.quality import Verdict
+from quorum_history.replay import replay_plan
 from quorum_history.replicas import cluster_log
 from quorum_history.sink import OBSERVATIONS, RECORDS, TABLE_FILE, write_small, write_whole
-from quorum_history.state import load
+from quorum_history.state import Found, load
 from quorum_history.store import RETIRED, STAGED, Store
 from quorum_history.tables import timelines
 
-if TYPE_CHECKING:
-    from kraftlog import Fault
-
 _LOSS_COLUMNS = ("target", "target_name", "record_type", "effect", "what", "count", "examples")
 _LOSS_SCHEMA = (
-    "cluster string, level int, end_offset bigint, faults bigint, target int, target_name string, record_type string,"
-    " effect string, what string, count bigint, examples array<string>"
+    "cluster string, level int, end_offset bigint, faults bigint, first_faults array<string>, target int,"
+    " target_name string, record_type string, effect string, what string, count bigint, examples array<string>"
 )
 
 
@@ -42,11 +41,11 @@ _LOG_FILE = ",".join(f"{each.name}:{'bigint' if each.type is int else 'string'}"
 
 
 class JobError(Exception):
-    """A job that cannot do what was asked; the text says what is missing."""
+    """A job that cannot do what was requested; the text says what is missing."""
 
 
 def table_format(wanted: str) -> str:
-    """`parquet`, or `delta` where its package is installed (JobError)."""
+    """`parquet`, or `delta` if its package is installed (JobError)."""
     if wanted == "delta" and find_spec("deltalake") is None:
         raise JobError(
             "delta: the package deltalake is not installed here (pip install 'kafka-quorum-operator[delta]'); "
@@ -56,7 +55,7 @@ def table_format(wanted: str) -> str:
 
 
 def read_ingested(spark: SparkSession, store: Store, table: str) -> DataFrame:
-    """`records` or `observations`, as far as they were committed (JobError if nothing was ingested)."""
+    """`records` or `observations`, up to the last commit (JobError if nothing was ingested)."""
     state = load(store)
     if state is None:
         raise JobError(f"{store.place} holds no {table}: run `quorum-history ingest` first")
@@ -72,21 +71,21 @@ def read_ingested(spark: SparkSession, store: Store, table: str) -> DataFrame:
 
 
 def _read_remotely(spark: SparkSession, files: list[str], schema: str) -> DataFrame:
-    """Parquet files of an object store, a task each. Arrow reads them, so Spark needs no connector of its own."""
+    """Parquet files of an object store, one task each. Arrow reads them, so Spark needs no connector of its own."""
     wanted = cast("StructType", StructType.fromDDL(schema))
     named = spark.createDataFrame([(file,) for file in files], "file string").repartition(len(files))
     return named.mapInArrow(partial(_file_rows, schema=to_arrow_schema(wanted, timezone="UTC")), wanted)
 
 
 def _file_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of the named files, with null for what they do not have."""
+    """The rows of the named files, with null for missing columns."""
     for place in (place for batch in batches for place in batch.column("file").to_pylist()):
         filesystem, path = filesystem_of(place)
         yield from dataset.dataset(path, schema=schema, format="parquet", filesystem=filesystem).to_batches()
 
 
 def derived(store: Store, name: str) -> list[dict[str, object]] | None:
-    """The rows of a table that a command computed, None where it did not (JobError for one that cannot be read)."""
+    """The rows of a table that a command computed, None if it did not (JobError for one that cannot be read)."""
     if not store.exists(name):
         return None
     if delta.is_delta(store, name):
@@ -94,7 +93,7 @@ def derived(store: Store, name: str) -> list[dict[str, object]] | None:
         return list(_in_utc(delta.read(store, name)).to_pylist())
     files = [store.path(name, file) for file in _parquet_files(store, name)]
     if not files:
-        return None  # a run that computes it was ended before its first row
+        return None  # a run that computes it ended before its first row
     table = dataset.dataset(files, format="parquet", filesystem=store.filesystem).to_table()
     return list(_in_utc(table).to_pylist())
 
@@ -104,7 +103,7 @@ def _parquet_files(store: Store, *folder: str) -> list[str]:
 
 
 def _in_utc(table: pa.Table) -> pa.Table:
-    """Every time with its zone, also those that some Spark has written without one."""
+    """Every time with its zone, also if a version of Spark wrote it without one."""
     for place, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
             times = table.column(place).cast(pa.timestamp("us", tz=field.type.tz), safe=False)
@@ -114,7 +113,7 @@ def _in_utc(table: pa.Table) -> pa.Table:
 
 
 def checked(store: Store) -> list[Verdict]:
-    """Check the tables that are there, and write what came of it as the table `quality`."""
+    """Check the existing tables, and write the results as the table `quality`."""
     tables = {name: derived(store, name) for name in BY_NAME if name not in {RECORDS, OBSERVATIONS, "quality"}}
     verdicts = quality.check({name: rows for name, rows in tables.items() if rows is not None}, load(store))
     write_small(store, "quality", [each.row() for each in verdicts], _QUALITY)
@@ -128,10 +127,10 @@ _QUALITY = pa.schema(
 
 
 def write_tables(tables: dict[str, DataFrame], store: Store, form: str, done: Callable[[str], None]) -> None:
-    """Write each table anew, in one file each, which is what tables of this size want to be; Delta's are merged.
+    """Write each table again, in one file each, which suits tables of this size; Delta's are merged.
 
-    Spark writes to a disk, Arrow to an object store: the rows of one table pass through this process then. Each table
-    is the earlier one or the new one, whenever this ends: readers never find a part of it.
+    Spark writes to a disk, Arrow to an object store: then the rows of one table pass through this process. Whenever
+    this ends, each table is the earlier one or the new one: readers never find a part of it.
     """
     for name, table in tables.items():
         if form == "delta":
@@ -145,12 +144,12 @@ def write_tables(tables: dict[str, DataFrame], store: Store, form: str, done: Ca
 
 def _write_remotely(store: Store, name: str, content: pa.Table) -> None:
     if delta.is_delta(store, name):
-        store.delete(name)  # computed anew from the same records
+        store.delete(name)  # computed again from the same records
     write_whole(store, name, content)
 
 
 def _write_parquet(table: DataFrame, store: Store, name: str) -> None:
-    """Have Spark write the file beside the table, where a killed run may have left some, and put it in its place."""
+    """Let Spark write the file beside the table, where a killed run may have left some, and move it into its place."""
     staged = f"{STAGED}{name}"
     store.delete(staged)
     store.delete(f"{RETIRED}{name}")
@@ -166,7 +165,7 @@ def _write_parquet(table: DataFrame, store: Store, name: str) -> None:
 
 
 def timeline_tables(spark: SparkSession, store: Store) -> dict[str, DataFrame]:
-    """Voters, leaders, features, registrations, from the records of `store`; its faults are there already."""
+    """Voters, leaders, features, registrations, from the records of `store`; its faults are a table already."""
     made = timelines(read_ingested(spark, store, RECORDS))
     return {name: table for name, table in made.items() if name != "faults"}
 
@@ -177,33 +176,49 @@ def observation_tables(spark: SparkSession, store: Store, max_gap_s: int) -> dic
 
 
 def downgrade_tables(spark: SparkSession, paths: str) -> dict[str, DataFrame]:
-    """For every cluster and every lower level of metadata.version, what going there would lose; a task a cluster.
+    """For every cluster and every lower level of metadata.version, the losses of a change to it.
 
-    `downgrade_analysed` has a row for each cluster, so that one without losses is told from one that nobody looked at.
+    `downgrade_analysed` has a row for each cluster, so that one without losses differs from one that was not analysed.
     """
+    return losses_as_tables(replayed(spark, paths))
+
+
+def replayed(spark: SparkSession, paths: str) -> DataFrame:
+    """A row for each cluster, with its faults, and one for each loss; one task per cluster."""
     clusters: dict[str, list[dict[str, object]]] = {}
     for file in find_files(paths):
         clusters.setdefault(file.cluster, []).append(asdict(file))
     work = spark.createDataFrame(sorted(clusters.items()), f"cluster string, files array<struct<{_LOG_FILE}>>")
-    found = work.repartition(len(clusters), "cluster").mapInArrow(_losses, _LOSS_SCHEMA).persist()
+    return work.repartition(len(clusters), "cluster").mapInArrow(_losses, _LOSS_SCHEMA).persist()
+
+
+def losses_as_tables(found: DataFrame) -> dict[str, DataFrame]:
+    """The tables of `downgrade` from what was `replayed`."""
     return {
         "downgrade_losses": found.where("record_type is not null").select("cluster", *_LOSS_COLUMNS),
         "downgrade_analysed": found.where("record_type is null").select("cluster", "level", "end_offset", "faults"),
     }
 
 
+def faults_of(found: DataFrame) -> list[tuple[str, int, list[str]]]:
+    """The clusters of what was `replayed` that have faults: the number of faults, and the text of the first ones."""
+    rows = found.where("faults > 0").select("cluster", "faults", "first_faults").orderBy("cluster").collect()
+    return [(row["cluster"], row["faults"], list(row["first_faults"])) for row in rows]
+
+
 def _losses(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for row in batch.to_pylist():
             files = [LogFile(**{**each, "kind": FileKind(each["kind"])}) for each in row["files"]]
-            log = cluster_log(row["cluster"], files)
-            faults: list[Fault] = []
-            image = image_of(log, faults)
+            plan = replay_plan(cluster_log(row["cluster"], files))
+            faults: list[Found] = []
+            image = lossy_state(plan, faults)
             empty: dict[str, object] = dict.fromkeys(_LOSSES.names)
             analysed: dict[str, object] = {
                 "level": image.features.get("metadata.version"),
-                "end_offset": log.end,
+                "end_offset": plan.end,
                 "faults": len(faults),
+                "first_faults": [str(each) for each in faults[:_TOLD]],
             }
             found: list[dict[str, object]] = [
                 {
@@ -221,12 +236,15 @@ def _losses(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_pylist(rows, schema=_LOSSES)
 
 
+_TOLD = 20
+"""The text of no more faults of a cluster is kept."""
 _LOSSES = pa.schema(
     [
         ("cluster", pa.string()),
         ("level", pa.int32()),
         ("end_offset", pa.int64()),
         ("faults", pa.int64()),
+        ("first_faults", pa.list_(pa.string())),
         ("target", pa.int32()),
         ("target_name", pa.string()),
         ("record_type", pa.string()),

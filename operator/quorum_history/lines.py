@@ -1,6 +1,6 @@
-"""Files of observations, a line of JSON a look: which lines are new, which are no observations, and why.
+"""Files of observations, one line of JSON per look: which lines are new, which are no observations, and why.
 
-A file may grow. Its last line counts once it ends; until then it is half-written, and said to be.
+A file may grow. Its last line counts when it is complete; until then it is reported as half-written.
 """
 
 import io
@@ -20,7 +20,7 @@ from quorum_history.state import Found, LinesState
 
 SUPPORTED_VERSION = 1
 EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
-"""Before any quorum. A look from before, or from beyond tomorrow, comes of a wrong clock or a wrong line."""
+"""Before any quorum. A look before this time, or after tomorrow, means a wrong clock or a wrong line."""
 AHEAD = timedelta(days=1)
 SUFFIXES = (".json", ".jsonl", ".ndjson")
 _PIECE_BYTES = 8 << 20
@@ -72,7 +72,7 @@ def find_lines(paths: str) -> tuple[Stored, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """Whole lines of a file that are observations, and those that are none."""
+    """Whole lines of a file that are observations, and those that are not."""
 
     table: pa.Table
     lines: int
@@ -98,7 +98,7 @@ def read_lines(file: Stored, start: int, now: datetime) -> Iterator[Piece]:
 
 
 def half_written(file: Stored, position: int) -> Found | None:
-    """What is said of a file that does not end with a line's end."""
+    """What is reported about a file that does not end with a line's end."""
     if position >= file.size_bytes:
         return None
     left = file.size_bytes - position
@@ -179,7 +179,7 @@ def _rejected(path: str, position: int, reason: str, line: bytes) -> Found:
 
 
 def joined(file: Stored, before: LinesState | None, start: int, pieces: list[Piece]) -> LinesState:
-    """The state of a file once these pieces of it are read; `start` 0 forgets what was there before."""
+    """The state of a file after these pieces of it are read; `start` 0 forgets the earlier state."""
     kept = before if before is not None and start > 0 else None
     rejected = [*(each for each in kept.rejected if (each.position or 0) < start)] if kept else []
     rejected += [found for piece in pieces for found in piece.rejected]

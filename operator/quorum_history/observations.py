@@ -1,7 +1,7 @@
 """Observations of a fleet to answers: availability, leader changes, lag, recovery, stale voters, upgrade readiness.
 
-An observation is one look at one quorum (`schemas/observation-v1.json`). A look speaks for the time until the next one,
-but never for longer than `MAX_GAP_S`: what nobody looked at is unknown, and unknown is never counted as available.
+An observation is one look at one quorum (`schemas/observation-v1.json`). A look counts for the time until the next one,
+but never for longer than `MAX_GAP_S`: time without a look is unknown, and unknown never counts as available.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 from quorum_history.lines import AHEAD, EARLIEST, SUPPORTED_VERSION
 
 MAX_GAP_S = 150
-"""Observations come once a minute at least; with two missing, nothing is known."""
+"""Observations come at least once a minute; if two are missing, nothing is known."""
 
 _REPLICA = "struct<nodeID:int,directoryID:string,live:boolean,lagRecords:bigint>"
 _FEATURE_RANGE = "struct<name:string,minSupported:int,maxSupported:int>"
@@ -25,19 +25,19 @@ KEY = ("clusterID", "namespace", "name")
 
 
 def distinct(observations: DataFrame) -> DataFrame:
-    """One row per quorum and moment, however often and late it was delivered; what is `rejected` is left out."""
+    """One row per quorum and time, however often and late it was delivered; what is `rejected` is left out."""
     order = Window.partitionBy(*KEY, "observedAt").orderBy(f.to_json("quorum").desc_nulls_last())
     good = observations.where(~_bad())
     return good.withColumn("_place", f.row_number().over(order)).where("_place = 1").drop("_place")
 
 
 def rejected(observations: DataFrame) -> DataFrame:
-    """Lines that are no observation of a version that is known here, or of a time that cannot be."""
+    """Lines that are no observation of a known version, or of an impossible time."""
     return observations.where(_bad()).select("schemaVersion", "observedAt", f.col("_corrupt").alias("line"))
 
 
 def _bad() -> Column:
-    """A time beyond tomorrow would make millions of unknown days of the next line."""
+    """A time after tomorrow would make millions of unknown days before the next line."""
     version = f.coalesce(f.col("schemaVersion"), f.lit(0)).eqNullSafe(SUPPORTED_VERSION)
     latest = f.current_timestamp() + f.make_dt_interval(secs=f.lit(AHEAD.total_seconds()))
     time = f.col("observedAt")
@@ -55,14 +55,14 @@ def _majority() -> Column:
 
 
 def _cause() -> Column:
-    """What an unavailable quorum lacks; where the voters are not known, it is known that nobody leads."""
+    """What an unavailable quorum lacks; if the voters are unknown, it is still known that there is no leader."""
     return f.when(f.col("quorum.voters").isNotNull() & ~_majority(), "majority lost").otherwise("leader lost")
 
 
 def spans(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
     """Stretches of time with one state each: `available`, `unavailable` or `unknown`, gaps included, without holes.
 
-    The last look of a quorum speaks for no time at all: nothing says how long it held.
+    The last look of a quorum counts for no time at all: nothing shows how long its state lasted.
     """
     return (
         _joined(_pieces(observations, max_gap_s))
@@ -72,7 +72,7 @@ def spans(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
 
 
 def _pieces(observations: DataFrame, max_gap_s: int) -> DataFrame:
-    """What each look speaks for, and the gaps behind it; `cause` says what an unavailable quorum lacked."""
+    """The time for which each look counts, and the gaps after it; `cause` says what an unavailable quorum lacked."""
     if max_gap_s <= 0:
         raise ValueError(f"a look cannot speak for {max_gap_s} s")
     order = Window.partitionBy(*KEY).orderBy("observedAt")
@@ -96,7 +96,7 @@ def _pieces(observations: DataFrame, max_gap_s: int) -> DataFrame:
 
 
 def _joined(pieces: DataFrame) -> DataFrame:
-    """Pieces that follow each other in the same state as one stretch: a quiet month is a row, not forty thousand."""
+    """Pieces that follow each other in the same state as one stretch: a quiet month is one row, not forty thousand."""
     order = Window.partitionBy(*KEY).orderBy("since")
     goes_on = (f.lag("state").over(order) == f.col("state")) & (f.lag("until").over(order) == f.col("since"))
     number = f.sum(f.when(goes_on, 0).otherwise(1)).over(order.rowsBetween(Window.unboundedPreceding, 0))
@@ -109,7 +109,7 @@ def _seconds(start: str, end: str) -> Column:
 
 
 def last_looks(observations: DataFrame) -> DataFrame:
-    """Per quorum: since when and until when it was looked at, when it answered last, how it was at the last look."""
+    """Per quorum: its first and last look, its last answer, and its state at the last look."""
     known = f.max(f.when(f.col("quorum").isNotNull(), f.col("observedAt")))
     return (
         distinct(observations)
@@ -144,7 +144,7 @@ def availability(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFra
 
 _STATES = ("available", "unavailable", "unknown")
 OBJECTIVE = 0.999
-"""The share of the known time for which a quorum is meant to be available."""
+"""The target share of the known time for which a quorum is available."""
 
 
 def service_levels(observations: DataFrame, max_gap_s: int = MAX_GAP_S, objective: float = OBJECTIVE) -> DataFrame:
@@ -188,11 +188,11 @@ def _by_day(stretches: DataFrame) -> DataFrame:
 
 
 def leader_changes(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
-    """Per quorum: epochs that began between two looks, over the hours for which anything is known."""
+    """Per quorum: epochs that began between two looks, and their rate over the hours for which anything is known."""
     order = Window.partitionBy(*KEY).orderBy("observedAt")
     epochs = (
         distinct(observations)
-        .where("quorum.leaderEpoch is not null")  # without a leader there is none to tell
+        .where("quorum.leaderEpoch is not null")  # without a leader there is no epoch to compare
         .withColumn("step", f.col("quorum.leaderEpoch") - f.lag("quorum.leaderEpoch").over(order))
         .groupBy(*KEY)
         .agg(f.coalesce(f.sum(f.greatest("step", f.lit(0))), f.lit(0)).alias("leader_changes"))
@@ -205,7 +205,7 @@ def leader_changes(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataF
 
 
 def lag_percentiles(observations: DataFrame) -> DataFrame:
-    """Per quorum and replica: how many records it was behind the leader, over all looks that knew."""
+    """Per quorum and replica: how many records it was behind the leader, over all looks that have this number."""
     replicas = f.explode(f.concat(_with_role("voters", "voter"), _with_role("observers", "observer")))
     rows = distinct(observations).where("quorum is not null").withColumn("r", replicas)
     rows = rows.where("r.lagRecords is not null and r.nodeID <> quorum.leaderID")
@@ -242,7 +242,7 @@ def _with_role(column: str, role: str) -> Column:
 def recoveries(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame:
     """Every outage: from the first unavailable stretch until the next available one; `cause`: what was lost first.
 
-    `unknown_s` of it was not looked at; `until` null means that it lasts, as far as is known.
+    `unknown_s` of it had no look; `until` null means that it lasts, as far as is known.
     """
     order = Window.partitionBy(*KEY).orderBy("since")
     upto = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -255,7 +255,7 @@ def recoveries(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame
     down = (
         marked.where("state <> 'available'")
         .withColumn("begun", unavailable_since.over(Window.partitionBy(*KEY, "group")))
-        .where("since >= begun")  # what was unknown before the outage is no part of it
+        .where("since >= begun")  # unknown time before the outage is no part of it
         .groupBy(*KEY, "group")
         .agg(
             f.min("since").alias("since"),
@@ -271,7 +271,7 @@ def recoveries(observations: DataFrame, max_gap_s: int = MAX_GAP_S) -> DataFrame
 
 
 def stale_voters(observations: DataFrame) -> DataFrame:
-    """Voters that were not live in the last look that knew, and since when no look has seen them live."""
+    """Voters that were not live in the last look with a known quorum, and since when no look has shown them as live."""
     seen = distinct(observations).where("quorum is not null").withColumn("r", f.explode("quorum.voters"))
     replica = (*KEY, f.col("r.nodeID").alias("node_id"), f.col("r.directoryID").alias("directory_id"))
     last = Window.partitionBy(*KEY)
@@ -294,9 +294,9 @@ def _seconds_between(start: Column, end: Column) -> Column:
 
 
 def upgrade_readiness(observations: DataFrame) -> DataFrame:
-    """Per quorum and feature, from its newest look: how far every node could go, and which nodes hold it back.
+    """Per quorum and feature, from its newest look: the level that all nodes support, and which nodes hold it back.
 
-    `ready` is null where a node's ranges are unknown: that is no yes.
+    `ready` is null if a node's ranges are unknown: that is not a yes.
     """
     newest = Window.partitionBy(*KEY).orderBy(f.col("observedAt").desc())
     looks = distinct(observations).withColumn("_n", f.row_number().over(newest)).where("_n = 1").drop("_n")

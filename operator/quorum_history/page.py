@@ -1,7 +1,7 @@
 """One self-contained HTML page: headings with contents, tables, figures and their style, for screens and for paper.
 
-Every text that others wrote goes through `escaped`. Wide tables and figures scroll by themselves, and the keyboard
-reaches them. Colours follow the reader's choice of light or dark; paper is always light.
+Every text from outside goes through `escaped`. Wide tables and figures scroll by themselves, also by keyboard. Colours
+follow the reader's choice of light or dark; paper is always light.
 """
 
 import html
@@ -61,12 +61,12 @@ _ABSENT = {
     "last_live": "never",
     "worst_known_day": "unknown",
 }
-"""What a value that is missing means, by column; in any other column it is a dash."""
+"""The meaning of a missing value, by column; in any other column it is shown as a dash."""
 _SHARES = ("availability", "objective", "worst_known_day")
 
 
 def visible(text: str) -> str:
-    """The text with every character that cannot be seen, or turns its surroundings around, by its number."""
+    """The text with invisible characters, and those that reverse the text around them, replaced by their numbers."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)
@@ -78,7 +78,7 @@ def escaped(text: str) -> str:
 
 
 def isolated(text: str) -> str:
-    """The text as markup that cannot turn what follows around, as letters from right to left would."""
+    """The text as markup that cannot reverse what follows, as right-to-left letters would."""
     return escaped(text) if text.isascii() else f"<bdi>{escaped(text)}</bdi>"
 
 
@@ -94,22 +94,22 @@ class Page:
         self.heading(1, title)
 
     def heading(self, level: int, text: str, anchor: str = "", *, listed: bool = True) -> None:
-        """A heading; the contents list it if it has an anchor, unless it stands in another list."""
+        """A heading; the contents list it if it has an anchor, unless it is in another list."""
         if anchor and listed:
             self._contents.append((anchor, text))
         named = f' id="{anchor}"' if anchor else ""
         self.parts.append(f"<h{level}{named}>{escaped(text)}</h{level}>")
 
     def contents(self) -> None:
-        """Here stand links to all headings with an anchor, also to those that follow."""
+        """Put links here to all headings with an anchor, also to those that follow."""
         self._contents_at = len(self.parts)
 
     def links(self, label: str, links: Sequence[tuple[str, str]]) -> None:
-        """Addresses with their texts, as a list to go to."""
+        """A list of links with their texts."""
         self.parts.append(_links(label, links))
 
     def paragraph(self, text: str, kind: str = "muted") -> None:
-        """A paragraph of its kind."""
+        """A paragraph of this kind."""
         self.parts.append(f'<p class="{kind}">{escaped(text)}</p>')
 
     def tiles(self, label: str, tiles: Sequence[tuple[str, int, str]]) -> None:
@@ -124,7 +124,7 @@ class Page:
         self.parts.append(f"<figure><figcaption>{escaped(caption)}</figcaption>{_scrolled(caption, drawn)}</figure>")
 
     def folded(self, summary: str, begun_at: int) -> None:
-        """Fold the parts from a place on behind a summary; paper shows them unfolded."""
+        """Fold the parts from a place on under a summary; paper shows them unfolded."""
         inside = "\n".join(self.parts[begun_at:])
         self.parts[begun_at:] = [f"<details><summary>{escaped(summary)}</summary>{inside}</details>"]
 
@@ -164,7 +164,7 @@ def _links(label: str, links: Sequence[tuple[str, str]]) -> str:
 
 
 def _scrolled(label: str, inside: str) -> str:
-    """What may be wider than the window; the keyboard reaches it, so that it can scroll there too."""
+    """An element that may be wider than the window; it takes the keyboard's focus, so that it can scroll."""
     return f'<div class="scroll" tabindex="0" role="group" aria-label="{escaped(label)}">{inside}</div>'
 
 
@@ -203,7 +203,7 @@ def _number(column: str, value: float) -> str:
     if column == "budget_spent":
         return f"{value:,.1%}".replace("%", " %")
     if column.endswith("_s"):
-        return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.2f}"  # noqa: PLR2004 -- as exact as read
+        return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.2f}"  # noqa: PLR2004 -- exact enough
     return f"{value:.4g}" if abs(value) < 1 else f"{value:,.2f}"
 
 

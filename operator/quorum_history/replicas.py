@@ -1,23 +1,24 @@
-"""One log out of several replicas of it: which file to read for which offsets, and where replicas disagree.
+"""One log from several replicas of it: which file to read for which offsets, and where replicas disagree.
 
-Every controller and broker holds a copy of the metadata log, some shorter than others, and one that was cut off may
-end in records that never counted. As in an election, the replica with the highest last epoch wins, then the longest;
-the others only fill in what it no longer has.
+Every controller and broker holds a copy of the metadata log. Some copies are shorter, and one that was cut off may end
+in records that never counted. As in an election, the replica with the highest last epoch wins, then the longest. The
+others only supply what it no longer has.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from kraftlog.batches import BatchColumn, Batches, list_batches
 from kraftlog.compiled import Ints
 from kraftlog.errors import NotALogError
-from quorum_history.files import FileKind, LogFile
+from quorum_history.files import FileKind, LogFile, by_snapshot
 
 PIECE_BYTES = 64 << 20
-"""What one task reads of a segment, about."""
+"""The approximate size that one task reads of a segment."""
 
 Epochs = tuple[tuple[int, int], ...]
 """Leader epochs with the first offset of each, ascending, as in Kafka's own leader-epoch checkpoint."""
@@ -25,7 +26,7 @@ Epochs = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """Offsets `first` (inclusive) to `end` (exclusive) of a file, whose batches lie in bytes `start` to `stop`."""
+    """Offsets `first` (inclusive) to `end` (exclusive) of a file, whose batches are in bytes `start` to `stop`."""
 
     file: LogFile
     first: int
@@ -45,7 +46,7 @@ def epochs_of(batches: Batches) -> Epochs:
 
 
 def checks_of(batches: Batches, since: int) -> Checks:
-    """What tells batches apart, from an offset on."""
+    """The values that distinguish batches, from an offset on."""
     rows = batches.table[:, batches.column(BatchColumn.BASE_OFFSET) >= since]
     return rows[BatchColumn.BASE_OFFSET], rows[BatchColumn.LEADER_EPOCH], rows[BatchColumn.CRC]
 
@@ -57,37 +58,45 @@ class Segment:
         """`batches`: all of the file."""
         self.file = file
         self._batches = batches
+        self._epochs: Epochs | None = None
 
     @property
     def batches(self) -> Batches:
-        """All of the file."""
+        """All batches of the file."""
         return self._batches
 
     def __len__(self) -> int:
-        """How many batches are known to be there; 0 only if there are none."""
+        """How many batches are known; 0 only if there are none."""
         return len(self._batches)
 
     @property
     def first(self) -> int:
-        """Its first offset; that of its name when it is empty."""
+        """Its first offset; if it is empty, the offset in its name."""
         return int(self.batches.column(BatchColumn.BASE_OFFSET)[0]) if len(self.batches) else self.file.base_offset
 
     @property
     def end(self) -> int:
-        """The offset behind its last whole batch."""
+        """The offset after its last whole batch."""
         return int(self.batches.column(BatchColumn.LAST_OFFSET)[-1]) + 1 if len(self.batches) else self.first
 
     @property
     def epochs(self) -> Epochs:
         """Its leader epochs."""
-        return epochs_of(self.batches)
+        if self._epochs is None:
+            self._epochs = epochs_of(self.batches)
+        return self._epochs
+
+    def epoch_at(self, offset: int) -> int:
+        """The leader epoch of the first batch that ends at this offset or after it; there must be one."""
+        row = int(np.searchsorted(self.batches.column(BatchColumn.LAST_OFFSET), offset))
+        return int(self.batches.column(BatchColumn.LEADER_EPOCH)[row])
 
     def runs(self, first: int, end: int) -> Iterator[Stretch]:
-        """The batches that lie in these offsets as a whole, in runs without a gap."""
+        """The batches that are whole within these offsets, in runs without a gap."""
         return runs_of(self.file, self.batches, first, end)
 
     def pieces(self, stretch: Stretch, piece_bytes: int) -> Iterator[Stretch]:
-        """A stretch of this segment in pieces of about so many bytes, cut where batches begin."""
+        """A stretch of this segment in pieces of about this many bytes, cut where batches begin."""
         positions = self.batches.column(BatchColumn.POSITION)
         bases = self.batches.column(BatchColumn.BASE_OFFSET)
         start, first = stretch.start, stretch.first
@@ -105,23 +114,23 @@ class Segment:
 
 
 def runs_of(file: LogFile, batches: Batches, first: int, end: int) -> Iterator[Stretch]:
-    """Runs of batches without a gap or a stray between them. What else lies behind a run is read with it."""
+    """Runs of batches without a gap or a stray between them. Other bytes after a run are read with it."""
     bases, lasts = batches.column(BatchColumn.BASE_OFFSET), batches.column(BatchColumn.LAST_OFFSET)
     low, high = int(np.searchsorted(bases, first)), int(np.searchsorted(lasts, end))
     positions, strays = batches.column(BatchColumn.POSITION), batches.strays[BatchColumn.POSITION]
-    before = np.searchsorted(strays, positions)  # how many strays lie before each batch
-    breaks = (bases[low + 1 : high] != lasts[low : max(high - 1, low)] + 1) | (np.diff(before[low:high]) != 0)
+    before = np.searchsorted(strays, positions[low:high])  # how many strays are before each batch
+    breaks = (bases[low + 1 : high] != lasts[low : max(high - 1, low)] + 1) | (np.diff(before) != 0)
     for start, stop in pairwise([low, *(np.flatnonzero(breaks) + low + 1).tolist(), high]):
         if start < stop:
             after = int(positions[stop]) if stop < len(batches) else batches.end_position
-            after = min([after, *strays[before[stop - 1] : before[stop - 1] + 1].tolist()])
+            after = min([after, *strays[before[stop - 1 - low] : before[stop - 1 - low] + 1].tolist()])
             place = {"start": int(positions[start]), "stop": after}
             yield Stretch(file=file, first=int(bases[start]), end=int(lasts[stop - 1]) + 1, **place)
 
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """The segments of one replica, in order, up to the first that does not go on where the last one ended."""
+    """The segments of one replica, in order, up to the first that does not continue the one before it."""
 
     name: str
     segments: tuple[Segment, ...]
@@ -133,7 +142,7 @@ class Replica:
 
     @property
     def end(self) -> int:
-        """The offset behind its last whole batch."""
+        """The offset after its last whole batch."""
         return self.segments[-1].end
 
     @property
@@ -146,6 +155,17 @@ class Replica:
                     known.append((epoch, first))
         return tuple(known)
 
+    def epoch_at(self, offset: int) -> int:
+        """The leader epoch of the first batch at an offset or after it; of the last batch if there is none; else -1."""
+        found = next((segment.epoch_at(offset) for segment in self.segments if segment.end > offset), None)
+        return found if found is not None else self.epochs[-1][0] if self.epochs else -1
+
+    def end_of(self, epoch: int) -> int:
+        """The offset after its last batch of a leader epoch; 0 if it has none of it."""
+        epochs = self.epochs
+        ends = [*(first for _, first in epochs[1:]), self.end]
+        return next((end for (known, _), end in zip(epochs, ends, strict=True) if known == epoch), 0)
+
     def checks(self, since: int) -> Checks:
         """Base offset, leader epoch and checksum of every batch from an offset on."""
         parts = [segment.checks(since) for segment in self.segments if segment.end > since]
@@ -157,9 +177,31 @@ class Replica:
 
     @property
     def rank(self) -> tuple[int, int, str]:
-        """What an election would compare; the name settles a tie for good."""
+        """The values that an election would compare; the name decides a tie."""
         epochs = self.epochs
         return (epochs[-1][0] if epochs else -1, self.end, self.name)
+
+
+class _Gap(NamedTuple):
+    """Offsets that are not found yet, and the leader epoch of what follows; None before the trusted replica is read."""
+
+    low: int
+    high: int
+    epoch: int | None
+
+
+def _filled(replica: Replica, gap: _Gap, plan: list[Stretch]) -> Iterator[_Gap]:
+    """Add what a replica is known to have of a gap to the plan; what is left of it follows."""
+    at = gap.low
+    until = gap.high if gap.epoch is None else min(gap.high, replica.end_of(gap.epoch))
+    for segment in replica.segments:
+        for found in segment.runs(at, until) if segment.end > at < until else ():
+            plan.append(found)
+            if at < found.first:
+                yield _Gap(at, found.first, replica.epoch_at(found.first))
+            at = found.end
+    if at < gap.high:
+        yield _Gap(at, gap.high, replica.epoch_at(gap.high) if gap.epoch is None else gap.epoch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,20 +218,24 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class ClusterLog:
-    """The replicas of one cluster, the trusted one first."""
+    """The replicas of one cluster, the trusted one first, and every copy of every checkpoint.
+
+    `left_out` are segments in no replica: empty, unreadable, or beginning within the one before.
+    """
 
     cluster: str
     replicas: tuple[Replica, ...]
     checkpoints: tuple[LogFile, ...]
+    left_out: tuple[LogFile, ...] = ()
 
     @property
     def end(self) -> int:
-        """The offset behind the last whole batch of the trusted replica; 0 without any."""
+        """The offset after the last whole batch of the trusted replica; 0 without any."""
         return self.replicas[0].end if self.replicas else 0
 
     @property
     def last_offset(self) -> int:
-        """The last offset of which a state is known, by the log or by a checkpoint; -1 if there is none."""
+        """The last offset with a known state, from the log or a checkpoint; -1 if there is none."""
         return max([self.end, *(file.base_offset for file in self.checkpoints)]) - 1
 
     @property
@@ -198,19 +244,15 @@ class ClusterLog:
         return self.replicas[0].epochs if self.replicas else ()
 
     def stretches(self, first: int, end: int) -> Iterator[Stretch]:
-        """What to read for these offsets, each offset once, in order."""
+        """What to read for these offsets, each offset once, in order.
+
+        Another replica fills a gap of the trusted one, or the part before it, only if it has the leader epoch that
+        follows. Then its log is the same up to there (KIP-595). Without that epoch its records may never have counted.
+        """
         plan: list[Stretch] = []
-        gaps = [(first, end)]
-        for segment in (segment for replica in self.replicas for segment in replica.segments):
-            left: list[tuple[int, int]] = []
-            for low, high in gaps:
-                at = low
-                for found in segment.runs(low, high):
-                    plan.append(found)
-                    left += [(at, found.first)] if at < found.first else []
-                    at = found.end
-                left += [(at, high)] if at < high else []
-            gaps = left
+        gaps = [_Gap(first, end, None)]
+        for replica in self.replicas:
+            gaps = [left for gap in gaps for left in _filled(replica, gap, plan)]
         yield from sorted(plan, key=lambda stretch: stretch.first)
 
     def pieces(self, first: int, end: int, piece_bytes: int = PIECE_BYTES) -> Iterator[Stretch]:
@@ -223,25 +265,25 @@ class ClusterLog:
                 yield stretch
 
     def first_checkpoint(self) -> LogFile | None:
-        """The state from which the log goes on: the latest checkpoint that is not behind the first offset to be had.
+        """The state that the log continues: the latest checkpoint that is not after the first available offset.
 
-        Where every checkpoint is behind it, the earliest one is nearest, and one that is there from its
-        first record on needs none; without any log the latest checkpoint is all there is.
+        If every checkpoint is after it, the earliest one is nearest. A log that begins with its first record needs
+        none. Without any log, the latest checkpoint is all there is.
         """
         if not self.replicas:
-            return max(self.checkpoints, key=_key, default=None)
+            return max(self.checkpoints, key=by_snapshot, default=None)
         start = min(replica.first for replica in self.replicas)
-        usable = self.checkpoint_before(start)
+        usable = max((file for file in self.checkpoints if file.base_offset <= start), key=by_snapshot, default=None)
         if usable or start == 0:
             return usable
-        return min(self.checkpoints, key=_key, default=None)
+        return min(self.checkpoints, key=by_snapshot, default=None)
 
-    def checkpoint_before(self, end: int) -> LogFile | None:
-        """The latest checkpoint that has no record from this offset on."""
-        return max((file for file in self.checkpoints if file.base_offset <= end), key=_key, default=None)
+    def copies(self, checkpoint: LogFile) -> tuple[LogFile, ...]:
+        """A checkpoint in every replica that has it."""
+        return tuple(file for file in self.checkpoints if file.snapshot == checkpoint.snapshot)
 
     def disagreements(self, since: Callable[[Replica], int] = lambda _: 0) -> Iterator[Disagreement]:
-        """For every other replica, the first batch that it has differently; `since`: the offset to begin at."""
+        """For every other replica, the first batch in which it differs; `since`: the offset to begin at."""
         for other in self.replicas[1:]:
             trusted = self.replicas[0]
             first = since(other)
@@ -261,7 +303,7 @@ class ClusterLog:
 
 
 def listed(file: LogFile) -> Segment | None:
-    """A segment with its batches; None for a file that cannot be read, which its reader complains about."""
+    """A segment with its batches; None for a file that cannot be read, which its reader reports."""
     try:
         return Segment(file, list_batches(file.path))
     except NotALogError:
@@ -277,18 +319,17 @@ def cluster_logs(files: Iterable[LogFile]) -> tuple[ClusterLog, ...]:
 
 
 def cluster_log(name: str, files: Sequence[LogFile], load: Callable[[LogFile], Segment | None] = listed) -> ClusterLog:
-    """The replicas that these files of one cluster make up; `load` knows the batches of a segment."""
+    """The replicas in these files of one cluster; `load` returns the batches of a segment."""
     segments: dict[str, list[LogFile]] = {}
     for file in files:
         if file.kind is FileKind.SEGMENT:
             segments.setdefault(file.replica, []).append(file)
     replicas = [replica for replica in (_replica(key, each, load) for key, each in segments.items()) if replica]
-    checkpoints = tuple(sorted({_key(file): file for file in files if file.kind is FileKind.CHECKPOINT}.values()))
-    return ClusterLog(name, tuple(sorted(replicas, key=lambda replica: replica.rank, reverse=True)), checkpoints)
-
-
-def _key(file: LogFile) -> tuple[int, int]:
-    return (file.base_offset, file.epoch)
+    checkpoints = sorted(file for file in files if file.kind is FileKind.CHECKPOINT)
+    used = {segment.file for replica in replicas for segment in replica.segments}
+    left_out = sorted(file for file in files if file.kind is FileKind.SEGMENT and file not in used)
+    ranked = sorted(replicas, key=lambda replica: replica.rank, reverse=True)
+    return ClusterLog(name, tuple(ranked), tuple(checkpoints), tuple(left_out))
 
 
 def _replica(name: str, files: Sequence[LogFile], load: Callable[[LogFile], Segment | None]) -> Replica | None:
@@ -301,13 +342,13 @@ def _replica(name: str, files: Sequence[LogFile], load: Callable[[LogFile], Segm
 
 
 def divergence(emitted: Epochs, emitted_end: int, current: Epochs, current_end: int) -> int:
-    """The offset up to which two histories of one log are the same, as Raft's followers find it.
+    """The offset up to which two histories of one log are the same, found in the way of Raft's followers.
 
-    An epoch has one leader, who writes each offset once: histories agree as long as their epochs begin alike, and
-    within the last common epoch up to where either of them leaves it.
+    An epoch has one leader, which writes each offset once. So histories agree while their epochs begin at the same
+    offsets. Within the last common epoch they agree until one of them ends or leaves it.
     """
     if emitted and current:
-        oldest = max(emitted[0][0], current[0][0])  # what either has deleted in front says nothing
+        oldest = max(emitted[0][0], current[0][0])  # what either has deleted at its front proves nothing
         since = max(emitted[0][1], current[0][1])
         emitted, current = _from_epoch(emitted, oldest, since), _from_epoch(current, oldest, since)
     common = 0
@@ -324,5 +365,5 @@ def _from_epoch(history: Epochs, oldest: int, since: int) -> Epochs:
 
 
 def with_watermarks(end: int, cluster: str, watermarks: Mapping[str, int]) -> int:
-    """An end offset, not past the high watermark where that is known."""
+    """An end offset, not past the high watermark if that is known."""
     return min(end, watermarks.get(cluster, end))

@@ -1,7 +1,7 @@
 """Self-contained pages about the history of quorums: what is wrong first, then the fleet, then each quorum.
 
 Everything is in the file, nothing is loaded from elsewhere, and no script runs: it opens in any browser and can be
-mailed or printed. What is unknown or was not analysed is said, and never looks like what is fine.
+mailed or printed. A state that is unknown or was not analysed is named as such, and never looks like a good one.
 """
 
 import hashlib
@@ -28,10 +28,10 @@ def write(
     pages: bool = False,
     chosen: svg.Span = (None, None),
 ) -> Path:
-    """Write `index.html` into a folder, with a page per cluster beside it if asked; answers the page's path.
+    """Write `index.html` into a folder, with a page per cluster beside it if requested; returns the page's path.
 
-    `quorums` are names or cluster ids that get their section on the page whatever their number. `chosen` is the stretch
-    of time that the tables were cut to, see `between`.
+    `quorums` are names or cluster ids that get their own section in any case. `chosen` is the time range that the
+    tables were cut to, see `between`.
     """
     target.mkdir(parents=True, exist_ok=True)
     logs, names = clusters_of(tables), names_of(tables)
@@ -55,7 +55,7 @@ def write(
 
 
 def _file_of(cluster: str) -> str:
-    """The same for as long as the cluster is, so that a link to its page never leads to another cluster."""
+    """A name that stays the same for a cluster, so that a link to its page never leads to another cluster."""
     return f"cluster-{hashlib.sha256(cluster.encode()).hexdigest()[:12]}.html"
 
 
@@ -87,11 +87,11 @@ def _put(path: Path, text: str) -> None:
 
 
 _STATES = {"voter_sets": (), "feature_levels": ("feature",)}
-"""Tables whose rows hold until the next one of the same cluster and of these columns."""
+"""Tables whose rows are valid until the next row of the same cluster and of these columns."""
 
 
 def between(tables: Tables, since: datetime | None, until: datetime | None) -> dict[str, list[Row]]:
-    """The rows from a time on and before another one, and those that reach into it; what has no time stays."""
+    """The rows from a time on and before another one, and those that reach into it; rows without a time stay."""
     first, last = since or datetime.min.replace(tzinfo=UTC), until or datetime.max.replace(tzinfo=UTC)
 
     def inside(row: Row) -> bool:
@@ -113,7 +113,7 @@ def between(tables: Tables, since: datetime | None, until: datetime | None) -> d
 
 
 def _held_at(time: datetime, rows: Sequence[Row], key: Sequence[str]) -> list[Row]:
-    """What held then: the last row before that time, of each cluster and of these columns."""
+    """What was valid then: the last row before that time, of each cluster and of these columns."""
     before = sorted((row for row in rows if row["timestamp"] < time), key=lambda row: (row["timestamp"], row["offset"]))
     return [*{(row["cluster"], *(row[name] for name in key)): row for row in before}.values()]
 
@@ -127,7 +127,7 @@ def at_midnight(day: date) -> datetime:
 
 
 def _logs(page: Page, count: int, links: Sequence[tuple[str, str]]) -> None:
-    """Where the logs of clusters are shown: how many there are, and addresses with names."""
+    """The section with the logs of clusters: how many there are, and links with names."""
     if not count:
         page.paragraph("No metadata log was analysed: run quorum-history ingest --logs and timeline.", "unknown-box")
     if not count and not links:
@@ -143,7 +143,7 @@ def _logs(page: Page, count: int, links: Sequence[tuple[str, str]]) -> None:
 
 
 def _grouped(losses: Sequence[Row]) -> list[Row]:
-    """The same loss at many targets as one row: a level that cannot hold a thing is a level that no lower one can."""
+    """The same loss at many targets as one row: what a level cannot hold, no lower level can hold."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in losses:
         key = (row["record_type"], row["effect"], row["what"], row["count"], tuple(row["examples"]))
@@ -186,7 +186,7 @@ def _cluster(page: Page, anchor: str, cluster: str, tables: Tables, chosen: svg.
 
 
 def _downgrade(tables: Tables, cluster: str, losses: Sequence[Row]) -> Iterator[str]:
-    """What is said instead of losses, or before them."""
+    """The text instead of losses, or before them."""
     analysed = [row for row in tables.get("downgrade_analysed", ()) if row["cluster"] == cluster]
     if not analysed and not losses:
         yield "Not analysed: run quorum-history downgrade. Whether anything would be lost is unknown."

@@ -1,4 +1,4 @@
-"""Rows of `records` and `observations` into Parquet files, one file a task, wherever the tables lie."""
+"""Rows of `records` and `observations` into Parquet files, one file per task, in any place that holds tables."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,15 +19,15 @@ RECORDS, OBSERVATIONS = "records", "observations"
 SCHEMAS: Mapping[str, pa.Schema] = {RECORDS: rows.ARROW, OBSERVATIONS: lines.ARROW}
 ROW_GROUP_ROWS = 200_000
 TABLE_FILE = "part-00000.parquet"
-"""The one file of a table that is written anew as a whole."""
+"""The one file of a table that is always written as a whole."""
 
 Rows = Callable[[Any], Iterator[pa.RecordBatch | Found | Piece]]
-"""Reads an item of a bin: rows, and what there is to say about its file."""
+"""Reads an item of a bin: rows, and the faults of its file."""
 
 
 @dataclass(slots=True)
 class Written:
-    """What a task wrote, and what it had to say about the files that it read, by file."""
+    """What a task wrote, and the faults of the files that it read, by file."""
 
     rows: int = 0
     size_bytes: int = 0
@@ -36,10 +36,10 @@ class Written:
 
 
 class Sink:
-    """A Parquet file that is begun with its first rows, in row groups of useful size."""
+    """A Parquet file that is created with its first rows, in row groups of useful size."""
 
     def __init__(self, store: Store, schema: pa.Schema, *names: str) -> None:
-        """Nothing is there until there are rows."""
+        """Nothing is created until there are rows."""
         self._store, self._schema, self._names = store, schema, names
         self._waiting: list[pa.RecordBatch] = []
         self._held = 0
@@ -70,7 +70,7 @@ class Sink:
         self._waiting, self._held = [], 0
 
     def __exit__(self, *error: object) -> None:
-        """Have the file whole on its disk."""
+        """Store the whole file on its disk."""
         if error[0] is None:
             self._flush()
         if self._writer is not None:
@@ -81,12 +81,12 @@ class Sink:
 
 
 def write_small(store: Store, table: str, rows_: Sequence[Mapping[str, object]], schema: pa.Schema) -> None:
-    """Write a small table anew, whole: its one file, and no other beside it."""
+    """Write a small table again, whole: its one file, and no other beside it."""
     write_whole(store, table, pa.Table.from_pylist(list(rows_), schema))
 
 
 def write_whole(store: Store, table: str, content: pa.Table) -> None:
-    """The same, with rows that Arrow holds already."""
+    """The same, with rows that are in Arrow's memory already."""
     sink = pa.BufferOutputStream()
     parquet.write_table(content, sink)
     store.write(sink.getvalue().to_pybytes(), table, TABLE_FILE)

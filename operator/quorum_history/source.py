@@ -1,16 +1,18 @@
 """The Spark data source `kraft-metadata`: records of the metadata logs of many clusters, batch and streaming.
 
-Each cluster is read once, whichever replicas there are (`replicas`); a task reads one stretch of one file, a large
-segment being cut at batches, and hands Arrow batches over. A row is a record, or a fault, in which case `fault` says
-what and the record's columns are null.
+Each cluster is read once, from any replicas (`replicas`). A task reads one stretch of one file, and passes Arrow
+batches on; a large segment is cut at batches. A row is a record or a fault: then `fault` describes it, and the record's
+columns are null.
 
 Options: `path` (directories, globs or files, comma-separated), `types` (record types, comma-separated), `release`,
-`checkpoints` (`first`, the default: the state that each log goes on from; `all`; `none`), `highWatermarks` (JSON:
-cluster to the offset that is not passed), `maxOffsetsPerTrigger`.
+`checkpoints` (`first`, the default: the state that each log continues; `all`; `none`), `highWatermarks` (JSON: cluster
+to the offset that is not passed), `maxOffsetsPerTrigger`.
 """
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +36,7 @@ from quorum_history.state import Found
 FORMAT = "kraft-metadata"
 _TO_END = -1
 _KEPT_EPOCHS = 200
-"""Leader epochs that an offset of a stream remembers; a tail that was rewritten is a few epochs old at most."""
+"""How many leader epochs an offset of a stream remembers; a rewritten tail is at most a few epochs old."""
 
 
 class OptionError(ValueError):
@@ -106,7 +108,7 @@ class Task(InputPartition):
 
 @dataclass(frozen=True)
 class Notice(InputPartition):
-    """What was found to be wrong while planning: damage between batches, or between files."""
+    """A fault that was found while planning: damage between batches, or between files."""
 
     file: LogFile
     position: int | None
@@ -119,11 +121,11 @@ class KraftMetadataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What stands in `format(…)`."""
+        """The name in `format(…)`."""
         return FORMAT
 
     def schema(self) -> StructType | str:
-        """One schema for every release: what differs between record types is in `data`, as JSON."""
+        """One schema for every release: the differences between record types are in `data`, as JSON."""
         return SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 -- Spark's signature
@@ -136,7 +138,7 @@ class KraftMetadataSource(DataSource):
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format known to a session."""
+    """Register the format in a session."""
     spark.dataSource.register(KraftMetadataSource)
 
 
@@ -148,13 +150,15 @@ class _BatchReader(DataSourceReader):
         clusters: dict[str, list[LogFile]] = {}
         for file in find_files(self.options.path):
             clusters.setdefault(file.cluster, []).append(file)
-        return [task for name, files in sorted(clusters.items()) for task in self._of(name, files)]
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            found = pool.map(lambda each: list(self._of(*each)), sorted(clusters.items()))
+            return [task for tasks in found for task in tasks]
 
     def _of(self, cluster: str, files: Sequence[LogFile]) -> Iterator[InputPartition]:
-        """What to read of a cluster, and what is wrong with its files."""
+        """What to read of a cluster, and the faults of its files."""
         loaded = _Loaded()
         log = cluster_log(cluster, files, loaded.load)
-        end = with_watermarks(_reach(log), cluster, self.options.high_watermarks)
+        end = with_watermarks(log.end, cluster, self.options.high_watermarks)
         stretches = list(log.pieces(0, end))
         checkpoints = list(_checkpoints(log, self.options))
         for found, state in damage.gaps(log, stretches, damage.covered(log)):
@@ -175,12 +179,8 @@ class _BatchReader(DataSourceReader):
         return _read(partition, self.options)
 
 
-def _reach(log: ClusterLog) -> int:
-    return max((replica.end for replica in log.replicas), default=0)
-
-
 class _Loaded:
-    """The segments of a cluster, each listed once, and what is wrong with them."""
+    """The segments of a cluster, each listed once, and their faults."""
 
     def __init__(self) -> None:
         self.segments: list[Segment] = []
@@ -198,15 +198,13 @@ class _Loaded:
 
 
 def _checkpoints(log: ClusterLog, options: SourceOptions) -> list[InputPartition]:
-    first = log.first_checkpoint()
-    chosen = {"all": log.checkpoints, "none": ()}.get(options.checkpoints, (first,) if first else ())
-    return [Task(file, 0, _TO_END, 0, 2**62) for file in chosen]
+    return [Task(file, 0, _TO_END, 0, 2**62) for file in damage.first_checkpoints(log, options.checkpoints)]
 
 
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """An offset is, per cluster, the offset behind the last whole batch, and the leader epochs that led to it.
+    """An offset is, per cluster, the offset after the last whole batch, and the leader epochs that led to it.
 
-    When a tail was truncated and written anew, the epochs differ from some offset on: reading goes back to there. The
+    If a tail was truncated and written again, the epochs differ from some offset on: reading starts there again. The
     new records have another epoch, so `(cluster, offset, leader_epoch)` stays a key.
     """
 
@@ -219,11 +217,11 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"clusters": {}}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 -- Spark's name
-        """All there is; `maxOffsetsPerTrigger` is this source's own limit."""
+        """Everything; `maxOffsetsPerTrigger` is this source's own limit."""
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 -- Spark's name
-        """Remember where the logs end now: an available-now query goes no further, however much is written."""
+        """Remember where the logs end now: an available-now query stops there, however much is written later."""
         logs = self._logs()
         self._until = {log.cluster: log.end for log in logs}
 
@@ -243,14 +241,14 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = min(end, self._until.get(log.cluster, 0))
         same_until = divergence(epochs, done, log.epochs, end) if before else 0
         if before and same_until >= min(done, end) and end <= done:
-            return before  # nothing new, or a replica that is behind: what was read is still so
+            return before  # nothing new, or a replica that is behind: what was read is still valid
         if self.options.max_offsets is not None:
             end = _batch_end(log, min(end, same_until + self.options.max_offsets), same_until)
         kept = [[epoch, first] for epoch, first in log.epochs if first < end]
         return {"end": end, "epochs": kept[-_KEPT_EPOCHS:]}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """The stretches between two offsets; a tail that was rewritten is read from where it differs."""
+        """The stretches between two offsets; a rewritten tail is read from where it differs."""
         tasks: list[InputPartition] = []
         for log in self._logs():
             before, after = start["clusters"].get(log.cluster), end["clusters"].get(log.cluster)
@@ -268,7 +266,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _read(partition, self.options)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Nothing to forget: the logs are not ours."""
+        """Nothing to release: the logs are not ours."""
 
     def _logs(self) -> tuple[ClusterLog, ...]:
         try:
@@ -287,7 +285,7 @@ def _epochs(offset: dict[str, Any] | None) -> tuple[tuple[int, int], ...]:
 
 
 def _batch_end(log: ClusterLog, wanted: int, first: int) -> int:
-    """The end of the last batch that ends by `wanted`, or of the first one behind `first`."""
+    """The end of the last batch that ends by `wanted`, or of the first one after `first`."""
     ends = [segment.batches.column(BatchColumn.LAST_OFFSET) + 1 for segment in log.replicas[0].segments]
     behind = np.concatenate(ends)
     fitting = behind[(behind <= wanted) & (behind > first)]

@@ -1,7 +1,7 @@
-"""What `ingest` knows of its sources: per file how far it was read, per cluster where its log ended, what was wrong.
+"""The state of `ingest`: per file how far it was read, per cluster where its log ended, and the faults.
 
-One JSON file a commit, `ingest/state-N.json` in the folder of the tables. It also names the batches of rows that count:
-what a run wrote before it was killed counts from the commit on, or never.
+One JSON file per commit, `ingest/state-N.json` in the folder of the tables. It also names the batches of rows that
+count: rows that a run wrote before it was killed count from the commit on, or never.
 """
 
 import json
@@ -13,20 +13,20 @@ from quorum_history.replicas import Epochs
 from quorum_history.store import Store
 
 VERSION = 1
-"""Of the layout of the tables that `ingest` writes, and of this state."""
+"""The version of the layout of `ingest`'s tables, and of this state."""
 _FOLDER = "ingest"
 _KEPT = 2
 
 
 class StateError(Exception):
-    """Tables that this version cannot go on with; the text says why and what to do."""
+    """Tables that this version cannot continue; the text gives the reason and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Something wrong in a file: `position` in bytes and `offset` in the log, as far as either is known.
+    """A fault in a file: `position` in bytes and `offset` in the log, as far as either is known.
 
-    `lasting`: it was wrong with what was read, and stays so whatever becomes of the file.
+    `lasting`: the fault was in records that were read, and stays whatever happens to the file.
     """
 
     file: str
@@ -35,10 +35,16 @@ class Found:
     text: str
     lasting: bool = False
 
+    def __str__(self) -> str:
+        """One line for people."""
+        if self.text.startswith(self.file):
+            return self.text
+        return f"{self.file}: {f'position {self.position}: ' if self.position is not None else ''}{self.text}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """A batch near the end of what was read, by which it is known again."""
+    """A batch near the end of what was read, by which the file is recognised."""
 
     position: int
     base_offset: int
@@ -65,7 +71,7 @@ class FileState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterState:
-    """`end`: behind the last offset that was read; `waiting`: more is there, past the high watermark that was given.
+    """`end`: after the last offset that was read; `waiting`: there is more, past the given high watermark.
 
     `read`: the ranges of offsets that were read, ends excluded.
     """
@@ -80,7 +86,7 @@ class ClusterState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinesState:
-    """A file of observations: read up to `position`; `rejected` names some of the lines that are none."""
+    """A file of observations: read up to `position`; `rejected` names some of the lines that are no observations."""
 
     size_bytes: int
     modified_ns: int
@@ -92,7 +98,7 @@ class LinesState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Rows that one commit added, or that a compaction put together."""
+    """Rows that one commit added, or that a compaction merged."""
 
     number: int
     rows: int
@@ -100,13 +106,13 @@ class Batch:
 
     @property
     def folder(self) -> str:
-        """Where they lie, below their table's folder."""
+        """Their folder, below that of their table."""
         return f"batch={self.number}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """All of it. `types`: the record types that are kept, None for all; `batches` by table."""
+    """The whole state. `types`: the record types that are kept, None for all; `batches` by table."""
 
     number: int = 0
     types: tuple[str, ...] | None = None
@@ -142,7 +148,7 @@ def load(store: Store) -> State | None:
 
 
 def commit(store: Store, state: State) -> State:
-    """Make a state the one that counts; answers it with its number."""
+    """Make a state the valid one; returns it with its number."""
     numbered = replace(state, number=state.number + 1)
     store.write(json.dumps({"version": VERSION, **asdict(numbered)}).encode(), _FOLDER, _name(numbered.number))
     for name in sorted(_states(store))[:-_KEPT]:

@@ -1,7 +1,7 @@
 """The folder of the tables, on a local disk or in an object store: small files, whole or not at all.
 
-On a disk Spark reads and writes tables by itself. What is kept here is what `ingest` knows of its sources, the files
-that it writes without Spark, and all tables of an object store, for which Spark would need a connector of its own.
+On a disk Spark reads and writes tables by itself. This module stores the state of `ingest`, the files that it writes
+without Spark, and all tables of an object store, for which Spark would need a connector of its own.
 """
 
 import fcntl
@@ -20,9 +20,9 @@ from kraftlog.places import filesystem_of, join
 
 _LOCK = ".lock"
 _UNFINISHED = "_unfinished-"
-"""Stands before the name of a file that is being written. Spark and Arrow read no file whose name begins like this."""
+"""The prefix of a file that is being written. Spark and Arrow read no file whose name begins like this."""
 STAGED, RETIRED = "_staged-", "_retired-"
-"""Stand before the name of a table that is being written, and of one that is being removed."""
+"""The prefixes of a table that is being written, and of one that is being removed."""
 
 
 class BusyError(Exception):
@@ -30,33 +30,33 @@ class BusyError(Exception):
 
 
 class Store:
-    """A folder that is named by a path or a URL. `local`: Spark reads and writes there by itself."""
+    """A folder, by a path or a URL. `local`: Spark reads and writes there by itself."""
 
     def __init__(self, place: str) -> None:
-        """The folder need not be there yet."""
+        """The folder need not exist yet."""
         self.place = place.rstrip("/") or "/"
         self.filesystem, self._base = filesystem_of(self.place)
         self.local = isinstance(self.filesystem, fs.LocalFileSystem)
 
     def url(self, *names: str) -> str:
-        """As Spark takes it."""
+        """The form that Spark takes."""
         return join(self.place, *names)
 
     def path(self, *names: str) -> str:
-        """As `filesystem` takes it."""
+        """The form that `filesystem` takes."""
         return join(self._base, *names)
 
     def exists(self, *names: str) -> bool:
-        """Whether a file or folder is there."""
+        """Whether a file or folder exists."""
         return bool(self.filesystem.get_file_info(self.path(*names)).type != fs.FileType.NotFound)
 
     def modified(self, *names: str) -> datetime:
-        """When a file was written last."""
+        """When a file was last written."""
         written: datetime = self.filesystem.get_file_info(self.path(*names)).mtime
         return written
 
     def names(self, *folder: str) -> tuple[str, ...]:
-        """What lies in a folder; nothing where there is none."""
+        """The names in a folder; none if it does not exist."""
         selector = fs.FileSelector(self.path(*folder), allow_not_found=True)
         return tuple(sorted(info.base_name for info in self.filesystem.get_file_info(selector)))
 
@@ -66,7 +66,7 @@ class Store:
             return bytes(stream.read())
 
     def write(self, content: bytes, *names: str) -> None:
-        """Store a file whole: whoever reads meanwhile finds the old one or the new one."""
+        """Store a file whole: a concurrent reader finds the old one or the new one."""
         path = self.path(*names)
         self.folder(*names[:-1])
         there = self.path(*names[:-1], f"{_UNFINISHED}{names[-1]}") if self.local else path
@@ -77,12 +77,12 @@ class Store:
             Path(there).replace(path)
 
     def replace(self, old: tuple[str, ...], new: tuple[str, ...]) -> None:
-        """Put a whole file in the place of another one: in one step, where the store has such a step."""
+        """Replace one whole file with another: in one step, if the store has such a step."""
         self.sync(self.path(*old))
         self.filesystem.move(self.path(*old), self.path(*new))
 
     def retire(self, name: str) -> None:
-        """Remove a table. On a disk it is gone in one step, so that nobody reads a part of it."""
+        """Remove a table. On a disk it is gone in one step, so that no reader finds a part of it."""
         if not self.local:
             self.delete(name)
             return
@@ -92,11 +92,11 @@ class Store:
             self.delete(f"{RETIRED}{name}")
 
     def folder(self, *names: str) -> None:
-        """Make a folder, where folders are things."""
+        """Make a folder, if the store has real folders."""
         self.filesystem.create_dir(self.path(*names), recursive=True)
 
     def sync(self, path: str) -> None:
-        """Have a local file, by the path of `filesystem`, survive a loss of power."""
+        """Make a local file, by the path of `filesystem`, survive a loss of power."""
         if self.local:
             descriptor = os.open(path, os.O_RDONLY)
             try:
@@ -105,7 +105,7 @@ class Store:
                 os.close(descriptor)
 
     def delete(self, *names: str) -> None:
-        """Remove a file or a folder with all that is in it."""
+        """Remove a file, or a folder with all its content."""
         path = self.path(*names)
         kind: Any = self.filesystem.get_file_info(path).type
         with suppress(FileNotFoundError):
@@ -116,7 +116,7 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep every other writer of this machine out for as long (BusyError). The lock ends with the process."""
+        """Keep every other writer of this machine out meanwhile (BusyError). The lock ends with the process."""
         if self.local:
             self.folder()
             place = Path(self.path(_LOCK))

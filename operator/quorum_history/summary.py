@@ -1,17 +1,17 @@
-"""What a run of `ingest` did, in words: how much there is, what is new, what is wrong and what was not read."""
+"""The result of a run of `ingest` or `downgrade` in words: what is new, what is wrong and what was not read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from quorum_history.state import Found, State
+from quorum_history.state import State
 
 _UNFINISHED = ("torn-tail", "half-written")
-"""What a file that is still being written looks like."""
+"""The faults of a file that is still being written."""
 
 
 @dataclass(slots=True)
 class Summary:
-    """What a run did, and what there is by now."""
+    """What a run did, and the present totals."""
 
     clusters: int = 0
     changed_clusters: int = 0
@@ -25,7 +25,7 @@ class Summary:
     new_found: list[str] = field(default_factory=list)
 
     def account(self, before: State | None, after: State) -> None:
-        """Take over what two states say: what is wrong, and what of it is new."""
+        """Take the faults from the state after a run; those that the state before it lacks are new."""
         known = set(_wrong(before)) if before else set()
         self.found = list(_wrong(after))
         self.new_found = [each for each in self.found if each not in known]
@@ -34,16 +34,16 @@ class Summary:
 
     @property
     def newly_damaged(self) -> bool:
-        """Whether anything is wrong that was not before, besides files that may still be written."""
+        """Whether there is a new fault, apart from those of files that may still be written."""
         return any(not any(kind in each for kind in _UNFINISHED) for each in self.new_found)
 
     @property
     def worth_telling(self) -> bool:
-        """Whether there is anything to say that was not said before."""
+        """Whether there is anything to report that was not reported before."""
         return bool(self.new_records or self.new_looks or self.new_found)
 
     def lines(self, shown: int) -> Iterator[str]:
-        """For people; of what is wrong, so many at most."""
+        """Lines for people, with at most this many faults."""
         if self.clusters:
             yield (
                 f"clusters: {self.clusters}, {self.changed_clusters} of them changed; files: {self.files};"
@@ -66,14 +66,19 @@ class Summary:
 
 def _wrong(state: State) -> Iterator[str]:
     for cluster, each in state.found():
-        yield f"cluster {cluster}: {_place(each)}"
+        yield f"cluster {cluster}: {each}"
     for file in state.lines.values():
-        yield from map(_place, file.rejected)
+        yield from map(str, file.rejected)
 
 
-def _place(found: Found) -> str:
-    return found.text if found.text.startswith(found.file) else f"{found.file}: {_at(found)}{found.text}"
-
-
-def _at(found: Found) -> str:
-    return f"position {found.position}: " if found.position is not None else ""
+def lines_of_losses(damaged: Sequence[tuple[str, int, Sequence[str]]], shown: int) -> Iterator[str]:
+    """The clusters that `downgrade` has not read in full: each with the number of its faults and some of them."""
+    if not damaged:
+        yield "faults: none"
+        return
+    total = sum(count for _, count, _ in damaged)
+    yield f"faults: {total:,}; clusters whose losses are not known in full: {len(damaged):,}"
+    first = [f"  cluster {cluster}: {text}" for cluster, _, texts in damaged for text in texts][:shown]
+    yield from first
+    if total > len(first):
+        yield f"  … and {total - len(first):,} more"

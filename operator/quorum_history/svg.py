@@ -1,6 +1,6 @@
 """Figures as SVG text: bars over time, steps, lags, and a map of quorums and days. Nothing is drawn twice.
 
-Colours are told apart without colour vision as well (Okabe and Ito's), and what is unknown differs in height too. The
+The colours (Okabe and Ito's) can be distinguished without colour vision, and unknown time differs in height too. The
 page's style replaces the colours that depend on light and dark.
 """
 
@@ -22,12 +22,12 @@ STATES = {"available": (GREEN, 0.7), "unavailable": (RED, 0.9), "unknown": (GREY
 _SERIES = (BLUE, ORANGE, GREEN, RED, "#56B4E9", "#CC79A7", "#000000")
 _WIDTH, _LABELS, _ROW, _AXIS, _LEGEND = 960, 230, 24, 26, 22
 _LETTER = 6.6
-"""About the width of a letter, with the widest of the common fonts."""
+"""The approximate width of a letter, in the widest of the common fonts."""
 _LABEL_GAP = 6
 _LEAST_BAD = 3.0
-"""So wide is what is not available at least: a minute of a month would be a hairline."""
+"""The least width of unavailable time: a minute of a month would be a hairline."""
 Span = tuple[datetime | None, datetime | None]
-"""The stretch of time that a figure shows; None where nobody chose one."""
+"""The time range that a figure shows; None if none was chosen."""
 _ALL_TIME: Span = (None, None)
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _TICKS = 7
@@ -38,14 +38,14 @@ _FEW_ROWS = 20
 
 HEAT = (("all day", "#CDE9DF"), ("≥ 99.9 %", "#7CC4A8"), ("≥ 99 %", "#E69F00"), ("less", "#D55E00"),
         ("partly unknown", "#C4C4C4"), ("mostly unknown", "#767676"))  # fmt: skip
-"""How much of a day's known time a quorum was available, with its colour. The unknown is drawn at half height.
+"""How much of a day's known time a quorum was available, with its colour. Unknown time is drawn at half height.
 
-A day with a known outage below 99 % shows it, whatever else of that day is unknown."""
+A day with a known outage below 99 % shows it, even if the rest of that day is unknown."""
 _PARTLY_UNKNOWN, _MOSTLY_UNKNOWN = 4, 5
 
 
 class _Drawing:
-    """Collects elements; `text` and `rect` take care of what has to be escaped."""
+    """Collects elements; `text` and `rect` escape what must be escaped."""
 
     def __init__(self, title: str, height: float) -> None:
         self.title, self.height, self.parts = title, height, list[str]()
@@ -64,7 +64,7 @@ class _Drawing:
         self.path(f"M{x:.1f} 4V{bottom}", 'class="grid" stroke="#ddd" fill="none"')
 
     def text(self, x: float, y: float, said: str, anchor: str = "start", *, whole: str = "") -> None:
-        """Words; what a shortened one stands for shows when it is pointed at."""
+        """Words; if they were shortened, the pointer shows the whole text."""
         title = f"<title>{escaped(whole)}</title>" if whole and whole != said else ""
         self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{title}{escaped(said)}</text>')
 
@@ -78,11 +78,11 @@ class _Drawing:
                 free = begin - _LABEL_GAP
 
     def label(self, y: float, name: str, more: str = "") -> None:
-        """The name of a row at its base line, shortened in its middle where it is long; `more` is always whole."""
+        """The name of a row at its base line, shortened in its middle if it is long; `more` is always whole."""
         self.text(_LABELS - 8, y, f"{shortened(name, _LONGEST_LABEL - len(more))}{more}", "end", whole=f"{name}{more}")
 
     def legend(self, entries: Sequence[tuple[str, str]], *, pale: Sequence[str] = ()) -> None:
-        """What the colours mean, at the bottom; those in `pale` are drawn so."""
+        """The meaning of the colours, at the bottom; those in `pale` are drawn pale."""
         x, top = float(_LABELS), self.height - 14
         for said, colour in entries:
             self.rect(x, top, 12, 10, colour, pale=said in pale)
@@ -90,7 +90,7 @@ class _Drawing:
             x += 34 + 7 * len(said)
 
     def heat_legend(self, *, blanks: bool) -> None:
-        """What the cells of a map mean, above it, so that it stands beside the first row."""
+        """The meaning of a map's cells, above it, so that it is beside the first row."""
         x = float(_LABELS)
         for number, (said, colour) in enumerate(HEAT):
             unknown = number >= _PARTLY_UNKNOWN
@@ -117,7 +117,7 @@ def _width(text: str) -> float:
 
 
 def shortened(name: str, longest: int) -> str:
-    """A name without its middle where it is longer; its end tells names apart as often as its begin."""
+    """A name without its middle if it is too long; its end distinguishes names as often as its beginning."""
     name, room = visible(name), longest * _LETTER
     if _width(name) <= room:
         return name
@@ -130,7 +130,7 @@ def shortened(name: str, longest: int) -> str:
 
 
 class _Time:
-    """A horizontal axis of time; what lies outside of a chosen stretch is at its edge."""
+    """A horizontal axis of time; times outside of a chosen range are at its edge."""
 
     def __init__(self, times: Sequence[datetime], chosen: Span) -> None:
         first, last = chosen[0] or _FIRST, chosen[1] or _LAST
@@ -195,7 +195,7 @@ def _bar(
 
 
 def _was_voter(sets: Sequence[Row], key: tuple[int, str], time: datetime) -> bool:
-    """Whether a replica key was in the voter set that held then; true where no set was ever written."""
+    """Whether a replica key was in the voter set of that time; true if no set was ever written."""
     known = [row for row in sets if row["timestamp"] <= time] or list(sets[:1])
     return not known or key in {(voter["node_id"], voter["directory_id"]) for voter in known[-1]["voters"]}
 
@@ -220,7 +220,7 @@ def states_over_time(title: str, spans: Sequence[Row], names: Sequence[str], cho
     places = {name: place for place, name in enumerate(names)}
     for name, place in places.items():
         drawing.label(_middle(place) + 4, name)
-    for row in sorted(spans, key=lambda row: row["state"] != "available"):  # what is bad lies on top
+    for row in sorted(spans, key=lambda row: row["state"] != "available"):  # bad states are drawn on top
         if quorum_name(row) in places:
             colour, share = STATES[row["state"]]
             least = 1 if row["state"] == "available" else _LEAST_BAD
@@ -254,11 +254,11 @@ def heat_class(row: Row) -> int:
     """The place in HEAT of a quorum's day."""
     day_s = row["available_s"] + row["unavailable_s"] + row["unknown_s"]
     share = row["availability"]
-    if share is not None and share < 0.99:  # noqa: PLR2004 -- as HEAT says
+    if share is not None and share < 0.99:  # noqa: PLR2004 -- as in HEAT
         return 3
     if share is None or row["unknown_s"] * 2 > day_s:
         return _MOSTLY_UNKNOWN
-    if share < 0.999:  # noqa: PLR2004 -- as HEAT says
+    if share < 0.999:  # noqa: PLR2004 -- as in HEAT
         return 2
     if row["unknown_s"] > MUCH_UNKNOWN * day_s:
         return _PARTLY_UNKNOWN
@@ -268,7 +268,7 @@ def heat_class(row: Row) -> int:
 def heat_map(title: str, days: Sequence[Row], names: Sequence[str], dates: Sequence[date] = ()) -> str:
     """A row per quorum, a column per day; a path per colour, so that many quorums are a small picture.
 
-    `dates` are the columns, where they are more than the days of these quorums.
+    `dates` are the columns, if they are more than the days of these quorums.
     """
     dates = dates or dates_of(days)
     row_height = 18 if len(names) <= _FEW_ROWS else 13
@@ -298,13 +298,13 @@ def heat_map(title: str, days: Sequence[Row], names: Sequence[str], dates: Seque
 
 
 def _spread(dates: Sequence[date], cell: float) -> list[tuple[float, str]]:
-    """As many of the dates as there is room for, evenly spread, at their places."""
+    """As many of the dates as fit, evenly spread, at their places."""
     every = ceil((_width("2026-01-01") + _LABEL_GAP) / cell)
     return [(_LABELS + place * cell, str(day)) for place, day in [*enumerate(dates)][::every]]
 
 
 def dates_of(days: Sequence[Row]) -> list[date]:
-    """Every day from the first to the last, also those of which nothing is there."""
+    """Every day from the first to the last, also those without rows."""
     seen = [row["day"] for row in days]
     if not seen:
         return []

@@ -1,7 +1,7 @@
 """Records to typed tables: voter sets and their changes, leaders, feature levels, registrations. All pure transforms.
 
-Each takes the rows of the data source and ends with a `select` that is its schema. Rows that were superseded, because
-an uncommitted tail was replaced, are taken out by `settled` first.
+Each takes the rows of the data source and ends with a `select` that is its schema. `settled` first removes rows that
+were superseded because an uncommitted tail was replaced.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ _CONTROLLER = f"struct<controllerId:int,incarnationId:string,features:{_RANGE}>"
 
 
 def settled(records: DataFrame, types: Sequence[str] | None = None) -> DataFrame:
-    """Records as they stand in the end: of several at one offset, the one of the highest leader epoch.
+    """The records that remain: of several at one offset, the one of the highest leader epoch.
 
-    Whatever a lower epoch wrote from the first offset of a higher one on was cut off, also where the new tail is still
+    Records of a lower epoch from the first offset of a higher one on were cut off, even if the new tail is still
     shorter than the old one was. `types` keeps only these, before anything is sorted.
     """
     state = f.when(f.col("kind") == "checkpoint", f.col("file"))
@@ -42,7 +42,7 @@ def _standing(records: DataFrame, types: Sequence[str] | None = None) -> DataFra
 
 
 def _cuts(rows: DataFrame) -> DataFrame:
-    """Per leader epoch, the first offset of any higher one: a row an epoch, however many records there are."""
+    """Per leader epoch, the first offset of any higher one: one row per epoch, however many records there are."""
     keys = ("cluster", "kind", "leader_epoch")
     epochs = rows.where("kind = 'segment'").groupBy(*keys).agg(f.min("offset").alias("_first"))
     downwards = Window.partitionBy("cluster").orderBy(f.col("leader_epoch").desc())
@@ -51,7 +51,7 @@ def _cuts(rows: DataFrame) -> DataFrame:
 
 
 def faults(records: DataFrame) -> DataFrame:
-    """What was wrong with files, each thing once."""
+    """The faults of files, each once."""
     rows = records.where(f.col("fault").isNotNull())
     return (
         rows.groupBy("cluster", "file", "fault")
@@ -61,7 +61,7 @@ def faults(records: DataFrame) -> DataFrame:
 
 
 def log_files(records: DataFrame) -> DataFrame:
-    """What was read of which file."""
+    """What was read from each file."""
     return (
         records.where(f.col("fault").isNull())
         .groupBy("cluster", "node_id", "kind", "file")
@@ -92,13 +92,13 @@ def _decoded(records: DataFrame, types: list[str], schema: str) -> DataFrame:
 
 
 def _state_end() -> Column:
-    """The offset that a checkpoint's state ends before, by its name; its records have offsets of their own."""
+    """The offset before which a checkpoint's state ends, by its name; its records have offsets of their own."""
     end = f.regexp_extract("file", r"(\d{20})-\d{10}\.checkpoint$", 1).try_cast("bigint")
     return f.coalesce(end, f.lit(-1))
 
 
 def _in_order() -> Column:
-    """A checkpoint's state comes before the log that goes on from it, also where the log has a gap before that."""
+    """A checkpoint's state comes before the log that continues it, even if the log has a gap before that."""
     return f.struct("at_offset", (f.col("kind") != "checkpoint").cast("int").alias("log"), "offset")
 
 
@@ -125,9 +125,9 @@ def voter_sets(records: DataFrame) -> DataFrame:
 
 
 def voter_changes(sets: DataFrame) -> DataFrame:
-    """Who came and who went, set by set; `previous_directory_id` is the disk that the node id had before.
+    """Added and removed voters, set by set; `previous_directory_id` is the disk that the node id had before.
 
-    What happened within a gap is known from the checkpoint behind it, and has its offset.
+    Changes within a gap are known from the checkpoint after it, and have its offset.
     """
     order = Window.partitionBy("cluster").orderBy(_in_order())
     keys = f.transform("voters", lambda voter: f.struct(voter["node_id"], voter["directory_id"]))
@@ -170,7 +170,7 @@ def voter_changes(sets: DataFrame) -> DataFrame:
 
 
 def leaders(records: DataFrame) -> DataFrame:
-    """Who led in which epoch, from when, and until the next leader's first record (null: still, as far as is known)."""
+    """The leader of each epoch, its start, and the next leader's first record (null: it leads, as far as known)."""
     changes = _decoded(records, ["LeaderChange"], _LEADER).where("kind = 'segment'")
     order = Window.partitionBy("cluster").orderBy("offset")
     return (
@@ -208,7 +208,7 @@ def feature_levels(records: DataFrame) -> DataFrame:
 
 
 def registrations(records: DataFrame) -> DataFrame:
-    """Brokers and controllers as they registered and went; `features` holds the ranges that they said to support."""
+    """Registrations and unregistrations of brokers and controllers; `features` holds their reported ranges."""
     broker = _decoded(records, ["REGISTER_BROKER_RECORD", "UNREGISTER_BROKER_RECORD"], _BROKER).select(
         *_REGISTRATION, f.lit("broker").alias("role"), f.col("d.brokerId").alias("registered_id"),
         f.col("d.incarnationId").alias("incarnation_id"), f.col("d.rack").alias("rack"),
@@ -239,7 +239,7 @@ TIMELINE_TYPES = (
     "REGISTER_CONTROLLER_RECORD",
     "UNREGISTER_CONTROLLER_RECORD",
 )
-"""All that the timelines need; nothing else of a log has to be decoded for them."""
+"""The record types that the timelines need; nothing else of a log has to be decoded for them."""
 
 
 def timelines(records: DataFrame) -> dict[str, DataFrame]:

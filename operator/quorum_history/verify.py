@@ -1,7 +1,7 @@
-"""Hold a decode against `kafka-dump-log`, record by record and column by column.
+"""Compare a decode with `kafka-dump-log`, record by record and column by column.
 
-Needs a Java and the directory of a Kafka installation (`libs/*.jar`). Both sides are read as streams, so a file of any
-size needs no more memory than a small one.
+This needs a Java and the directory of a Kafka installation (`libs/*.jar`). Both sides are read as streams, so a file of
+any size needs no more memory than a small one.
 """
 
 import json
@@ -28,7 +28,7 @@ _BATCH = re.compile(r"baseOffset: (-?\d+) .*partitionLeaderEpoch: (-?\d+) .*isCo
 _RECORD = re.compile(r"\| offset: (-?\d+) \w+: (-?\d+) .*?headerKeys: \[.*?\] ?(?:payload: )?(.*)$")
 _CONTROL = re.compile(r"(\w+):? (\{.*)$")
 _SILENT = re.compile(r"controlType: \w+\((\d+)\)$")
-"""Up to 3.9 the tool prints of a control record only its type."""
+"""Up to 3.9 the tool prints only the type of a control record."""
 _MAINS = ("org.apache.kafka.tools.DumpLogSegments", "kafka.tools.DumpLogSegments")
 _SHOWN = 300
 
@@ -70,7 +70,7 @@ def verify(path: str | Path, kafka_home: Path, done: Callable[[int], None] = lam
 
 @contextmanager
 def _on_disk(place: str) -> Iterator[Path]:
-    """The file as Kafka's tool can open it: what lies in a store or an archive is copied, under its own name."""
+    """The file in a form that Kafka's tool can open: one in a store or an archive is copied, under its own name."""
     if not is_url(place) and split(place) is None:
         yield Path(place)
         return
@@ -83,7 +83,7 @@ def _on_disk(place: str) -> Iterator[Path]:
 
 
 def _difference(mine: Line | None, said: Line | None) -> str:
-    """What differs between a record here and there; empty if nothing does."""
+    """The difference between our record and the tool's; empty if there is none."""
     if mine is None or said is None:
         there, line = ("here", mine) if said is None else ("there", said)
         return f"offset {line['offset'] if line else '?'}: a record that is only {there}"
@@ -106,7 +106,7 @@ def _ours(path: str | Path) -> Iterator[Line]:
 
 
 def _parsed(lines: Iterable[str]) -> Iterator[Line]:
-    """The tool's output in the shape of our dump; None for what it does not print."""
+    """The tool's output in the form of our dump; None for what it does not print."""
     batch: Line = {}
     for line in lines:
         if found := _BATCH.match(line):

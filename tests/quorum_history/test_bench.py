@@ -1,7 +1,7 @@
-"""Figures, side by side in one run: kafka-dump-log against this package on one log, Spark on one core and on two.
+"""Figures from one run: kafka-dump-log compared with this package on one log, and Spark on one core and on two.
 
 CPU seconds are those of the whole child process; for kafka-dump-log the start of the JVM, measured on a log of one
-batch, is subtracted and told. `BENCH_MB` chooses the size of the log (default 500), `BENCH_BESIDE` another version.
+batch, is subtracted and printed. `BENCH_MB` chooses the size of the log (default 500), `BENCH_BESIDE` another version.
 """
 
 import os
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.bench, pytest.mark.timeout(7200)]
 _RELEASE = "4.3.1"
 _SIZE_BYTES = int(os.environ.get("BENCH_MB", "500")) << 20
 _SPARK_BYTES = 2 * _SIZE_BYTES
-"""Large enough that starting the workers is little of it."""
+"""Large enough that the start of the workers is a small part."""
 _FILES = 8
 _TIMELINE = (
     "KRaftVoters,KRaftVersion,LeaderChange,FEATURE_LEVEL_RECORD,REGISTER_BROKER_RECORD,REGISTER_CONTROLLER_RECORD"
@@ -49,7 +49,7 @@ def _cpu_s(command: list[str], cwd: Path, environment: dict[str, str]) -> float:
 
 
 def test_decoding(tmp_path: Path) -> None:
-    """Full decode and timeline mode against kafka-dump-log, in records per CPU-second."""
+    """Full decoding and timeline mode compared with kafka-dump-log, in records per CPU second."""
     path, small = tmp_path / "00000000000000000000.log", tmp_path / "small" / "00000000000000000000.log"
     small.parent.mkdir()
     small.write_bytes(clusters.single(0, 1))
@@ -78,9 +78,9 @@ def test_decoding(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", versions(), ids=lambda version: version.name)
 def test_spark_on_two_cores(tmp_path: Path, version: Version) -> None:
-    """The same files by one core and by two, in wall-clock seconds of the query alone.
+    """The same files on one core and on two, in wall-clock seconds of the query alone.
 
-    All of Spark is held to so many cores: with `local[1]` alone, the JVM and its Python worker take a core each.
+    All of Spark is limited to these cores: with `local[1]` alone, the JVM and its Python worker use a core each.
     """
     present = sorted(os.sched_getaffinity(0))
     assert len(present) > 1, "two cores are needed for this comparison"

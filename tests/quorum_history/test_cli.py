@@ -16,7 +16,7 @@ from tests.kraftlog import logs
 from tests.kraftlog.record_samples import SAMPLES
 from tests.live.jars import ensure_kafka
 from tests.live.process import ServerProcess
-from tests.quorum_history import looks
+from tests.quorum_history import clusters, looks
 from tests.quorum_history.looks import look
 
 from quorum_history import jobs
@@ -33,7 +33,7 @@ _TABLES = {
 
 
 def test_from_logs_to_a_report(spark: SparkSession, tmp_path: Path) -> None:
-    """ingest, timeline, observe, downgrade, report; ingesting again adds nothing, late observations are counted."""
+    """ingest, timeline, observe, downgrade and report run; another ingest adds nothing, and late observations count."""
     target = str(tmp_path / "tables")
     source = str(SAMPLES / "4.1.2")
     seen = tmp_path / "observations"
@@ -58,11 +58,11 @@ def test_from_logs_to_a_report(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_refresh_is_all_of_it(spark: SparkSession, tmp_path: Path) -> None:  # noqa: ARG001 - it must run
-    """One command makes every table and the page; a damaged source is told by the exit code, and the page is there."""
+    """One command makes every table and the page; a damaged source sets the exit code, and the page is still made."""
     target, output, seen = tmp_path / "tables", tmp_path / "page", tmp_path / "observations"
     seen.mkdir()
     refresh = ["refresh", "--target", str(target), "--observations", str(seen), "--output", str(output)]
-    assert main(refresh) == 0  # a schedule may begin before the operator has written anything
+    assert main(refresh) == 0  # a schedule may start before the operator has written anything
     assert "No observations." in (output / "index.html").read_text()
     looks.write(seen / "a.jsonl", [look(0), look(120)])
     assert main([*refresh, "--logs", str(SAMPLES / "4.1.2")]) == 0
@@ -75,6 +75,29 @@ def test_refresh_is_all_of_it(spark: SparkSession, tmp_path: Path) -> None:  # n
     looks.write(seen / "c.jsonl", [look(180, name="later")])
     assert main([*refresh, "--keep-days", "36500"]) == 3
     assert "ns/later" in (output / "index.html").read_text()
+
+
+def test_a_damaged_checkpoint_of_one_cluster(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`downgrade` reports it with exit code 3 and analyses every cluster; `refresh` makes the page."""
+    target, output, source = tmp_path / "tables", tmp_path / "page", tmp_path / "logs"
+    for name in ("damaged", "fine"):
+        clusters.segment(clusters.replica(source, name, 1), 5, clusters.run(5, 8, 1))
+        content = b"garbage " * 99 if name == "damaged" else clusters.single(0, 1)
+        (clusters.replica(source, name, 1) / f"{5:020d}-0000000001.checkpoint").write_bytes(content)
+    arguments = ["--target", str(target), "--logs", str(source)]
+    assert main(["downgrade", *arguments]) == 3
+    said = capsys.readouterr().out
+    assert "faults: 2; clusters whose losses are not known in full: 1" in said
+    assert "  cluster damaged: /" in said
+    assert "not a log: magic" in said
+    rows = spark.read.parquet(str(target / "downgrade_analysed")).orderBy("cluster").collect()
+    assert [(row["cluster"], row["end_offset"], row["faults"]) for row in rows] == [("damaged", 8, 2), ("fine", 8, 0)]
+    refresh = ["refresh", *arguments, "--output", str(output)]
+    assert main(refresh) == 3
+    assert "what a downgrade would lose is not known in full" in (output / "index.html").read_text()
+    assert main(refresh) == 0, "nothing of it is new"
 
 
 @pytest.mark.parametrize(
@@ -102,7 +125,7 @@ def test_refresh_is_all_of_it(spark: SparkSession, tmp_path: Path) -> None:  # n
 def test_wrong_requests(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, said: str
 ) -> None:
-    """Each is refused with a sentence that names what is wrong, before Spark is started."""
+    """A wrong request is refused with a sentence that names the fault, before Spark starts."""
     assert main([argument.format(t=tmp_path) for argument in arguments]) == code
     assert said in capsys.readouterr().err
 
@@ -110,7 +133,7 @@ def test_wrong_requests(
 def test_a_quorum_that_is_not_there_is_no_page_without_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A name with a mistake in it is refused, and does not end in a page about something else."""
+    """A report of an unknown quorum is refused, and no page is written."""
     rows = [{"cluster": "c", "clusterID": "c", "namespace": "ns", "name": "q"}]
     monkeypatch.setattr(jobs, "derived", lambda _, name: rows if name in ("leaders", "last_looks") else None)
     asked = ["report", "--target", str(tmp_path), "--output", str(tmp_path / "page"), "--quorum", "ns/p"]
@@ -123,7 +146,7 @@ def test_a_quorum_that_is_not_there_is_no_page_without_it(
     "arguments", [["prune", "--before", "yesterday"], ["report", "--output", "x", "--since", "yesterday"]]
 )
 def test_a_day_is_written_as_a_date(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-    """What is no day is refused with an example of one."""
+    """A text that is no day is refused with an example."""
     with pytest.raises(SystemExit) as ended:
         main([*arguments, "--target", "x"])
     assert ended.value.code == 2
@@ -134,7 +157,7 @@ def test_a_day_is_written_as_a_date(capsys: pytest.CaptureFixture[str], argument
 def test_a_folder_that_cannot_be_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: str
 ) -> None:
-    """It is an error that names the folder, because a cluster may be in it; only ext4's own folder is left out."""
+    """A folder that cannot be listed is an error that names it, except ext4's own folder."""
     (tmp_path / folder).mkdir()
     listed = os.scandir
 
@@ -151,7 +174,7 @@ def test_a_folder_that_cannot_be_listed(
 
 @pytest.mark.parametrize(("package", "arguments"), [("quorum_history", "timeline"), ("kraftlog", "dump")])
 def test_no_writable_folder_for_the_decoder(tmp_path: Path, package: str, arguments: str) -> None:
-    """Where Numba finds no folder for its compiled code, the variable that names one is in the error."""
+    """If Numba finds no folder for its compiled code, the error names the variable for one."""
     (tmp_path / "numba.py").write_text("raise RuntimeError(\"cannot cache function 'crc32c': no locator available\")")
     command = [sys.executable, "-m", package, arguments]
     path = f"{tmp_path}:{_OPERATOR}"
@@ -165,7 +188,7 @@ def test_no_writable_folder_for_the_decoder(tmp_path: Path, package: str, argume
 
 @pytest.mark.parametrize("package", ["pyspark", "numba", "pyarrow"])
 def test_a_missing_package_is_named(package: str) -> None:
-    """Without the extra `history`, the command says what to install; nobody has to read a traceback."""
+    """Without the extra `history`, the command prints what to install, and no traceback."""
     hidden = f"import sys, runpy; sys.modules[{package!r}] = None; sys.argv = ['quorum-history', 'timeline']"
     code = f"{hidden}; runpy.run_module('quorum_history', run_name='__main__')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=_OPERATOR)
@@ -178,7 +201,7 @@ def test_a_missing_package_is_named(package: str) -> None:
 def test_verify_without_java(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It says that Java is missing."""
+    """Without Java, the error names Java."""
     monkeypatch.setenv("PATH", str(tmp_path))
     path = logs.write(tmp_path, b"".join(logs.three_batches()))
     assert main(["verify", str(path), "--kafka-home", str(tmp_path)]) == 1
@@ -189,7 +212,7 @@ def test_verify_without_java(
 def test_spark_without_java(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], home: str, said: str
 ) -> None:
-    """It says that Java is missing, and where it was looked for."""
+    """Without Java, the error names Java and the place where it was searched for."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("JAVA_HOME", home.format(t=tmp_path))
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
@@ -199,7 +222,7 @@ def test_spark_without_java(
 
 @pytest.mark.full
 def test_verify_against_kafka(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every record of a real log is found equal."""
+    """Every record of a real log is equal."""
     home = ensure_kafka("4.3.1").libs.parent
     path = next((SAMPLES / "4.3.1" / "node-1").rglob("*.log"))
     assert main(["verify", str(path), "--kafka-home", str(home)]) == 0
@@ -219,7 +242,7 @@ def spark_master(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[st
     deploy = "org.apache.spark.deploy"
     url = f"spark://127.0.0.1:{port}"
     for name, value in {"LOCAL_IP": "127.0.0.1", "HOME": str(home), "SCALA_VERSION": "2.13"}.items():
-        monkeypatch.setenv(f"SPARK_{name}", value)  # what Spark's own start scripts would set
+        monkeypatch.setenv(f"SPARK_{name}", value)  # as Spark's own start scripts set it
     started = [
         ServerProcess(
             [*java, f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"],
@@ -246,7 +269,7 @@ def spark_master(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[st
 
 @pytest.mark.full
 def test_under_spark_submit_on_a_cluster(spark_master: str, tmp_path: Path) -> None:
-    """The same commands, unchanged, by spark-submit on a master with two workers; both of them did some of each."""
+    """The same commands run with spark-submit on a master with two workers, and both workers do a part of each."""
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     environment = {
         **os.environ,

@@ -1,4 +1,4 @@
-"""Twenty damaged or torn logs: each fault is told with file and position, whichever way the log is read."""
+"""Twenty damaged or torn logs: each fault is reported with file and position by every way of reading."""
 
 import re
 import struct
@@ -31,7 +31,7 @@ def _patched(batch: bytes, at: int, value: bytes, *, summed: bool = False) -> by
 
 
 def _packed(content: bytes, codec: Codec) -> bytes:
-    """A batch at offset 3 whose content, compressed or not what it says, is this."""
+    """A batch at offset 3 with this content, marked with this codec."""
     batch = logs.batch(3, "a", codec=codec)[:61] + content
     return _patched(batch, 8, struct.pack(">i", len(batch) - 12), summed=True)
 
@@ -62,12 +62,12 @@ DAMAGE: dict[str, tuple[bytes, int]] = {
     "record-cut-short": (_between(batch_of(NewBatch(base_offset=3), [NewRecord(b"\1\2\0\x7f")])), len(_FRONT)),
     "no-log": (b"this is no log, but it lies where one should be", 0),
 }
-"""A segment's content, and where its fault is."""
+"""A segment's content, and the position of its fault."""
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A cluster for each of them."""
+    """A folder with a cluster for each damaged log."""
     assert len(DAMAGE) == 20
     for name, (content, _) in DAMAGE.items():
         clusters.segment(clusters.replica(tmp_path / "logs", name, 1), 0, content)
@@ -96,11 +96,11 @@ def _gaps(target: Path) -> set[str]:
 
 _LOST = {"garbage-between", "torn-between", "wrong-checksum", "wrong-magic", "negative-length", "no-length",
          "huge-length"}  # fmt: skip
-"""Where the batch at offset 3 is lost, and others follow."""
+"""The logs in which the batch at offset 3 is lost, and others follow."""
 
 
 def test_dump_tells_each(home: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """On standard error, and by the exit code."""
+    """`kraftlog dump` reports each fault on standard error, and by the exit code."""
     files = [str(path) for path in sorted((home / "logs").rglob("*.log"))]
     assert kraftlog(["dump", *files]) == 1
     said = re.findall(r"kraftlog: (/.*?\.log): position (\d+): ", capfdbinary.readouterr().err.decode())
@@ -108,7 +108,7 @@ def test_dump_tells_each(home: Path, capfdbinary: pytest.CaptureFixture[bytes]) 
 
 
 def test_ingest_tells_each(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the table `faults` and in the summary; a second run has nothing new to tell, and forgets nothing."""
+    """`ingest` reports each fault in the table `faults` and in the summary; a second run adds and loses none."""
     arguments = ["ingest", "--logs", str(home / "logs"), "--target", str(home / "tables"), "--all-types"]
     assert quorum_history(arguments) == 3
     assert f"{len(DAMAGE) + len(_LOST)} of them new" in capsys.readouterr().out
@@ -119,7 +119,7 @@ def test_ingest_tells_each(home: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_running_ingest_tells_each(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the damage comes later, to logs that were good."""
+    """A continuous ingest reports each fault, also if the damage comes later."""
     logs_ = home / "logs"
     contents = {path: path.read_bytes() for path in logs_.rglob("*.log")}
     for path in contents:
@@ -137,7 +137,7 @@ def test_a_running_ingest_tells_each(home: Path, monkeypatch: pytest.MonkeyPatch
         for path, content in contents.items():
             path.write_bytes(content)
 
-    # This module's `time` alone: other threads, such as those of Spark, sleep on their own account.
+    # Only this module's `time`, because other threads, such as those of Spark, also sleep.
     monkeypatch.setattr(commands, "time", SimpleNamespace(sleep=slept([damage])))
     arguments = ["ingest", "--logs", str(logs_), "--target", str(home / "tables"), "--all-types"]
     assert quorum_history([*arguments, "--continuous", "5"]) == 3
@@ -147,7 +147,7 @@ def test_a_running_ingest_tells_each(home: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.timeout(1200)
 def test_spark_tells_each(spark: SparkSession, home: Path) -> None:
-    """As rows with a fault."""
+    """Spark reports each fault as a row."""
     rows = spark.read.format(FORMAT).load(str(home / "logs")).where("fault is not null").collect()
     assert {(_named(row["file"]), row["position"]) for row in rows if row["offset"] is None} == _expected()
     assert {_named(row["file"]) for row in rows if row["offset"] is not None} == _LOST

@@ -1,6 +1,6 @@
-"""One table of damages, read in four ways: kind, file, position and offset of each fault are the same in all of them.
+"""One table of damages, read in four ways: kind, file, position and offset of each fault are the same in each.
 
-What only shows between files, such as replicas that disagree, `kraftlog dump` cannot see: it reads one file at a time.
+`kraftlog dump` reads one file at a time, so it does not see faults between files, such as replicas that disagree.
 """
 
 import re
@@ -28,7 +28,7 @@ from quorum_history.__main__ import main as quorum_history
 from quorum_history.source import FORMAT
 
 _ONE = len(clusters.single(0, 1))
-"""Bytes of a batch of one record, as long as its offset has one digit."""
+"""Bytes of a batch of one record, if its offset has one digit."""
 _FRONT, _BACK = clusters.run(0, 3, 1), clusters.run(4, 6, 1)
 _AFTER = 3 * _ONE
 _UNREADABLE, _MISSING, _DISAGREEING, _UNUSED = "unreadable", "missing", "disagreeing", "unused"
@@ -37,7 +37,7 @@ _SEGMENT, _FIFTH = f"{0:020d}.log", f"{5:020d}.log"
 
 @dataclass(frozen=True)
 class Fault:
-    """What is said of a file, in whatever way."""
+    """One fault of a file, as any way of reading reports it."""
 
     cluster: str
     node: int
@@ -48,7 +48,7 @@ class Fault:
 
 
 def _summed(batch: bytes, at: int, value: bytes) -> bytes:
-    """A batch with other bytes and the checksum that belongs to them."""
+    """A batch with changed bytes and a valid checksum."""
     changed = batch[:at] + value + batch[at + len(value) :]
     return changed[:17] + struct.pack(">I", logs.crc(changed[21:])) + changed[21:]
 
@@ -59,7 +59,7 @@ def _with_content(content: bytes, codec: Codec) -> bytes:
 
 
 def _value(*varints: int) -> bytes:
-    """A batch at offset 3 with a record that begins with these numbers."""
+    """A batch at offset 3 whose record begins with these numbers."""
     return batch_of(NewBatch(base_offset=3), [NewRecord(b"".join(map(unsigned_varint, varints)) + b"xyz")])
 
 
@@ -70,37 +70,37 @@ def _control(offset: int, kind: str) -> bytes:
 
 
 class Home:
-    """A folder of clusters, and what is to be said of them."""
+    """A folder of clusters, and the faults that are expected of them."""
 
     def __init__(self, logs_: Path) -> None:
-        """Nothing is there yet."""
+        """Starts empty."""
         self.logs = logs_
         self.cluster = ""
         self.in_files: set[Fault] = set()
         self.between_files: set[Fault] = set()
 
     def segment(self, base: int, content: bytes, node: int = 1) -> None:
-        """A segment of the cluster."""
+        """Writes a segment of the cluster."""
         clusters.segment(clusters.replica(self.logs, self.cluster, node), base, content)
 
     def checkpoint(self, end: int, epoch: int, content: bytes) -> str:
-        """A checkpoint of it; answers its name."""
+        """Writes a checkpoint of the cluster, and returns its name."""
         name = f"{end:020d}-{epoch:010d}.checkpoint"
         (clusters.replica(self.logs, self.cluster, 1) / name).write_bytes(content)
         return name
 
     def place(self, base: int) -> Path:
-        """Where a segment would be."""
+        """The path of a segment."""
         return clusters.replica(self.logs, self.cluster, 1) / f"{base:020d}.log"
 
     def said(self, kind: str, position: int | None, file: str = _SEGMENT, node: int = 1) -> None:
-        """Expect a fault that one file shows."""
+        """Expects a fault that one file shows."""
         self.in_files.add(Fault(self.cluster, node, file, kind, position))
 
     def said_of_all(
         self, kind: str, offset: int, position: int | None = None, file: str = _SEGMENT, node: int = 1
     ) -> None:
-        """Expect a fault that only all files together show."""
+        """Expects a fault that only all files together show."""
         self.between_files.add(Fault(self.cluster, node, file, kind, position, offset))
 
 
@@ -109,21 +109,21 @@ CASES: dict[str, Case] = {}
 
 
 def case(make: Case) -> Case:
-    """A damage, by the name of the function that makes it."""
+    """A damage, with the name of the function that makes it."""
     CASES[make.__name__] = make
     return make
 
 
 @case
 def a_batch_of_another_log(home: Home) -> None:
-    """Its checksum is right and its offset is not: what is behind it counts all the same."""
+    """Its checksum is right and its offset is not; the batches behind it still count."""
     home.segment(0, _FRONT + clusters.single(7, 1) + clusters.run(3, 6, 1))
     home.said(FaultKind.OUT_OF_ORDER, _AFTER)
 
 
 @case
 def a_batch_of_another_log_in_front(home: Home) -> None:
-    """The first of all."""
+    """The same, as the first batch."""
     home.segment(0, clusters.single(7, 1) + clusters.run(0, 4, 1))
     home.said(FaultKind.OUT_OF_ORDER, 0)
 
@@ -168,7 +168,7 @@ def an_epoch_that_falls(home: Home) -> None:
 
 @case
 def a_gap_in_a_file(home: Home) -> None:
-    """Offsets are missing, no byte is."""
+    """Offsets are missing, but no bytes are."""
     home.segment(0, _FRONT + clusters.run(7, 9, 1))
     home.said(FaultKind.GAP, _AFTER)
     home.said_of_all(_MISSING, 3, _AFTER)
@@ -176,7 +176,7 @@ def a_gap_in_a_file(home: Home) -> None:
 
 @case
 def a_gap_that_another_replica_fills(home: Home) -> None:
-    """The file has a gap, the log has none."""
+    """The file has a gap, but the log has none."""
     home.segment(0, _FRONT + clusters.run(7, 9, 1))
     home.segment(0, clusters.run(0, 8, 1), node=2)
     home.said(FaultKind.GAP, _AFTER)
@@ -184,7 +184,7 @@ def a_gap_that_another_replica_fills(home: Home) -> None:
 
 @case
 def a_gap_between_files(home: Home) -> None:
-    """A segment is gone."""
+    """A segment is missing."""
     home.segment(0, _FRONT)
     home.segment(5, clusters.run(5, 7, 1))
     home.said_of_all(_MISSING, 3, 0, _FIFTH)
@@ -192,7 +192,7 @@ def a_gap_between_files(home: Home) -> None:
 
 @case
 def a_torn_segment_before_another(home: Home) -> None:
-    """No tail, although it looks like one."""
+    """It is not a tail, although it looks like one."""
     home.segment(0, clusters.run(0, 5, 1)[:-9])
     home.segment(5, clusters.run(5, 7, 1))
     home.said(FaultKind.TORN_TAIL, 4 * _ONE)
@@ -201,7 +201,7 @@ def a_torn_segment_before_another(home: Home) -> None:
 
 @case
 def a_log_without_its_front(home: Home) -> None:
-    """And without a checkpoint."""
+    """There is no checkpoint either."""
     home.segment(5, clusters.run(5, 7, 1))
     home.said_of_all(_MISSING, 0, 0, _FIFTH)
 
@@ -216,7 +216,7 @@ def a_log_without_its_front_behind_a_checkpoint(home: Home) -> None:
 
 @case
 def a_checkpoint_that_is_newer_than_the_log(home: Home) -> None:
-    """What lies between them happened, and no file has it."""
+    """Records between them are in no file."""
     home.segment(0, _FRONT)
     name = home.checkpoint(9, 1, clusters.batch(0, 1, "ab"))
     home.said_of_all(_MISSING, 3, None, name)
@@ -224,7 +224,7 @@ def a_checkpoint_that_is_newer_than_the_log(home: Home) -> None:
 
 @case
 def a_torn_checkpoint(home: Home) -> None:
-    """The one that the log goes on from."""
+    """The checkpoint that the log continues from."""
     home.segment(5, clusters.run(5, 7, 2))
     whole = clusters.batch(0, 2, "abc")
     home.said(FaultKind.TORN_TAIL, len(whole), home.checkpoint(5, 2, whole + clusters.batch(3, 2, "de")[:-9]))
@@ -232,7 +232,7 @@ def a_torn_checkpoint(home: Home) -> None:
 
 @case
 def a_torn_checkpoint_that_is_not_needed(home: Home) -> None:
-    """The log is there from its first record on."""
+    """The log has its first record."""
     home.segment(0, clusters.run(0, 7, 2))
     whole = clusters.batch(0, 2, "abc")
     home.said(FaultKind.TORN_TAIL, len(whole), home.checkpoint(5, 2, whole + clusters.batch(3, 2, "de")[:-9]))
@@ -240,7 +240,7 @@ def a_torn_checkpoint_that_is_not_needed(home: Home) -> None:
 
 @case
 def a_checkpoint_that_was_cut_behind_a_batch(home: Home) -> None:
-    """Every batch is whole; what Kafka ends a checkpoint with is not there."""
+    """Every batch is complete, but the end mark of a checkpoint is missing."""
     home.segment(5, clusters.run(5, 7, 2))
     content = _control(0, "SnapshotHeader") + clusters.batch(1, 2, "abc")
     home.said(FaultKind.TORN_TAIL, len(content), home.checkpoint(5, 2, content))
@@ -248,28 +248,37 @@ def a_checkpoint_that_was_cut_behind_a_batch(home: Home) -> None:
 
 @case
 def a_whole_checkpoint(home: Home) -> None:
-    """Nothing to say."""
+    """No fault."""
     home.segment(5, clusters.run(5, 7, 2))
     home.checkpoint(5, 2, _control(0, "SnapshotHeader") + clusters.batch(1, 2, "a") + _control(2, "SnapshotFooter"))
 
 
 @case
 def an_empty_checkpoint(home: Home) -> None:
-    """A segment may be empty for a moment, a checkpoint never."""
+    """A segment may be empty for a moment, a checkpoint may not."""
     home.segment(5, clusters.run(5, 7, 2))
     home.said(FaultKind.EMPTY, 0, home.checkpoint(5, 2, b""))
 
 
 @case
+def a_folder_in_place_of_a_checkpoint(home: Home) -> None:
+    """The checkpoint that the log continues from."""
+    home.segment(5, clusters.run(5, 7, 2))
+    name = f"{5:020d}-{2:010d}.checkpoint"
+    (home.place(5).parent / name).mkdir()
+    home.said(_UNREADABLE, 0, name)
+
+
+@case
 def a_wrong_name(home: Home) -> None:
-    """A segment by the name of another one."""
+    """A segment with the name of another one."""
     home.segment(5, _FRONT)
     home.said(FaultKind.OUT_OF_ORDER, 0, _FIFTH)
 
 
 @case
 def a_segment_within_another(home: Home) -> None:
-    """It is not read, because its front is there already."""
+    """It is not read, because its front is in another segment."""
     home.segment(0, clusters.run(0, 8, 1))
     home.segment(5, clusters.run(5, 9, 1))
     home.said_of_all(_UNUSED, 5, 0, _FIFTH)
@@ -277,14 +286,14 @@ def a_segment_within_another(home: Home) -> None:
 
 @case
 def zeros(home: Home) -> None:
-    """A file of zeros alone."""
+    """A file with only zeros."""
     home.segment(0, bytes(300))
     home.said(_UNREADABLE, 0)
 
 
 @case
 def a_folder(home: Home) -> None:
-    """In place of a segment."""
+    """A folder with the name of a segment."""
     home.place(0).mkdir()
     home.segment(5, clusters.run(5, 7, 1))
     home.said(_UNREADABLE, 0)
@@ -293,7 +302,7 @@ def a_folder(home: Home) -> None:
 
 @case
 def a_link_to_nothing(home: Home) -> None:
-    """In place of a segment."""
+    """A link with the name of a segment."""
     home.place(0).symlink_to("nowhere")
     home.segment(5, clusters.run(5, 7, 1))
     home.said(_UNREADABLE, 0)
@@ -319,7 +328,7 @@ def replicas_that_disagree(home: Home) -> None:
 
 @case
 def replicas_of_two_clusters(home: Home) -> None:
-    """By the same cluster id, and nothing in common."""
+    """Two logs with the same cluster id that have nothing in common."""
     home.segment(0, clusters.batch(0, 1, "abc"))
     home.segment(0, clusters.batch(0, 2, "abc"), node=2)
     home.said_of_all(_DISAGREEING, 0)
@@ -327,7 +336,7 @@ def replicas_of_two_clusters(home: Home) -> None:
 
 @case
 def damage_in_a_replica_that_is_not_needed(home: Home) -> None:
-    """Another replica has all of it."""
+    """Another replica has every record."""
     home.segment(0, clusters.run(0, 9, 2))
     home.segment(0, clusters.run(0, 3, 2) + bytes(30) + clusters.run(4, 6, 2), node=2)
     home.said(FaultKind.CORRUPT_BATCH, _AFTER, node=2)
@@ -335,21 +344,21 @@ def damage_in_a_replica_that_is_not_needed(home: Home) -> None:
 
 @case
 def varints_without_an_end(home: Home) -> None:
-    """Where a record's length should be."""
+    """In place of a record's length."""
     home.segment(0, _FRONT + _with_content(b"\xff" * 12, Codec.NONE) + _BACK)
     home.said(FaultKind.CORRUPT_BATCH, _AFTER)
 
 
 @case
 def a_bomb(home: Home) -> None:
-    """Of another codec than the one of the first table."""
+    """In another codec than in the first table."""
     home.segment(0, _FRONT + _with_content(pack(Codec.ZSTD, bytes(64 << 20)), Codec.ZSTD) + _BACK)
     home.said(FaultKind.CORRUPT_BATCH, _AFTER)
 
 
 @case
 def types_and_versions_of_the_future(home: Home) -> None:
-    """No damage: their bytes are kept, in every way."""
+    """No damage: every way of reading keeps their bytes."""
     home.segment(0, _FRONT + _value(1, 200, 0) + batch_of(NewBatch(base_offset=4), [NewRecord(b"\1\2\x09xyz")]))
 
 
@@ -361,12 +370,12 @@ _KINDS = {
 }
 _LOST = ("garbage-between", "torn-between", "wrong-checksum", "wrong-magic", "negative-length", "no-length",
          "huge-length")  # fmt: skip
-"""Of the first table: where the batch at offset 3 is lost, and others follow."""
+"""The logs of the first table in which the batch at offset 3 is lost, and others follow."""
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    """A cluster for each damage, those of the first table included."""
+    """A folder with a cluster for each damage, including those of the first table."""
     made = Home(tmp_path_factory.mktemp("damages") / "logs")
     for name, (content, position) in DAMAGE.items():
         made.cluster = name
@@ -403,7 +412,7 @@ def _same(found: Iterable[Fault], expected: set[Fault]) -> None:
 
 
 def test_dump(home: Home, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """Standard error has what a file shows, one line each, and standard output the bytes that no schema describes."""
+    """Standard error has one line for each fault of a file, and standard output the bytes that no schema describes."""
     files = sorted(path for path in home.logs.rglob("*") if path.suffix in {".log", ".checkpoint"})
     assert kraftlog(["dump", *map(str, files)]) == 1
     out, err = capfdbinary.readouterr()
@@ -419,7 +428,7 @@ def _table(target: Path) -> list[Fault]:
 
 
 def test_ingest(home: Home, tmp_path: Path) -> None:
-    """The table `faults`, which a second run leaves as it is."""
+    """The table `faults` has every fault, and a second run does not change it."""
     arguments = ["ingest", "--logs", str(home.logs), "--target", str(tmp_path), "--all-types"]
     assert quorum_history(arguments) == 3
     _same(_table(tmp_path), home.in_files | home.between_files)
@@ -435,7 +444,7 @@ def test_ingest(home: Home, tmp_path: Path) -> None:
 
 
 def test_a_running_ingest(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same, look after look."""
+    """A continuous ingest has the same faults after every look."""
     left = [1, 2]
 
     def sleep(_: float) -> None:
@@ -451,7 +460,7 @@ def test_a_running_ingest(home: Home, tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.timeout(1800)
 def test_spark(spark: SparkSession, home: Home) -> None:
-    """Rows with a fault, beside the same records as `ingest` reads."""
+    """Spark has a row for every fault, and the same records as `ingest`."""
     rows = (
         spark.read.format(FORMAT).load(str(home.logs)).select("cluster", "kind", "file", "position", "offset", "fault")
     )

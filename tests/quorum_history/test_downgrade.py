@@ -1,4 +1,4 @@
-"""What a downgrade would lose, held against Kafka's own image writer."""
+"""The losses of a downgrade, compared with Kafka's own image writer."""
 
 import subprocess
 from collections import Counter
@@ -12,9 +12,10 @@ from tests.live.jars import ensure_kafka
 
 from kraftlog import catalog
 from kraftlog.writer import NewBatch, batch_of, record_of
-from quorum_history.downgrade import LEVELS, all_losses, image_of, losses
+from quorum_history.downgrade import LEVELS, all_losses, losses
 from quorum_history.files import find_files
 from quorum_history.image import MIGRATING, Image
+from quorum_history.lossy import lossy_image
 from quorum_history.replicas import cluster_logs
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def _what(image: Image, target: int) -> dict[str, tuple[int, tuple[str, ...]]]:
 
 
 def test_an_empty_cluster_loses_nothing() -> None:
-    """At no level."""
+    """An empty cluster loses nothing at any level."""
     assert not list(all_losses(Image()))
 
 
@@ -52,7 +53,7 @@ def test_broker_state_by_level() -> None:
 
 
 def test_changes_of_registrations_count() -> None:
-    """A change adds directories; an unregistered broker has nothing to lose."""
+    """A change of a registration adds directories; an unregistered broker loses nothing."""
     image = _image(
         _broker(1),
         ("BROKER_REGISTRATION_CHANGE_RECORD", {"brokerId": 1, "logDirs": [_DIRECTORY]}),
@@ -63,7 +64,7 @@ def test_changes_of_registrations_count() -> None:
 
 
 def test_partitions_by_their_directories() -> None:
-    """Only assigned directories are lost; a removed topic is not there to lose any."""
+    """Only assigned directories are lost; a removed topic loses none."""
     base = {"replicas": [1, 2], "partitionId": 0}
     image = _image(
         ("TOPIC_RECORD", {"name": "orders", "topicId": "A"}),
@@ -77,7 +78,7 @@ def test_partitions_by_their_directories() -> None:
 
 
 def test_secrets_and_controllers() -> None:
-    """SCRAM below 3.5-IV2, tokens below 3.6-IV2, controllers below 3.7-IV0; what was removed is not counted."""
+    """SCRAM is lost below 3.5-IV2, tokens below 3.6-IV2, controllers below 3.7-IV0; removed ones do not count."""
     image = _image(
         ("USER_SCRAM_CREDENTIAL_RECORD", {"name": "alice", "mechanism": 1}),
         ("USER_SCRAM_CREDENTIAL_RECORD", {"name": "bob", "mechanism": 1}),
@@ -93,7 +94,7 @@ def test_secrets_and_controllers() -> None:
 
 
 def test_an_aborted_transaction_never_happened() -> None:
-    """What was written between its beginning and its abort is not in the image."""
+    """Records between the beginning of a transaction and its abort do not count."""
     image = _image(
         _broker(1),
         ("BEGIN_TRANSACTION_RECORD", {}),
@@ -107,7 +108,7 @@ def test_an_aborted_transaction_never_happened() -> None:
 
 
 def test_only_levels_below_the_finalized_one_are_targets() -> None:
-    """Going up is no downgrade."""
+    """Only levels below the finalized one are targets."""
     image = _image(
         _broker(1, cordonedLogDirs=[]), ("FEATURE_LEVEL_RECORD", {"name": "metadata.version", "featureLevel": 9})
     )
@@ -115,7 +116,7 @@ def test_only_levels_below_the_finalized_one_are_targets() -> None:
 
 
 def _oracle(paths: Sequence[Path]) -> Counter[tuple[int, str]]:
-    """Level and loss to how often Kafka's loss handler was told; names in losses are cut off."""
+    """How often Kafka's loss handler was called, by level and loss; names in losses are cut off."""
     kafka = ensure_kafka("4.4.0")
     source = str(Path(__file__).with_name("Losses.java"))
     command = [kafka.java, "-cp", f"{kafka.libs}/*", source, *map(str, paths)]
@@ -125,7 +126,7 @@ def _oracle(paths: Sequence[Path]) -> Counter[tuple[int, str]]:
 
 
 def _mine(image: Image) -> Counter[tuple[int, str]]:
-    """The same by this package: what Kafka tells once for all of its kind counts once here."""
+    """The same from this package; a loss that Kafka reports once for its whole kind counts once."""
     once = {"ScramImage", "DelegationTokenImage", "controller registration data"}
     found = (loss for target in LEVELS for loss in losses(image, target))
     return Counter({(loss.target, loss.what): 1 if loss.what in once else loss.count for loss in found})
@@ -135,32 +136,34 @@ def _mine(image: Image) -> Counter[tuple[int, str]]:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("release", ["3.9.2", "4.1.2", "4.3.1", "4.4.0"])
 def test_real_clusters_against_kafkas_image_writer(release: str) -> None:
-    """Every level, every loss, every count, on the logs of real clusters from their first offset on."""
+    """Every level, loss and count is the same, on the logs of real clusters from their first offset on."""
     folder = SAMPLES / release / "node-1"
     (log,) = cluster_logs(find_files(str(folder)))
     paths = [log.first_checkpoint(), *(segment.file for segment in log.replicas[0].segments)]
-    assert _mine(image_of(log, [])) == _oracle([Path(file.path) for file in paths if file])
+    assert _mine(lossy_image(log, [])) == _oracle([Path(file.path) for file in paths if file])
 
 
 @pytest.mark.full
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("release", ["3.3.2", "4.1.2", "4.4.0"])
 def test_checkpoints_against_kafkas_image_writer(release: str) -> None:
-    """The newest state by itself: the log of 3.3 begins at a level that Kafka 4 no longer reads."""
+    """The newest checkpoint alone, because the log of 3.3 begins at a level that Kafka 4 does not read any more."""
     path = max((SAMPLES / release / "node-1").rglob("*.checkpoint"))
     (log,) = cluster_logs(find_files(str(path)))
-    assert _mine(image_of(log, [])) == _oracle([path])
+    assert _mine(lossy_image(log, [])) == _oracle([path])
 
 
 @pytest.mark.full
 @pytest.mark.timeout(300)
 def test_a_made_up_cluster_against_kafkas_image_writer(tmp_path: Path) -> None:
-    """One with everything that can be lost."""
+    """A cluster with everything that can be lost."""
     name = tmp_path / "00000000000000000000.log"
     name.write_bytes(_everything())
     (log,) = cluster_logs(find_files(str(name)))
-    mine = _mine(image_of(log, []))
-    assert {what for _, what in mine} == {loss.what for target in LEVELS for loss in losses(image_of(log, []), target)}
+    mine = _mine(lossy_image(log, []))
+    assert {what for _, what in mine} == {
+        loss.what for target in LEVELS for loss in losses(lossy_image(log, []), target)
+    }
     assert len({what for _, what in mine}) == 7
     assert mine == _oracle([name])
 

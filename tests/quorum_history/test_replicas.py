@@ -1,4 +1,4 @@
-"""Each offset is read once, from whichever replica has it, and replicas that differ are told."""
+"""Each offset is read once, from any replica that has it, and replicas that differ are reported."""
 
 import random
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_paths_without_logs_are_refused(tmp_path: Path, path: str) -> None:
 
 
 def test_the_longest_replica_of_the_highest_epoch_is_trusted(tmp_path: Path) -> None:
-    """As in an election: a longer tail of an older epoch does not count."""
+    """The longest replica of the highest epoch counts, as in an election, and not a longer tail of an older epoch."""
     clusters.segment(clusters.replica(tmp_path, "c", 1), 0, clusters.run(0, 5, 1) + clusters.run(5, 9, 1))
     clusters.segment(clusters.replica(tmp_path, "c", 2), 0, clusters.run(0, 5, 1) + clusters.run(5, 7, 2))
     log = _log(tmp_path)
@@ -53,7 +53,7 @@ def test_the_longest_replica_of_the_highest_epoch_is_trusted(tmp_path: Path) -> 
 
 
 def test_others_fill_in_what_was_deleted_or_damaged(tmp_path: Path) -> None:
-    """The front from an older copy, the damaged middle from another, nothing twice."""
+    """Other replicas supply a deleted front and a damaged middle, and nothing is read twice."""
     first = clusters.replica(tmp_path, "c", 1)
     content = bytearray(clusters.run(4, 12, 1))
     content[3 * len(clusters.single(4, 1)) + 70] ^= 1
@@ -67,6 +67,38 @@ def test_others_fill_in_what_was_deleted_or_damaged(tmp_path: Path) -> None:
     assert not list(log.disagreements())
 
 
+def test_a_tail_that_never_counted_is_no_front(tmp_path: Path) -> None:
+    """In front of the trusted replica, a replica counts only up to an epoch that is proved by one that follows it."""
+    clusters.segment(clusters.replica(tmp_path, "c", 1), 8, clusters.run(8, 9, 1) + clusters.run(9, 12, 3))
+    clusters.segment(clusters.replica(tmp_path, "c", 2), 0, clusters.run(0, 3, 1) + clusters.run(3, 6, 2))
+    clusters.segment(clusters.replica(tmp_path, "c", 3), 0, clusters.run(0, 9, 1))
+    log = _log(tmp_path)
+    assert _offsets(log, end=12) == list(range(12))
+    assert not [stretch for stretch in log.stretches(3, 12) if "node-2" in stretch.file.path]
+
+
+@pytest.mark.parametrize(("end", "filled"), [(8, [0, 1, 2, 5, 6, 7]), (5, [0, 1, 2]), (4, [0, 1, 2])])
+def test_an_end_within_damage_proves_nothing(tmp_path: Path, end: int, filled: list[int]) -> None:
+    """The epoch that follows damage is that of the next whole batch, wherever reading ends."""
+    batches = [clusters.single(offset, 2) for offset in range(3, 8)]
+    content = bytearray(b"".join(batches))
+    for broken in (0, 1):
+        content[len(b"".join(batches[:broken])) + 70] ^= 1
+    clusters.segment(clusters.replica(tmp_path, "c", 1), 0, clusters.run(0, 3, 1) + bytes(content))
+    clusters.segment(clusters.replica(tmp_path, "c", 2), 0, clusters.run(0, 7, 1))
+    assert _offsets(_log(tmp_path), end=end) == filled
+
+
+@pytest.mark.parametrize(("epoch", "filled"), [(2, [*range(10)]), (1, [0, 1, 2, 3, 4, 6, 7, 8, 9])])
+def test_a_tail_that_never_counted_fills_no_gap(tmp_path: Path, epoch: int, filled: list[int]) -> None:
+    """A batch that is damaged in the trusted replica comes only from one that has the leader epoch after it."""
+    content = bytearray(clusters.run(5, 10, 2))
+    content[70] ^= 1
+    clusters.segment(clusters.replica(tmp_path, "c", 1), 0, clusters.run(0, 5, 1) + bytes(content))
+    clusters.segment(clusters.replica(tmp_path, "c", 2), 0, clusters.run(0, 5, 1) + clusters.run(5, 8, epoch))
+    assert _offsets(_log(tmp_path), end=10) == filled
+
+
 @pytest.mark.parametrize(
     ("start", "ends", "chosen"),
     [(0, [0, 7], 0), (0, [7], None), (9, [0, 7, 9, 12], 9), (9, [12, 20], 12), (None, [3, 8], 8), (5, [], None)],
@@ -74,7 +106,7 @@ def test_others_fill_in_what_was_deleted_or_damaged(tmp_path: Path) -> None:
 def test_the_checkpoint_that_a_log_goes_on_from(
     tmp_path: Path, start: int | None, ends: list[int], chosen: int | None
 ) -> None:
-    """The latest at or before the log's first offset; none for a log that is there from its first record on."""
+    """A log continues from the latest checkpoint at or before its first offset; a complete log needs none."""
     folder = clusters.replica(tmp_path, "c", 1)
     for end in ends:
         (folder / f"{end:020d}-0000000001.checkpoint").write_bytes(clusters.single(0, 0))
@@ -85,14 +117,14 @@ def test_the_checkpoint_that_a_log_goes_on_from(
 
 
 def test_no_batch_reaches_past_the_end(tmp_path: Path) -> None:
-    """A batch that lies across the end that was asked for is left for later."""
+    """A batch across the requested end is not read yet."""
     clusters.segment(clusters.replica(tmp_path, "c", 1), 0, clusters.batch(0, 1, "abc") + clusters.batch(3, 1, "def"))
     log = _log(tmp_path)
     assert [_offsets(log, end=end) for end in (2, 3, 5, 6)] == [[], [0, 1, 2], [0, 1, 2], list(range(6))]
 
 
 def test_batches_behind_damage_are_listed(tmp_path: Path) -> None:
-    """The list goes on at the next batch whose checksum is right."""
+    """After damage the list continues at the next batch with a valid checksum."""
     part = clusters.single(0, 1)
     path = clusters.segment(clusters.replica(tmp_path, "c", 1), 0, part + part[:30] + clusters.single(5, 1) + part[:40])
     batches = list_batches(path)
@@ -101,7 +133,7 @@ def test_batches_behind_damage_are_listed(tmp_path: Path) -> None:
 
 
 def _history(rng: random.Random, length: int, start_epoch: int = 1) -> list[int]:
-    """Epochs offset by offset, never falling."""
+    """Epochs offset by offset, never decreasing."""
     epoch, found = start_epoch, []
     for _ in range(length):
         epoch += rng.choice([0, 0, 0, 1, 2])
@@ -117,7 +149,7 @@ def _epochs(history: list[int]) -> tuple[tuple[int, int], ...]:
 
 
 def test_divergence_is_where_histories_part() -> None:
-    """Against the plain comparison of two logs that share a front, epoch numbers being used once."""
+    """The divergence equals a plain comparison of two logs with a common front, if no epoch is used twice."""
     rng = random.Random(4)
     for _ in range(500):
         common = _history(rng, rng.randrange(12))
@@ -131,6 +163,6 @@ def test_divergence_is_where_histories_part() -> None:
 
 
 def test_divergence_ignores_what_was_deleted_in_front() -> None:
-    """A log whose old segments are gone has not diverged."""
+    """A log without its old segments has not diverged."""
     assert divergence(((1, 0), (3, 10), (4, 50)), 60, ((3, 20), (4, 50)), 80) == 60
     assert divergence(((1, 0), (3, 10), (4, 50)), 60, ((3, 20), (5, 40)), 80) == 40

@@ -1,4 +1,4 @@
-"""Logs and tables in buckets of a real S3 server: what is stored, what is read, and what is said when it fails."""
+"""Logs and tables in buckets of a real S3 server: what is stored and read, and the errors."""
 
 import io
 import random
@@ -35,7 +35,7 @@ def program() -> Path:
 
 @pytest.fixture
 def server(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
-    """A store that the environment names, with a log of two replicas in folders, and one in an archive."""
+    """A store that the environment names, with two replicas of a log in folders, and a log in an archive."""
     made = S3Server(program, tmp_path / "store")
     for name, value in made.environment.items():
         monkeypatch.setenv(name, value)
@@ -53,13 +53,13 @@ def server(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def _forget() -> None:
-    """A new process would know neither stores nor archives."""
+    """Drops the cached stores and archives, as a new process would have none."""
     places._store.cache_clear()
     places._archives.cache_clear()
 
 
 def _rows(target: str) -> list[str]:
-    """The records of a target, wherever their files were."""
+    """The records of a target, on a disk or in a bucket."""
     store = Store(target)
     state = load(store)
     assert state is not None
@@ -68,7 +68,7 @@ def _rows(target: str) -> list[str]:
 
 
 def _read_since(server: S3Server, before: int) -> set[str]:
-    """The objects whose content was asked for since so many requests."""
+    """The objects whose content was read after this many requests."""
     return {key for operation, key in server.requests()[before:] if operation == "s3_GetObject"}
 
 
@@ -76,7 +76,7 @@ def _read_since(server: S3Server, before: int) -> set[str]:
 def test_ingest_from_a_bucket(
     server: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], target: str
 ) -> None:
-    """The rows are those of the same logs on a disk; a second run reads no segment, only what says whose they are."""
+    """The rows are those of the same logs on a disk; a second run reads only the files that name the cluster."""
     local = str(tmp_path / "local")
     assert quorum_history([*_INGEST[:3], str(tmp_path / "logs"), "--target", local]) == 0
     capsys.readouterr()
@@ -94,7 +94,7 @@ def test_ingest_from_a_bucket(
 
 
 def test_a_log_that_has_grown(server: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is new is appended, and nothing is doubled."""
+    """New records are appended, and none is doubled."""
     assert quorum_history([*_INGEST, TABLES]) == 0
     for node in (1, 2):
         clusters.segment(clusters.replica(tmp_path / "logs", "one", node), 0, clusters.run(0, 50, 1))
@@ -107,7 +107,7 @@ def test_a_log_that_has_grown(server: S3Server, tmp_path: Path, capsys: pytest.C
 
 @pytest.mark.parametrize("place", ["one/node-1/__cluster_metadata-0", "volume.tar.gz!/__cluster_metadata-0"])
 def test_a_single_log(server: S3Server, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], place: str) -> None:
-    """`kraftlog dump` and `at` show of a URL what they show of a path."""
+    """`kraftlog dump` and `at` print the same for a URL as for a path."""
     assert server.endpoint
     shown = []
     for home in (str(tmp_path / "logs"), LOGS):
@@ -121,7 +121,7 @@ def test_a_single_log(server: S3Server, tmp_path: Path, capfdbinary: pytest.Capt
 def test_a_compressed_archive_takes_few_requests(
     server: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each request takes as long as some megabytes: 12 MB that do not compress are four, not a thousand."""
+    """A compressed archive of 12 MB takes four requests, because each request is as slow as some megabytes."""
     content = random.Random(1).randbytes(12 << 20)
     with tarfile.open(tmp_path / "large.tgz", "w:gz", compresslevel=1) as tar:
         for name, data in ((f"__cluster_metadata-0/{_SEGMENT}", clusters.run(0, 5, 1)), ("x.json", content)):
@@ -172,7 +172,7 @@ _WRONG: dict[str, tuple[dict[str, str], list[str], tuple[str, ...]]] = {
 def test_what_cannot_be_done_is_said(
     server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], case: str
 ) -> None:
-    """One sentence with what, where and what to look at; exit code 1, nothing committed, no credentials in it."""
+    """An error is one sentence with object, place and advice; the exit code is 1, and it has no credentials."""
     environment, arguments, expected = _WRONG[case]
     target = tmp_path / "tables"
     filled = {"{t}": str(target), "{l}": str(tmp_path / "logs"), "{e}": server.endpoint.removeprefix("http://")}
@@ -198,7 +198,7 @@ def test_what_cannot_be_done_is_said(
 def test_a_dump_that_cannot_be_made(
     server: S3Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`kraftlog` says it too, for a store that refuses and for a file that is not there."""
+    """`kraftlog` reports a store that refuses, and a file that does not exist."""
     assert kraftlog(["dump", f"{LOGS}/nothing.log"]) == 1
     assert f"{LOGS}/nothing.log" in capsys.readouterr().err
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
@@ -222,11 +222,11 @@ _MOMENTS = {
 
 
 _LOOKING = ("while whose logs they are is read", "while logs are listed")
-"""All else of these small logs is read by then, so tables on a disk can be completed."""
+"""By then the rest of these small logs is read, so tables on a disk can be completed."""
 
 
 def _killing(server: S3Server, function: Callable[..., Any], killed: list[bool]) -> Callable[..., Any]:
-    """The function, at whose first call the server dies."""
+    """The function, at whose first call the server is killed."""
 
     def wrapped(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 -- whatever the function has
         if not killed:
@@ -242,7 +242,7 @@ def _killing(server: S3Server, function: Callable[..., Any], killed: list[bool])
 def test_a_server_that_dies(
     server: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], moment: str, target: str
 ) -> None:
-    """The run ends with an error that says where, and the next one completes the tables: no row lost, none doubled."""
+    """The run ends with an error that names the place, and the next one completes the tables without lost rows."""
     where, name = _MOMENTS[moment]
     undisturbed, arguments = str(tmp_path / "undisturbed"), [*_INGEST, target.format(t=tmp_path)]
     assert quorum_history([*_INGEST, undisturbed]) == 0
@@ -268,7 +268,7 @@ def test_a_server_that_dies(
 
 
 def test_credentials_are_stored_nowhere(server: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither in what is printed nor in any object or file of the tables."""
+    """No output, object or file of the tables has the credentials."""
     target = tmp_path / "tables"
     for place in (TABLES, str(target)):
         assert quorum_history([*_INGEST, place]) == 0
@@ -281,7 +281,7 @@ def test_credentials_are_stored_nowhere(server: S3Server, tmp_path: Path, capsys
 
 
 def test_a_bucket_that_comes_later(server: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """That there was none is not remembered."""
+    """A missing bucket is not cached: when it exists, it is used."""
     arguments = ["at", "--logs", "s3://later/logs/one"]
     assert quorum_history(arguments) == 1
     assert "no such bucket" in capsys.readouterr().err
