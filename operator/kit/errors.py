@@ -1,7 +1,7 @@
-"""What can go wrong at the edges, as types: whose fault it is, and whether the act may have happened all the same.
+"""What can go wrong at the edges, as types: the side at fault, and whether the act may have happened in spite of it.
 
-Rule 8 of the safety list stands behind this file: an answer that did not come is `outcome_unknown`, and must not be
-read as a "no". The planner never sees an exception: observing turns one into `Unknown`, acting into an outcome.
+The reason for this file is rule 8 of the safety list: an answer that did not come is `outcome_unknown`, and must not be
+read as a "no". The planner never sees an exception: observing turns it into `Unknown`, acting turns it into an outcome.
 """
 
 from enum import Enum
@@ -10,7 +10,7 @@ from kit.text import MESSAGE_MAX_CHARS, clean
 
 
 class Fault(Enum):
-    """Whose fault an error is, as seen from the operator."""
+    """The side that caused an error, as seen from the operator."""
 
     OURS = "ours"
     """We sent something wrong, or may not send it: repeating it changes nothing."""
@@ -23,7 +23,7 @@ class Fault(Enum):
 class OperatorError(Exception):
     """Base of every error that this operator raises on purpose.
 
-    Its text is one visible line of bounded length: it often quotes what a server answered.
+    Its text is one visible line of bounded length, because it often quotes a server's answer.
     """
 
     def __init__(self, message: str) -> None:
@@ -38,21 +38,21 @@ class NotActing(OperatorError):
 class KubeError(OperatorError):
     """A request to the Kubernetes API server failed.
 
-    `outcome_unknown` says that the request may have been carried out although it failed.
+    `outcome_unknown` says that the request may have been carried out in spite of the error.
     """
 
     fault = Fault.THEIRS
     outcome_unknown = False
     said = ""
-    """The API server's own sentence, where it sent one."""
+    """The API server's own sentence, if it sent one."""
 
 
 class KubeConflict(KubeError):
-    """409 on a write: the object is not at the resource version, or has not the uid, that the request named."""
+    """409 on a write: the object does not have the resource version, or the uid, that the request named."""
 
 
 class KubeAlreadyExists(KubeError):
-    """409 on a create: an object of that name is there already."""
+    """409 on a create: an object of that name exists already."""
 
 
 class KubeNotFound(KubeError):
@@ -66,7 +66,7 @@ class KubeRefused(KubeError):
 
 
 class KubeHeld(KubeError):
-    """429 on an eviction: a disruption budget does not let the pod go now. Nothing was done."""
+    """429 on an eviction: a disruption budget does not allow the pod to stop now. Nothing was done."""
 
 
 class KubeUnavailable(KubeError):

@@ -2,8 +2,8 @@
 
 Another holder's lease is acquired after it has not changed for its whole duration, by our own monotonic clock: stamps
 of other machines are never compared. An operator stops acting `MARGIN_S` before others may begin, counted from before
-its last good renewal was sent. The lease only spares two operators each other's work; no absolute safety rule hangs on
-it, for a process can sleep between a look at its clock and an act.
+its last successful renewal was sent. The lease only prevents two operators from doing the same work. No absolute safety
+rule depends on it, because a process can sleep between reading its clock and an act.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ RENEW_EVERY_S: Final = 5.0
 MARGIN_S: Final = 5.0
 RETRY_S: Final = 2.0
 _DURATION_MAX_S: Final = 120.0
-"""No operator asks for more: a lease that says so was edited, and is not waited for without end."""
+"""No operator requests more: a lease with a longer duration was edited, and is not waited for that long."""
 _RELEASE_S: Final = 5.0
 
 logger = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class Lease:
 
     @property
     def attempt_age_s(self) -> float:
-        """How long ago the last attempt to acquire or renew it ended, whatever came of it, in seconds."""
+        """How long ago the last attempt to acquire or renew it ended, with any result, in seconds."""
         return self._clock.monotonic() - self._attempted_at_s
 
     def held(self) -> bool:
@@ -55,7 +55,7 @@ class Lease:
         return self._clock.monotonic() < self._held_until_s
 
     async def keep(self, acquired: Callable[[], None]) -> None:
-        """Acquire and renew for ever; `acquired` is called whenever the lease was not held and is now."""
+        """Acquire and renew for ever; `acquired` is called when the lease was not held and is held now."""
         while True:
             pause_s = await self.round(acquired)
             await asyncio.sleep(pause_s)
@@ -69,7 +69,7 @@ class Lease:
         return RENEW_EVERY_S if self.held() else RETRY_S
 
     async def step(self) -> None:
-        """One attempt to acquire or renew. A failed one is logged once; what is held lapses by itself.
+        """One attempt to acquire or renew. A failed one is logged once; a held lease lapses by itself.
 
         No error ends the attempts: an unexpected one is a fault of this operator, and the next attempt follows.
         """
@@ -87,7 +87,7 @@ class Lease:
             self._attempted_at_s = self._clock.monotonic()
 
     async def release(self) -> None:
-        """Give it up, so that the next operator need not wait. Nothing depends on it, and no error escapes."""
+        """Release it, so that the next operator need not wait. Nothing depends on it, and no error escapes."""
         self._held_until_s = 0.0
         try:
             async with asyncio.timeout(_RELEASE_S):
@@ -116,7 +116,7 @@ class Lease:
         self._say(logging.INFO, "this operator holds the lease, and acts")
 
     def _lapsed(self, present: Json, now_s: float) -> bool:
-        """Whether it is free, or its holder has not renewed it for its duration, as far as we looked."""
+        """Whether it is free, or its holder has not renewed it for its duration, while we looked."""
         if not _holder(present):
             return True
         seen = (_holder(present), str(present["metadata"]["resourceVersion"]))
@@ -155,14 +155,14 @@ class Lease:
         return await self._kube.get(LEASES, self._namespace, self._name)
 
     def _say(self, level: int, text: str) -> None:
-        """Log what is new."""
+        """Log a state that is new."""
         if text != self._said:
             self._said = text
             logger.log(level, "%s", text)
 
 
 def _spec(item: Json) -> Json:
-    """A lease's spec; empty where it was removed."""
+    """A lease's spec; empty if it was removed."""
     spec = item.get("spec")
     return spec if isinstance(spec, dict) else {}
 
@@ -172,6 +172,6 @@ def _holder(item: Json) -> str:
 
 
 def _duration_s(item: Json) -> float:
-    """For how long a lease is waited for: never for less than every operator writes, whatever was edited there."""
+    """For how long a lease is waited for: at least as long as every operator writes, even if it was edited."""
     value = _spec(item).get("leaseDurationSeconds")
     return min(max(float(value), DURATION_S), _DURATION_MAX_S) if isinstance(value, int) else DURATION_S

@@ -1,4 +1,4 @@
-"""Log lines: one line a record, whatever text a record quotes. The last place at which such text can be cleaned."""
+"""Log lines: one line a record, with any quoted text. This is the last place at which such text can be cleaned."""
 
 import json
 import logging
@@ -8,7 +8,7 @@ from typing import Final
 from kit.text import clean
 
 LINE_MAX_CHARS: Final = 4000
-"""Of one message; a guard's reason with every voter in it is shorter."""
+"""The limit of one message; a guard's reason with every voter in it is shorter."""
 _TRACEBACK_MAX_CHARS: Final = 20_000
 _TRACEBACK_MAX_LINES: Final = 200
 
@@ -39,7 +39,7 @@ class JsonFormatter(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Time, level, logger, message, and the traceback where there is one."""
+        """Time, level, logger, message, and the traceback if there is one."""
         row = {
             "time": datetime.fromtimestamp(record.created, tz=UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,

@@ -1,7 +1,7 @@
 """Values from text that is stored in the cluster, within bounds: records, labels, annotations, termination messages.
 
-Whoever may write such an object chooses its text. A number of five thousand digits, or JSON of a thousand levels, must
-not end a pass in an exception: everything that is wrong is one `Malformed`, which the caller turns into "not known".
+Any author of such an object chooses its text. A number of five thousand digits, or JSON of a thousand levels, must not
+end a pass in an exception. So every fault is one `Malformed`, which the caller turns into "not known".
 """
 
 import json
@@ -14,13 +14,13 @@ _DIGITS_MAX: Final = 19
 _FLOAT_CHARS_MAX: Final = 40
 _INT64_MAX: Final = 2**63 - 1
 JSON_MAX_CHARS: Final = 1 << 20
-"""What a ConfigMap can hold."""
+"""The largest content of a ConfigMap."""
 JSON_MAX_DEPTH: Final = 32
-"""Of what the operator writes, an identity record has four levels, and a pod template rarely more than ten."""
+"""Among what the operator writes, an identity record has four levels, and a pod template rarely more than ten."""
 
 
 class Malformed(ValueError):
-    """Text that does not say what it should. The message is one clause, to be put into a sentence."""
+    """Text that does not have the required form. The message is one clause, to be put into a sentence."""
 
 
 def number(text: object, *, high: int = INT32_MAX) -> int:
@@ -60,13 +60,13 @@ def json_object(text: object, *, max_chars: int = JSON_MAX_CHARS) -> dict[str, A
 
 
 def quoted(value: object) -> str:
-    """A value of another origin for a message: visible, short, in quotation marks."""
+    """A value from outside, for a message: visible, short, in quotation marks."""
     text = value if isinstance(value, str) else type(value).__name__ if _is_large(value) else repr(value)
     return f"'{clean(text, max_chars=80)}'"
 
 
 def _is_large(value: object) -> bool:
-    """Whether writing it out would be long work, or fail: a container, or a number of many digits."""
+    """Whether writing it out would take long, or fail: a container, or a number of many digits."""
     return isinstance(value, dict | list | tuple) or (isinstance(value, int) and abs(value) > _INT64_MAX)
 
 
@@ -88,7 +88,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def larger_than(value: object, *, values: int, chars: int) -> bool:
-    """Whether JSON has more values at all levels, or more characters in all texts and keys. It stops where it is."""
+    """Whether JSON has more values at all levels, or more characters in all texts and keys. It stops at the limit."""
     left, found, length = [value], 1, 0
     while left:
         item = left.pop()
@@ -106,7 +106,7 @@ def larger_than(value: object, *, values: int, chars: int) -> bool:
 
 
 def deeper_than(value: object, levels: int) -> bool:
-    """Whether JSON's containers are nested deeper; level by level, for recursion would itself be the danger."""
+    """Whether JSON's containers are nested deeper. It goes level by level, because recursion could itself fail."""
     present: list[object] = [value]
     for _ in range(levels + 1):
         containers = [item for item in present if isinstance(item, dict | list)]

@@ -1,7 +1,7 @@
 """Actions that are done, and planned again at once: something undoes them, or other values are stored. Pure.
 
-An action counts as repeated if the same words describe one that was done a moment ago. What its objects' versions are
-makes no difference, because the action itself may have changed them.
+An action counts as repeated if it has the same words as one that was done a moment ago. The versions of its objects do
+not matter, because the action itself may have changed them.
 """
 
 from collections.abc import Iterable
@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 FREE: Final = 2
-"""So often may an action be repeated without a pause: what was done twice may have been undone by chance."""
+"""An action may be repeated this often without a pause: what was done twice may have been undone by chance."""
 _FIRST_S: Final = 0.5
 _LAST_S: Final = 30.0
 _AT_ONCE_S: Final = 5.0
-"""So long after its pause is an action still the same one again."""
+"""An action counts as the same one for this long after its pause."""
 
 
 class Outcome(Protocol):
-    """What became of one action."""
+    """The result of one action."""
 
     @property
     def done(self) -> bool:

@@ -1,4 +1,4 @@
-"""Tasks that must not end: one that does, by an error or by itself, is logged, and begins again after a pause."""
+"""Tasks that must not end: if one does, by an error or by itself, this is logged, and it begins again after a pause."""
 
 import asyncio
 import logging
@@ -8,7 +8,7 @@ from typing import Final
 FIRST_S: Final = 1.0
 LAST_S: Final = 30.0
 _WELL_S: Final = 60.0
-"""What ran for so long begins again after the first pause."""
+"""After a run of this length, work begins again with the first pause."""
 
 logger = logging.getLogger(__name__)
 

@@ -1,8 +1,8 @@
-"""Text that others wrote, made safe to show: in a log line, an event, a condition, a message.
+"""Text from outside, made safe to show: in a log line, an event, a condition, a message.
 
-A quorum's owner chooses the image, so an answer's error message, a termination message or a feature's name is what a
-tenant chose. Such text must not break a line, move a cursor, reverse what is read, or fill a disk. It is cleaned where
-it is parsed into a value (the edge), and once more where it is written.
+A quorum's owner chooses the image. So the owner may choose an error message in an answer, a termination message or a
+feature's name. Such text must not break a line, move a cursor, reverse what is read, or fill a disk. It is cleaned
+where it is parsed into a value (the edge), and once more where it is written.
 """
 
 import re
@@ -11,14 +11,14 @@ from typing import Any, Final
 NAME_MAX_CHARS: Final = 253
 """The longest name of a Kubernetes object, and longer than any name of Kafka's that this operator reads."""
 MESSAGE_MAX_CHARS: Final = 1000
-"""The longest message. Where bytes count, as in an event, `within_bytes` makes it shorter."""
+"""The longest message. If bytes count, as in an event, `within_bytes` makes it shorter."""
 WORDS_MAX_CHARS: Final = 300
-"""The longest quotation of words of another origin within a message."""
+"""The longest quotation of outside text within a message."""
 
 _ELLIPSIS: Final = "…"
 _ESCAPES: Final = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,16}[@-~]"  # CSI: colours, cursor
-    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]{0,256}(?:\x07|\x1b\\|\x9c)"  # OSC, DCS and their like
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]{0,256}(?:\x07|\x1b\\|\x9c)"  # OSC, DCS and the like
     r"|\x1b[ -/]{1,16}[0-~]"  # character sets
 )
 _HIDDEN: Final = frozenset(
@@ -34,7 +34,7 @@ _HIDDEN: Final = frozenset(
 )
 """Letters and marks by category that show nothing: fillers and variation selectors."""
 _LOOKED_AT: Final = 4
-"""So many times the limit is read of a longer text: what is removed makes room, but not without end."""
+"""Of a longer text, this many times the limit is read: removed characters make room, but not without end."""
 
 
 def is_clean(text: str, *, max_chars: int) -> bool:
@@ -61,7 +61,7 @@ def clean(text: str, *, max_chars: int) -> str:
 
 
 def within_bytes(line: str, *, max_bytes: int) -> str:
-    """A line that `clean` made, at most so many bytes of UTF-8 long: cut between two characters, with an ellipsis."""
+    """A line that `clean` made, at most this many bytes of UTF-8 long: cut between two characters, with an ellipsis."""
     encoded = line.encode()
     if len(encoded) <= max_bytes:
         return line
@@ -70,7 +70,7 @@ def within_bytes(line: str, *, max_bytes: int) -> str:
 
 
 def cleaned(value: Any, *, max_chars: int) -> Any:  # noqa: ANN401 - any JSON
-    """JSON of an object's status with every text in it, keys included, as `clean` leaves it."""
+    """JSON of an object's status, with every text in it, keys included, cleaned by `clean`."""
     if isinstance(value, str):
         return clean(value, max_chars=max_chars)
     if isinstance(value, dict):
@@ -82,10 +82,10 @@ def cleaned(value: Any, *, max_chars: int) -> Any:  # noqa: ANN401 - any JSON
 
 
 def name(text: object) -> str:
-    """A name or an id that stands in an object of another origin: as it is, or so that it equals no real one.
+    """A name or an id from an object of others: as it is, or changed so that it equals no real one.
 
-    A name is never cleaned into another's: one that cannot be shown begins with `?`, which no name of Kubernetes and no
-    id of Kafka's has.
+    A name is never cleaned into another's. One that cannot be shown begins with `?`, as no name of Kubernetes and no id
+    of Kafka does.
     """
     if not isinstance(text, str):
         return f"?{type(text).__name__}"

@@ -1,6 +1,6 @@
-"""The passes of one resource, one after the other: what ends in an error is noted, and how long it rests is decided.
+"""The passes of one resource, one after the other: an error of a pass is noted, and the pause after it is decided.
 
-`loops` waits in real time, the simulation in its own; what is waited for is decided here for both.
+`loops` waits in real time, the simulation in its own time; the length of the wait is decided here for both.
 """
 
 import asyncio
@@ -17,16 +17,16 @@ from kit.text import WORDS_MAX_CHARS, clean
 BACKOFF_FIRST_S: Final = 0.5
 BACKOFF_LAST_S: Final = 30.0
 BACKOFF_OPEN_S: Final = 1.0
-"""While something is half done that must not stay so (`urgent`)."""
+"""The longest back-off while something is half done that must not stay so (`urgent`)."""
 SILENT_LAST_S: Final = 10.0
-"""The longest pause for what does not answer: what answers is not looked at less often either."""
+"""The longest pause for a quorum that does not answer: one that answers is not looked at less often either."""
 AT_ONCE_MAX: Final = 50
-"""So many passes in a row without a pause; then a breath, whatever there is to do or a watch says."""
+"""After this many passes in a row without a pause, one follows, even if there is work or a watch event."""
 BREATH_S: Final = 1.0
 CANNOT_LOOK_AFTER: Final = 3
-"""So many passes in a row that end in an error: the status says that the operator cannot look."""
+"""After this many passes in a row that end in an error, the status says that the operator cannot look."""
 PASS_MAX_S: Final = 180.0
-"""Every request has a deadline of its own, so that no pass takes so long unless this operator has a fault."""
+"""Every request has a deadline of its own, so a pass that takes this long is a fault of this operator."""
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class PassEnd(Protocol):
 
     @property
     def requeue_s(self) -> float:
-        """When to look again if nothing is heard before."""
+        """When to look again if no watch event comes before."""
 
     @property
     def failed(self) -> bool:
@@ -52,11 +52,11 @@ class PassEnd(Protocol):
 
     @property
     def urgent(self) -> bool:
-        """Something is half done that must not stay so: no failure is waited out for long."""
+        """Something is half done that must not stay so: pauses after failures stay short."""
 
     @property
     def silent(self) -> bool:
-        """What was asked did not answer in time."""
+        """The controllers that were asked did not answer in time."""
 
     @property
     def repeated(self) -> Repeated | None:
@@ -68,18 +68,18 @@ R_co = TypeVar("R_co", bound=PassEnd, covariant=True)
 
 
 class Passes(Protocol[R_co]):
-    """What runs the passes: the reconciler of a kind."""
+    """Runs the passes: the reconciler of a kind."""
 
     async def run_pass(self, key: ObjectKey) -> R_co:
-        """One pass. Raises whatever ends it."""
+        """One pass. Raises the error that ends it."""
 
     async def cannot_look(self, key: ObjectKey, why: str) -> None:
-        """Say in the status that passes end in errors. Raises `KubeError` where no write is possible."""
+        """Report in the status that passes end in errors. Raises `KubeError` if no write is possible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """The pause before the next pass. A watch ends it early, except in its first `deaf_s`: we may wake ourselves."""
+    """The pause before the next pass. A watch ends it early, except in its first `deaf_s`: our writes may wake us."""
 
     seconds: float
     deaf_s: float = 0.0
@@ -90,13 +90,13 @@ class Pace:
     """How soon one pass follows another."""
 
     failures: int = 0
-    """So many passes in a row have ended in an error."""
+    """How many passes in a row have ended in an error."""
     _backoff_s: float = BACKOFF_FIRST_S
     _silent_s: float = BACKOFF_FIRST_S
     _at_once: int = 0
 
     def after(self, result: PassEnd, *, woken: bool) -> Rest:
-        """The pause after a pass that ended. `woken`: a watch has spoken since it began."""
+        """The pause after a pass that ended. `woken`: a watch reported an event since it began."""
         self.failures = 0
         if result.failed:
             return self._backed_off(BACKOFF_OPEN_S if result.urgent else BACKOFF_LAST_S)
@@ -136,14 +136,14 @@ class Turns(Generic[R]):
         self._key = key
         self.pace = Pace()
         self.result: R | None = None
-        """What the last pass came to; None if it ended in an error."""
+        """The result of the last pass; None if it ended in an error."""
         self.error: Exception | None = None
         """What ended the last pass, if anything did."""
 
     async def take(self, woken: Callable[[], bool]) -> Rest:
-        """One pass, and the pause that follows it. `woken` says whether a watch has spoken since the pass began.
+        """One pass, and the pause that follows it. `woken` says whether a watch reported an event since the pass began.
 
-        Afterwards either `result` or `error` is set. Every exception ends here, and is ours to retry.
+        Afterwards either `result` or `error` is set. No exception escapes: the next pass is the retry.
         """
         self.result, self.error = None, None
         await self._pass()
@@ -164,7 +164,7 @@ class Turns(Generic[R]):
             logger.exception("%s: a fault of this operator ended the pass; another follows", self._key)
 
     async def _rest(self, *, woken: bool) -> Rest:
-        """The pause that follows the pass. Where too many have ended in errors, the status says so first."""
+        """The pause that follows the pass. If too many have ended in errors, the status reports it first."""
         if self.result is not None:
             return self.pace.after(self.result, woken=woken)
         if isinstance(self.error, NotActing):  # the next holder of the lease looks, and has its own errors
@@ -184,7 +184,7 @@ class Turns(Generic[R]):
 
 
 def _partly_deaf(seconds: float) -> Rest:
-    """A pause of which the greater part can be ended by a watch."""
+    """A pause of which a watch can end the greater part."""
     return Rest(seconds=seconds, deaf_s=min(seconds, max(BACKOFF_FIRST_S, seconds / 4)))
 
 

@@ -1,7 +1,7 @@
-"""The Kubernetes API over HTTP: the only module that knows the official client (`kubernetes.aio`).
+"""The Kubernetes API over HTTP: the only module that uses the official client (`kubernetes.aio`).
 
-Requests are made as JSON on paths that we build, without the generated models: they cost more than the request. Nothing
-is retried here: the caller looks again first.
+Requests are JSON on paths that we build, without the generated models, because these cost more than the request.
+Nothing is retried here: the caller looks again first.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 
 from kit.errors import KubeAlreadyExists, KubeConflict, KubeError, KubeHeld, KubeNotFound, KubeRefused, KubeUnavailable
 from kit.kube.protocol import PODS, Json, ResourceType
+from kit.kube.words import without_go
 from kit.text import MESSAGE_MAX_CHARS, clean
 
 _REQUEST_TIMEOUT_S: Final = 15.0
@@ -24,26 +25,26 @@ _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
 _STRATEGIC: Final = "application/strategic-merge-patch+json"
 _BUDGET: Final = "DisruptionBudget"
-"""The cause that an eviction names when it is a budget that says no, and not an API server with too much to do."""
+"""The cause in a refused eviction if a budget refused it, and not an overloaded API server."""
 _METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _FINE: Final = 200
 _PAGE: Final = 64
-"""So many objects are asked for at once; fewer where they are large."""
+"""At most this many objects are requested at once; fewer if they are large."""
 _PAGE_MAX_BYTES: Final = 2 * 1024 * 1024
-"""Of several objects in one answer: reading JSON of this length takes up to a tenth of a second."""
+"""The limit of several objects in one answer: reading JSON of this length takes up to a tenth of a second."""
 _OBJECT_MAX_BYTES: Final = 4 * 1024 * 1024
-"""Of any other answer. The API server takes 3 MiB at most, and stores less."""
+"""The limit of any other answer. The API server accepts 3 MiB at most, and stores less."""
 _LIST_MAX_BYTES: Final = 8 * 1024 * 1024
-"""Of all objects with the same labels together. A label is anyone's to set: their number and length are not ours."""
+"""The limit of all objects with the same labels together. Anybody can set a label, so we do not control their size."""
 _METADATA_KEPT: Final = ("name", "namespace", "uid", "generation", "deletionTimestamp", "resourceVersion")
 _NOT_FOUND, _CONFLICT, _TOO_MANY, _TIMEOUT, _SERVER_ERROR = 404, 409, 429, 408, 500
 _Page: TypeAlias = tuple[list[Json], int]
-"""Some items of a list, and how many bytes they came in."""
+"""Some items of a list, and their length in bytes."""
 
 
 async def connect(field_manager: str) -> "KubeClient":
-    """A client for the cluster that this process runs in, or for the kubeconfig at hand; it writes under this name."""
+    """A client for the cluster of this process, or for the present kubeconfig; it writes under this name."""
     configuration = Configuration()
     try:
         config.load_incluster_config(client_configuration=configuration)
@@ -53,10 +54,10 @@ async def connect(field_manager: str) -> "KubeClient":
 
 
 class KubeClient:
-    """`KubeApi` for real. One pool of connections, one deadline for every request."""
+    """`KubeApi` over the network. One pool of connections, one deadline for every request."""
 
     def __init__(self, api: ApiClient, field_manager: str) -> None:
-        """`api` brings address, trust and token (which it renews); `field_manager` is the name of the writer."""
+        """`api` has address, trust and token (which it renews); `field_manager` is the name of the writer."""
         self._api = api
         self._field_manager = field_manager
 
@@ -65,16 +66,16 @@ class KubeClient:
         await self._api.close()
 
     async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
-        """One object; None only if the server said that there is none."""
+        """One object; None only if the server answered that there is none."""
         try:
             return await self._request("GET", _path(resource, namespace, name))
         except KubeNotFound:
             return None
 
     async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
-        """Every object with these labels. Without a resource version the answer is the store's, not a cache's.
+        """Every object with these labels. Without a resource version the answer comes from the store, not from a cache.
 
-        Raises `KubeError` where they have more than `_LIST_MAX_BYTES` together.
+        Raises `KubeError` if they have more than `_LIST_MAX_BYTES` together.
         """
         query = {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())}
         path, size_bytes = _path(resource, namespace), 0
@@ -100,7 +101,7 @@ class KubeClient:
         return tuple(found)
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
-        """Create, or ask what a creation would be answered; `KubeAlreadyExists` if the name is taken."""
+        """Create, or with `dry_run` ask for the answer to a creation; `KubeAlreadyExists` if the name is taken."""
         query = {"fieldManager": self._field_manager} | ({"dryRun": "All"} if dry_run else {})
         return await self._request("POST", _path(resource, namespace), body=body, query=query)
 
@@ -110,7 +111,7 @@ class KubeClient:
         return await self._request("PUT", path, body=body, query={"fieldManager": self._field_manager})
 
     async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Server-side apply, taking over fields that others own."""
+        """Server-side apply, which also takes fields that others own."""
         path = _path(resource, namespace, body["metadata"]["name"])
         query = {"fieldManager": self._field_manager, "force": "true"}
         return await self._request("PATCH", path, body=body, query=query, content_type=_APPLY)
@@ -125,7 +126,7 @@ class KubeClient:
         subresource: str = "",
         strategic: bool = False,
     ) -> Json:
-        """Merge patch or strategic merge patch, conditional where `body` names a resource version or uid."""
+        """Merge patch or strategic merge patch; conditional if `body` names a resource version or uid."""
         path = _path(resource, namespace, name) + (f"/{subresource}" if subresource else "")
         query = {"fieldManager": self._field_manager}
         content_type = _STRATEGIC if strategic else _MERGE
@@ -148,12 +149,8 @@ class KubeClient:
             body["gracePeriodSeconds"] = 0
         await self._request("DELETE", _path(resource, namespace, name), body=body)
 
-    async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
-        """Evict exactly this pod, if its disruption budget lets it go; with the grace period of the pod.
-
-        The API server counts a disruption before it looks at the preconditions: one that fails holds the budget for two
-        minutes, and every drain with it. So it is asked first what it would say, which counts nothing.
-        """
+    async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str, dry_run: bool = False) -> None:
+        """Evict exactly this pod, if its disruption budget allows it; with the grace period of the pod."""
         preconditions = {"uid": uid, "resourceVersion": resource_version}
         body: Json = {
             "apiVersion": "policy/v1",
@@ -162,16 +159,15 @@ class KubeClient:
             "deleteOptions": {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions},
         }
         path = f"{_path(PODS, namespace, name)}/eviction"
-        await self._request("POST", path, body=body, query={"dryRun": "All"})
-        await self._request("POST", path, body=body)
+        await self._request("POST", path, body=body, query={"dryRun": "All"} if dry_run else {})
 
     async def watch(
         self, resource: ResourceType, namespace: str, *, label: str, version: str, server_s: int
     ) -> AsyncGenerator[bytes, None]:
         """The bytes of a watch of objects with this label, their metadata only, until the server ends it.
 
-        `namespace` is empty for all; `version` is where an earlier watch ended, empty to begin with what is there. The
-        server ends it after `server_s` seconds. Raises `KubeError`.
+        `namespace` is empty for all; `version` is where an earlier watch ended, empty to begin with the existing
+        objects. The server ends it after `server_s` seconds. Raises `KubeError`.
         """
         query = {
             "watch": "true",
@@ -203,7 +199,7 @@ class KubeClient:
     ) -> AsyncGenerator[_Page, None]:
         """The items of a list, page by page, with the length of each page. All are of one moment.
 
-        A page that is too long is asked for again with fewer objects, down to one.
+        A page that is too long is requested again with fewer objects, down to one.
         """
         count, place, what = _PAGE, "", f"GET {path}"
         while True:
@@ -270,11 +266,11 @@ class KubeClient:
 
 
 class _TooLongError(Exception):
-    """An answer has more bytes than are read."""
+    """An answer has more bytes than the limit."""
 
 
 async def _read(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
-    """A whole answer (`_TooLongError`); the connection of one that is too long is closed."""
+    """A whole answer (`_TooLongError`); if it is too long, its connection is closed."""
     data = bytearray()
     async for chunk in response.content.iter_any():
         data += chunk
@@ -285,7 +281,7 @@ async def _read(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
 
 
 def _too_much(what: str, which: str, most_bytes: int) -> KubeUnavailable:
-    """What was asked for is not known, and may have happened."""
+    """An answer is too long: its content is unknown, and the request may have been carried out."""
     return KubeUnavailable(
         f"{what}: {which} came with more than {most_bytes // 1024} KiB, which is not read; delete objects with this "
         "label that are not needed, or shorten them"
@@ -307,19 +303,19 @@ def _path(resource: ResourceType, namespace: str, name: str = "") -> str:
 def _answer(what: str, data: bytes) -> Json:
     try:
         answer: Json = json.loads(data)
-    except (ValueError, RecursionError) as error:  # a proxy's page, say: it is not known what became of the request
+    except (ValueError, RecursionError) as error:  # a proxy's page, say: the result of the request is unknown
         raise KubeUnavailable(f"{what}: the answer is no JSON: {data[:200]!r}") from error
     return answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Said:
-    """What a Status object says; of whatever else was sent, the beginning as `message`."""
+    """The fields of a Status object; from any other answer, its beginning as `message`."""
 
     reason: str = ""
     message: str = ""
     held_by: str = ""
-    """The words of a disruption budget; empty if none spoke."""
+    """The words of a disruption budget; empty if none refused."""
 
 
 def _error(what: str, status: int, said: _Said) -> KubeError:
@@ -346,6 +342,7 @@ def _said(data: bytes) -> _Said:
         body: Any = json.loads(data)
         causes = (body.get("details") or {}).get("causes") or []
         held_by = " ".join(str(row.get("message", "")) for row in causes if row.get("reason") == _BUDGET)
-        return _Said(reason=str(body.get("reason", "")), message=str(body.get("message", "")), held_by=held_by)
+        message = without_go(str(body.get("message", "")))
+        return _Said(reason=str(body.get("reason", "")), message=message, held_by=held_by)
     except (ValueError, AttributeError, TypeError, RecursionError):
         return _Said(message=data[:200].decode(errors="replace"))

@@ -1,7 +1,7 @@
-"""What an operator asks of the Kubernetes API server. `client` does it for real, the simulation in memory.
+"""What an operator asks of the Kubernetes API server. `client` does it over the network, the simulation in memory.
 
-Objects are JSON dictionaries, as the API server writes them. Every method ends within a deadline, and raises one
-of the `KubeError` types of `kit.errors`; after `KubeUnavailable` it is not known whether a write happened.
+Objects are JSON dictionaries, as the API server writes them. Every method ends within a deadline, and raises one of the
+`KubeError` types of `kit.errors`. After `KubeUnavailable` it is unknown whether a write happened.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class KubeApi(Protocol):
     """Requests to the API server, each of one object or one list."""
 
     async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
-        """One object; None only if the server said that there is none. `namespace` is empty for a cluster's own."""
+        """One object; None only if the server answered that there is none. `namespace`: empty for cluster types."""
 
     async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> list[Json]:
         """Every object with all of these labels, read from the store and not from a cache.
@@ -48,15 +48,15 @@ class KubeApi(Protocol):
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         """Create; `KubeAlreadyExists` if the name is taken.
 
-        `dry_run` stores nothing and answers as the creation would: admission and validation come before the name, so
-        that `KubeAlreadyExists` means that nothing else is refused (measured on 1.34).
+        `dry_run` stores nothing and answers as the creation would. Admission and validation come before the name. So
+        `KubeAlreadyExists` means that nothing else is refused (measured on 1.34).
         """
 
     async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
         """Replace the object in `body`; `KubeConflict` if its `metadata.resourceVersion` is not the present one."""
 
     async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Server-side apply as this operator's field manager, taking over fields that others own."""
+        """Server-side apply as this operator's field manager, which also takes fields that others own."""
 
     async def patch(
         self,
@@ -87,8 +87,13 @@ class KubeApi(Protocol):
     ) -> None:
         """Delete exactly this: `KubeConflict` if uid or resource version differ, `KubeNotFound` if it is gone.
 
-        `ended` is a pod of which nothing runs, or whose node is lost: it goes at once, and no node is waited for.
+        `ended` is for a pod in which nothing runs, or whose node is lost: it is deleted at once, without waiting for a
+        node.
         """
 
-    async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
-        """Evict exactly this pod: `KubeHeld` if a disruption budget does not let it go now; else as `delete`."""
+    async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str, dry_run: bool = False) -> None:
+        """Evict exactly this pod: `KubeHeld` if a disruption budget does not allow it now; else as `delete`.
+
+        The API server counts a disruption before it checks uid and resource version. If they differ, the budget is
+        blocked for two minutes, and every drain with it. A dry run, which counts nothing, raises the same errors.
+        """

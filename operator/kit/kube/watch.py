@@ -1,8 +1,8 @@
 """Watches of the API server: something that belongs to a resource changed.
 
-Only names and labels are read, never the objects. A watch begins with what is there, goes on where it was interrupted,
-and begins anew where the API server has forgotten that place. Whoever follows one repeats it for ever (`supervise`): it
-ends by an error only.
+Only names and labels are read, never the objects. A watch begins with the existing objects, and continues where it was
+interrupted. If the API server no longer has that place, it begins again with the existing objects. A watch ends only
+with an error, so its caller repeats it for ever (`supervise`).
 """
 
 import asyncio
@@ -16,9 +16,9 @@ from kit.kube.client import KubeClient
 from kit.kube.protocol import Json, ResourceType
 
 SERVER_S: Final = 240
-"""After so long the API server ends a watch, and the next one goes on."""
+"""After this time the API server ends a watch, and the next one continues."""
 _SILENT_S: Final = 90.0
-"""The API server writes a bookmark every minute: after so long without one the connection is dead."""
+"""The API server writes a bookmark every minute: after this time without one, the connection is dead."""
 _LINE_MAX_BYTES: Final = 4 * 1024 * 1024
 _REOPEN_S: Final = 0.2
 _GONE: Final = 410
@@ -28,7 +28,7 @@ class Watch:
     """One resource type in one namespace (empty for all), by a label that its objects have."""
 
     def __init__(self, kube: KubeClient, resource: ResourceType, namespace: str, label: str) -> None:
-        """Begin with what is there."""
+        """Begin with the existing objects."""
         self._kube = kube
         self._resource = resource
         self._namespace = namespace
@@ -36,7 +36,7 @@ class Watch:
         self._version = ""
 
     async def follow(self, seen: Callable[[Json], None]) -> None:
-        """Call `seen` with the metadata of each object that is there, changes, or goes. Ends with `KubeError` only."""
+        """Call `seen` with the metadata of each object that exists, changes, or goes. Ends with `KubeError` only."""
         while True:
             chunks = self._kube.watch(
                 self._resource, self._namespace, label=self._label, version=self._version, server_s=SERVER_S
@@ -66,7 +66,7 @@ class Watch:
     def _take(self, event: Json, seen: Callable[[Json], None]) -> None:
         body = event.get("object") or {}
         if event.get("type") == "ERROR":
-            self._version = ""  # whatever it is, the next watch begins with what is there
+            self._version = ""  # for any error, the next watch begins with the existing objects
             if body.get("code") != _GONE:
                 raise KubeRefused(f"the watch of {self._resource.plural} ended: {body.get('message', '')}")
             return

@@ -1,7 +1,7 @@
 """Events about a quorum: in order, each piece of news once, repetitions counted, and never many a second.
 
-`kubectl get events` lists by name, and `kubectl events`, `kubectl describe` and `--sort-by` compare stamps of whole
-seconds. So names begin with the moment in microseconds: equal stamps then stay in the order of the names.
+`kubectl get events` lists by name. `kubectl events`, `kubectl describe` and `--sort-by` compare stamps of whole
+seconds. So names begin with the time in microseconds: events with equal stamps then stay in the order of their names.
 """
 
 import logging
@@ -23,15 +23,15 @@ from kit.text import MESSAGE_MAX_CHARS, clean, within_bytes
 _SERIES_S: Final = 600.0
 """A repetition within this time is counted on the first event; a later one is an event of its own."""
 _COUNTED_EVERY_S: Final = 10.0
-"""How often the count of one event is written at most."""
+"""How often, at most, the count of one event is written."""
 _MESSAGE_MAX_BYTES: Final = 1024
 """The API server refuses an event with a longer message."""
 _INSTANCE_MAX_CHARS: Final = 128
 _BURST: Final = 300
 _REFILL_EVERY_S: Final = 2.0
-"""A quorum may have so many new events at once, and after them one in this time.
+"""A quorum may have this many new events at once, and after them one per this time.
 
-From 3.9 to 4.4, every level by itself, takes more than a hundred; without a soak that is a matter of minutes.
+Going from 3.9 to 4.4, level by level, takes more than a hundred; without a soak that takes only minutes.
 """
 
 logger = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class _Series:
-    """An event that was written, and how often its news came. Times are monotonic seconds."""
+    """An event that was written, and how often it was repeated. Times are monotonic seconds."""
 
     name: str
     count: int
@@ -49,7 +49,7 @@ class _Series:
 
 @dataclass(slots=True, kw_only=True)
 class _Told:
-    """What was written about one resource."""
+    """The events that were written about one resource."""
 
     series: dict[tuple[bool, str, str], _Series] = field(default_factory=dict)
     left: float = float(_BURST)

@@ -1,4 +1,4 @@
-"""An API server that notes what it is asked, and answers or fails as a test says."""
+"""An API server that records its requests, and answers or fails as a test requires."""
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
@@ -27,22 +27,22 @@ class Call:
 
 
 class Objects(MutableMapping[tuple[str, str], Json]):
-    """What is stored, by plural and name, for a test to look at and to change in place."""
+    """The stored objects by plural and name, for a test to read and to change in place."""
 
     def __init__(self, model: KubeModel) -> None:
-        """Look into this one."""
+        """Opens this model."""
         self._model = model
         self._handed: dict[Key, tuple[Json, Json]] = {}
 
     def __getitem__(self, place: tuple[str, str]) -> Json:
-        """The object itself: what is changed in it is stored before the next request."""
+        """The object itself: a change of it is stored before the next request."""
         key = self._key(place)
         if key not in self._handed:
             self._handed[key] = (self._model.read(key), self._model.read(key))
         return self._handed[key][0]
 
     def __setitem__(self, place: tuple[str, str], body: Json) -> None:
-        """Make it be there."""
+        """Stores an object."""
         plural, name = place
         known = [key for key in self._model.places() if (key[0], key[2]) == place]
         key = known[0] if known else (plural, body["metadata"].get("namespace", ""), name)
@@ -50,7 +50,7 @@ class Objects(MutableMapping[tuple[str, str], Json]):
         self._model.seed(key, body)
 
     def __delitem__(self, place: tuple[str, str]) -> None:
-        """Let it be gone."""
+        """Deletes an object."""
         key = self._key(place)
         self._handed.pop(key, None)
         self._model.forget(key)
@@ -60,11 +60,11 @@ class Objects(MutableMapping[tuple[str, str], Json]):
         return iter([(plural, name) for plural, _, name in self._model.places()])
 
     def __len__(self) -> int:
-        """How much there is."""
+        """The number of stored objects."""
         return len(self._model.places())
 
     def flush(self) -> None:
-        """Store what a test has changed in place; what it holds counts no more."""
+        """Stores what a test changed in place. Objects that the test still holds are not stored any more."""
         handed, self._handed = self._handed, {}
         for key, (body, before) in handed.items():
             if body != before:
@@ -78,14 +78,14 @@ class Objects(MutableMapping[tuple[str, str], Json]):
 
 
 class RecordingKube(ModelKube):
-    """The simulation's API server, which notes what it is asked; requests of a verb and plural raise their `errors`."""
+    """The simulation's API server, which records its requests; requests of a verb and plural raise their `errors`."""
 
     def __init__(
         self,
         objects: Mapping[tuple[str, str], Json] | None = None,
         errors: dict[tuple[str, str], Exception] | None = None,
     ) -> None:
-        """Begin with these objects."""
+        """Starts with these objects."""
         super().__init__(KubeModel(VirtualClock()))
         self.objects = Objects(self.model)
         self.objects.update(objects or {})
@@ -93,40 +93,40 @@ class RecordingKube(ModelKube):
         self.calls: list[Call] = []
 
     def put(self, resource: ResourceType, item: Json) -> None:
-        """Make an object that reads find."""
+        """Stores an object, so that reads find it."""
         self.objects[resource.plural, item["metadata"]["name"]] = item
 
     def writes(self) -> list[Call]:
         """The requests that change something."""
-        return [call for call in self.calls if call.verb not in ("get", "list", "dry-run")]
+        return [call for call in self.calls if call.verb not in ("get", "list", "dry-run", "ask-evict")]
 
     async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
-        """Find an object by name."""
+        """Records a read by name."""
         assert bool(namespace) is resource.namespaced
         self._called(Call(verb="get", plural=resource.plural, name=name))
         return await super().get(resource, namespace, name)
 
     async def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> Items:
-        """Find objects by labels."""
+        """Records a list by labels."""
         assert namespace
         self._called(Call(verb="list", plural=resource.plural, name="", options=tuple(labels.items())))
         return await super().list(resource, namespace, labels)
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
-        """Note a creation, or a dry run of one."""
+        """Records a creation, or a dry run of one."""
         assert namespace == body["metadata"]["namespace"]
         verb, name = "dry-run" if dry_run else "create", body["metadata"].get("name", "")
         self._called(Call(verb=verb, plural=resource.plural, name=name, body=body))
         return await super().create(resource, namespace, body, dry_run=dry_run)
 
     async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Note a replacement."""
+        """Records a replacement."""
         assert namespace == body["metadata"]["namespace"]
         self._called(Call(verb="replace", plural=resource.plural, name=body["metadata"]["name"], body=body))
         return await super().replace(resource, namespace, body)
 
     async def apply(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Note an application."""
+        """Records a server-side apply."""
         assert namespace == body["metadata"]["namespace"]
         self._called(Call(verb="apply", plural=resource.plural, name=body["metadata"]["name"], body=body))
         return await super().apply(resource, namespace, body)
@@ -141,7 +141,7 @@ class RecordingKube(ModelKube):
         subresource: str = "",
         strategic: bool = False,
     ) -> Json:
-        """Note a patch."""
+        """Records a patch."""
         assert namespace
         options = (("subresource", subresource), ("strategic", strategic))
         self._called(Call(verb="patch", plural=resource.plural, name=name, body=body, options=options))
@@ -157,18 +157,18 @@ class RecordingKube(ModelKube):
         resource_version: str | None = None,
         ended: bool = False,
     ) -> None:
-        """Note a deletion."""
+        """Records a deletion."""
         assert namespace
         options = (("uid", uid), ("resource_version", resource_version), *((("ended", ended),) if ended else ()))
         self._called(Call(verb="delete", plural=resource.plural, name=name, options=options))
         await super().delete(resource, namespace, name, uid=uid, resource_version=resource_version, ended=ended)
 
-    async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
-        """Note an eviction."""
+    async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str, dry_run: bool = False) -> None:
+        """Records an eviction, or the question whether it would be allowed."""
         assert namespace
         options = (("uid", uid), ("resource_version", resource_version))
-        self._called(Call(verb="evict", plural=PODS.plural, name=name, options=options))
-        await super().evict(namespace, name, uid=uid, resource_version=resource_version)
+        self._called(Call(verb="ask-evict" if dry_run else "evict", plural=PODS.plural, name=name, options=options))
+        await super().evict(namespace, name, uid=uid, resource_version=resource_version, dry_run=dry_run)
 
     def _called(self, call: Call) -> None:
         self.objects.flush()

@@ -1,4 +1,4 @@
-"""The client against a server on loopback: what is sent, and what every kind of answer becomes."""
+"""The client against a server on loopback: what it sends, and the result of every kind of answer."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from kit.kube.protocol import BUDGETS, NODES, PODS, Json
 
 @dataclass
 class Sent:
-    """One request as the server got it."""
+    """One request as the server received it."""
 
     method: str
     path: str
@@ -38,7 +38,7 @@ class Server:
     hang: bool = False
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Note the request; answer, or hang."""
+        """Records the request, and answers or hangs."""
         text = await request.text()
         body = json.loads(text) if text else None
         row = Sent(request.method, request.path, dict(request.query), request.content_type, body)
@@ -69,7 +69,7 @@ async def connected(server: Server) -> AsyncIterator[KubeClient]:
 
 
 async def test_paths_follow_group_and_namespace() -> None:
-    """Core types lie under /api, all others under /apis and their group."""
+    """Core types are under /api, all others under /apis and their group."""
     server = Server(body={"items": []})
     async with connected(server) as client:
         await client.list(PODS, "ns", {"a": "1", "b": "2"})
@@ -82,7 +82,7 @@ async def test_paths_follow_group_and_namespace() -> None:
 
 
 async def test_paths_of_what_belongs_to_the_cluster() -> None:
-    """A node of Kubernetes lies in no namespace."""
+    """The path of a Kubernetes node has no namespace."""
     server = Server(body={"metadata": {"name": "worker-1"}})
     async with connected(server) as client:
         found = await client.get(NODES, "", "worker-1")
@@ -91,7 +91,7 @@ async def test_paths_of_what_belongs_to_the_cluster() -> None:
 
 
 async def test_items_of_a_list_get_their_type() -> None:
-    """A list's items come without kind and version, and leave with them."""
+    """The items of a list come without kind and version, and the client adds them."""
     async with connected(Server(body={"items": [{"metadata": {"name": "p"}}]})) as client:
         assert await client.list(PODS, "ns", {}) == [{"metadata": {"name": "p"}, "apiVersion": "v1", "kind": "Pod"}]
 
@@ -119,7 +119,7 @@ async def test_writes_say_how_they_are_meant() -> None:
 
 
 async def test_only_a_pod_that_has_ended_is_deleted_without_grace() -> None:
-    """The grace period is the pod's own, but for a pod of which nothing runs any more."""
+    """A pod is deleted with its own grace period, unless it has ended."""
     server = Server()
     async with connected(server) as client:
         await client.delete(PODS, "ns", "x", uid="u", ended=True)
@@ -128,7 +128,7 @@ async def test_only_a_pod_that_has_ended_is_deleted_without_grace() -> None:
 
 
 async def test_a_deletion_names_exactly_one_object() -> None:
-    """Uid and resource version go along as preconditions."""
+    """A deletion has the uid, and the resource version if it is given, as preconditions."""
     server = Server()
     async with connected(server) as client:
         await client.delete(PODS, "ns", "x", uid="u", resource_version="7")
@@ -151,7 +151,7 @@ async def test_a_deletion_names_exactly_one_object() -> None:
     ],
 )
 async def test_answers_become_errors(status: int, reason: str, error: type[KubeError], unknown: bool) -> None:  # noqa: FBT001 - a column of the table
-    """Each kind of refusal has its type, says what was asked, and whether it may have happened all the same."""
+    """Each refusal has its error type, names the request, and shows whether the request may have had an effect."""
     server = Server(status=status, body={"reason": reason, "message": "the server's words"})
     async with connected(server) as client:
         with pytest.raises(error, match="POST /api/v1/namespaces/ns/pods: the server's words") as caught:
@@ -165,12 +165,13 @@ TOO_MANY = {"reason": "TooManyRequests", "message": "Cannot evict pod."}
 
 
 async def test_an_eviction_names_exactly_one_pod() -> None:
-    """It goes to the pod's own subresource, with uid and resource version as preconditions and the pod's own grace.
+    """An eviction is sent to the pod's own subresource, with uid and resource version as preconditions.
 
-    The same is asked before, to no effect: a precondition that fails would hold the budget for minutes.
+    Its dry run is the same request, marked as one.
     """
     server = Server(status=201, body={"kind": "Status", "status": "Success"})
     async with connected(server) as client:
+        await client.evict("ns", "x", uid="u", resource_version="7", dry_run=True)
         await client.evict("ns", "x", uid="u", resource_version="7")
     asked, row = server.sent
     assert (asked.query, row.query) == ({"dryRun": "All"}, {})
@@ -201,18 +202,18 @@ async def test_an_eviction_names_exactly_one_pod() -> None:
     ],
 )
 async def test_answers_to_an_eviction(status: int, body: object, error: type[KubeError], unknown: bool) -> None:  # noqa: FBT001 - a column of the table
-    """A budget's no is a no, an overloaded server's is none although both are 429. Nothing is sent after either."""
+    """A budget's refusal is not that of an overloaded server, although both are 429."""
     server = Server(status=status, body=body)
     async with connected(server) as client:
         with pytest.raises(error, match="POST /api/v1/namespaces/ns/pods/x/eviction: ") as caught:
             await client.evict("ns", "x", uid="u", resource_version="7")
-    assert [row.query for row in server.sent] == [{"dryRun": "All"}]
+    assert len(server.sent) == 1
     assert type(caught.value) is error
     assert caught.value.outcome_unknown is unknown
 
 
 async def test_what_holds_an_eviction_is_told_in_the_budgets_words() -> None:
-    """The server's sentence and the budget's own: how many pods it needs, and how many it has."""
+    """The error of a held eviction quotes the server and the budget."""
     body = TOO_MANY | {"details": {"causes": [BUDGET]}}
     async with connected(Server(status=429, body=body)) as client:
         with pytest.raises(KubeHeld, match=r"Cannot evict pod\. The disruption budget q-voters needs 2 healthy pods"):
@@ -220,7 +221,7 @@ async def test_what_holds_an_eviction_is_told_in_the_budgets_words() -> None:
 
 
 async def test_only_the_servers_own_no_is_a_no() -> None:
-    """A 404 on a read is None; a server in trouble is an error, never None."""
+    """A 404 on a read is None; any other failure of the server is an error."""
     async with connected(Server(status=404, body={"reason": "NotFound"})) as client:
         assert await client.get(PODS, "ns", "x") is None
     async with connected(Server(status=503, body="try again")) as client:
@@ -232,7 +233,7 @@ async def test_only_the_servers_own_no_is_a_no() -> None:
 async def test_a_server_that_does_not_answer_is_unavailable(
     ask: Callable[[KubeClient], Awaitable[object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Past the deadline nobody knows anything."""
+    """Without an answer before the deadline the server is unavailable."""
     monkeypatch.setattr(module, "_REQUEST_TIMEOUT_S", 0.2)
     async with connected(Server(hang=True)) as client:
         with pytest.raises(KubeUnavailable, match="no answer from the API server"):
@@ -241,7 +242,7 @@ async def test_a_server_that_does_not_answer_is_unavailable(
 
 @pytest.mark.parametrize("page", ["<html>sign in</html>", "", '{"items": ['], ids=["page", "nothing", "cut"])
 async def test_an_answer_that_is_no_json_is_unavailable(page: str) -> None:
-    """A proxy's page instead of an answer leaves open what became of the request."""
+    """After an answer that is no JSON, for example a proxy's page, the outcome of the request is unknown."""
     async with connected(Server(body=page)) as client:
         with pytest.raises(KubeUnavailable, match="no JSON") as caught:
             await client.create(PODS, "ns", {"metadata": {"name": "x"}})
@@ -249,7 +250,7 @@ async def test_an_answer_that_is_no_json_is_unavailable(page: str) -> None:
 
 
 async def test_a_server_that_is_not_there_is_unavailable() -> None:
-    """A refused connection is no answer."""
+    """A refused connection means that the server is unavailable."""
     client = KubeClient(ApiClient(configuration=Configuration(host="http://127.0.0.1:1")), "widget-operator")
     with pytest.raises(KubeUnavailable, match="no answer"):
         await client.get(PODS, "ns", "x")
@@ -258,14 +259,14 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
 
 @dataclass
 class Store:
-    """Lists objects page by page, as an API server does, and counts what it was asked for and what it sent."""
+    """Lists objects page by page, as an API server does, and records the longest page and the bytes sent."""
 
     lengths: list[int]
     most_asked: int = 0
     sent_bytes: int = 0
 
     async def answer(self, request: web.Request) -> web.Response:
-        """The next page."""
+        """Sends the next page."""
         first, count = int(request.query.get("continue") or 0), int(request.query.get("limit") or len(self.lengths))
         page = self.lengths[first : first + count]
         rows = [
@@ -290,7 +291,7 @@ def _names(items: Iterable[Json]) -> list[str]:
 
 
 async def test_a_list_is_read_page_by_page() -> None:
-    """Every object of a list comes once and in order, whatever number of pages it has."""
+    """Every object of a list comes once and in order, for any number of pages."""
     for count in (0, 1, 64, 65, 200):
         async with storing(Store([10] * count)) as client:
             found = await client.list(PODS, "ns", {"a": "1"})
@@ -298,7 +299,7 @@ async def test_a_list_is_read_page_by_page() -> None:
 
 
 async def test_large_objects_come_in_smaller_pages() -> None:
-    """Objects of a megabyte and more are read too, each page within its bound, and small ones after them."""
+    """Objects of more than a megabyte are read too, and small objects before and after them."""
     lengths = [10] * 70 + [1_500_000] * 3 + [10] * 70
     async with storing(Store(lengths)) as client:
         found = await client.list(PODS, "ns", {"a": "1"})
@@ -306,7 +307,7 @@ async def test_large_objects_come_in_smaller_pages() -> None:
 
 
 async def test_more_than_a_list_may_have_is_refused() -> None:
-    """A hundred objects of 1 MiB that carry a quorum's label are not read: the other quorums need the memory."""
+    """A list of a hundred objects of 1 MiB is not read, because other quorums need the memory."""
     store = Store([1 << 20] * 100)
     async with storing(store) as client:
         with pytest.raises(KubeError, match="not read"):
@@ -314,14 +315,14 @@ async def test_more_than_a_list_may_have_is_refused() -> None:
 
 
 async def test_one_answer_is_not_read_without_end() -> None:
-    """An object that no API server stores is refused, and memory is taken for the bound only."""
+    """An object larger than an API server stores is refused after a bounded number of bytes."""
     async with connected(Server(body="x" * 20_000_000)) as client:
         with pytest.raises(KubeError, match="not read"):
             await client.get(PODS, "ns", "p")
 
 
 async def test_metadata_is_reduced_to_what_identifies_an_object() -> None:
-    """Four hundred resources with long annotations, each the choice of its owner, are all found, and take no memory."""
+    """Four hundred resources with long annotations are all found, and the annotations are not kept."""
     store = Store([200_000] * 400)
     async with storing(store) as client:
         found = await client.list_metadata(WIDGETS, "")
