@@ -1,4 +1,4 @@
-"""Controllers that answer as a test says, and note what they are asked."""
+"""Controllers that answer as a test requires, and record their requests."""
 
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
@@ -23,7 +23,7 @@ Answer: TypeAlias = T | Exception
 
 
 def moved(said: QuorumAnswer, by_ms: int) -> QuorumAnswer:
-    """The same answer so much later: whoever fetched, or was caught up, at the leader's moment did so again."""
+    """The same answer this much later: replicas that fetched, or were caught up, at the leader's time did so again."""
     now_ms = max(row.last_fetch_ms for row in said.voters)
 
     def later(stamp_ms: int) -> int:
@@ -53,7 +53,7 @@ class AnsweringControllers:
     refusal: Exception | None = None
     asked: list[tuple[str, Endpoint]] = field(default_factory=list)
     moves_ms: int = 0
-    """How far the leader's clock goes on between two answers of its, and the stamps of all who keep up with it."""
+    """How far the leader's clock, and the stamps of replicas that keep up, move between two of its answers."""
     moved_ms: int = 0
 
     def _answer(self, question: str, endpoint: Endpoint, answers: dict[int, Answer[T]]) -> T:
@@ -67,48 +67,48 @@ class AnsweringControllers:
         return answer
 
     async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
-        """What the test says of this node."""
+        """The test's answer for this node."""
         return self._answer("ApiVersions", endpoint, self.versions)
 
     async def describe_cluster(self, endpoint: Endpoint) -> ClusterAnswer:
-        """What the test says of this node."""
+        """The test's answer for this node."""
         return self._answer("DescribeCluster", endpoint, self.clusters)
 
     async def describe_quorum(self, endpoint: Endpoint) -> QuorumAnswer:
-        """What the test says of this node."""
+        """The test's answer for this node."""
         answer = moved(self._answer("DescribeQuorum", endpoint, self.quorums), self.moved_ms)
         self.moved_ms += self.moves_ms
         return answer
 
     async def add_voter(self, endpoint: Endpoint, request: AddVoter) -> None:
-        """Note the request, then refuse if the test says so."""
+        """Records the request, then refuses if the test requires it."""
         self.added.append((endpoint, request))
         if self.refusal is not None:
             raise self.refusal
 
     async def remove_voter(self, endpoint: Endpoint, request: RemoveVoter) -> None:
-        """Note the request, then refuse if the test says so."""
+        """Records the request, then refuses if the test requires it."""
         self.removed.append((endpoint, request))
         if self.refusal is not None:
             raise self.refusal
 
     async def update_feature(self, endpoint: Endpoint, request: UpdateFeature) -> None:
-        """Note the request, then refuse if the test says so."""
+        """Records the request, then refuses if the test requires it."""
         self.updated.append((endpoint, request))
         if self.refusal is not None:
             raise self.refusal
 
     async def register_controller(self, endpoint: Endpoint, request: RegisterController) -> None:
-        """Note the request, then refuse if the test says so."""
+        """Records the request, then refuses if the test requires it."""
         self.registered.append((endpoint, request))
         if self.refusal is not None:
             raise self.refusal
 
     async def unregister_controller(self, endpoint: Endpoint, node_id: NodeID) -> None:
-        """Note the request, then refuse if the test says so."""
+        """Records the request, then refuses if the test requires it."""
         self.unregistered.append((endpoint, node_id))
         if self.refusal is not None:
             raise self.refusal
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing, because nothing is open."""

@@ -1,4 +1,4 @@
-"""A server on loopback that speaks as badly as a test wants it to."""
+"""A server on loopback that answers as badly as a test requires."""
 
 import asyncio
 import io
@@ -33,7 +33,7 @@ ALL_VERSIONS = {
 
 
 class Do(Enum):
-    """What a server can do instead of answering."""
+    """What a server can do in place of an answer."""
 
     CLOSE = auto()
     NOTHING = auto()
@@ -41,7 +41,7 @@ class Do(Enum):
 
 Reply = bytes | Do
 Script = Callable[[bytes], Reply]
-"""From a request, without its length, to the bytes to send, with theirs."""
+"""From a request without its length to the bytes to send, with their length."""
 
 
 def framed(answer: bytes) -> bytes:
@@ -50,7 +50,7 @@ def framed(answer: bytes) -> bytes:
 
 
 def answer_to(request: bytes, response: ResponsePayload) -> bytes:
-    """A whole answer: length, header with the request's correlation id, body."""
+    """A complete answer: length, header with the request's correlation id, body."""
     flexible_header = response.__header_schema__.__flexible__
     body = io.BytesIO()
     entity_writer(type(response))(body, response)
@@ -67,7 +67,7 @@ def api_versions(ranges: dict[int, tuple[int, int]], error: ErrorCode = ErrorCod
 
 @dataclass(slots=True)
 class FakeServer:
-    """Answers ApiVersions by `versions`, everything else by `script`; counts what it sees."""
+    """Answers ApiVersions by `versions` and everything else by `script`; counts connections and requests."""
 
     script: Script = field(default=lambda _: Do.NOTHING)
     versions: Script = field(default=lambda request: answer_to(request, api_versions(ALL_VERSIONS)))
@@ -77,7 +77,7 @@ class FakeServer:
     _writers: list[asyncio.StreamWriter] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, to its end."""
+        """Serves one connection to its end."""
         self.connections += 1
         self._writers.append(writer)
         try:
@@ -97,23 +97,23 @@ class FakeServer:
             writer.close()
 
     def say(self, data: bytes) -> None:
-        """Send something on every connection, asked or not."""
+        """Sends bytes on every connection, requested or not."""
         for writer in self._writers:
             writer.write(data)
 
     def hang_up(self) -> None:
-        """Close every connection."""
+        """Closes every connection."""
         for writer in self._writers:
             writer.close()
 
     @property
     def api_keys(self) -> list[int]:
-        """What was asked, in order."""
+        """The api keys of the requests, in order."""
         return [int.from_bytes(request[:2], "big") for request in self.requests]
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let the loop run until something is so (TimeoutError)."""
+    """Lets the loop run until this holds (TimeoutError)."""
     async with asyncio.timeout(10.0):
         while not condition():  # noqa: ASYNC110 - what is waited for happens in a socket, not in a task of ours
             await asyncio.sleep(0.001)
@@ -121,7 +121,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 @asynccontextmanager
 async def running(server: FakeServer) -> AsyncIterator[FakeServer]:
-    """Listen on a free port of loopback."""
+    """Listens on a free port of loopback."""
     listener = await asyncio.start_server(server.serve, HOST, 0)
     port: int = listener.sockets[0].getsockname()[1]
     server.endpoint = Endpoint(node_id=NodeID(3000), host=HOST, port=port)

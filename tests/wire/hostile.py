@@ -1,4 +1,4 @@
-"""Three controllers on loopback whose answers a test distorts, and a reconciler that asks them over the network."""
+"""Three controllers on loopback with answers that a test distorts, and a reconciler that asks them over the network."""
 
 import asyncio
 import contextlib
@@ -41,11 +41,11 @@ from kit.report.report import PassReport
 
 LEADER = 3000
 PATIENCE_S = 10.0
-"""For answers that come: a busy machine may take a while."""
+"""For answers that arrive: a busy machine may be slow."""
 IMPATIENCE_S = 0.5
-"""For answers that do not come."""
+"""For answers that do not arrive."""
 Send = Callable[[bytes, bytes, asyncio.StreamWriter], Any]
-"""From a request and its honest answer, with its length, to what is written instead."""
+"""From a request and its correct answer, with its length, to the bytes that are written instead."""
 NO = ErrorCode.none
 
 
@@ -84,7 +84,7 @@ def quorum(*rows: describe_quorum.PartitionData) -> describe_quorum.DescribeQuor
 
 
 def not_leading() -> describe_quorum.DescribeQuorumResponse:
-    """What every controller but one answers."""
+    """The answer of every controller that does not lead."""
     row = partition(error_code=ErrorCode.not_leader_or_follower, leader_id=0, current_voters=(), high_watermark=i64(0))
     return quorum(row)
 
@@ -109,7 +109,7 @@ def _any(value: object) -> Any:  # noqa: ANN401 - a number of kio's
 
 
 def features(*rows: tuple[str, int, int], levels: tuple[tuple[str, int], ...] = ()) -> api_versions.ApiVersionsResponse:
-    """An ApiVersions answer with these features, of a server that lets nobody change one."""
+    """An ApiVersions answer with these features, of a server on which no feature can be changed."""
     supported = tuple(
         api_versions.SupportedFeatureKey(name=name, min_version=i16(low), max_version=i16(high))
         for name, low, high in rows
@@ -131,7 +131,7 @@ HONEST: Mapping[int, ResponsePayload] = {
 
 @dataclass(slots=True)
 class Controller:
-    """One controller: `answers` by api key, and per api key what is written in place of an answer."""
+    """One controller: `answers` by api key, and by api key what is written in place of an answer."""
 
     answers: dict[int, ResponsePayload] = field(default_factory=lambda: dict(HONEST))
     sends: dict[int, Send] = field(default_factory=dict)
@@ -140,7 +140,7 @@ class Controller:
     talks: "set[asyncio.Task[None] | None]" = field(default_factory=set)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, to its end."""
+        """Serves one connection to its end."""
         self.talks.add(asyncio.current_task())
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             while True:
@@ -163,7 +163,7 @@ class Rerouted(KafkaControllers):
     """The real client, whose connections go to loopback."""
 
     def __init__(self, ports: Mapping[int, int], patience_s: float) -> None:
-        """`ports` by node id; `patience_s` is how long an answer is waited for."""
+        """`ports` by node id; `patience_s` is the time to wait for an answer."""
         super().__init__(Limits(connect_timeout_s=patience_s, request_timeout_s=patience_s))
         self._ports = ports
 
@@ -173,7 +173,7 @@ class Rerouted(KafkaControllers):
 
 @dataclass(slots=True)
 class Scene:
-    """A quorum of three between an API server that notes everything and controllers on loopback."""
+    """A quorum of three between an API server that records everything and controllers on loopback."""
 
     kube: RecordingKube
     controllers: dict[int, Controller]
@@ -182,23 +182,23 @@ class Scene:
     seen: list[Observed] = field(default_factory=list)
 
     async def take(self, report: PassReport[Observed]) -> None:
-        """A pass has looked."""
+        """Records the look of a pass."""
         assert report.key == KEY
         if report.seen is not None:
             self.seen.append(report.seen)
 
     def forget(self, key: ObjectKey) -> None:
-        """A resource is gone: none here is."""
+        """Does nothing, because no resource disappears here."""
 
     async def run(self) -> PassResult:
-        """One pass, some seconds after the last one."""
+        """Runs one pass, some seconds after the last one."""
         self.clock.seconds += 3
         return await self.reconciler.run_pass(KEY)
 
 
 @asynccontextmanager
 async def scene(*, followers_lead: bool = False, patience_s: float = PATIENCE_S) -> AsyncIterator[Scene]:
-    """Controller 3000 leads; the others say that they do not, unless all claim it."""
+    """Controller 3000 leads; the others answer that they do not, unless all claim to lead."""
     controllers = {int(node_id): Controller() for node_id in IDS}
     for node_id, controller in controllers.items():
         if node_id != LEADER:

@@ -1,4 +1,4 @@
-"""How a connection is secured is said by its endpoint, and by nothing else."""
+"""The endpoint alone decides how a connection is secured."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from kafka_quorum.wire.connection import Limits
 from kafka_quorum.wire.security import tls_of
 
 TLS_HANDSHAKE = 0x16
-"""The first byte of a connection that begins with TLS; Kafka's own begins with the length of a message."""
+"""The first byte of a connection with TLS; Kafka's own begins with the length of a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class Secured(Plaintext):
 
 @dataclass(slots=True)
 class Listening:
-    """A server that notes how each connection begins, and closes it."""
+    """A server that records the first byte of each connection, and closes it."""
 
     port: int = 0
     begun: list[int] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection."""
+        """Serves one connection."""
         with contextlib.suppress(asyncio.IncompleteReadError):
             self.begun.append((await reader.readexactly(1))[0])
         writer.close()
@@ -43,7 +43,7 @@ class Listening:
 
 @asynccontextmanager
 async def listening() -> AsyncIterator[Listening]:
-    """Listen on loopback."""
+    """Listens on loopback."""
     noted = Listening()
     async with await asyncio.start_server(noted.serve, "127.0.0.1", 0) as server:
         noted.port = server.sockets[0].getsockname()[1]
@@ -51,7 +51,7 @@ async def listening() -> AsyncIterator[Listening]:
 
 
 async def test_two_endpoints_of_one_operator_are_secured_each_in_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Quorums with different security are served side by side: each connection begins as its endpoint says."""
+    """Quorums with different security are used side by side: each connection starts as its endpoint requires."""
 
     def by_kind(security: Security) -> ssl.SSLContext | None:
         return ssl.create_default_context() if isinstance(security, Secured) else tls_of(security)
@@ -69,5 +69,5 @@ async def test_two_endpoints_of_one_operator_are_secured_each_in_its_own_way(mon
 
 
 def test_plaintext_needs_no_tls() -> None:
-    """The one kind of security there is so far opens a connection without TLS."""
+    """The only present kind of security opens a connection without TLS."""
     assert tls_of(PLAINTEXT) is None

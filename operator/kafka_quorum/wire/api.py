@@ -1,4 +1,4 @@
-"""What is known of a request before it is sent: Kafka's key and name, the versions that are spoken, what it does."""
+"""What is known of a request before it is sent: Kafka's key and name, the versions that we use, and its effect."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class VersionRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Api:
-    """A request that this operator knows.
+    """A request that this operator can send.
 
     `lists` are the bounds of the lists in its answers, by class and field. `own` are the classes of a request that kio
     does not have: request and answer, by version.
@@ -48,13 +48,13 @@ class Api:
 
 
 ServerVersions: TypeAlias = Mapping[int, VersionRange]
-"""By api key, as a server's ApiVersions answer has it."""
+"""By api key, from a server's ApiVersions answer."""
 
 
 def common_version(api: Api, server: ServerVersions) -> int | None:
-    """The highest version that both sides know, None where there is none.
+    """The highest version that both sides support, None if there is none.
 
-    On any other, a controller closes the connection without a word.
+    For any other version, a controller closes the connection without an answer.
     """
     theirs = server.get(api.key)
     if theirs is None:

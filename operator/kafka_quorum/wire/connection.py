@@ -1,7 +1,8 @@
-"""One kept connection per controller: made on demand, versions negotiated, requests one after another, all in time.
+"""One kept connection per controller: made on demand, versions negotiated, requests one after another, all with limits.
 
-A request ends in an answer or in a `KafkaError` that says whether the server may have acted on it: yes from the moment
-its first byte may have left, if it is one that writes. A connection is used again only if it is known to be in order.
+A request ends in an answer or in a `KafkaError` that says whether the server may have acted on it. For a request that
+writes, it may have from the moment at which its first byte may have left. A connection is used again only if it is
+known to be in order.
 """
 
 import asyncio
@@ -34,13 +35,13 @@ class Limits:
     connect_timeout_s: float = 2.0
     request_timeout_s: float = 5.0
     max_waiting: int = 32
-    """Requests to one server that wait for earlier ones: a look asks two things, an act one."""
+    """How many requests to one server may wait for earlier ones: a look sends two, an act one."""
     max_answer_bytes: int = MAX_ANSWER_BYTES
 
 
 @dataclass(slots=True)
 class _Attempt:
-    """One call that is being made: how far it has come decides what an error means."""
+    """One call under way: its progress decides what an error means."""
 
     endpoint: Endpoint
     api: Api
@@ -84,7 +85,7 @@ class _Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Session:
-    """A channel whose server has said which versions it speaks; authentication would come between the two."""
+    """A channel with the versions that its server supports; authentication would come between the two steps."""
 
     channel: Channel
     versions: ServerVersions
@@ -92,7 +93,7 @@ class _Session:
 
 @dataclass(slots=True, kw_only=True)
 class Connection:
-    """The one to a controller. `call` may be used by many tasks at once; they wait for one another."""
+    """The connection to one controller. Many tasks may use `call` at once; they wait for one another."""
 
     endpoint: Endpoint
     limits: Limits = field(default_factory=Limits)
@@ -103,7 +104,7 @@ class Connection:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def call(self, api: Api, build: Callable[[int], RequestPayload], *, extra_s: float = 0.0) -> ResponsePayload:
-        """Send what `build` makes of the common version, and return the answer, whatever error code it carries.
+        """Send the result of `build` for the common version, and return the answer, with any error code.
 
         `extra_s` is time that the server itself may take. Raises KafkaError.
         """
@@ -161,7 +162,7 @@ class Connection:
             raise attempt.unreachable(f"no connection ({error.strerror or error})") from error
 
     async def _negotiate(self, attempt: _Attempt, channel: Channel) -> ServerVersions:
-        """Which versions the server speaks; a too-old ApiVersions is enough for that."""
+        """Which versions the server supports; a too-old ApiVersions is enough to find out."""
         attempt.doing = "negotiating versions"
         answer = await self._ask(attempt, channel, api_versions.message())
         try:
@@ -200,7 +201,7 @@ class Connection:
     async def _ask(
         self, attempt: _Attempt, channel: Channel, request: RequestPayload, *, counts: bool = False
     ) -> bytes:
-        """`counts` says that this is the request itself, no preparation: from its first byte on it may have effect."""
+        """`counts`: this is the request itself, no preparation, so from its first byte on it may have an effect."""
 
         def encode(correlation_id: int) -> bytes:
             message = codec.encode_request(request, correlation_id)

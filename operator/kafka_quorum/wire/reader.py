@@ -1,9 +1,9 @@
-"""An answer from its bytes, by the fields that kio's classes declare, within bounds. Pure.
+"""Reads an answer from its bytes, by the fields that kio's classes declare, within bounds. Pure.
 
 kio's own reader reserves memory for as many elements as an array announces, before it reads any: eleven bytes end the
-process where memory is not overcommitted. And it refuses tagged fields that it does not know, which a newer server may
-send at any time. So answers are read here: every count is held against the bytes that are left and against its bound,
-unknown tagged fields are skipped, and whatever else is wrong is a `ReadError`.
+process if memory is not overcommitted. It also refuses unknown tagged fields, which a newer server may send at any
+time. So answers are read here. Every count is compared with the bytes that are left and with its bound. Unknown tagged
+fields are skipped. Any other fault is a `ReadError`.
 """
 
 import struct
@@ -31,7 +31,7 @@ _UINT32_MAX: Final = 2**32 - 1
 
 
 class ReadError(Exception):
-    """Bytes that are no such message, or more than is read. The text is one clause, to be put into a sentence."""
+    """Bytes that are no such message, or exceed a bound. The text is one clause, to be put into a sentence."""
 
 
 class Cursor:
@@ -51,7 +51,7 @@ class Cursor:
         return self._end - self._position
 
     def take(self, count: int, what: str) -> bytes:
-        """The next bytes (ReadError if there are not so many)."""
+        """The next bytes (ReadError if there are fewer)."""
         if count > self._end - self._position:
             raise ReadError(f"{what} needs {count} bytes, {self.left} are left")
         start = self._position
@@ -120,7 +120,7 @@ def _entity(plan: _Plan, cursor: Cursor) -> Any:  # noqa: ANN401 - an entity of 
 
 
 def _tagged(plan: _Plan, cursor: Cursor, count: int) -> dict[str, object]:
-    """The tagged fields that the class knows; all others are skipped, as the protocol requires."""
+    """The tagged fields that the class declares; all others are skipped, as the protocol requires."""
     if count > MAX_TAGGED_FIELDS:
         raise ReadError(f"{count} tagged fields in one struct, at most {MAX_TAGGED_FIELDS} are read")
     values: dict[str, object] = {}
@@ -141,7 +141,7 @@ def _tagged(plan: _Plan, cursor: Cursor, count: int) -> dict[str, object]:
 
 @cache
 def _plan(schema: Any) -> _Plan:  # noqa: ANN401 - a class of kio's kind
-    """What to read for a class, from its fields' declarations (TypeError for a kind that no answer of ours has)."""
+    """What to read for a class, from its fields' declarations (TypeError for a kind that our answers do not have)."""
     flexible = bool(schema.__flexible__)
     steps: list[_Step] = []
     tagged, defaults, run, least_bytes = {}, {}, [], int(flexible)
@@ -170,7 +170,7 @@ def _plan(schema: Any) -> _Plan:  # noqa: ANN401 - a class of kio's kind
 
 
 _Fixed = tuple[str, str, Callable[[Any], Any] | None]
-"""A field of fixed length: its name, its character in a struct's format, and what is made of the raw value."""
+"""A field of fixed length: its name, its character in a struct's format, and the conversion of the raw value."""
 
 
 def _shape(run: Sequence[_Fixed]) -> struct.Struct:
@@ -182,7 +182,7 @@ def _length(run: Sequence[_Fixed]) -> int:
 
 
 def _run(run: Sequence[_Fixed]) -> _Step:
-    """Fields of fixed length, one behind the other, are read at once: a row of DescribeQuorum is nothing else."""
+    """Fields of fixed length in a row are read at once: a row of DescribeQuorum has no other fields."""
     shape, what = _shape(run), " and ".join(dict.fromkeys((run[0][0], run[-1][0])))
     fields_ = tuple((name, make) for name, _, make in run)
 
@@ -196,7 +196,7 @@ def _run(run: Sequence[_Fixed]) -> _Step:
 def _one(fixed: tuple[str, Callable[[Any], Any] | None], name: str) -> _Read:
     step = _run([(name, *fixed)])
 
-    def read_value(cursor: Cursor) -> Any:  # noqa: ANN401 - whatever the field holds
+    def read_value(cursor: Cursor) -> Any:  # noqa: ANN401 - any value of the field
         values: dict[str, Any] = {}
         step(cursor, values)
         return values[name]

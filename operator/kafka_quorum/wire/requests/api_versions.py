@@ -1,4 +1,4 @@
-"""ApiVersions (18): what a node speaks and supports, and which features are finalized (KIP-35, KIP-584)."""
+"""ApiVersions (18): a node's request versions and feature ranges, and the finalized features (KIP-35, KIP-584)."""
 
 from typing import Final
 
@@ -15,9 +15,9 @@ from kafka_quorum.wire.request import Request, accept, typed
 from kafka_quorum.wire.values import at_least, once
 
 MAX_FEATURES: Final = 64
-"""That one node supports, or a cluster has finalized; Kafka 4.4 has eight."""
+"""The limit of features that one node supports, or a cluster has finalized; Kafka 4.4 has eight."""
 MAX_APIS: Final = 512
-"""That one node knows; Kafka 4.4 has about a hundred."""
+"""The limit of requests that one node supports; Kafka 4.4 has about a hundred."""
 API: Final = Api(
     key=18,
     name="ApiVersions",
@@ -30,13 +30,13 @@ API: Final = Api(
         (v4.ApiVersionsResponse, "finalized_features"): Bound(count=MAX_FEATURES, plural="finalized features"),
     },
 )
-"""Version 3 hides every feature whose lowest level is 0: it cannot say what a node supports. 3.9 and later know 4."""
+"""Version 3 hides every feature whose lowest level is 0, so its answer is incomplete. 3.9 and later support 4."""
 CLIENT_SOFTWARE: Final = "kafka-quorum-operator"
 CLIENT_SOFTWARE_VERSION: Final = "0.1.0"
 
 
 def request() -> Request[NodeVersions]:
-    """Supported ranges and finalized levels, as this node has them."""
+    """Supported ranges and finalized levels, as this node reports them."""
     sent = message()
     return Request(api=API, build=lambda _: sent, read=_read)
 
@@ -48,15 +48,15 @@ def _read(response: ResponsePayload) -> NodeVersions:
 
 
 def message() -> ApiVersionsRequest:
-    """Ask what this node speaks and supports, and which features are finalized."""
+    """Ask for the node's request versions and feature ranges, and for the finalized features."""
     return ApiVersionsRequest(client_software_name=CLIENT_SOFTWARE, client_software_version=CLIENT_SOFTWARE_VERSION)
 
 
 def node_versions(response: ApiVersionsResponse) -> NodeVersions:
     """Features by name; a finalized feature has one level, its maximum.
 
-    A node that has not loaded any metadata says so by epoch -1. Before 4.4 it names the lowest metadata.version that it
-    supports beside it, which is not finalized: nothing of that is passed on.
+    A node that has not loaded any metadata reports epoch -1. Before 4.4 it also names the lowest metadata.version that
+    it supports, which is not finalized: then no level is passed on.
     """
     epoch = at_least(-1, "the epoch of the finalized features", response.finalized_features_epoch)
     supported = tuple(

@@ -15,7 +15,7 @@ from kafka_quorum.wire.request import Request, accept, typed
 from kafka_quorum.wire.values import at_least, once
 
 MAX_CONTROLLERS: Final = 256
-"""Registered ones: below metadata.version 4.4 those that were removed stay registered."""
+"""The limit of registered ones: below metadata.version 4.4 those that were removed stay registered."""
 API: Final = Api(
     key=60,
     name="DescribeCluster",
@@ -47,7 +47,7 @@ def message() -> DescribeClusterRequest:
 
 
 def cluster_answer(response: DescribeClusterResponse) -> ClusterAnswer:
-    """The rows called brokers are controllers, since controllers were asked for."""
+    """The rows called brokers are controllers, because controllers were requested."""
     if response.endpoint_type != ENDPOINT_TYPE_CONTROLLER:
         raise ValueError(f"controllers were asked for, endpoints of type {response.endpoint_type} are described")
     ids = sorted(NodeID(at_least(0, "a controller's id", row.broker_id)) for row in response.brokers)

@@ -1,7 +1,7 @@
-"""DescribeQuorum (55): who leads, who votes, and how far everyone is (KIP-595, KIP-853).
+"""DescribeQuorum (55): which node leads, which vote, and how far each log is (KIP-595, KIP-853).
 
-Whose answer it is: only a leader names itself, so that is checked against the node that was asked. An address may have
-passed to another pod, and another quorum's leader has to be an error, not a look at ours.
+Only a leader names itself, so the leader's id is compared with the node that was asked. Its address may belong to
+another pod by now: the answer of another quorum's leader must be an error, not a look at ours.
 """
 
 from typing import Final
@@ -32,13 +32,13 @@ API: Final = Api(
         (v2.Node, "listeners"): Bound(count=MAX_ROWS, plural="listeners"),
     },
 )
-"""Below version 2 there are no directory ids, and no replica key could be told. 3.9 and later know it."""
+"""Below version 2 there are no directory ids, so no replica key is reported. 3.9 and later support version 2."""
 METADATA_TOPIC: Final = "__cluster_metadata"
 METADATA_PARTITION: Final = 0
 
 
 def request(asked: NodeID) -> Request[QuorumAnswer]:
-    """The quorum as the leader sees it; NOT_LEADER_OR_FOLLOWER (6) from any other node than `asked`."""
+    """The quorum as the leader reports it; NOT_LEADER_OR_FOLLOWER (6) from any other node than `asked`."""
     sent = message()
 
     def read(response: ResponsePayload) -> QuorumAnswer:
@@ -54,14 +54,14 @@ def request(asked: NodeID) -> Request[QuorumAnswer]:
 
 
 def message() -> describe_quorum.DescribeQuorumRequest:
-    """Ask who leads, who votes, and how far everyone is."""
+    """Ask which node leads, which vote, and how far each log is."""
     partition = describe_quorum.PartitionData(partition_index=i32(METADATA_PARTITION))
     topic = describe_quorum.TopicData(topic_name=TopicName(METADATA_TOPIC), partitions=(partition,))
     return describe_quorum.DescribeQuorumRequest(topics=(topic,))
 
 
 def metadata_partition(response: DescribeQuorumResponse) -> PartitionData:
-    """The one row that was asked for. Its error code comes before all else: a non-leader's says leader 0."""
+    """The one row that was requested. Its error code is read first: a non-leader's row says leader 0."""
     rows = [
         partition
         for topic in response.topics
@@ -76,11 +76,12 @@ def metadata_partition(response: DescribeQuorumResponse) -> PartitionData:
 def quorum_answer(partition: PartitionData) -> QuorumAnswer:
     """The leader's view; only of a row without an error code.
 
-    What no leader of Kafka's can mean is refused: a voter that is listed twice, or a number below its "not known".
+    Values that no leader of Kafka can mean are refused: a voter that is listed twice, or a number below its "not
+    known".
     """
     voters = tuple(_replica(row) for row in partition.current_voters)
     observers = tuple(_replica(row) for row in partition.observers)
-    once("voter", [row.key.node_id for row in voters])  # one voter a node id, whatever its disk (KIP-853)
+    once("voter", [row.key.node_id for row in voters])  # one voter per node id, on any disk (KIP-853)
     once("observer", [row.key for row in observers])
     return QuorumAnswer(
         leader_id=NodeID(at_least(0, "the leader's id", partition.leader_id)),

@@ -1,8 +1,8 @@
 """UnregisterController (94): forget one controller's registration. Kafka has it since 4.4, and kio does not.
 
-So its messages are classes of kio's kind here, with the fields and the order of Kafka's own
-`UnregisterControllerRequest.json` and `UnregisterControllerResponse.json`. The error code is a plain number: the one
-that matters here is not in kio either.
+So its messages are classes in kio's form here, with the fields and the order of Kafka's own
+`UnregisterControllerRequest.json` and `UnregisterControllerResponse.json`. The error code is a plain number, because
+kio lacks the one that matters here.
 """
 
 from dataclasses import dataclass, field
@@ -60,7 +60,7 @@ API: Final = Api(
     effect=Effect.WRITES,
     own={0: (UnregisterControllerRequest, UnregisterControllerResponse)},
 )
-"""Known to 4.4 and later; an older server has no version of it, and nothing is sent to it."""
+"""4.4 and later support it; an older server has no version of it, and nothing is sent to it."""
 
 
 def request(node_id: NodeID) -> Request[None]:

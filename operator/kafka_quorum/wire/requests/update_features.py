@@ -1,4 +1,4 @@
-"""UpdateFeatures (57): one step of one feature level (KIP-584), or the question what it would be answered."""
+"""UpdateFeatures (57): one step of one feature level (KIP-584), or only its validation."""
 
 from typing import Final
 
@@ -23,11 +23,11 @@ API: Final = Api(
     effect=Effect.WRITES,
     lists={(UpdateFeaturesResponse1, "results"): Bound(count=MAX_FEATURES, plural="features")},
 )
-"""Version 0 knows neither safe downgrades nor validate-only; version 2, since 4.0, has no results per feature."""
+"""Version 0 has neither safe downgrades nor validate-only; version 2, since 4.0, has no results per feature."""
 VALIDATE: Final = Api(key=57, name="UpdateFeatures (validate only)", ours=API.ours, effect=Effect.READS)
-"""The same request, and yet one that changes nothing: it may always be sent again, and has no unknown outcome."""
+"""The same request as one that changes nothing: it may always be sent again, and has no unknown outcome."""
 UPGRADE, SAFE_DOWNGRADE = 1, 2
-"""Kafka's upgrade types; its third, the unsafe downgrade, is never asked for."""
+"""Kafka's upgrade types; its third, the unsafe downgrade, is never used."""
 
 
 def request(body: UpdateFeature) -> Request[None]:
