@@ -1,6 +1,6 @@
-"""Specs that must be refused, and those that must not be: held against validation here and against a real API server.
+"""Specs that must be refused, and specs that must not be: for validation here and for a real API server.
 
-A case is a patch of a valid resource. The same table serves both, since both must answer with the same sentence.
+A case is a patch of a valid resource. Both use the same table, because both must answer with the same sentence.
 """
 
 import copy
@@ -17,10 +17,10 @@ OTHER_CLUSTER_ID = "AAAAAAAAQACAAAAAAAAAAQ"[:-2] + "Bg"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """A spec that is refused: for this field, with a sentence that holds these words.
+    """A spec that is refused: for this field, with a sentence that contains these words.
 
-    `by_server` says whether the API server refuses it already; `place` is the field as the server names it, where that
-    is another one.
+    `by_server` is whether the API server refuses it already; `place` is the field as the server names it, if that
+    differs.
     """
 
     name: str
@@ -373,7 +373,7 @@ def _template_metadata() -> list[Refused]:
 
 
 def _impossible() -> list[Refused]:
-    """What a pod could be created with in the API server's eyes, or not even that, and no controller would run."""
+    """Templates that the API server refuses, or accepts although no controller could run with them."""
     spec, jvm = "spec.controllers.template.spec", "spec.controllers.jvm"
     rows: list[tuple[str, Json, str, str]] = [
         ("nodeSelector.disk", _pod(nodeSelector={"disk": 1}), f"{spec}.nodeSelector.disk", "put it in quotes"),
@@ -497,7 +497,7 @@ def _impossible() -> list[Refused]:
 
 
 def _forbidden() -> list[Refused]:
-    """What the operator's rights would give to a creator of KafkaQuorums who need not have them."""
+    """Rights of the operator that a creator of KafkaQuorums would get without having them."""
     spec, meta = "spec.controllers.template.spec", "spec.controllers.template.metadata"
     secret = {"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}
     config = {"name": "A", "valueFrom": {"configMapKeyRef": {"name": "s", "key": "k"}}}
@@ -688,7 +688,7 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("events.kafka", rules.NAME_NO_LABEL.message),
     ("1events", rules.NAME_NO_LABEL.message),
 )
-"""Names of resources that no host names can be made from."""
+"""Names of resources from which no host names can be made."""
 
 ACCEPTED: dict[str, Json] = {
     "the least": {},
@@ -745,4 +745,4 @@ ACCEPTED: dict[str, Json] = {
     ),
     "replacement": _controllers(replacement={"lostDisk": "Manual", "lostNodeAfterSeconds": 60}),
 }
-"""Specs that are valid, by what they show."""
+"""Valid specs, by what they show."""

@@ -1,4 +1,4 @@
-"""The annotation that restarts everything: a time, or a fault that says so; without it nothing changes."""
+"""The annotation that restarts all controllers: a time, or a fault; without it nothing changes."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from kafka_quorum.model.situation import Situation
 
 AT = "2026-01-31T12:00:00Z"
 BEFORE = "c2e3f48cd0"
-"""The hash of the plain runtime as the operator computed it before it had the annotation."""
+"""The hash of the plain runtime, computed before the annotation existed."""
 
 
 def annotated(value: str) -> dict[str, object]:
@@ -24,7 +24,7 @@ def annotated(value: str) -> dict[str, object]:
 
 @pytest.mark.parametrize("value", [AT, "2026-01-31T12:00:00+02:00", "2026-01-31T12:00:00.123456Z"])
 def test_time_is_taken(value: str) -> None:
-    """What `date` and kubectl write is a time, and part of what a pod is made from."""
+    """A time as `date` and kubectl write it is accepted, and becomes an input of the pods."""
     assert restarted_at(annotated(value)) == value
     assert list(faults(annotated(value))) == []
     resource = {"metadata": annotated(value), "spec": {"kafka": {"version": "4.4.0"}, "controllers": {"replicas": 3}}}
@@ -35,7 +35,7 @@ def test_time_is_taken(value: str) -> None:
 
 @pytest.mark.parametrize("value", ["now", "2026-01-31", "2026-01-31T12:00:00", "x" * 500, "1T\\n"])
 def test_anything_else_is_a_fault(value: str) -> None:
-    """A word that would restart once and never again is refused, with what to write."""
+    """Any other text is refused with an example, because it would restart only once."""
     (fault,) = faults(annotated(value))
     assert fault.field == FIELD
     assert "write it as 2026-01-31T12:00:00Z" in fault.message
@@ -44,14 +44,14 @@ def test_anything_else_is_a_fault(value: str) -> None:
 
 
 def test_quorum_without_the_annotation_keeps_its_hash() -> None:
-    """An upgrade of the operator restarts nothing: this hash was written by a version that knew no such annotation."""
+    """Without the annotation the hash is that of an earlier version, so an operator upgrade restarts nothing."""
     assert inputs_hash(runtime()) == BEFORE
     assert inputs_hash(runtime(restarted_at=AT)) != BEFORE
     assert inputs_hash(runtime(restarted_at=AT)) != inputs_hash(runtime(restarted_at="2026-02-01T12:00:00Z"))
 
 
 def test_removed_annotation_restarts_nothing() -> None:
-    """Tools that replace a whole object remove annotations: the restart that was asked for stays part of the pods."""
+    """If the annotation is removed, for example by a tool, the requested restart stays an input of the pods."""
     applied = revision(runtime(restarted_at=AT))
     record = replace(running(), applied_revision=applied.name)
     look = at_rest(record, revisions=(applied,))

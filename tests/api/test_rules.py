@@ -1,4 +1,4 @@
-"""A rule's CEL and its predicate say the same, on the values of every spec in the table and on random ones."""
+"""A rule's CEL and its predicate agree, on the values of every spec in the table and on random ones."""
 
 import random
 import sys
@@ -16,9 +16,9 @@ from kit.crd.model import Extra, Model
 from kit.crd.rule import Rule
 
 STRICTER: Final = (rules.CLUSTER_ID_FORM, rules.IMAGE_FORM, rules.CONFIG_LINES, rules.CONFIG_KEYS, rules.OPTION_FORM)
-"""Of these the operator refuses more than CEL does: reserved ids, image references that no registry has, ..."""
+"""For these the operator refuses more than CEL does: reserved ids, image references of no registry, ..."""
 TOLD_BY_CHECKS: Final = frozenset({rules.LEVEL_NAME.message, rules.TEMPLATE_CONTAINERS.message})
-"""What checks of their own say, with sentences that say more."""
+"""Rules for which separate checks have longer sentences."""
 
 
 def fields(part: Model, place: str = "spec") -> Iterator[tuple[str, tuple[Rule, ...], Any]]:
@@ -33,14 +33,14 @@ def fields(part: Model, place: str = "spec") -> Iterator[tuple[str, tuple[Rule, 
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - a field's value
-    """As JSON."""
+    """The value as JSON."""
     if isinstance(value, Model):
         return value.model_dump(mode="json", exclude_none=True)
     return [plain(inner) for inner in value] if isinstance(value, list) else value
 
 
 def check(spec: KafkaQuorumSpec) -> int:
-    """Hold both sides of every rule against each other; how many there were."""
+    """Compares both sides of every rule, and counts the rules."""
     compared = 0
     for place, its_rules, value in fields(spec):
         both = [rule for rule in its_rules if rule.holds or rule.each]
@@ -55,7 +55,7 @@ def check(spec: KafkaQuorumSpec) -> int:
 
 
 def spec_of(patch: dict[str, Any]) -> KafkaQuorumSpec | None:
-    """The spec of a patch; None where its shape is wrong, which no rule is asked about."""
+    """The spec of a patch; None if its shape is wrong, because then no rule applies."""
     try:
         return KafkaQuorumSpec.model_validate(resource(patch)["spec"], by_alias=True, by_name=False)
     except ValidationError:
@@ -64,13 +64,13 @@ def spec_of(patch: dict[str, Any]) -> KafkaQuorumSpec | None:
 
 @pytest.mark.parametrize("patch", [*ACCEPTED.values(), *(case.patch for case in REFUSED)], ids=str)
 def test_both_sides_of_a_rule_agree(patch: dict[str, Any]) -> None:
-    """What the API server refuses by a rule the operator refuses by the same one, and the other way round."""
+    """The API server and the operator refuse the same values by the same rules."""
     spec = spec_of(patch)
     assert spec is None or check(spec) > 15
 
 
 def test_both_sides_of_a_rule_agree_on_random_values() -> None:
-    """The same for texts, numbers and lists that nobody thought of. The seed is printed."""
+    """The same for random texts, numbers and lists. The seed is printed."""
     seed = random.SystemRandom().randrange(2**32)
     sys.stdout.write(f"seed {seed}\n")
     chance, compared = random.Random(seed), 0
@@ -80,7 +80,7 @@ def test_both_sides_of_a_rule_agree_on_random_values() -> None:
 
 
 def test_every_rule_of_a_field_has_a_predicate() -> None:
-    """A rule without one is a rule of changes, or one that the operator's own checks say with more words."""
+    """A rule without a predicate is a rule of changes, or one whose own check has a longer sentence."""
     spec = spec_of({"kafka": {"features": {"levels": [{"name": "metadata.version", "level": 20}]}}})
     assert spec is not None
     without = {rule.message for _, its, _ in fields(spec) for rule in its if not (rule.holds or rule.each)}
@@ -100,7 +100,7 @@ def test_every_rule_of_a_field_has_a_predicate() -> None:
     ],
 )
 def test_both_sides_of_a_change_agree(rule: Rule, value: str, before: str) -> None:
-    """A value that may not follow another one may not on either side."""
+    """Both sides agree about which value may follow another one."""
     assert rule.holds_after is not None
     assert rule.holds_after(value, before) == cel.holds(rule, value, before)
 
@@ -117,7 +117,7 @@ def test_both_sides_of_a_change_agree(rule: Rule, value: str, before: str) -> No
     ids=["no status", "an empty one", "no phase", "formatting", "started"],
 )
 def test_a_storage_class_can_be_corrected_until_the_start(status: dict[str, Any], *, allowed: bool) -> None:
-    """A class that does not exist is corrected in the spec: no volume has it yet. The same class is always allowed."""
+    """A wrong storage class can be corrected before the start (no volume has it); the same class is always allowed."""
 
     def of(name: str) -> dict[str, Any]:
         return {"spec": {"controllers": {"storage": {"storageClassName": name}}}, **status}
@@ -128,7 +128,7 @@ def test_a_storage_class_can_be_corrected_until_the_start(status: dict[str, Any]
 
 @pytest.mark.parametrize("name", ["a", "events", "e" * 51, "e" * 52, "1a", "a.b", "a-", "A", "a-b1"])
 def test_both_sides_of_the_rules_of_names_agree(name: str) -> None:
-    """On creation, where the expression is asked about the name."""
+    """Both sides agree about names, on creation, where the expression checks the name."""
     for rule in (rules.NAME_TOO_LONG, rules.NAME_NO_LABEL):
         assert rule.holds is not None
         created = Rule(expression=rule.expression.removeprefix("oldSelf.hasValue() || "), message="")

@@ -1,7 +1,7 @@
-"""A spec as long as the API server stores one: it is judged in a moment, in little memory, with a bounded answer.
+"""A spec of the API server's maximum size is judged quickly, with little memory, and with a bounded answer.
 
-One process serves every quorum, and looks at an invalid spec again and again: what takes long, or much memory, here is
-taken from the quorums of others.
+One process serves every quorum, and judges an invalid spec repeatedly: time and memory for it are taken from other
+quorums.
 """
 
 import time
@@ -18,7 +18,7 @@ from kafka_quorum.model.desired import Desired
 Json = dict[str, Any]
 
 _CPU_S: Final = 0.5
-"""Far above what is needed, on a busy machine too; without bounds it took from half a second to seven."""
+"""Far more than needed, even on a busy machine; without bounds it took from half a second to seven."""
 _MEMORY_BYTES: Final = 32 * 1024 * 1024
 _MANY: Final = 60_000
 
@@ -48,7 +48,7 @@ LARGE: Final[dict[str, Json]] = {
 
 @pytest.mark.parametrize("spec", LARGE.values(), ids=LARGE.keys())
 def test_a_large_template_is_refused_in_a_moment(spec: Json) -> None:
-    """It is invalid, its field is named, and neither the time nor the number of faults grows with its length."""
+    """A large template is refused by its field, and neither time nor the number of faults grows with its length."""
     large = resource({"controllers": {"template": {"spec": spec}}})
     begun_s = time.process_time()
     faults = validate(large)
@@ -60,7 +60,7 @@ def test_a_large_template_is_refused_in_a_moment(spec: Json) -> None:
 
 @pytest.mark.parametrize("spec", LARGE.values(), ids=LARGE.keys())
 def test_a_large_template_takes_little_memory(spec: Json) -> None:
-    """A template whose variables stand for gigabytes, or that has a fault in every value, takes some megabytes."""
+    """A template whose variables expand to gigabytes, or with a fault in every value, needs some megabytes."""
     large = resource({"controllers": {"template": {"spec": spec}}})
     tracemalloc.start()
     try:
@@ -71,7 +71,7 @@ def test_a_large_template_takes_little_memory(spec: Json) -> None:
 
 
 def test_variables_that_are_long_together_are_refused() -> None:
-    """Each variable is short enough, all of them together are more than a process can start with."""
+    """Variables that are each short enough are refused if all together are too long for a process."""
     env = [{"name": "A", "value": "a" * 90_000}, *({"name": f"v{i}", "value": "$(A)"} for i in range(30))]
     faults = validate(resource({"controllers": {"template": {"spec": _kafka(env=env)}}}))
     assert isinstance(faults, tuple)
@@ -79,13 +79,13 @@ def test_variables_that_are_long_together_are_refused() -> None:
 
 
 def test_a_template_within_the_bounds_is_accepted() -> None:
-    """Two hundred variables, some of them made of others, are a valid spec."""
+    """Two hundred variables, some of which use others, are valid."""
     env = [{"name": f"V{i}", "value": f"$(V{i - 1})x"} for i in range(200)]
     assert isinstance(validate(resource({"controllers": {"template": {"spec": _kafka(env=env)}}})), Desired)
 
 
 def test_server_properties_must_fit_into_one_config_map() -> None:
-    """Properties that are valid one by one are refused where those of all controllers exceed what a ConfigMap holds."""
+    """Properties that are valid one by one are refused if those of all controllers exceed a ConfigMap."""
     config = {f"k{index}": "x" * 4000 for index in range(200)}
     large = resource({"kafka": {"config": config}, "controllers": {"replicas": 5, "config": {"own": "x" * 4000}}})
     faults = validate(large)
@@ -95,5 +95,5 @@ def test_server_properties_must_fit_into_one_config_map() -> None:
 
 
 def test_bounds_leave_room() -> None:
-    """A template may have far more values than any pod."""
+    """A template may have many more values than any real pod."""
     assert template.VALUES_MAX >= 2_000

@@ -1,4 +1,4 @@
-"""The chart's admission policy, evaluated: what the operator's account may do to its own objects and to others'."""
+"""The chart's admission policy, evaluated: what the operator's account may do to its own objects and to others."""
 
 import copy
 from functools import cache
@@ -52,7 +52,7 @@ OWN: dict[str, tuple[str, Json]] = {
         pods.formatter(desired(), bound(), NODE, REVISION, config=CONFIG, avoid_nodes=(), pull_policy="Never"),
     ),
 }
-"""Every object that the operator makes, as its own code builds it, with the name of its resource."""
+"""Every object that the operator creates, built by its own code, with the name of its resource."""
 
 
 @cache
@@ -90,7 +90,7 @@ def said(
 
 
 def labelled(item: Json, **labels: str) -> Json:
-    """The object with these labels only; `quorum` is the one that counts."""
+    """The object with only these labels; `quorum` is the relevant one."""
     changed = copy.deepcopy(item)
     changed["metadata"]["labels"] = {f"{names.GROUP}/{name}": value for name, value in labels.items()}
     return changed
@@ -103,7 +103,7 @@ def named(name: str, **labels: str) -> Json:
 
 @pytest.mark.parametrize("key", OWN)
 def test_the_operator_may_make_change_and_delete_its_own_objects(key: str) -> None:
-    """Every object that the operator's code builds passes, created, changed and deleted."""
+    """The operator may create, change and delete every object that its code builds."""
     resource, item = OWN[key]
     assert said("CREATE", resource, None, item) == []
     assert said("UPDATE", resource, item, item) == []
@@ -112,7 +112,7 @@ def test_the_operator_may_make_change_and_delete_its_own_objects(key: str) -> No
 
 @pytest.mark.parametrize("resource", sorted({resource for resource, _ in OWN.values()}))
 def test_a_strangers_object_is_neither_deleted_nor_given_to_a_quorum(resource: str) -> None:
-    """An object that no quorum has is not taken in two steps, first our label on it and then its deletion."""
+    """An object of others cannot be deleted in two steps, first by our label on it and then by its deletion."""
     stranger = named("postgres-0", app="postgres")
     ours = named("postgres-0", app="postgres", quorum="postgres")
     assert said("DELETE", resource, stranger, None)
@@ -123,7 +123,7 @@ def test_a_strangers_object_is_neither_deleted_nor_given_to_a_quorum(resource: s
 
 @pytest.mark.parametrize("key", ["pod", "formatter", "service", "budget", "revision", "config"])
 def test_a_right_name_without_the_label_is_not_taken(key: str) -> None:
-    """Of these kinds the operator knows its own objects by their label, so it has none to repair."""
+    """For these kinds the operator identifies its objects by label, so a name without the label is not enough."""
     resource, item = OWN[key]
     for before in (labelled(item), labelled(item, quorum="other")):
         (message,) = said("UPDATE", resource, before, item)
@@ -131,17 +131,17 @@ def test_a_right_name_without_the_label_is_not_taken(key: str) -> None:
 
 
 def test_lost_labels_are_repaired() -> None:
-    """A claim, and a ConfigMap that holds a record, get the label back that a restore lost or changed."""
+    """A claim, and a ConfigMap with a record, get their label back after a restore lost or changed it."""
     for resource, item in (("persistentvolumeclaims", CLAIM), ("configmaps", RECORD)):
         bare = copy.deepcopy(item)
         del bare["metadata"]["labels"]
         for before in (bare, labelled(item), labelled(item, quorum="other")):
             assert said("UPDATE", resource, before, item) == []
-            assert said("DELETE", resource, before, None)  # first the label, then all else
+            assert said("DELETE", resource, before, None)  # first the label, then anything else
 
 
 def test_a_config_map_without_a_record_is_not_taken_by_its_name() -> None:
-    """Other programs have config maps NAME-identity too: only one with a record in it is repaired."""
+    """A ConfigMap with the name NAME-identity of another program is not taken: only one with a record is repaired."""
     for data in (None, {}, {"token": "x"}):
         before = named("payments-identity") | ({} if data is None else {"data": data})
         after = named("payments-identity", quorum="payments") | ({} if data is None else {"data": data})
@@ -156,13 +156,13 @@ def test_an_object_does_not_leave_its_quorum() -> None:
 
 
 def test_a_label_is_no_pattern() -> None:
-    """What a label holds besides a quorum's name is refused, and does not match other names."""
+    """A label that is no quorum's name is refused, and does not match other names."""
     for label in (".*", "a.*", "al.ha", "", "Alpha", "alpha-"):
         assert said("DELETE", "pods", named("alpha-3001-g1", quorum=label), None), label
 
 
 def test_the_status_of_a_pod_is_judged_as_the_pod_is() -> None:
-    """The readiness gate is written on a quorum's pods, and on no other."""
+    """The readiness gate may be written on a quorum's pods, and on no other."""
     _, item = OWN["pod"]
     assert said("UPDATE", "pods", item, item, sub="status") == []
     stranger = named("web-0", app="web")
@@ -170,7 +170,7 @@ def test_the_status_of_a_pod_is_judged_as_the_pod_is() -> None:
 
 
 def test_only_pods_with_a_controllers_name_are_evicted() -> None:
-    """An eviction carries no label: it is judged by the name of its pod."""
+    """An eviction has no label, so it is judged by the name of its pod."""
     assert said("CREATE", "pods", None, named(names.pod_name(MEMBER, NODE.generation)), sub="eviction") == []
     for name in ("postgres-0", "web-7d9f8-x2x4z", "coredns-3001", f"{names.pod_name(MEMBER, NODE.generation)}-format"):
         (message,) = said("CREATE", "pods", None, named(name), sub="eviction")
@@ -178,5 +178,5 @@ def test_only_pods_with_a_controllers_name_are_evicted() -> None:
 
 
 def test_no_other_account_is_judged() -> None:
-    """The policy is for the operator's account alone."""
+    """The policy applies only to the operator's account."""
     assert said("DELETE", "pods", named("web-0"), None, user="system:serviceaccount:a:b") == []

@@ -1,4 +1,4 @@
-"""The chart: lint, values that are refused, and what the rendered manifests allow the operator to do."""
+"""The chart: lint, refused values, and the operator's rights in the rendered manifests."""
 
 import json
 import re
@@ -32,7 +32,7 @@ QUORUM_RULES: dict[str, set[str]] = {
     "apps/controllerrevisions": {"list", "create", "delete"},
     "/events": {"create", "patch"},
 }
-"""Everything that the operator may do in a namespace. No secrets."""
+"""All rights of the operator in a namespace. No secrets."""
 
 
 def rendered(*options: str) -> list[Json]:
@@ -58,7 +58,7 @@ def verbs(role: Json) -> dict[str, set[str]]:
 
 
 def refusal(*options: str) -> str:
-    """What helm says of values that it must refuse."""
+    """Helm's message about values that it must refuse."""
     with pytest.raises(subprocess.CalledProcessError) as caught:
         render.template(*options)
     return str(caught.value.stderr)
@@ -73,7 +73,7 @@ def test_lint_finds_nothing() -> None:
 
 
 def test_the_values_schema_covers_exactly_the_values() -> None:
-    """Every default is allowed by the schema, and every value has a place in it."""
+    """Every default is valid for the schema, and the schema has every value."""
     values = yaml.safe_load((render.CHART / "values.yaml").read_text())
     schema = json.loads((render.CHART / "values.schema.json").read_text())
     Draft7Validator.check_schema(schema)
@@ -103,12 +103,12 @@ def test_the_values_schema_covers_exactly_the_values() -> None:
     ],
 )
 def test_bad_values_are_refused_by_name(option: str, field: str) -> None:
-    """A value that means nothing, or a name that no value has, ends the installation with its name."""
+    """An invalid value, or an unknown name, ends the installation with its name."""
     assert field in refusal("--set", option)
 
 
 def test_the_operator_may_do_what_it_does_and_nothing_else() -> None:
-    """The role's verbs, one by one; widening it is a change of this table."""
+    """The role has exactly the verbs of this table; more rights need a change of the table."""
     items = rendered()
     assert verbs(only(items, "ClusterRole")) == QUORUM_RULES
     discovery = only(items, "ClusterRole", "kafka-quorum-operator-discovery")
@@ -130,7 +130,7 @@ def test_the_operator_may_do_what_it_does_and_nothing_else() -> None:
 
 
 def test_every_verb_says_what_it_is_for() -> None:
-    """In the chart's own text, each verb of the operator carries a comment."""
+    """Each verb of the operator has a comment in the chart's own text."""
     lines = (render.CHART / "templates" / "_helpers.tpl").read_text().splitlines()
     entries = [line for line in lines if line.startswith("    - ")]
     assert len(entries) == sum(len(granted) for granted in QUORUM_RULES.values())
@@ -151,7 +151,7 @@ def test_named_namespaces_bound_the_rights() -> None:
 
 
 def test_people_get_the_resource_and_not_its_status() -> None:
-    """The aggregated roles let viewers read and editors write a KafkaQuorum; its status is the operator's alone."""
+    """The aggregated roles let viewers read and editors write a KafkaQuorum; only the operator writes its status."""
     items = rendered()
     edit = verbs(only(items, "ClusterRole", "kafka-quorum-operator-edit"))
     assert set(edit) == {"kafkaquorum.io/kafkaquorums", "kafkaquorum.io/kafkaquorums/scale"}
@@ -162,7 +162,7 @@ def test_people_get_the_resource_and_not_its_status() -> None:
 
 
 def test_the_pod_meets_the_restricted_standard() -> None:
-    """Not root, no privilege to gain, nothing to write on but its own /tmp."""
+    """The pod does not run as root, has no privileges, and can write only to its own /tmp."""
     spec = only(rendered(), "Deployment")["spec"]["template"]["spec"]
     assert spec["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
     (container,) = spec["containers"]
@@ -177,7 +177,7 @@ def test_the_pod_meets_the_restricted_standard() -> None:
 
 
 def test_one_operator_at_a_time() -> None:
-    """The old pod is gone before the new one starts; with replicas that stand by, one is replaced at a time."""
+    """A single operator ends before the new one starts; with several, one is replaced at a time."""
     spec = only(rendered("--set", "replicas=1"), "Deployment")["spec"]
     assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
     pair = only(rendered("--set", "replicas=2"), "Deployment")["spec"]
@@ -186,7 +186,7 @@ def test_one_operator_at_a_time() -> None:
 
 
 def test_every_release_has_a_lease_of_its_own() -> None:
-    """The lease is named after the release, in the release's namespace."""
+    """The lease has the release's name, in the release's namespace."""
     (container,) = only(rendered(), "Deployment")["spec"]["template"]["spec"]["containers"]
     env = {row["name"]: row for row in container["env"]}
     assert env["KQ_LEASE_NAME"]["value"] == "kafka-quorum-operator"
@@ -194,7 +194,7 @@ def test_every_release_has_a_lease_of_its_own() -> None:
 
 
 def test_probes_ask_the_operator_alone() -> None:
-    """All three probes ask the health endpoint of the operator itself."""
+    """All three probes use the health endpoint of the operator itself."""
     (container,) = only(rendered(), "Deployment")["spec"]["template"]["spec"]["containers"]
     assert container["ports"] == [{"name": "health", "containerPort": 8080}]
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
@@ -202,7 +202,7 @@ def test_probes_ask_the_operator_alone() -> None:
 
 
 def test_values_reach_the_operator() -> None:
-    """Settings are environment variables; the image is chosen by tag, or by digest where there is one."""
+    """Settings become environment variables; the image is chosen by tag, or by digest if one is set."""
     digest = "sha256:" + "0" * 64
     options = [
         "watchNamespaces={a,b}",
@@ -236,7 +236,7 @@ def test_values_reach_the_operator() -> None:
 
 
 def test_observations_go_to_a_volume() -> None:
-    """The volume is mounted where the operator is told to write, and its group may write there."""
+    """The volume is mounted where the operator writes, and its group may write there."""
     items = rendered("--set", "observations.volume.persistentVolumeClaim.claimName=looks", "--set", "replicas=1")
     spec = only(items, "Deployment")["spec"]["template"]["spec"]
     (container,) = spec["containers"]
@@ -252,7 +252,7 @@ def test_observations_go_to_a_volume() -> None:
 
 
 def test_a_claim_that_one_node_mounts_is_for_one_operator() -> None:
-    """A claim is refused for two operators, unless the values say that pods on several nodes can mount it."""
+    """A claim is refused for two operators, unless the values declare that several nodes can mount it."""
     claim = ("--set", "observations.volume.persistentVolumeClaim.claimName=looks")
     said = refusal(*claim)
     assert "observations.volume.persistentVolumeClaim" in said
@@ -268,7 +268,7 @@ def test_a_claim_that_one_node_mounts_is_for_one_operator() -> None:
 
 
 def test_observations_go_to_a_url_and_a_topic() -> None:
-    """No volume then; the properties of the client come from a secret."""
+    """There is no volume then, and the properties of the client come from a secret."""
     options = [
         "url=s3://bucket/folder",
         "kafka.topic=looks",
@@ -289,7 +289,7 @@ def test_observations_go_to_a_url_and_a_topic() -> None:
 
 
 def test_the_definition_follows_upgrades_and_survives_an_uninstall() -> None:
-    """It is a template of the release, which helm upgrades, with helm's own mark that it be kept."""
+    """The definition is a template of the release, which helm upgrades, with helm's mark to keep it."""
     definition = only(rendered(), "CustomResourceDefinition", crd.NAME)
     assert definition["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
     assert definition["spec"] == crd.crd()["spec"]
@@ -300,7 +300,7 @@ def test_the_definition_follows_upgrades_and_survives_an_uninstall() -> None:
 
 
 def test_a_network_policy_admits_the_health_endpoint_only() -> None:
-    """Switched on, nothing but the probes' port is reachable."""
+    """With the network policy only the port of the probes is reachable."""
     policy = only(rendered("--set", "networkPolicy.enabled=true"), "NetworkPolicy")
     assert policy["spec"]["policyTypes"] == ["Ingress"]
     assert policy["spec"]["ingress"] == [{"ports": [{"port": "health", "protocol": "TCP"}]}]
@@ -308,7 +308,7 @@ def test_a_network_policy_admits_the_health_endpoint_only() -> None:
 
 
 def test_the_pod_is_placed_as_the_values_say() -> None:
-    """Selectors, tolerations, affinity, priority, pull secrets and annotations land in the pod."""
+    """Selectors, tolerations, affinity, priority, pull secrets and annotations are in the pod."""
     options = {
         "nodeSelector": {"disk": "fast"},
         "tolerations": [{"operator": "Exists"}],
@@ -322,7 +322,7 @@ def test_the_pod_is_placed_as_the_values_say() -> None:
 
 
 def test_two_operators_run_apart() -> None:
-    """By default one operator stands by, on another node where there is one, and a drain takes one at a time."""
+    """By default there are two operators, on two nodes if possible, and a drain evicts one at a time."""
     items = rendered()
     deployment = only(items, "Deployment")["spec"]
     assert deployment["replicas"] == 2
@@ -340,7 +340,7 @@ def test_two_operators_run_apart() -> None:
 
 
 def test_the_documented_times_of_a_takeover_are_the_operators() -> None:
-    """A clean stop lets passes end, then releases the lease; the other operator asks for it again and again."""
+    """The documented times of a takeover follow from the operator's grace and retry times."""
     longest_s = handlers.GRACE_S + lease.RETRY_S
     values = " ".join((render.CHART / "values.yaml").read_text().replace("#", "").split())
     assert f"within {longest_s:.0f} seconds of a clean stop (mostly {lease.RETRY_S:.0f})" in values
@@ -350,12 +350,12 @@ def test_the_documented_times_of_a_takeover_are_the_operators() -> None:
 
 
 def test_one_operator_has_no_budget() -> None:
-    """A budget of one operator would hold every drain of its node for nothing, or not at all."""
+    """A single operator has no disruption budget, because it would block every drain, or protect nothing."""
     assert "PodDisruptionBudget" not in {item["kind"] for item in rendered("--set", "replicas=1")}
 
 
 def test_the_plain_manifests_are_the_charts() -> None:
-    """`helm/install.yaml` is what the chart renders to, with a namespace, and nothing in it that only helm reads."""
+    """`helm/install.yaml` is the rendered chart with a namespace, and without anything that only helm reads."""
     text = render.TARGET.read_text()
     assert text == render.manifests()
     items = [item for item in yaml.safe_load_all(text) if item]
@@ -367,7 +367,7 @@ def test_the_plain_manifests_are_the_charts() -> None:
 
 
 def test_values_of_an_earlier_release_render(tmp_path: Path) -> None:
-    """`helm upgrade --reuse-values` gives the new chart the old values alone: what they lack is off, as by default."""
+    """With `helm upgrade --reuse-values` from 0.1.0, values that did not exist are off, as by default."""
     chart = shutil.copytree(render.CHART, tmp_path / render.CHART.name)
     shutil.copy(Path(__file__).parent / "values-0.1.0.yaml", chart / "values.yaml")
     command = [
@@ -390,7 +390,7 @@ def test_values_of_an_earlier_release_render(tmp_path: Path) -> None:
 
 
 def test_the_documented_values_render(tmp_path: Path) -> None:
-    """Each file of values in docs/install.md, and each helm command there and in docs/history.md, is one that works."""
+    """Each file of values in docs/install.md, and each helm command there and in docs/history.md, works."""
     text = (render.ROOT / "docs" / "install.md").read_text()
     (trust,) = re.findall(r"^```yaml\n(# trust\.yaml.*?)^```", text, re.MULTILINE | re.DOTALL)
     path = tmp_path / "trust.yaml"
@@ -407,19 +407,19 @@ def test_the_documented_values_render(tmp_path: Path) -> None:
 
 
 def test_the_documents_name_every_value() -> None:
-    """Whoever looks for a value in docs/install.md finds it."""
+    """docs/install.md names every value."""
     text = (render.ROOT / "docs" / "install.md").read_text()
     values = yaml.safe_load((render.CHART / "values.yaml").read_text())
     assert [name for name in values if f"`{name}" not in text] == []
 
 
 def test_the_documented_sed_sets_the_image() -> None:
-    """The line that docs/install.md replaces is in the plain manifests, once."""
+    """The line that the documented sed replaces is in the plain manifests, once."""
     assert render.TARGET.read_text().count('image: "kafka-quorum-operator:') == 1
 
 
 def test_exceptions_from_the_pod_policy_reach_the_operator() -> None:
-    """None by default; what is listed is one variable, and what does not exist is refused by name."""
+    """There is no exception by default; listed ones are one variable, and an unknown one is refused by name."""
     options = ("--set", "podPolicy.allow={serviceAccounts,root}")
     (container,) = only(rendered(*options), "Deployment")["spec"]["template"]["spec"]["containers"]
     values = {entry["name"]: entry.get("value") for entry in container["env"]}
@@ -430,7 +430,7 @@ def test_exceptions_from_the_pod_policy_reach_the_operator() -> None:
 
 
 def test_the_chart_knows_the_operators_exceptions() -> None:
-    """The schema of the values lists what the operator's own code has, and the documents name each."""
+    """The schema of the values lists the operator's exceptions, and the documents name each."""
     schema = json.loads((render.CHART / "values.schema.json").read_text())
     assert schema["properties"]["podPolicy"]["properties"]["allow"]["items"]["enum"] == sorted(PodException)
     for text in ((render.CHART / "values.yaml").read_text(), (render.ROOT / "docs" / "install.md").read_text()):
@@ -438,7 +438,7 @@ def test_the_chart_knows_the_operators_exceptions() -> None:
 
 
 def test_a_network_policy_for_controllers() -> None:
-    """In each namespace, controllers, the operator and the named peers reach the pods; namespaces must be named."""
+    """Controllers, the operator and the named peers reach the pods in each namespace; namespaces must be named."""
     name = "kafka-quorum-operator-controllers"
     peer = {"podSelector": {"matchLabels": {"app": "broker"}}}
     options = ("--set", "controllerNetworkPolicy.enabled=true", "--set", "controllerNetworkPolicy.namespaces={a,b}")
@@ -458,7 +458,7 @@ def test_a_network_policy_for_controllers() -> None:
 
 
 def test_an_admission_policy_for_the_operators_account() -> None:
-    """Off by default; with it, every kind of object that the operator may write is judged, for its account alone."""
+    """It is off by default; with it, every kind that the operator may write is judged, only for its account."""
     items = rendered("--set", "admissionPolicy.enabled=true")
     policy = only(items, "ValidatingAdmissionPolicy")["spec"]
     judged = {

@@ -1,4 +1,4 @@
-"""The objects around the pods, and that what is built reads back as what was wanted."""
+"""The objects around the pods, which are read back as they were requested."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ DELETE = desired(storage=storage(when_deleted=VolumeFate.DELETE))
 
 
 def stored(body: Json) -> Json:
-    """As the API server gives it back."""
+    """The object as the API server returns it."""
     return {**body, "metadata": {**body["metadata"], "uid": "u", "resourceVersion": "7"}}
 
 
 def test_claim() -> None:
-    """A claim asks for size and class, names its generation, and carries its copy of the identity."""
+    """A claim has size and class, its generation, and its copy of the identity."""
     record = bound()
     body = objects.claim(desired(storage=storage(storage_class="fast")), record, node(record, 3001))
     assert body["spec"] == {
@@ -38,26 +38,26 @@ def test_claim() -> None:
 
 
 def test_default_storage_class() -> None:
-    """Without a class the cluster's default decides: the field is absent, not empty."""
+    """Without a class the field is absent, not empty, so that the cluster's default decides."""
     assert "storageClassName" not in objects.claim(desired(), bound(), node(bound(), 3001))["spec"]
 
 
 def test_newcomers_claim_has_no_directory_id() -> None:
-    """A claim whose directory id is not known yet carries none."""
+    """A claim whose directory id is not known yet has none."""
     record = with_nodes(bound(), [NodeID(3003)])
     assert claim_from(stored(objects.claim(desired(), record, node(record, 3003)))).directory_id is None
 
 
 @pytest.mark.parametrize(("wanted", "owners"), [(desired(), []), (DELETE, [UID])], ids=["retain", "delete"])
 def test_owner_of_volumes(wanted: Any, owners: list[str]) -> None:  # noqa: ANN401 - a Desired
-    """Retained claims belong to nobody; with whenDeleted: Delete they go with the resource."""
+    """Retained claims have no owner; with whenDeleted Delete the resource owns them."""
     body = objects.claim(wanted, bound(), node(bound(), 3000))
     assert [one["uid"] for one in body["metadata"]["ownerReferences"]] == owners
     assert objects.volume_owner(wanted) == body["metadata"]["ownerReferences"]
 
 
 def test_service() -> None:
-    """The service is headless and names every controller, ready or not, but no formatter."""
+    """The service is headless and selects every controller, ready or not, but no formatter."""
     body = objects.service(desired(), 9093)
     assert body["metadata"]["name"] == "alpha-controllers"
     assert body["spec"]["clusterIP"] == "None"
@@ -67,7 +67,7 @@ def test_service() -> None:
 
 
 def test_budget() -> None:
-    """The budget selects voters only, and keeps an integer of them."""
+    """The budget selects only voters, and has an integer."""
     body = objects.budget(desired(), 2)
     assert body["spec"] == {
         "minAvailable": 2,
@@ -87,7 +87,7 @@ def test_budget() -> None:
     ],
 )
 def test_facts_tell_a_changed_service(change: Json) -> None:
-    """Whatever matters of a service shows in its facts; what the API server adds does not."""
+    """The facts of a service show every relevant difference, and not what the API server adds."""
     body = objects.service(desired(), 9093)
     added = {**body, "spec": {**body["spec"], "ipFamilies": ["IPv4"], "sessionAffinity": "None"}}
     assert objects.facts_of(added) == names.service_facts(NAME, 9093)
@@ -95,7 +95,7 @@ def test_facts_tell_a_changed_service(change: Json) -> None:
 
 
 def test_config() -> None:
-    """A config map is immutable and holds the properties of every node."""
+    """A config map is immutable and has the properties of every controller."""
     body = objects.config(desired(), "cfg", revision(), IDS)
     assert body["immutable"] is True
     assert set(body["data"]) == {
@@ -113,15 +113,14 @@ def test_config() -> None:
 @pytest.mark.parametrize(("voter", "label"), [(True, "true"), (False, None)])
 def test_pod_mark(voter: bool, label: str | None) -> None:  # noqa: FBT001 - a column
     """A mark sets or removes the voter label, and the gate's condition with its reason."""
-    metadata, status = objects.pod_mark(desired(), voter=voter, gate="False", message="a voter that lags")
-    assert metadata["metadata"]["labels"] == {names.LABEL_VOTER: label}
-    assert metadata["metadata"]["ownerReferences"] == owner(desired())
+    metadata, status = objects.pod_mark(voter=voter, gate="False", message="a voter that lags")
+    assert metadata == {"metadata": {"labels": {names.LABEL_VOTER: label}}}
     (condition,) = status["status"]["conditions"]
     assert (condition["type"], condition["status"], condition["message"]) == (names.GATE, "False", "a voter that lags")
 
 
 def test_owner_never_blocks() -> None:
-    """Our owner reference makes the resource the controller, and never holds up its deletion."""
+    """Our owner reference makes the resource the controller, and never blocks its deletion."""
     (reference,) = owner(desired())
     assert (reference["controller"], reference["blockOwnerDeletion"]) == (True, False)
     assert reference["uid"] == UID
@@ -131,7 +130,7 @@ def test_owner_never_blocks() -> None:
     "build", [lambda wanted: objects.service(wanted, 9093), lambda wanted: objects.budget(wanted, 1)]
 )
 def test_owned(build: Any) -> None:  # noqa: ANN401 - a builder
-    """What stands around the pods goes with the resource, whatever the retention policy."""
+    """The objects around the pods are owned by the resource, whatever the retention policy."""
     body = build(desired())
     assert body["metadata"]["ownerReferences"] == owner(desired())
     assert body["metadata"]["labels"][names.LABEL_QUORUM] == NAME

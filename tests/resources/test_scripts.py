@@ -1,7 +1,7 @@
-"""The very scripts that pods run, run by `sh` on a disk that somebody else may have touched before.
+"""The scripts that pods run, run by `sh` on a disk that something else may have changed before.
 
-Only their fixed paths are put elsewhere, and Kafka's tool is a script of ours that does what Kafka's does, in its
-order: the checkpoint first, `meta.properties` last.
+Only their fixed paths are changed, and Kafka's tool is a script of ours that does the same in the same order: the
+checkpoint first, `meta.properties` last.
 """
 
 import json
@@ -52,14 +52,14 @@ SYNC: Final = """\
 echo "sync $(cat "$DISK"/.kafka-quorum-format* 2>/dev/null)" >> "$CALLS"
 """
 _POWERLESS: Final = ("setpriv", "--bounding-set", "-all", "--inh-caps", "-all")
-"""Runs a command as root without the capability to read what permissions forbid, as a pod's user has none."""
+"""Runs a command as root without the capability to ignore permissions, which a pod's user does not have either."""
 SCRIPT_NAMES: Final = ("format", "verify", "run", "adopt")
 ALL_SCRIPTS: Final = (scripts.FORMAT, scripts.VERIFY, scripts.RUN, scripts.ADOPT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """How a script ended: its code, its report if it left one, and the calls that it made."""
+    """How a script ended: its code, its report if there is one, and the calls that it made."""
 
     code: int
     report: dict[str, Any] | None
@@ -67,10 +67,10 @@ class Said:
 
 
 class Volume:
-    """A volume, and a place beside it for the tool and for what is said."""
+    """A volume, and a directory beside it for the tool and the output."""
 
     def __init__(self, place: Path, shell: list[str]) -> None:
-        """Make an empty volume, with what file systems put there."""
+        """Makes an empty volume, with the entries of a new file system."""
         self.place = place
         self.shell = shell
         self.disk = place / "data"
@@ -87,18 +87,18 @@ class Volume:
             program.chmod(0o755)
 
     def formatted(self, cluster: str = CLUSTER, node: int = 3000, directory_id: str = OWN) -> None:
-        """Somebody formatted it."""
+        """Writes meta.properties, as another format would."""
         self.log_dir.mkdir(exist_ok=True)
         self.meta.write_text(
             f"#\n#Sat Jan 01\nversion=1\ncluster.id={cluster}\nnode.id={node}\ndirectory.id={directory_id}\n"
         )
 
     def partial(self) -> None:
-        """Files without meta.properties."""
+        """Writes files without meta.properties."""
         (self.log_dir / "__cluster_metadata-0").mkdir(parents=True)
 
     def run(self, script: str, *, powerless: bool = False, **environment: str) -> Said:
-        """Run a script in a process group of its own, as a container would; `powerless` without root's privileges."""
+        """Runs a script in a process group of its own, as a container would; `powerless` without root's privileges."""
         told, calls = self.place / "termination-log", self.place / "calls"
         for path in (told, calls):
             path.unlink(missing_ok=True)
@@ -139,7 +139,7 @@ class Volume:
         )
 
     def format(self, *, powerless: bool = False, **environment: str) -> Said:
-        """Run the formatter's script."""
+        """Runs the formatter's script."""
         return self.run(scripts.FORMAT, powerless=powerless, **environment)
 
     def files(self) -> set[str]:
@@ -154,12 +154,12 @@ def volume(tmp_path: Path, request: pytest.FixtureRequest) -> Volume:
 
 
 def tool_calls(said: Said) -> list[str]:
-    """How Kafka's tool was called."""
+    """The calls of Kafka's tool."""
     return [call for call in said.calls if call.startswith("tool ")]
 
 
 def refused(said: Said, found: str, *words: str) -> None:
-    """The script gave up without calling Kafka's tool, and said what it found."""
+    """Checks that the script failed without calling Kafka's tool, and reported what it found."""
     assert said.code == 1
     assert tool_calls(said) == []
     assert said.report is not None
@@ -169,7 +169,7 @@ def refused(said: Said, found: str, *words: str) -> None:
 
 
 def accepted(said: Said) -> None:
-    """The script ended well, on the expected disk."""
+    """Checks that the script succeeded, on the expected disk."""
     assert said.code == 0
     assert said.report == {
         "script": 2,
@@ -187,7 +187,7 @@ def accepted(said: Said) -> None:
 
 
 def test_empty_disk(volume: Volume) -> None:
-    """An empty disk is formatted once, with the arguments as given, and reported."""
+    """An empty disk is formatted once, with the given arguments, and reported."""
     said = volume.format()
     accepted(said)
     given = f"--cluster-id {CLUSTER} --initial-controllers 3000@host:9093:id"
@@ -208,7 +208,7 @@ def test_empty_log_dir(volume: Volume) -> None:
 
 
 def test_formatted_as_expected(volume: Volume) -> None:
-    """A formatter that comes again over its own work reports the same, and formats nothing."""
+    """A formatter that runs again on its own work reports the same, and formats nothing."""
     volume.format()
     again = volume.format()
     accepted(again)
@@ -216,7 +216,7 @@ def test_formatted_as_expected(volume: Volume) -> None:
 
 
 def test_newcomer(volume: Volume) -> None:
-    """Without an expected directory id, the one that Kafka's tool made is reported."""
+    """Without an expected directory id, the one that Kafka's tool generated is reported."""
     said = volume.format(KQ_DIRECTORY_ID="", TOOL_DIRECTORY=OTHER, KQ_MODE="NoInitialControllers")
     assert said.code == 0
     assert said.report is not None
@@ -229,7 +229,7 @@ def test_newcomer(volume: Volume) -> None:
     ids=["cluster", "node", "directory"],
 )
 def test_foreign_disk(volume: Volume, cluster: str, node: int, directory_id: str) -> None:
-    """A disk of another cluster, node or directory is refused and left as it is, even beside our intent."""
+    """A disk of another cluster, node or directory is refused and not changed, even beside our intent."""
     volume.formatted(cluster, node, directory_id)
     volume.intent.write_text(INTENT)
     before = volume.meta.read_text()
@@ -239,7 +239,7 @@ def test_foreign_disk(volume: Volume, cluster: str, node: int, directory_id: str
 
 @pytest.mark.parametrize("intent", [None, INTENT.replace("claim-uid", "another-claim"), f"{INTENT}0"])
 def test_formatted_by_somebody_else(volume: Volume, intent: str | None) -> None:
-    """The expected identity without our very intent is another's work: a snapshot restored into another claim, say."""
+    """The expected identity without exactly our intent is refused: it may be a snapshot in another claim."""
     volume.formatted()
     if intent is not None:
         volume.intent.write_text(intent)
@@ -248,7 +248,7 @@ def test_formatted_by_somebody_else(volume: Volume, intent: str | None) -> None:
 
 @pytest.mark.parametrize("intent", [None, "another intent", ""])
 def test_partial_of_somebody_else(volume: Volume, intent: str | None) -> None:
-    """Files without meta.properties, and without our intent, are refused and left as they are."""
+    """Files without meta.properties, and without our intent, are refused and not changed."""
     volume.partial()
     (volume.log_dir / "somebodys").write_text("data")
     if intent is not None:
@@ -258,13 +258,13 @@ def test_partial_of_somebody_else(volume: Volume, intent: str | None) -> None:
 
 
 def test_log_dir_is_a_file(volume: Volume) -> None:
-    """A file where the log directory should be is refused too."""
+    """A file in place of the log directory is refused too."""
     volume.log_dir.write_text("data")
     refused(volume.format(), "partial")
 
 
 def test_partial_of_ours(volume: Volume) -> None:
-    """Half a format with our very intent beside it is wiped, and done again from the start."""
+    """A partial format beside exactly our intent is deleted, and done again from the start."""
     volume.partial()
     (volume.log_dir / "half").write_text("")
     volume.intent.write_text(INTENT)
@@ -273,20 +273,20 @@ def test_partial_of_ours(volume: Volume) -> None:
 
 
 def test_killed_after_the_intent(volume: Volume) -> None:
-    """Killed with nothing but the intent on the disk: the next formatter starts over."""
+    """After a kill that left only the intent on the disk, the next formatter starts over."""
     volume.intent.write_text(INTENT)
     accepted(volume.format())
 
 
 def test_killed_while_the_intent_is_written(volume: Volume) -> None:
-    """Killed with half an intent under its first name: that counts for nothing."""
+    """After a kill that left half an intent under its first name, the next formatter starts over."""
     volume.intent.with_suffix(".new").write_text(INTENT[:10])
     accepted(volume.format())
     assert volume.intent.read_text() == INTENT
 
 
 def test_killed_within_the_format(volume: Volume) -> None:
-    """Killed after the checkpoint: nothing is reported, and the next formatter wipes and formats again."""
+    """After a kill behind the checkpoint nothing is reported, and the next formatter deletes and formats again."""
     killed = volume.format(TOOL_DOES="killed")
     assert killed.code == -9
     assert killed.report is None
@@ -295,7 +295,7 @@ def test_killed_within_the_format(volume: Volume) -> None:
 
 
 def test_killed_after_the_format(volume: Volume) -> None:
-    """Killed before the report: the next formatter finds its own work and reports it."""
+    """After a kill before the report, the next formatter finds its own work and reports it."""
     killed = volume.format(TOOL_DOES="killed-after")
     assert killed.report is None
     again = volume.format()
@@ -304,14 +304,14 @@ def test_killed_after_the_format(volume: Volume) -> None:
 
 
 def test_second_format_of_the_same_claim(volume: Volume) -> None:
-    """After a loss in place the intent is another: what an earlier format left behind is not taken for its own."""
+    """After a loss in place the intent differs, so an earlier format is refused."""
     volume.format()
     refused(volume.format(KQ_INTENT=f"{CLUSTER} 3000 NoInitialControllers claim-uid 1"), "formatted")
 
 
 @pytest.mark.parametrize("does", ["early", "late"])
 def test_failing_tool(volume: Volume, does: str) -> None:
-    """If Kafka's tool fails, its words are reported, and the disk counts as empty: half a format of ours."""
+    """If Kafka's tool fails, its output is reported, and the disk counts as empty, because the rest is our own."""
     said = volume.format(TOOL_DOES=does, TOOL_SAYS="Invalid feature level 99")
     assert said.code == 1
     assert said.report is not None
@@ -321,7 +321,7 @@ def test_failing_tool(volume: Volume, does: str) -> None:
 
 
 def test_tool_that_lies(volume: Volume) -> None:
-    """A tool that says it formatted, and formatted something else, is not believed."""
+    """If the tool reports success, but the identity on the disk is another, the format is not accepted."""
     said = volume.format(TOOL_CLUSTER=OTHER_CLUSTER)
     assert said.code == 1
     assert said.report is not None
@@ -341,7 +341,7 @@ def test_tool_that_lies(volume: Volume) -> None:
     ids=["quotes", "lines", "unicode", "shell", "long", "control"],
 )
 def test_report_is_always_json(volume: Volume, says: str) -> None:
-    """Whatever Kafka's tool says, the report is one short line of JSON that the operator can read."""
+    """Whatever Kafka's tool prints, the report is one short line of JSON that the operator can read."""
     said = volume.format(TOOL_DOES="early", TOOL_SAYS=says)
     assert said.report is not None
     assert len(json.dumps(said.report)) < 4096
@@ -349,7 +349,7 @@ def test_report_is_always_json(volume: Volume, says: str) -> None:
 
 
 def test_malicious_meta(volume: Volume) -> None:
-    """A meta.properties with anything in it comes out as short, plain values."""
+    """Any content of meta.properties is reported as short, plain values."""
     volume.log_dir.mkdir()
     volume.meta.write_text('cluster.id="},{"\\\nnode.id=3000; rm -rf /\ndirectory.id=' + "y" * 500 + "\n")
     said = volume.format()
@@ -359,7 +359,7 @@ def test_malicious_meta(volume: Volume) -> None:
 
 
 def test_unwritable_intent(volume: Volume) -> None:
-    """If the intent cannot be written, that is reported, and Kafka's tool is not called."""
+    """If the intent cannot be written, this is reported, and Kafka's tool is not called."""
     volume.intent.with_suffix(".new").mkdir()
     refused(volume.format(), "empty", "cannot be written")
     assert not volume.log_dir.exists()
@@ -393,7 +393,7 @@ def test_no_permission(volume: Volume, script: str, what: str, mode: int) -> Non
 @pytest.mark.parametrize("blind", ["volume", "log directory"])
 @pytest.mark.parametrize("what", ["fails", "shows nothing"])
 def test_listing_fails(volume: Volume, script: str, blind: str, what: str) -> None:
-    """A listing that fails, or that ends without an error and lacks the directory's own name, shows no empty disk."""
+    """A listing that fails, or lacks the directory's own name, does not mean an empty disk."""
     volume.formatted()
     path = volume.disk if blind == "volume" else volume.log_dir
     answer = "echo 'Stale file handle' >&2; exit 2" if what == "fails" else "exit 0"
@@ -408,7 +408,7 @@ def test_listing_fails(volume: Volume, script: str, blind: str, what: str) -> No
 @pytest.mark.parametrize("script", ALL_SCRIPTS, ids=SCRIPT_NAMES)
 @pytest.mark.parametrize("mounts", ["", MOUNTS.format(path="/another"), None], ids=["none", "others", "unknown"])
 def test_no_mount(volume: Volume, script: str, mounts: str | None) -> None:
-    """A directory on which no volume is mounted is no empty disk, whatever is in it; nothing is written there."""
+    """A directory without a mounted volume is no empty disk, whatever is in it, and nothing is written there."""
     volume.mounts.unlink()
     if mounts is not None:
         volume.mounts.write_text(mounts)
@@ -417,7 +417,7 @@ def test_no_mount(volume: Volume, script: str, mounts: str | None) -> None:
 
 
 def test_half_a_format_that_cannot_be_read(volume: Volume) -> None:
-    """A log directory that cannot be listed is not wiped, even beside our very intent."""
+    """A log directory that cannot be listed is not deleted, even beside exactly our intent."""
     volume.formatted()
     volume.intent.write_text(INTENT)
     volume.log_dir.chmod(0)
@@ -431,7 +431,7 @@ def test_half_a_format_that_cannot_be_read(volume: Volume) -> None:
 
 
 def test_verify_accepts(volume: Volume) -> None:
-    """The expected disk is accepted; the intent beside it does not matter any more."""
+    """The expected disk is accepted, whatever intent is on it."""
     volume.formatted()
     before = volume.files()
     accepted(volume.run(scripts.VERIFY))
@@ -445,7 +445,7 @@ def test_verify_accepts(volume: Volume) -> None:
     ids=["cluster", "node", "directory", "no directory"],
 )
 def test_verify_refuses(volume: Volume, script: str, cluster: str, node: int, directory_id: str) -> None:
-    """Any other identity is refused, with both told, and Kafka is not started."""
+    """Any other identity is refused, with both identities in the message, and Kafka is not started."""
     volume.formatted(cluster, node, directory_id)
     refused(volume.run(script), "formatted", CLUSTER, OWN, cluster, str(node), directory_id)
 
@@ -453,7 +453,7 @@ def test_verify_refuses(volume: Volume, script: str, cluster: str, node: int, di
 @pytest.mark.parametrize("script", [scripts.VERIFY, scripts.RUN], ids=["verify", "run"])
 @pytest.mark.parametrize("found", ["empty", "partial"])
 def test_verify_refuses_without_an_identity(volume: Volume, script: str, found: str) -> None:
-    """An empty disk, or files without meta.properties, start no Kafka, and nothing is written to the disk."""
+    """On an empty disk, or files without meta.properties, Kafka is not started, and nothing is written."""
     if found == "partial":
         volume.partial()
     before = volume.files()
@@ -462,12 +462,12 @@ def test_verify_refuses_without_an_identity(volume: Volume, script: str, found: 
 
 
 def test_expected_nothing_finds_nothing(volume: Volume) -> None:
-    """A pod without an expected identity accepts no disk without one."""
+    """A pod without an expected identity does not accept a disk without one."""
     refused(volume.run(scripts.VERIFY, KQ_CLUSTER_ID="", KQ_NODE_ID="", KQ_DIRECTORY_ID=""), "empty")
 
 
 def test_run_starts_kafka(volume: Volume) -> None:
-    """On the expected disk Kafka takes the script's place, with its own properties, and no report is left."""
+    """On the expected disk Kafka replaces the script's process, with its own properties, and there is no report."""
     volume.formatted()
     start = volume.place / "bin" / "kafka-server-start.sh"
     start.write_text('#!/bin/sh\necho "start $* as $$" >> "$CALLS"\nexit 7\n')
@@ -479,7 +479,7 @@ def test_run_starts_kafka(volume: Volume) -> None:
 
 
 def test_the_operator_reads_the_report(volume: Volume) -> None:
-    """What the script wrote is what the operator reads from the pod's status."""
+    """The operator reads from the pod's status what the script wrote."""
     volume.formatted(OTHER_CLUSTER)
     said = volume.run(scripts.VERIFY)
     message = json.dumps(said.report)
@@ -507,7 +507,7 @@ def test_the_operator_reads_the_report(volume: Volume) -> None:
 
 
 def test_adoption_reads_and_writes_nothing(volume: Volume) -> None:
-    """The disk of the expected cluster and node says its directory id, and nothing on it has changed."""
+    """On a disk of the expected cluster and node the script reports the directory id, and changes nothing."""
     volume.formatted()
     before = volume.files()
     said = volume.run(scripts.ADOPT, KQ_DIRECTORY_ID="")
@@ -522,21 +522,21 @@ def test_adoption_reads_and_writes_nothing(volume: Volume) -> None:
     ids=["another cluster", "another node", "another disk than before"],
 )
 def test_adoption_of_a_stranger(volume: Volume, cluster: str, node: int, directory_id: str, expected: str) -> None:
-    """A disk of another cluster or node, or not the one that was read before, is refused, and named."""
+    """A disk of another cluster or node, or another one than before, is refused by name."""
     volume.formatted(cluster, node, directory_id)
     said = volume.run(scripts.ADOPT, KQ_DIRECTORY_ID=expected)
     refused(said, "formatted", cluster, str(node), directory_id)
 
 
 def test_adoption_of_an_empty_disk(volume: Volume) -> None:
-    """An empty disk is nobody's: it is refused, and stays empty."""
+    """An empty disk is refused for adoption, and stays empty."""
     said = volume.run(scripts.ADOPT, KQ_DIRECTORY_ID="")
     refused(said, "empty", "was to be taken over")
     assert volume.files() == set()
 
 
 def test_no_pod_of_ours_formats_and_runs() -> None:
-    """The script that formats never starts Kafka, the ones that start it never format."""
+    """The script that formats never starts Kafka, and the ones that start it never format."""
     assert "kafka-server-start" not in scripts.FORMAT
     assert "kafka-server-start" not in scripts.ADOPT
     for script in (scripts.VERIFY, scripts.RUN, scripts.ADOPT):

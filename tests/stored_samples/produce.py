@@ -1,6 +1,6 @@
-"""Let an earlier version of the operator write samples of everything that it stores, with its own code and simulation.
+"""Writes samples of everything that an earlier version of the operator stores, with its own code and simulation.
 
-Run it in a checkout of that version, with an interpreter that has its requirements, and name the directory to write to:
+Run it in a checkout of that version, with an interpreter that has its requirements, and give the target directory:
 
     cd CHECKOUT && PYTHONPATH=operator:. python HERE/produce.py HERE/0.1.0
 
@@ -43,7 +43,7 @@ ENDS: Final = {
     "adopted": "adopted",
     "levels-explicit": "levels-raised",
 }
-"""Scenarios whose last world is kept, and under which name."""
+"""The scenarios whose last world is kept, and its name."""
 BETWEEN: Final = {"initial-3": ("Formatting", "formatting"), "roll-config": ("half", "half-rolled")}
 OPERATIONS: Final = ("scale-3-to-5", "scale-5-to-3", "lost-disk-of-leader", "levels-explicit", "downgrade-safe")
 
@@ -80,10 +80,10 @@ SPECS: Final[dict[str, Json]] = {
 
 
 class Recorder:
-    """Keeps what a run writes."""
+    """Stores what a run writes."""
 
     def __init__(self, name: str, out: Path) -> None:
-        """Watch the store of a run of this scenario."""
+        """Observes the store of a run of this scenario."""
         self._name, self._out = name, out
         self.driver = Driver(scenario(name))
         self.driver.world.kube.watchers.append(self.look)
@@ -94,11 +94,11 @@ class Recorder:
         return sorted(kept, key=lambda item: (item["kind"], item["metadata"]["name"]))
 
     def keep(self, name: str) -> None:
-        """Store this moment's world."""
+        """Stores the present world."""
         write(self._out / "worlds" / f"{name}.json", self.objects())
 
     def look(self, written: Written) -> None:
-        """Keep worlds and operations that have not been seen yet."""
+        """Stores worlds and operations that were not stored yet."""
         body = loaded(written.after)
         if body is None:
             return
@@ -125,13 +125,13 @@ _NOT_OURS: Final = ("nodes", "persistentvolumes", "events")
 
 
 def write(path: Path, value: object) -> None:
-    """Store JSON."""
+    """Writes JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def reports(out: Path) -> None:
-    """What the scripts say of disks: run by `sh`, as in a pod."""
+    """The reports of the scripts about disks, run by `sh` as in a pod."""
     for name, script, prepare in (
         ("formatted", scripts.FORMAT, lambda _: None),
         ("formatted-already", scripts.VERIFY, Volume.formatted),
@@ -143,7 +143,7 @@ def reports(out: Path) -> None:
 
 
 def one(path: Path, script: str, prepare: Callable[[Volume], None]) -> None:
-    """Run one script on a disk of its own."""
+    """Runs one script on a disk of its own."""
     with tempfile.TemporaryDirectory() as directory:
         volume = Volume(Path(directory), ["sh"])
         prepare(volume)
@@ -173,7 +173,7 @@ def observations(out: Path) -> None:
 
 
 def main() -> None:
-    """Write every sample."""
+    """Writes every sample."""
     out = Path(sys.argv[1])
     for name in dict.fromkeys((*ENDS, *OPERATIONS)):
         recorder = Recorder(name, out)

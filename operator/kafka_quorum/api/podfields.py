@@ -1,7 +1,8 @@
-"""The types of the pod fields that `controllers.template.spec` admits, as Kubernetes has them.
+"""The types of the pod fields that `controllers.template.spec` admits, as Kubernetes defines them.
 
-A value of another type would be refused by the API server only when a pod is created, in the words of its JSON decoder,
-or it would break the builder of the pod. Fields that are not named here pass: a dry run of the pod judges them.
+Without these checks, a value of another type would be refused only when a pod is created, in the words of the API
+server's JSON decoder, or it would break the builder of the pod. Fields that Kubernetes adds later pass: a dry run of
+the pod checks them.
 """
 
 import re
@@ -12,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from kafka_quorum.model.desired import FieldFault
+from kit.kube.quantities import parse_quantity
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _MAX_NAME_CHARACTERS: Final = 253
@@ -28,8 +30,18 @@ def _object_name(text: str) -> str:
     return text
 
 
+def _quantity(value: object) -> object:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, str | int | float)
+        or parse_quantity(str(value).strip()) is None
+    ):
+        raise PydanticCustomError("quantity", "write a quantity, for example 500m (cpu) or 1Gi (memory)")
+    return value
+
+
 Name: TypeAlias = Annotated[str, AfterValidator(_object_name)]
-Open: TypeAlias = dict[str, Any]
+Quantity: TypeAlias = Annotated[Any, AfterValidator(_quantity)]
 Texts: TypeAlias = dict[str, str]
 
 
@@ -79,7 +91,10 @@ class _NodeAffinity(_Part):
 class _PodTerm(_Part):
     topologyKey: str  # noqa: N815 - as above
     labelSelector: _Selector | None = None  # noqa: N815 - as above
+    namespaceSelector: _Selector | None = None  # noqa: N815 - as above
     namespaces: list[str] | None = None
+    matchLabelKeys: list[str] | None = None  # noqa: N815 - as above
+    mismatchLabelKeys: list[str] | None = None  # noqa: N815 - as above
 
 
 class _PreferredPod(_Part):
@@ -123,6 +138,18 @@ class _Seccomp(_Part):
     localhostProfile: str | None = None  # noqa: N815 - as above
 
 
+class _AppArmor(_Part):
+    type: str
+    localhostProfile: str | None = None  # noqa: N815 - as above
+
+
+class _Windows(_Part):
+    gmsaCredentialSpec: str | None = None  # noqa: N815 - as above
+    gmsaCredentialSpecName: str | None = None  # noqa: N815 - as above
+    hostProcess: bool | None = None  # noqa: N815 - as above
+    runAsUserName: str | None = None  # noqa: N815 - as above
+
+
 class _Sysctl(_Part):
     name: str
     value: str
@@ -143,8 +170,8 @@ class _Security(_Part):
     seccompProfile: _Seccomp | None = None  # noqa: N815 - as above
     seLinuxOptions: Texts | None = None  # noqa: N815 - as above
     seLinuxChangePolicy: Literal["MountOption", "Recursive"] | None = None  # noqa: N815 - as above
-    appArmorProfile: Open | None = None  # noqa: N815 - as above
-    windowsOptions: Open | None = None  # noqa: N815 - as above
+    appArmorProfile: _AppArmor | None = None  # noqa: N815 - as above
+    windowsOptions: _Windows | None = None  # noqa: N815 - as above
     sysctls: list[_Sysctl] | None = None
 
 
@@ -163,6 +190,34 @@ class _Spread(_Part):
     labelSelector: _Selector | None = None  # noqa: N815 - as above
     minDomains: int | None = None  # noqa: N815 - as above
     matchLabelKeys: list[str] | None = None  # noqa: N815 - as above
+    nodeAffinityPolicy: Literal["Honor", "Ignore"] | None = None  # noqa: N815 - as above
+    nodeTaintsPolicy: Literal["Honor", "Ignore"] | None = None  # noqa: N815 - as above
+
+
+class _FieldOfPod(_Part):
+    apiVersion: Literal["", "v1"] | None = None  # noqa: N815 - as above
+    fieldPath: str  # noqa: N815 - as above
+
+
+class _FieldOfContainer(_Part):
+    containerName: str | None = None  # noqa: N815 - as above
+    resource: str
+    divisor: Quantity | None = None
+
+
+class _Key(_Part):
+    name: str | None = None
+    key: str
+    optional: bool | None = None
+
+
+class ValueSource(_Part):
+    """Where the value of an environment variable comes from."""
+
+    fieldRef: _FieldOfPod | None = None  # noqa: N815 - as above
+    resourceFieldRef: _FieldOfContainer | None = None  # noqa: N815 - as above
+    secretKeyRef: _Key | None = None  # noqa: N815 - as above
+    configMapKeyRef: _Key | None = None  # noqa: N815 - as above
 
 
 class PodFields(_Part):
@@ -193,13 +248,15 @@ _KINDS: Final = {
 }
 
 
-def type_faults(field: str, spec: Mapping[str, Any]) -> Iterator[FieldFault]:
-    """Every value in the template's pod spec that has another type, or another form, than Kubernetes gives it.
+def type_faults(
+    field: str, given: Mapping[str, Any], of: type[PodFields | ValueSource] = PodFields
+) -> Iterator[FieldFault]:
+    """Every value in a part of the template that has another type, or another form, than Kubernetes gives it.
 
-    `spec` has no nulls (`without_nulls`).
+    `given` is the pod's spec, or a part that is `of` another type; it has no nulls (`without_nulls`).
     """
     try:
-        PodFields.model_validate(dict(spec))
+        of.model_validate(dict(given))
     except ValidationError as error:
         yield from (_fault(field, detail) for detail in error.errors(include_url=False))
 

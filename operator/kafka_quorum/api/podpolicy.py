@@ -1,12 +1,14 @@
 """What a creator of KafkaQuorums may not do through the pods, unless the operator's chart allows it.
 
-Who may create a KafkaQuorum in a namespace need not be allowed to read its secrets, to use its service accounts or to
-run as root there: the operator creates the pods, with its own rights. `podPolicy.allow` of the chart lists exceptions.
+A person who may create a KafkaQuorum in a namespace may lack other rights there: to read its secrets, to use its
+service accounts, or to run as root. The operator creates the pods with its own rights. `podPolicy.allow` of the chart
+lists exceptions.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from kafka_quorum.api.podfields import ValueSource, type_faults
 from kafka_quorum.model.desired import FieldFault
 from kafka_quorum.settings import PodException
 
@@ -22,7 +24,7 @@ OF_KUBERNETES: Final = ("kubernetes.io", "k8s.io")
 
 
 def pod_security(template: Mapping[str, Any]) -> dict[str, Any]:
-    """The security context of a pod: the operator's, and over it what the template sets. A null sets nothing."""
+    """The security context of a pod: the operator's, overlaid with the template's. A null sets nothing."""
     own = {
         "runAsNonRoot": True,
         "runAsUser": _USER,
@@ -35,7 +37,7 @@ def pod_security(template: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def policy_faults(field: str, spec: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[FieldFault]:
-    """What this pod spec asks for and the policy does not allow. Values of another type are not judged here."""
+    """What this pod spec requests and the policy does not allow. Values of another type are not checked here."""
     if spec.get("serviceAccountName") not in (None, "default") and PodException.SERVICE_ACCOUNTS not in allowed:
         message = "the image of the spec would run with the rights of this service account"
         yield _fault(f"{field}.serviceAccountName", message, PodException.SERVICE_ACCOUNTS)
@@ -64,7 +66,7 @@ def _security_faults(field: str, built: Mapping[str, Any], allowed: frozenset[st
 
 
 def variable_faults(field: str, variable: Mapping[str, Any], allowed: frozenset[str]) -> Iterator[FieldFault]:
-    """What is wrong with where an environment variable's value comes from."""
+    """The faults in the source of an environment variable's value."""
     source = variable.get("valueFrom")
     if source is None:
         return
@@ -78,6 +80,8 @@ def variable_faults(field: str, variable: Mapping[str, Any], allowed: frozenset[
         (name,) = source
         message = "only fieldRef and resourceFieldRef are allowed: the user who chooses the image can read the value"
         yield _fault(f"{field}.valueFrom.{name}", message, PodException.SECRET_VARIABLES)
+    else:
+        yield from type_faults(f"{field}.valueFrom", source, ValueSource)
 
 
 def foreign_label(key: str) -> bool:
@@ -87,7 +91,7 @@ def foreign_label(key: str) -> bool:
 
 
 def unconfining(key: str) -> bool:
-    """Whether an annotation takes the pod out of its confinement."""
+    """Whether an annotation removes the confinement of the pod."""
     return key.startswith(UNCONFINING)
 
 

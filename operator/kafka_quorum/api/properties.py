@@ -1,7 +1,7 @@
 """Which server properties belong to the operator, and what a property may look like.
 
-Owned is what decides a controller's identity, its disk, its listeners or its membership: a second opinion there breaks
-the safety rules. Everything else, such as `controller.quorum.fetch.timeout.ms`, is the user's.
+The operator owns the properties that decide a controller's identity, its disk, its listeners or its membership: another
+value there breaks the safety rules. All others, such as `controller.quorum.fetch.timeout.ms`, belong to the user.
 """
 
 import re
@@ -37,9 +37,9 @@ KEY_FORM = "[A-Za-z0-9][A-Za-z0-9._-]*"
 MAX_PROPERTIES = 200
 MAX_VALUE_CHARACTERS = 4096
 MAX_BYTES = 960 * 1024
-"""Of the properties in the spec, for all controllers together: their ConfigMap holds 1 MiB with the operator's own."""
+"""The limit of the spec's properties for all controllers together: their ConfigMap has 1 MiB, ours included."""
 _ESCAPED_BYTES = 3
-"""Of each byte of UTF-16: a unit, which has two of them, is written in six characters."""
+"""For each byte of UTF-16: a unit of two bytes is written in six characters."""
 
 MILLISECONDS: frozenset[str] = frozenset(
     {
@@ -66,7 +66,7 @@ def well_formed_key(key: str) -> bool:
 
 
 def most_bytes(config: Mapping[str, str]) -> int:
-    """How long these properties can be as lines of a file, without escaping them."""
+    """The largest possible length of these properties as lines of a file, without escaping them."""
     return sum(_most_bytes(key) + _most_bytes(value) + 2 for key, value in config.items())
 
 

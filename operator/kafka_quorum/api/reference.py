@@ -1,4 +1,4 @@
-"""The reference page, made from the CRD's schema: `docs/reference.md` never says what the models do not."""
+"""The reference page, made from the CRD's schema, so that `docs/reference.md` never contradicts the models."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from kit.crd.page import codes, columns, field_rules, resource_rules, rows, tabl
 Json = dict[str, Any]
 
 _TEMPLATE = "spec.controllers.template.spec"
-"""Its inside is told in words."""
+"""The fields below it are described in words."""
 _INTRODUCTION = """\
 # KafkaQuorum
 

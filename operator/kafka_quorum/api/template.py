@@ -1,8 +1,8 @@
-"""What `controllers.template` may adjust in the pods, and what is refused because the operator's safety rests on it.
+"""What `controllers.template` may change in the pods, and what is refused because the operator's safety depends on it.
 
-The operator owns everything that binds a pod to its disk, its host name and its role; scheduling, resources and a few
-settings of the node are the user's. Pod fields that are in neither list are refused by `validation`, by name: a field
-that was not considered must not get into a pod that runs a voter.
+The operator owns everything that binds a pod to its disk, its host name and its role. Scheduling, resources and a few
+settings of the node belong to the user. `validation` refuses pod fields that are in neither list, by name: a field that
+was not considered must not get into a pod that runs a voter.
 """
 
 import re
@@ -19,13 +19,13 @@ CONTAINER = "kafka"
 _VARIABLE_MAX_CHARS = 100_000
 """Linux starts no process with a variable of 128 KiB."""
 _VARIABLES_MAX_CHARS = 256 * 1024
-"""Of all variables together: Linux starts a process with 2 MiB of them, and each is looked at in every pass."""
+"""The limit for all variables together: Linux starts a process with 2 MiB of them, and every pass checks each one."""
 _LEVELS_MAX = 20
-"""Of nested objects and lists; an affinity has nine."""
+"""The limit of nested objects and lists; an affinity has nine."""
 VALUES_MAX = 2_000
 """Objects, lists and single values in the template's pod spec, at all levels; a full one has some hundred."""
 _CHARS_MAX = 256 * 1024
-"""Of all texts and keys in it."""
+"""The limit of all texts and keys in it."""
 
 ALLOWED_POD_FIELDS: tuple[str, ...] = (
     "affinity",
@@ -84,7 +84,7 @@ def owned_label(key: str) -> bool:
 
 
 def metadata_faults(field: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> Iterator[FieldFault]:
-    """What is wrong with the template's labels and annotations as such; ownership is a rule of its own."""
+    """The faults of the template's labels and annotations as such; ownership is a rule of its own."""
     for key, value in labels.items():
         if not metadata.qualified_name(key) or not metadata.label_value(value):
             yield FieldFault(
@@ -111,9 +111,9 @@ def metadata_faults(field: str, labels: Mapping[str, str], annotations: Mapping[
 
 
 def spec_faults(field: str, spec: Mapping[str, Any], allowed: frozenset[str] = frozenset()) -> Iterator[FieldFault]:
-    """What is wrong with the template's pod spec; `allowed` are exceptions from `podpolicy`.
+    """The faults of the template's pod spec; `allowed` are exceptions from `podpolicy`.
 
-    A field that is null is judged, and built, as if it were not there.
+    A field that is null is checked, and built, as if it did not exist.
     """
     if larger_than(spec, values=VALUES_MAX, chars=_CHARS_MAX):
         message = f"it has more than {VALUES_MAX} values or {_CHARS_MAX} characters, which no pod needs: shorten it"
@@ -198,7 +198,7 @@ def _order_faults(field: str, resources: Mapping[str, Any]) -> Iterator[FieldFau
 
 
 def memory_limit_bytes(spec: Mapping[str, Any]) -> int | None:
-    """The memory limit of the kafka container; None where the template sets none that can be read."""
+    """The memory limit of the kafka container; None if the template sets none that can be read."""
     containers = spec.get("containers")
     for container in containers if isinstance(containers, list) else ():
         value = container
@@ -245,7 +245,7 @@ def _env_faults(field: str, env: object, allowed: frozenset[str]) -> Iterator[Fi
 def options_faults(
     field: str, options: Sequence[str], spec: Mapping[str, Any], allowed: frozenset[str] = frozenset()
 ) -> Iterator[FieldFault]:
-    """What is wrong with Java's options as the kubelet makes them of the template's variables.
+    """The faults of Java's options after the kubelet has inserted the template's variables.
 
     The options as they are written have checks of their own, and so has the template.
     """
@@ -280,14 +280,14 @@ def _variables(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _is_annotation(source: object) -> bool:
-    """Whether a variable's source is an annotation of the pod, the one of its fields that may have spaces."""
+    """Whether a variable's source is an annotation of the pod, its only field that may have spaces."""
     reference = source.get("fieldRef") if isinstance(source, Mapping) else None
     path = reference.get("fieldPath") if isinstance(reference, Mapping) else None
     return isinstance(path, str) and path.startswith("metadata.annotations")
 
 
 def _variable_faults(field: str, variable: Mapping[str, Any]) -> Iterator[FieldFault]:
-    """What is wrong with a variable's name and its text."""
+    """The faults of a variable's name and its text."""
     if re.fullmatch(r"[-._a-zA-Z][-._a-zA-Z0-9]*", variable["name"]) is None:
         yield FieldFault(field=f"{field}.name", message="a name has letters, digits, '_', '-' and '.' only")
     if set(variable) - {"name", "value", "valueFrom"}:
@@ -300,7 +300,7 @@ def _variable_faults(field: str, variable: Mapping[str, Any]) -> Iterator[FieldF
 
 
 def _java_faults(field: str, variable: Mapping[str, Any], text: str) -> Iterator[FieldFault]:
-    """What is wrong with a variable that Java's options are read from; `text` is its value as the kubelet makes it."""
+    """The faults of a variable from which Java's options are read; `text` is its value as the kubelet makes it."""
     if "valueFrom" in variable:
         message = "Java's options must be written here as a value, because the operator cannot check others"
         yield FieldFault(field=f"{field}.valueFrom", message=message)
@@ -309,9 +309,10 @@ def _java_faults(field: str, variable: Mapping[str, Any], text: str) -> Iterator
 
 
 def _expanded(value: str, before: Mapping[str, str]) -> str | None:
-    """A value as the kubelet makes it: with `$(NAME)` replaced by what a variable before it has, and `$` for `$$`.
+    """A value as the kubelet makes it: `$(NAME)` becomes the value of a variable before it, and `$$` becomes `$`.
 
-    None where it is too long; it is not made then, for each variable could be many times as long as the one before it.
+    None if it would be too long. It is not made then, because each variable could be many times as long as the one
+    before.
     """
     parts, size = list[str](), 0
     for piece in re.split(r"(\$\$|\$\([^()]*\))", value):

@@ -1,7 +1,7 @@
-"""A `KafkaQuorum` as the API server holds it, turned into `Desired`, or into everything that is wrong with it.
+"""A `KafkaQuorum` as the API server holds it, turned into `Desired` or into the list of its faults.
 
-Pure: the answer is a value either way. After it, no builder and no planner has an error path for bad input. What must
-not change is compared with the record of the quorum's identity where the caller has one, else with the status.
+Pure: the answer is a value either way. After it, no builder and no planner has an error path for bad input. Fields that
+must not change are compared with the record of the quorum's identity if the caller has one, else with the status.
 """
 
 import json
@@ -36,7 +36,7 @@ from kit.crd.rule import Rule
 from kit.kube.quantities import bytes_of
 
 FAULTS_MAX: Final = 100
-"""So many faults are looked for: a message shows some of them, and a spec may have one in each of its values."""
+"""The largest number of faults that are looked for: a message shows some, and each value of a spec may have one."""
 
 
 def validate(
@@ -46,10 +46,10 @@ def validate(
     claimed_bytes: int | None = None,
     allowed: frozenset[str] = frozenset(),
 ) -> Desired | tuple[FieldFault, ...]:
-    """What the resource asks for, or its faults, sorted by field and never empty.
+    """What the resource requests, or its faults, sorted by field and never empty.
 
-    `record` is the quorum's recorded identity, None where there is none yet; `claimed_bytes` the largest size that one
-    of its volume claims asks for, None where there are no claims: what must not change is held against them.
+    `record` is the quorum's recorded identity, None if there is none yet. `claimed_bytes` is the largest size that one
+    of its volume claims requests, None if there are no claims. Fields that must not change are compared with both.
     `allowed` are the exceptions from the policy for pods that the operator is installed with.
     """
     spec = _parsed(resource)
@@ -67,9 +67,9 @@ def validate(
 
 
 def accepted_before(resource: Mapping[str, Any]) -> Desired | None:
-    """A spec that was accepted once, read by its shape alone: a rule that came later must not stop its repair.
+    """A spec that was accepted once, read by its shape alone: a rule that was added later must not stop its repair.
 
-    None where not even the shape is understood, as after a downgrade of the operator.
+    None if even its shape is not understood, as after a downgrade of the operator.
     """
     spec = _parsed(resource)
     return _desired(_part(resource, "metadata"), spec) if isinstance(spec, KafkaQuorumSpec) else None
@@ -85,7 +85,7 @@ def _parsed(resource: Mapping[str, Any]) -> KafkaQuorumSpec | tuple[FieldFault, 
 
 
 def _type_fault(detail: ErrorDetails) -> FieldFault:
-    """One of pydantic's errors as a fault. The names of a union's branches are no part of a path."""
+    """Turn one of pydantic's errors into a fault. The names of a union's branches are no part of a path."""
     place = "spec"
     for part in detail["loc"]:
         if isinstance(part, int):
@@ -112,7 +112,7 @@ def _expectation(detail: ErrorDetails) -> str:
 def _changed_faults(
     spec: KafkaQuorumSpec, status: Mapping[str, Any], record: IdentityRecord | None, claimed_bytes: int | None
 ) -> Iterator[FieldFault]:
-    """What may not change, against what is recorded; the record wins over the status, which any user can edit."""
+    """Changes that are not allowed, compared with the record; it overrides the status, which any user can edit."""
     cluster_id = status.get("clusterID") if record is None else record.cluster_id
     if cluster_id and _breaks(rules.CLUSTER_ID_CHANGED, spec.cluster_id, cluster_id):
         yield FieldFault(field="spec.clusterID", message=f"{rules.CLUSTER_ID_CHANGED.message} (in use: {cluster_id})")
@@ -204,11 +204,11 @@ def _by_name(entry: tuple[str, int | str]) -> str:
 
 
 def canonical(value: Mapping[str, Any] | Sequence[Any]) -> str:
-    """JSON of which equal values have one form: keys sorted, no spaces."""
+    """JSON with one form for equal values: keys sorted, no spaces."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _part(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """A nested object; empty where it is missing or no object."""
+    """A nested object; empty if it is missing or no object."""
     value = holder.get(key)
     return value if isinstance(value, Mapping) else {}

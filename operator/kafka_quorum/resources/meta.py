@@ -1,4 +1,4 @@
-"""Metadata that every object of ours carries."""
+"""Metadata of every object of ours."""
 
 from typing import Any, Final, TypeAlias
 
@@ -10,7 +10,7 @@ KIND: Final = "KafkaQuorum"
 
 
 def labels(quorum: str, **more: str) -> Json:
-    """Kubernetes' recommended labels, and what selects this quorum's objects."""
+    """Kubernetes' recommended labels, and the labels that select this quorum's objects."""
     return {
         "app.kubernetes.io/name": "kafka",
         "app.kubernetes.io/component": "controller",
@@ -27,8 +27,13 @@ def foreign_controller(item: Json) -> Json | None:
     return next((one for one in owners if one.get("controller") and one.get("kind") != KIND), None)
 
 
+def adoption(desired: Desired, version: str) -> Json:
+    """The metadata that makes the resource the controller of an object, if nothing has changed it since `version`."""
+    return {"resourceVersion": version, "ownerReferences": owner(desired)}
+
+
 def owner(desired: Desired) -> list[Json]:
-    """The resource as controller: its objects go when it goes."""
+    """The resource as controller: its objects are deleted with it."""
     reference = {
         "apiVersion": f"{GROUP}/v1alpha1",
         "kind": KIND,

@@ -13,7 +13,7 @@ from kafka_quorum.resources.properties import JAVA_SECURITY, LOG4J, LOG4J2, serv
 
 
 def volume_owner(desired: Desired) -> list[Json]:
-    """The owner of claims and identity: none, so that they outlive the resource, or the resource."""
+    """The owner of claims and identity: the resource, or none if they must outlive it."""
     return owner(desired) if desired.storage.when_deleted is VolumeFate.DELETE else []
 
 
@@ -36,14 +36,14 @@ def claim(desired: Desired, record: IdentityRecord, node: NodeIdentity) -> Json:
 
 
 def claim_labels(quorum: str, node_id: NodeID) -> Json:
-    """What selects a claim. A restore may lose it."""
+    """The labels that select a claim. A restore may remove them."""
     return labels(quorum, **{names.LABEL_NODE: str(node_id)})
 
 
 def claim_annotations(
     record: IdentityRecord, directory_id: str | None, *, retired: bool = False, kept: bool = False
 ) -> Json:
-    """The identity as a claim carries it; None removes an annotation in a merge patch."""
+    """The identity in the form of a claim's annotations; None removes an annotation in a merge patch."""
     return {
         names.CLUSTER_ID: record.cluster_id,
         names.DIRECTORY_ID: directory_id,
@@ -69,7 +69,7 @@ def service(desired: Desired, port: int) -> Json:
 
 
 def budget(desired: Desired, min_available: int) -> Json:
-    """How many voters evictions must leave. Pods that are not voters do not count, either way."""
+    """How many voters must stay after an eviction. Pods that are not voters do not count in any way."""
     spec = {
         "minAvailable": min_available,
         "selector": {"matchLabels": {names.LABEL_QUORUM: desired.name, names.LABEL_VOTER: "true"}},
@@ -79,7 +79,7 @@ def budget(desired: Desired, min_available: int) -> Json:
 
 
 def config(desired: Desired, name: str, revision: Revision, node_ids: tuple[NodeID, ...]) -> Json:
-    """The server properties of every node of one revision. Immutable: a restarted container reads the same."""
+    """The server properties of every node of one revision. Immutable: a restarted container reads the same ones."""
     files = {
         f"{node_id}.properties": server_properties(desired.namespace, desired.member(node_id), node_ids, revision)
         for node_id in node_ids
@@ -90,16 +90,15 @@ def config(desired: Desired, name: str, revision: Revision, node_ids: tuple[Node
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": data}
 
 
-def pod_mark(desired: Desired, *, voter: bool, gate: str, message: str) -> tuple[Json, Json]:
-    """Two patches of a pod: its voter label (and its owner, in case it was orphaned), and its readiness gate."""
+def pod_mark(*, voter: bool, gate: str, message: str) -> tuple[Json, Json]:
+    """Two patches of a pod: its voter label, and its readiness gate."""
     condition = {"type": names.GATE, "status": gate, "reason": "QuorumObserved", "message": message}
     mark = {names.LABEL_VOTER: "true" if voter else None}
-    label: Json = {"metadata": {"labels": mark, "ownerReferences": owner(desired)}}
-    return label, {"status": {"conditions": [condition]}}
+    return {"metadata": {"labels": mark}}, {"status": {"conditions": [condition]}}
 
 
 def facts_of(item: Json) -> str:
-    """What matters of a service or a budget as it is, in the form that `model.names` gives to what it should be."""
+    """What matters of an existing service or budget, in the form that `model.names` has for the desired ones."""
     spec = item.get("spec", {})
     if item["kind"] == "Service":
         port = (spec.get("ports") or [{}])[0]

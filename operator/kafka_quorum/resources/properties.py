@@ -1,4 +1,4 @@
-"""`server.properties` of a controller. What is set here is owned by the operator, and refused in the spec."""
+"""`server.properties` of a controller. The operator owns what is set here, and the spec may not set it."""
 
 from dataclasses import replace
 from typing import Final
@@ -9,7 +9,7 @@ from kafka_quorum.model.observed import Revision
 
 DATA_PATH: Final = "/var/lib/kafka/data"
 LOG_DIR: Final = f"{DATA_PATH}/kraft"
-"""A directory of its own within the volume: file systems put a `lost+found` beside it."""
+"""A directory within the volume, because file systems put a `lost+found` beside it."""
 CONFIG_PATH: Final = "/etc/kafka-quorum"
 
 LOG4J2: Final = """\
@@ -25,8 +25,9 @@ JAVA_SECURITY: Final = """\
 networkaddress.cache.ttl=1
 networkaddress.cache.negative.ttl=0
 """
-"""A pod that is recreated has another address under its old name. Java would go on for 30 s with the old one, and for
-10 s with there being none: so long a leader could not reach a replaced controller, and not add it (measured on 4.4.0).
+"""A recreated pod has another address under its old name. By default, Java uses the old address for 30 s, and caches
+for 10 s that there is none. For that time a leader could not reach a replaced controller, and not add it (measured on
+4.4.0).
 """
 LOG4J: Final = """\
 log4j.rootLogger=INFO, console
@@ -37,10 +38,11 @@ log4j.appender.console.layout.ConversionPattern=[%d] %p %m (%c)%n
 
 
 def server_properties(namespace: str, member: Member, node_ids: tuple[NodeID, ...], revision: Revision) -> str:
-    """The whole file, with the spec's own settings behind ours.
+    """The whole file: our properties first, then the spec's own.
 
-    The bootstrap servers are those of the node ids at the time: only a way in, so scaling restarts no controller.
-    A quorum at kraft.version 0 has its voters here, and nothing else: bootstrap servers alone make no voters.
+    The bootstrap servers are those of the node ids at the time. They are only a first contact, so scaling restarts no
+    controller. A quorum at kraft.version 0 has its voters here, and nothing else: bootstrap servers alone make no
+    voters.
     """
     listener, runtime = revision.runtime.listener, revision.runtime
 
@@ -60,7 +62,7 @@ def server_properties(namespace: str, member: Member, node_ids: tuple[NodeID, ..
         ("controller.listener.names", listener.name),
         ("listener.security.protocol.map", f"{listener.name}:PLAINTEXT"),
         found_by,
-        ("controller.quorum.auto.join.enable", "false"),  # removed voters that still run would be back in seconds
+        ("controller.quorum.auto.join.enable", "false"),  # removed voters that still run would rejoin in seconds
         ("log.dirs", LOG_DIR),
         ("metadata.log.dir", LOG_DIR),
     )

@@ -1,11 +1,11 @@
-"""The two scripts that pods run, in plain `sh` with what every image has: one formats, one compares. Never both.
+"""The two scripts that pods run, in plain `sh` with tools that every image has: one formats, one compares. Never both.
 
-A disk is empty only if its mount is there, and listing it, and the log directory in it, both succeed. Everything else
-that keeps a script from seeing what is there (no permission, a stale handle, a failing device) is `unreadable`.
+A disk is empty only if its mount exists, and listing it, and the log directory in it, both succeed. If anything else
+hides the content from a script (no permission, a stale handle, a failing device), the disk is `unreadable`.
 
 Both report what they found on the disk in one line of JSON, as the container's termination message. The formatter
-leaves its intent, flushed to disk, before Kafka's tool writes a byte: only files with that very intent beside them, and
-without `meta.properties`, are half a format of ours, and may be wiped. Kafka's tool writes `meta.properties` last.
+writes its intent, flushed to disk, before Kafka's tool writes a byte. Only files with this exact intent beside them,
+and without `meta.properties`, are half a format of ours, and may be wiped. Kafka's tool writes `meta.properties` last.
 """
 
 from typing import Final
@@ -112,9 +112,9 @@ report false "controller $KQ_NODE_ID of cluster $KQ_CLUSTER_ID was to be taken o
 exit 1
 """
 )
-"""Only reads: the disk of a controller that was made by other means says who it is."""
+"""Only reads: a disk that was formatted by other means shows which controller it belongs to."""
 
 VERIFY: Final = _VERIFY + 'report true "as expected"\n'
 
 RUN: Final = _VERIFY + 'exec /opt/kafka/bin/kafka-server-start.sh "$KQ_CONFIG"\n'
-"""A restart of the container alone runs no init container: so Kafka's own container compares too."""
+"""A restart of only the container runs no init container, so Kafka's own container compares too."""

@@ -1,6 +1,6 @@
-"""What the operator keeps in objects of its own, and reads back: the identity, the last accepted spec, the revisions.
+"""What the operator stores in its own objects, and reads back: the identity, the last accepted spec, the revisions.
 
-Reading is strict: a record that cannot be understood is not an empty one (rule 8), and says why.
+Reading is strict: a record that cannot be understood is not an empty one (rule 8), and the error gives the reason.
 """
 
 import json
@@ -21,7 +21,7 @@ from kit.text import WORDS_MAX_CHARS, clean
 
 _KEY: Final = "record.json"
 ACCEPTED_KEY: Final = "accepted-spec.json"
-"""Of the accepted spec, in the data of the ConfigMap."""
+"""The key of the accepted spec in the data of the ConfigMap."""
 ACCEPTED_MAX_CHARS: Final = 128 * 1024
 """A longer spec is not stored: the record beside it may need the room, and a ConfigMap has 1 MiB at most."""
 _RECORD: Final = TypeAdapter(IdentityRecord)
@@ -29,7 +29,7 @@ _RUNTIME: Final = TypeAdapter(Runtime)
 
 
 def record_object(desired: Desired, record: IdentityRecord, accepted: str = "") -> Json:
-    """The ConfigMap of a record, and of the last accepted spec. With a resource version it replaces that very state."""
+    """The ConfigMap of a record and the last accepted spec. With a resource version it replaces exactly that one."""
     body = _RECORD.dump_python(record, mode="json")
     del body["resource_version"]
     text = json.dumps({"schemaVersion": formats.RECORD, **body}, indent=1)
@@ -50,7 +50,7 @@ def record_object(desired: Desired, record: IdentityRecord, accepted: str = "") 
 
 
 def record_labels(quorum: str) -> Json:
-    """What selects the record. A restore may lose it."""
+    """The labels that select the record. A restore may remove them."""
     return labels(quorum, **{names.LABEL_ROLE: "identity"})
 
 
@@ -96,7 +96,7 @@ def accepted_data(text: str) -> Json:
 
 
 def stored_text(item: Json) -> str:
-    """The accepted spec in the ConfigMap of a record, unread; empty where there is none."""
+    """The accepted spec in the ConfigMap of a record, not parsed; empty if there is none."""
     text = (item.get("data") or {}).get(ACCEPTED_KEY)
     return text if isinstance(text, str) else ""
 
@@ -124,7 +124,7 @@ def revision_object(
         "namespace": desired.namespace,
         "labels": labels(desired.name),
         "annotations": {names.INPUTS_HASH: inputs_hash},
-        "ownerReferences": volume_owner(desired),  # it outlives the resource where the volumes do
+        "ownerReferences": volume_owner(desired),  # it outlives the resource if the volumes do
     }
     data = {
         "schemaVersion": formats.REVISION,
@@ -170,7 +170,7 @@ def _revision(item: Json, where: str) -> tuple[Revision, Json]:
 
 
 def _refuse_unknown(stored: Json, understood: Json, where: str) -> None:
-    """`LaterFormat` where something is stored that this version would lose when it writes the object again."""
+    """Raise `LaterFormat` if something is stored that this version would lose when it writes the object again."""
     if field := formats.unknown_field(stored, understood):
         raise LaterFormat(
             f"{where} has the field {quoted(field)}, which this version of the operator cannot read. "

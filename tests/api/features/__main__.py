@@ -17,14 +17,14 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 TABLE = ROOT / "operator" / "kafka_quorum" / "api" / "features.json"
 NEWEST_PATCHES = ("3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1", "4.4.0")
-"""Of every release line that the operator knows, oldest first."""
+"""Of every release line that the operator supports, oldest first."""
 METADATA = "metadata.version"
 
 Lines = list[list[str]]
 
 
 def dump(version: str) -> Lines:
-    """What the classes of one release say, as DumpFeatures prints it."""
+    """The output of DumpFeatures about the classes of one release."""
     fetch = [sys.executable, str(ROOT / "e2e" / "testbed"), "kafka-jars", version]
     jars = (
         subprocess.run(fetch, check=True, capture_output=True, text=True, timeout=900).stdout.strip().splitlines()[-1]
@@ -35,7 +35,7 @@ def dump(version: str) -> Lines:
 
 
 def table_of(dumps: Mapping[str, Lines]) -> dict[str, Any]:
-    """The table from the dumps by version, oldest first; ValueError where an older release contradicts a newer one."""
+    """The table from the dumps by version, oldest first; ValueError if an older release contradicts a newer one."""
     newest = list(dumps.values())[-1]
     names, features = metadata_versions(newest), feature_levels(newest)
     for version, lines in dumps.items():
@@ -56,7 +56,7 @@ def metadata_versions(lines: Lines) -> dict[str, int]:
 
 
 def feature_levels(lines: Lines) -> dict[str, list[dict[str, Any]]]:
-    """Each feature's levels, in order, and what each needs of other features."""
+    """Each feature's levels, in order, and their dependencies on other features."""
     levels: dict[str, list[dict[str, Any]]] = {}
     for kind, name, level, *needs in lines:
         if kind == "feature":
@@ -79,7 +79,7 @@ def text_of(table: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Print or write the table."""
+    """Prints or writes the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
