@@ -1,6 +1,6 @@
 """A small world without time: it carries out plans, one action or all, and moves on by one step in between.
 
-The simulation has the faithful models; this one is for plans alone, so that a plan's test can be interrupted anywhere.
+The simulation has the faithful models. This world is for plans alone, so that a test can interrupt a plan anywhere.
 """
 
 from collections.abc import Iterable
@@ -60,7 +60,8 @@ _REFUSED = Terminated(exit_code=1, reason="Error", message="", finished_at="")
 class World(Features):
     """What is observed, and behind it the disks by claim uid and the voter set.
 
-    `bad_images` never start. On a node that is `down` nothing runs and nothing ends; it has been down for long enough.
+    `bad_images` never start. On a Kubernetes node in `down` nothing runs and nothing ends; it has been down for long
+    enough.
     """
 
     desired: Desired
@@ -70,24 +71,24 @@ class World(Features):
     bad_images: frozenset[str] = frozenset()
     down: frozenset[str] = frozenset()
     ran: dict[DirectoryID, str] = field(default_factory=dict)
-    """On which claim each directory id ran: never on another (rule 2)."""
+    """The claim that each directory id ran on: it never runs on another one (rule 2)."""
     ever_ran: bool = False
     serial: int = 100
     leader: ReplicaKey | None = None
     restarts: list[NodeID] = field(default_factory=list)
-    """The controllers that were stopped to be made anew, in order."""
+    """The controllers that were stopped to be recreated, in order."""
 
     def fork(self) -> "World":
-        """The same world, to go its own way."""
+        """A copy of this world that changes independently."""
         own = [(one.name, getattr(self, one.name)) for one in fields(self)]
         copies: dict[str, Any] = {name: copy(value) for name, value in own if isinstance(value, dict | list)}
         return replace(self, **copies)
 
     def run(self, *, drop: int = -1, limit: int = 60, forks: "list[tuple[World, int]] | None" = None) -> int:
-        """Plan, act and move on until nothing is planned; how many actions were carried out.
+        """Plans, acts and moves on until nothing is planned, and counts the actions that were carried out.
 
-        The action number `drop` gets lost, and everything that its plan would have done after it. `forks` gets, for
-        each action, the world as its plan found it, and the action's number in that plan.
+        The action with the number `drop` is lost, with every later action of its plan. `forks` collects, for each
+        action, the world in which its plan was made, and the action's number in that plan.
         """
         done = 0
         for _ in range(limit):
@@ -106,7 +107,7 @@ class World(Features):
         raise AssertionError(f"no rest after {limit} passes: {planned(self.observed, self.desired)}")
 
     def pass_once(self) -> None:
-        """Plan, act and move on by one step."""
+        """Plans, acts and moves on by one step."""
         for action in planned(self.observed, self.desired).actions:
             self._apply(action)
         self._move()
@@ -117,7 +118,7 @@ class World(Features):
         return before == self.observed
 
     def _check(self, plan: Plan) -> None:
-        """The absolute rules, on the world's own truth."""
+        """Checks the absolute rules against the world's own truth."""
         assert len(plan.actions) == 1 or not any(isinstance(action, EXCLUSIVE) for action in plan.actions)
         for action in plan.actions:
             if isinstance(action, act.CreateFormatter):
@@ -246,7 +247,7 @@ class World(Features):
         return of.revision or self._record().applied_revision or ""
 
     def _step(self, step: FeatureStep) -> None:
-        """What the active controller does, and more than it looks after: all are well, and none is left behind."""
+        """What the active controller does. In addition every controller must have been well for long enough."""
         assert self.observed.status.feature_operation is not None, rule("7", "no intent")
         assert self.observed.memory.soak is not None, rule("7", "nobody looked")
         assert self.observed.memory.soak.healthy_s == _LONG_S, rule("7", "not soaked")
@@ -316,7 +317,7 @@ class World(Features):
         return replace(one, container=Running(started_at=""), report=report(self._record(), of))
 
     def _starts(self, one: Pod) -> None:
-        """Kafka reads what is finalized, and finds its quorum by what is in its properties."""
+        """Kafka reads the finalized levels, and finds its quorum through its properties."""
         runtime = self._runtime(one)
         assert runtime.static_voters or self.levels.get(KRAFT, 0 if self._record().static else 1), "nobody votes"
         self.read_by(one.node_id, runtime.release)
@@ -325,7 +326,7 @@ class World(Features):
         return next(revision.runtime for revision in self.observed.revisions if revision.name == one.revision)
 
     def _tell(self, record: IdentityRecord) -> None:
-        """What the controllers say of themselves and of the next step, and for how long all has been well."""
+        """What the controllers report of themselves and of the next step, and for how long all have been well."""
         if isinstance(self.observed.quorum, Unknown):
             self.observed = replace(self.observed, versions=(), checks=(), registered=SILENT)
             return
@@ -357,7 +358,7 @@ class World(Features):
         assert len(self.voters & self._run()) > len(self.voters) // 2, rule("3")
 
     def _run(self) -> frozenset[ReplicaKey]:
-        """What runs, and fetches."""
+        """The replicas that run and fetch."""
         return frozenset(
             ReplicaKey(node_id=one.node_id, directory_id=one.directory_id)
             for one in self.observed.pods
@@ -393,5 +394,5 @@ class World(Features):
 
 
 def _place(of: NodeIdentity) -> str:
-    """The Kubernetes node of a claim's first generation; another one for each later claim."""
+    """The Kubernetes node of a claim's first generation. Each later claim gets another one."""
     return f"worker-{of.node_id}" if of.generation == 1 else f"worker-{of.node_id}-{of.generation}"

@@ -1,4 +1,4 @@
-"""The feature levels of the small world: who is registered, what is finalized, and what Kafka says of a step."""
+"""The feature levels of the small world: who is registered, what is finalized, and how Kafka answers about a step."""
 
 from dataclasses import dataclass, field
 
@@ -14,11 +14,11 @@ from kafka_quorum.plan.releases.ghosts import UNREGISTER_SINCE
 
 @dataclass(slots=True, kw_only=True)
 class Features:
-    """`levels` are the finalized ones, and `registered` who is to read them: whoever runs or ran, and `brokers`."""
+    """`levels` are the finalized ones. `registered` must read them: every controller that ran, and `brokers`."""
 
     levels: dict[str, int] = field(default_factory=dict)
     epoch: int = 1
-    """Of the finalized levels: it moves with every change of one."""
+    """The epoch of the finalized levels: it rises with every change of one."""
     registered: dict[int, tuple[FeatureRange, ...]] = field(default_factory=dict)
     brokers: dict[int, str] = field(default_factory=dict)
     """Brokers by node id, with their releases."""
@@ -28,19 +28,19 @@ class Features:
     """The feature steps that were carried out, in order."""
 
     def made_by(self, format_: Format) -> None:
-        """The levels that a quorum has from its format on, and brokers that have joined it."""
+        """The levels that a quorum has after its format, and the brokers that have joined it."""
         static = format_.mode is BootstrapMode.STATIC
         named = {each.name: each.level for each in format_.features}
         self.levels = (default_levels(numbers(format_.release)) or {}) | named | ({KRAFT: 0} if static else {})
         self.registered |= {number: ranges(release) for number, release in self.brokers.items()}
 
     def says(self, release: str) -> NodeVersions:
-        """What a controller of this release says of itself."""
+        """What a controller of this release reports of itself."""
         levels = (FinalizedFeature(name=name, level=level) for name, level in sorted(self.levels.items()) if level)
         return NodeVersions(supported=ranges(release), finalized=tuple(levels), finalized_epoch=self.epoch)
 
     def read_by(self, node_id: int, release: str) -> None:
-        """A controller starts: it has to read every level, and registers."""
+        """Starts a controller: it must be able to read every level, and registers."""
         supported = {each.name: each for each in ranges(release)}
         for name, level in self.levels.items():
             assert not level or supported[name].min_level <= level <= supported[name].max_level, rule(
@@ -49,7 +49,7 @@ class Features:
         self.registered[node_id] = tuple(supported.values())
 
     def against(self, step: FeatureStep) -> str:
-        """Kafka's words against a step; empty if there are none. Level 0 is off, and anybody can do without."""
+        """Kafka's words against a step; empty if there are none. Every process supports level 0, which is off."""
         for number, supported in sorted(self.registered.items()):
             of = next((each for each in supported if each.name == step.name), None)
             low, high = (of.min_level, of.max_level) if of is not None else (0, 0)
@@ -63,7 +63,7 @@ class Features:
         return ""
 
     def take(self, step: FeatureStep) -> None:
-        """A step is carried out."""
+        """Carries out a step."""
         assert self.against(step) == "", rule("7", "it was refused")
         assert abs(self.levels.get(step.name, 0) - step.level) == 1, rule("7", "more than one level")
         self.levels[step.name] = step.level
@@ -71,7 +71,7 @@ class Features:
         self.changes.append(str(step))
 
     def cure(self, node_id: int, supported: tuple[FeatureRange, ...]) -> None:
-        """A ghost is registered anew, or forgotten where Kafka can do that."""
+        """Registers a ghost again with these ranges, or forgets it where Kafka can do that."""
         assert node_id not in self.brokers, rule("7", "a broker")
         assert supported or self.levels[METADATA] >= UNREGISTER_SINCE, "Kafka cannot forget it yet"
         del self.registered[node_id]
@@ -80,7 +80,7 @@ class Features:
 
 
 def numbers(release: str) -> Release:
-    """A release that is one."""
+    """Parses a release that is known to be valid."""
     found = parse_release(release)
     assert found is not None
     return found

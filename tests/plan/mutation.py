@@ -1,15 +1,17 @@
 """mutmut over the planner: every mutant of `plan/` is killed by its own tests, or its survival is explained.
 
 `python -m tests.plan.mutation` copies the source and the planner's tests into a directory that mutmut understands, and
-runs it there. What mypy refuses is killed without a test, by the strict settings that the source itself is held to.
-Left out are the scenarios that are interrupted anywhere: they take most of the time, and a mutant is to fall to a test
-that says what it breaks. The survivors are held against `survivors.toml`: each entry names functions, what stands in
-the lines before and after, and why no test tells them apart. It ends with 1 if one survivor has no entry, or an entry
-has no survivor. Arguments go to mutmut: `--max-children 1 'kafka_quorum.plan.guards.*'` tries the guards, and then no
-entry needs its survivor.
+runs it there, beside the documents and the source that these tests read. A mutant that mypy refuses needs no test: mypy
+runs with the strict settings of the source. The scenarios that are interrupted anywhere are left out, because they take
+most of the time. Also, the test that kills a mutant should say what the mutant breaks. The tests of this module are
+left out too: they run no function of the planner. The survivors are compared with `survivors.toml`: each entry names
+functions, the lines before and after, and why no test can distinguish them. The exit code is 1 if a survivor has no
+entry, or an entry has no survivor. Arguments go to mutmut: `--max-children 1 'kafka_quorum.plan.guards.*'` tries the
+guards only, and then an entry may be without its survivor.
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -22,11 +24,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+from tests.plan.source import READ, ROOT
+
 _EXPLAINED: Final = Path(__file__).with_name("survivors.toml")
 _TESTS: Final = ("tests/plan", "tests/model")
 _SHARED: Final = ("tests/conftest.py", "tests/golden/facts.py", "tests/simulation/rules/book.py")
-"""What these tests import of others."""
+"""What these tests import from other directories."""
+_OWN: Final = ("test_mutation.py", "mutation.py", "survivors.toml")
 _MYPY: Final = (sys.executable, "-m", "mypy", "--output=json", "src/kafka_quorum/plan")
 _SURVIVED: Final = (0, 33)
 _REFUSED_BY_MYPY: Final = 37
@@ -34,7 +38,7 @@ _SETTINGS: Final = f"""
 [tool.mutmut]
 source_paths = ["src"]
 only_mutate = ["src/kafka_quorum/plan/**/*.py"]
-also_copy = ["tests"]
+also_copy = {json.dumps(sorted({"tests", *(name.split("/")[0] for name in READ)}))}
 pytest_add_cli_args_test_selection = {json.dumps(list(_TESTS))}
 type_check_command = {json.dumps(list(_MYPY))}
 timeout_multiplier = 30.0
@@ -57,14 +61,14 @@ timeout = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survivor:
-    """A mutant that no test kills: in which function, and what became of which lines."""
+    """A mutant that no test kills: its function, and its lines before and after the mutation."""
 
     function: str
     before: str
     after: str
 
     def __str__(self) -> str:
-        """As an entry of `survivors.toml` that is still to be explained."""
+        """The text of an entry for `survivors.toml`, still without its explanation."""
         fields = {"function": self.function, "before": self.before, "after": self.after, "why": ""}
         return "\n".join(["[[survivor]]", *(f"{name} = {json.dumps(text)}" for name, text in fields.items())])
 
@@ -88,18 +92,23 @@ class Explanation:
 
 
 def main() -> int:
-    """Run, and say what is not explained."""
+    """Runs mutmut, and prints what is not explained."""
     with tempfile.TemporaryDirectory() as place:
         directory = Path(place)
         stage(directory)
         command = [sys.executable, "-m", "mutmut", "run", *sys.argv[1:]]
-        ended = subprocess.run(command, cwd=directory, check=False).returncode
+        ended = subprocess.run(command, cwd=directory, env=alone(), check=False).returncode
         sys.stdout.write(f"\nmutmut ended with {ended}\n")
         return report(directory, whole=not any(argument.startswith("kafka_quorum.") for argument in sys.argv[1:]))
 
 
+def alone() -> dict[str, str]:
+    """The environment of a command in the copy: what it imports is found there, and not by a path from outside."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
 def report(directory: Path, *, whole: bool) -> int:
-    """Hold what survived there against the explanations; in a `whole` run every mutant is tried, every entry needed."""
+    """Compares the survivors with the explanations. A `whole` run tries every mutant and needs every entry."""
     codes = _codes(directory)
     survivors = [_survivor(directory, name) for name, code in codes.items() if code in _SURVIVED]
     explained = explanations()
@@ -117,26 +126,29 @@ def report(directory: Path, *, whole: bool) -> int:
 
 
 def explanations() -> list[Explanation]:
-    """Every entry of `survivors.toml`; what it leaves out may be anything."""
+    """Every entry of `survivors.toml`. A field that an entry omits matches anything."""
     rows = tomllib.loads(_EXPLAINED.read_text()).get("survivor", [])
     return [Explanation(**{"before": "", "after": "", **row}) for row in rows]
 
 
 def stage(directory: Path) -> None:
-    """The layout that mutmut knows, with nothing but what the planner's tests import."""
-    kept = shutil.ignore_patterns("__pycache__")
+    """Builds the layout that mutmut requires, with only what the planner's tests import and read."""
+    kept = shutil.ignore_patterns("__pycache__", *_OWN)
     for package in ("kafka_quorum", "kit"):
         shutil.copytree(ROOT / "operator" / package, directory / "src" / package, ignore=kept, dirs_exist_ok=True)
     for part in _TESTS:
         shutil.copytree(ROOT / part, directory / part, ignore=kept, dirs_exist_ok=True)
-    for name in _SHARED:
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, directory / name)
+    for name in (*_SHARED, *READ):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, directory / name, ignore=kept, dirs_exist_ok=True)
+        else:
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, directory / name)
     (directory / "pyproject.toml").write_text(_SETTINGS)
 
 
 def _codes(directory: Path) -> dict[str, int | None]:
-    """How the tests of every mutant ended; None for one that was not tried."""
+    """How the tests of every mutant ended; None for a mutant that was not tried."""
     found: dict[str, int | None] = {}
     for meta in sorted((directory / "mutants").rglob("*.meta")):
         found.update(json.loads(meta.read_text())["exit_code_by_key"])

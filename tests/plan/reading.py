@@ -1,4 +1,4 @@
-"""Short ways to say what a plan is and to read it, and what holds for every plan."""
+"""Short ways to describe and read a plan, and the checks that hold for every plan."""
 
 import re
 from dataclasses import replace
@@ -6,9 +6,7 @@ from typing import Any, Final, TypeVar
 
 from tests.model.values import NOW_S, desired
 
-from kafka_quorum.model.actions import (
-    DeletePod,
-)
+from kafka_quorum.model.actions import CreateRevision, DeletePod, RemoveRaftVoter, RestartPod
 from kafka_quorum.model.admission import Admission, merged
 from kafka_quorum.model.desired import Desired
 from kafka_quorum.model.known import Known
@@ -23,7 +21,7 @@ T = TypeVar("T")
 _CAMEL_CASE: Final = re.compile(r"([A-Z][a-z]+)+")
 _NODE: Final = re.compile(r"\b(?:controller |claim alpha-|pod alpha-|formatter alpha-|voter |replica )(\d+)\b")
 _REFUSED: Final = {"RemovingPod", "OlderImage", "LostNode", "LostDisk", "DowngradeRefused", "Soaking"}
-"""Waits with these reasons say what a guard has said."""
+"""A wait with one of these reasons repeats the words of a guard."""
 _OF_THE_QUORUM: Final = {
     "DowngradeRefused",
     "EarlierResourceEnds",
@@ -33,7 +31,7 @@ _OF_THE_QUORUM: Final = {
     "NoLeader",
     "SteppingFeature",
 }
-"""Waits with these reasons are no single controller's, whatever they name."""
+"""A wait with one of these reasons concerns the quorum, even if it names a single controller."""
 
 
 def planned(observed: Observed, wanted: Desired | None = None, **how: Any) -> Plan:  # noqa: ANN401 - the planner's own options
@@ -49,7 +47,7 @@ def planned(observed: Observed, wanted: Desired | None = None, **how: Any) -> Pl
 
 
 def _check_waits(said: Plan) -> None:
-    """A wait has a reason for a condition, its words name its controller, and a guard's words come with the guard."""
+    """A wait has a CamelCase reason, names its controller, and quotes a guard only if that guard is in the plan."""
     for one in said.waits:
         assert _CAMEL_CASE.fullmatch(one.reason), one
         assert isinstance(one.severity, Severity), one
@@ -61,18 +59,22 @@ def _check_waits(said: Plan) -> None:
 
 
 def _check_actions(said: Plan) -> None:
-    """Whatever a guard must permit comes with its permit, which the plan reports among its verdicts."""
+    """The permit of every action that needs one is among the verdicts of the plan, and no other guard refuses it."""
     for action in said.actions:
         _check_text(getattr(action, "message", "a change without words"))
         if isinstance(action, DeletePod):
             assert _CAMEL_CASE.fullmatch(action.reason), action
         permit = getattr(action, "permit", None)
         assert permit is None or permit in said.verdicts, said
+        for refused in (verdict for verdict in said.verdicts if not verdict.allowed):
+            assert refused.rule != "7-image" or not isinstance(action, CreateRevision | RestartPod), said
+            if refused.rule == "3-remove-leader" and isinstance(action, RemoveRaftVoter):
+                assert str(action.request.voter) not in refused.reason, said
     assert {verdict.rule for verdict in said.verdicts} <= set(GUARDS)
 
 
 def _check_text(text: str) -> None:
-    """Words for a person: there, on one line, with nothing in them that was never filled in."""
+    """A text for a person is not empty, is one line, and has no empty placeholder."""
     assert text == text.strip() != ""
     assert "\n" not in text
     assert not re.search(r"\bNone\b|\(\)|: $|  ", text), text
@@ -103,12 +105,12 @@ def reasons(said: Plan | Part) -> set[str]:
 
 
 def degraded(said: Plan | Part) -> set[str]:
-    """The reasons of what is lost or broken."""
+    """The reasons of the waits for what is lost or broken."""
     return {one.reason for one in said.waits if one.severity is Severity.DEGRADED}
 
 
 def verdict(said: Plan | Part, rule: str) -> Verdict:
-    """What a guard said last."""
+    """The last verdict of this guard."""
     found = [one for one in said.verdicts if one.rule == rule]
     assert found, said.verdicts
     return found[-1]

@@ -1,4 +1,4 @@
-"""Adoption: the disks of a quorum that was made by other means, told by themselves, and never written to."""
+"""Adoption: disks of a quorum of another origin report their own identity, and are never written to."""
 
 from dataclasses import replace
 
@@ -40,25 +40,25 @@ WANTED = desired(bootstrap=BootstrapMode.ADOPT, cluster_id=ClusterID(CLUSTER), n
 
 
 def adopted() -> IdentityRecord:
-    """The record as adoption makes it: node ids, and no directory id yet."""
+    """The record as adoption creates it: node ids, and no directory id yet."""
     unknown = [replace(key(node_id), directory_id=None) for node_id in IDS]
     return mint(ClusterID(CLUSTER), format_of(WANTED), unknown, ())
 
 
 def prepared() -> tuple[Claim, ...]:
-    """Three claims as somebody prepares them: names and labels, and nothing of ours on them."""
+    """Three claims as a person prepares them: names and labels, and nothing of ours on them."""
     record = minted()
     bare = (claim(record, node(record, node_id)) for node_id in IDS)
     return tuple(replace(one, cluster_id=None, directory_id=None, phase=None) for one in bare)
 
 
 def look(claims: tuple[Claim, ...]) -> Observed:
-    """Nothing but these claims."""
+    """A look that has only these claims."""
     return replace(nothing(), claims=claims)
 
 
 def test_all_disks_at_once() -> None:
-    """With every claim there, the record is made with the cluster id of the spec, and nobody beside the named ones."""
+    """When every claim is there, the record is created with the spec's cluster id and only the listed controllers."""
     action = only(planned(look(prepared()), WANTED), MintIdentity)
     assert (action.cluster_id, action.initial, action.others) == (CLUSTER, IDS, ())
     assert action.format.mode is BootstrapMode.ADOPT
@@ -79,21 +79,28 @@ def test_all_disks_at_once() -> None:
     ids=["one missing", "one going", "one too many", "a pod", "none"],
 )
 def test_nothing_less(observed: Observed, named: str) -> None:
-    """From fewer disks, other disks, or disks that are in use nothing is made, least of all a new quorum."""
+    """Missing disks, other disks, or disks that are in use create no identity."""
     said = planned(observed, WANTED)
     assert said.actions == ()
     assert mentions(wait(said, "AdoptWaits").message, named)
     assert not verdict(said, "8-adopt").allowed
 
 
-def test_a_known_quorum_is_rebuilt_instead() -> None:
-    """Claims that carry our identity belong to a quorum that was taken over before: its record is rebuilt."""
+@pytest.mark.parametrize("copies", ["both", "status", "claims"])
+def test_a_known_quorum_is_rebuilt_instead(copies: str) -> None:
+    """Nothing is adopted where the status or a claim carries our identity: this quorum was adopted before."""
     observed = replace(at_rest(), record=None)
-    assert not [one for one in planned(observed, WANTED).actions if isinstance(one, MintIdentity)]
+    if copies == "status":
+        observed = replace(observed, claims=tuple(replace(one, cluster_id=None) for one in observed.claims))
+    if copies == "claims":
+        observed = replace(observed, status=replace(observed.status, cluster_id=None))
+    said = planned(observed, WANTED)
+    assert not [one for one in said.actions if isinstance(one, MintIdentity)]
+    assert "8-adopt" not in {one.rule for one in said.verdicts}
 
 
 def test_the_record_of_one() -> None:
-    """It begins static, has had leaders, and its disks tell their ids, which are its first voters' from then on."""
+    """An adopted record is static and has had leaders. A disk's report sets the directory id of its first voter."""
     record = adopted()
     assert record.static
     assert record.had_leader
@@ -106,7 +113,7 @@ def test_the_record_of_one() -> None:
 
 
 def test_no_claim_is_made_in_place_of_one() -> None:
-    """A claim that is gone before it was read is waited for: an empty one would be nobody's disk."""
+    """A claim that disappears before its disk was read is not recreated: the new disk would be empty."""
     record = adopted()
     for one in prepared()[1:]:
         record = with_claim(record, one.node_id, one.uid)

@@ -78,11 +78,11 @@ from kafka_quorum.plan.facts.formats import is_mirrored
 
 STARTS = Waiting(reason="ContainerCreating", message="", last_exit=None)
 FIRST = bound()
-"""Claims are bound, nothing is formatted."""
+"""Every claim is bound, and no disk is formatted."""
 
 
 def failed(message: str = "") -> Terminated:
-    """A script that gave up."""
+    """A script that failed."""
     return Terminated(exit_code=1, reason="Error", message=message, finished_at="2026-01-01T00:00:00Z")
 
 
@@ -100,14 +100,14 @@ def finished_formatter(record: IdentityRecord, of: NodeIdentity, said: DiskRepor
 
 
 def test_bound() -> None:
-    """The record learns the uids of its claims, all at once."""
+    """The record stores the uids of all its claims at once."""
     write = only(planned(at_rest(minted(), claims=at_rest(FIRST).claims)), WriteRecord)
     assert write.change is RecordChange.CLAIMS_BOUND
     assert [of.claim_uid for of in write.record.nodes] == [claim_uid(node_id) for node_id in IDS]
 
 
 def test_a_claim_on_its_way_out_is_not_bound() -> None:
-    """A claim that is being deleted is waited out, and its uid is not taken."""
+    """The operator waits until a claim that is being deleted is gone, and does not store its uid."""
     look = with_the_claim(at_rest(minted(), claims=at_rest(FIRST).claims[:1]), 3000, deleting=True)
     said = planned(look)
     assert {action.node_id for action in every(said, CreateClaim)} == set(IDS[1:])
@@ -115,7 +115,7 @@ def test_a_claim_on_its_way_out_is_not_bound() -> None:
 
 
 def test_claim_of_a_first_controller_that_is_not_wanted_any_more() -> None:
-    """Before the barrier it is made all the same: without all of its first controllers the quorum never starts."""
+    """Before the barrier, a first controller gets its claim even if not requested: the quorum needs it to start."""
     said = planned(at_rest(minted(), claims=(), pods=()), desired(replicas=1))
     assert {action.node_id for action in every(said, CreateClaim)} == set(IDS)
     joiner = started(mode=BootstrapMode.STANDALONE)
@@ -129,7 +129,7 @@ def test_claim_of_a_first_controller_that_is_not_wanted_any_more() -> None:
 
 @pytest.mark.parametrize("formatted", [False, True])
 def test_claim_lost_before_the_barrier(*, formatted: bool) -> None:
-    """Before the barrier a lost claim's disk never ran: the next generation gets the same pre-made directory id."""
+    """A disk that is lost before the barrier never ran: the next generation gets the same pre-made directory id."""
     record = with_report(FIRST, IDS[1], directory(3001)) if formatted else FIRST
     write = only(planned(without_claim(at_rest(record, pods=()), 3001)), WriteRecord)
     again = node(write.record, 3001)
@@ -140,7 +140,7 @@ def test_claim_lost_before_the_barrier(*, formatted: bool) -> None:
 
 
 def test_unformatted_newcomers_claim_lost() -> None:
-    """Behind the barrier too, a disk that was never formatted is merely made again."""
+    """Behind the barrier, a disk that was lost before its format only gets a new claim."""
     record = started(mode=BootstrapMode.STANDALONE)
     write = only(
         planned(without_claim(at_rest(record), 3001), desired(bootstrap=BootstrapMode.STANDALONE)), WriteRecord
@@ -155,13 +155,13 @@ def test_unformatted_newcomers_claim_lost() -> None:
     ids=["cluster id", "directory id", "phase", "owner"],
 )
 def test_claim_copy_is_repaired(changes: dict[str, object]) -> None:
-    """Whatever differs of a claim's copy of the identity, or of its owner, is repaired."""
+    """Any difference in a claim's copy of the identity, or in its owner, is repaired."""
     action = only(planned(with_the_claim(at_rest(), 3001, **changes)), AnnotateClaim)
     assert (action.claim.node_id, action.directory_id, action.grow_to) == (3001, directory(3001), None)
 
 
 def test_retention_delete() -> None:
-    """With whenDeleted: Delete the resource owns claims and record; with Retain nobody does."""
+    """With whenDeleted Delete the resource owns claims and record; with Retain they have no owner."""
     delete = desired(storage=storage(when_deleted=VolumeFate.DELETE))
     said = planned(at_rest(), delete)
     assert {type(action) for action in said.actions} == {AnnotateClaim, SetRecordOwner}
@@ -174,7 +174,7 @@ def test_retention_delete() -> None:
 
 
 def test_mirrored() -> None:
-    """The identity stands in three places when status and claim say what the record says."""
+    """The identity is in three places when status and claim agree with the record."""
     assert is_mirrored(situation(desired=desired(), observed=at_rest(FIRST), record=FIRST), node(FIRST, 3001))
 
 
@@ -193,13 +193,13 @@ def test_mirrored() -> None:
     ids=["status", "phase", "controllers", "initial", "claim uid", "claim", "claim phase", "claim directory id"],
 )
 def test_not_mirrored(look: Observed) -> None:
-    """While one copy lacks anything, no disk of that controller is formatted."""
+    """While a copy is incomplete, the disk of that controller is not formatted."""
     assert not is_mirrored(situation(desired=desired(), observed=look, record=FIRST), node(FIRST, 3001))
     assert 3001 not in {action.node_id for action in every(planned(look), CreateFormatter)}
 
 
 def test_copies_are_waited_for() -> None:
-    """The guard has said yes, and the formatter waits for the copies of the identity all the same."""
+    """A formatter waits for the copies of the identity, although its guard allows it."""
     record = bound(1)
     said = planned(at_rest(record, status=NO_STATUS), desired(replicas=1))
     assert facts(wait(said, "Formatting").message) == facts(3000)
@@ -210,7 +210,7 @@ def test_copies_are_waited_for() -> None:
 
 
 def test_formatters_together() -> None:
-    """Every initial controller gets its formatter, kept off the nodes of the others' claims."""
+    """Every initial controller gets its formatter, which avoids the Kubernetes nodes of the others' claims."""
     made = every(planned(at_rest(FIRST)), CreateFormatter)
     assert {action.node_id for action in made} == set(IDS)
     assert made[0].avoid_nodes == ("worker-3001", "worker-3002")
@@ -220,7 +220,7 @@ def test_formatters_together() -> None:
 
 
 def test_newcomer_formats_with_the_lasting_config() -> None:
-    """A newcomer's formatter reads the config map that stays, not the one that the barrier takes away."""
+    """A newcomer's formatter reads the lasting config map, not the one that is deleted before the barrier."""
     lost = with_disk_lost(running(), IDS[1], new_claim=False)
     look = without_pod(at_rest(lost), 3001)
     action = only(planned(look), CreateFormatter)
@@ -259,7 +259,7 @@ NOT_OURS: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("case", NOT_OURS)
 def test_report_of_something_else(case: str) -> None:
-    """A report of anything but the expected identity is never recorded."""
+    """A report of any other identity than the expected one is never recorded."""
     of = node(FIRST, 3000)
     look = at_rest(FIRST, pods=(finished_formatter(FIRST, of, report(FIRST, of, **NOT_OURS[case])),))
     assert not any(isinstance(action, WriteRecord) for action in planned(look).actions)
@@ -275,7 +275,7 @@ def test_report_of_another_format(changes: dict[str, object]) -> None:
 
 
 def test_retired_id_is_not_reported_back() -> None:
-    """A directory id that was retired is not taken again, whoever reports it."""
+    """A retired directory id is not recorded again, not even from a report."""
     lost = with_disk_lost(running(), IDS[1], new_claim=False)
     of = node(lost, 3001)
     old = formatter(lost, of, container=done(), report=report(lost, of, directory_id=directory(3001)))
@@ -285,7 +285,7 @@ def test_retired_id_is_not_reported_back() -> None:
 
 
 def test_done_formatter_goes() -> None:
-    """A formatter whose report is recorded is removed, and gone before anything else uses the claim."""
+    """A formatter with a recorded report is deleted, and the controller waits until the pod is gone."""
     record = with_report(FIRST, IDS[0], directory(3000))
     look = at_rest(record, pods=(finished_formatter(record, node(record, 3000)),))
     (removed,) = every(planned(look), DeletePod)
@@ -296,7 +296,7 @@ def test_done_formatter_goes() -> None:
 
 
 def test_working_formatter_is_waited_for() -> None:
-    """A formatter that runs is left to its work."""
+    """A formatter that runs is left alone."""
     look = at_rest(FIRST, pods=tuple(formatter(FIRST, of) for of in FIRST.nodes))
     said = planned(look)
     assert said.actions == ()
@@ -304,7 +304,7 @@ def test_working_formatter_is_waited_for() -> None:
 
 
 def test_running_formatter_outlives_a_change_of_spec() -> None:
-    """A formatter that runs is not removed by a change of spec: it would be cut off in its work."""
+    """A change of the spec does not delete a formatter that runs: its work would be cut off."""
     newer = revision(runtime(heap="1Gi"), number=2)
     record = replace(FIRST, applied_revision=newer.name)
     look = at_rest(record, revisions=(revision(), newer))
@@ -313,7 +313,7 @@ def test_running_formatter_outlives_a_change_of_spec() -> None:
 
 
 def test_waiting_formatter_follows_the_spec() -> None:
-    """A formatter that waits, for an image that does not exist say, is made anew from a corrected spec."""
+    """A formatter that waits, for example for a missing image, is recreated from a corrected spec."""
     newer = revision(runtime(image="registry/kafka:4.4.0"), number=2)
     record = replace(FIRST, applied_revision=newer.name)
     look = at_rest(record, revisions=(revision(), newer))
@@ -323,8 +323,19 @@ def test_waiting_formatter_follows_the_spec() -> None:
     assert {action.reason for action in removed} == {"FormatterOutdated"}
 
 
+def test_formatter_that_waits_for_a_config_map_that_is_gone_is_recreated() -> None:
+    """Node ids changed after the formatter was created, so nothing creates its config map again."""
+    starts = Waiting(reason="ContainerCreating", message="", last_exit=None)
+    gone = names.format_config_name(NAME, revision().inputs_hash, IDS[:1])
+    pods = tuple(formatter(FIRST, of, container=starts, config_name=gone) for of in FIRST.nodes)
+    removed = every(planned(at_rest(FIRST, pods=pods)), DeletePod)
+    assert {(action.pod.node_id, action.reason) for action in removed} == {(each, "FormatterOutdated") for each in IDS}
+    runs = tuple(formatter(FIRST, of, config_name=gone) for of in FIRST.nodes)
+    assert every(planned(at_rest(FIRST, pods=runs)), DeletePod) == []
+
+
 def test_stuck_formatter_is_told() -> None:
-    """A formatter that cannot start says why."""
+    """A formatter that cannot start is reported with its reason."""
     stuck = Waiting(reason="ImagePullBackOff", message="not found", last_exit=None)
     look = at_rest(FIRST, pods=tuple(formatter(FIRST, of, container=stuck) for of in FIRST.nodes))
     said = planned(look)
@@ -335,7 +346,7 @@ def test_stuck_formatter_is_told() -> None:
 
 @pytest.mark.parametrize("found", [DiskFound.FORMATTED, DiskFound.PARTIAL])
 def test_foreign_disk(found: DiskFound) -> None:
-    """A disk with somebody else's files is left alone, for ever, and the way out is named."""
+    """A disk with files of another origin is never touched, and the wait names the way out."""
     of = node(FIRST, 3000)
     told = FIRST.cluster_id if found is DiskFound.FORMATTED else None
     refused = report(FIRST, of, found=found, cluster_id=told, accepted=False, message="another format's")
@@ -353,9 +364,9 @@ def test_foreign_disk(found: DiskFound) -> None:
     ("age_s", "again"), [(5.0, False), (19.0, False), (20.0, True), (3600.0, True), (-5.0, False), (-3600.0, True)]
 )
 def test_failed_format_is_tried_again(age_s: float, *, again: bool) -> None:
-    """A format that failed is tried again after a pause, and what went wrong is told meanwhile.
+    """A failed format is repeated after a pause, and its error is reported meanwhile.
 
-    The node's clock may be ahead: a stamp that is far off is not waited for.
+    The clock of the Kubernetes node may be ahead: a stamp that is far in the future is not waited for.
     """
     of = node(FIRST, 3000)
     said_ = replace(empty_report(), message="kafka-storage.sh ended with 1: no space left")
@@ -367,14 +378,14 @@ def test_failed_format_is_tried_again(age_s: float, *, again: bool) -> None:
 
 
 def test_formatter_that_never_started() -> None:
-    """A formatter that was evicted before its container could tell is made anew."""
+    """A formatter that was evicted before its container could report is recreated."""
     pod_ = formatter(FIRST, node(FIRST, 3000), container=Waiting(reason="", message="", last_exit=None), finished=True)
     said = planned(at_rest(FIRST, pods=(pod_,)))
     assert [action.reason for action in every(said, DeletePod)] == ["FormatterFailed"]
 
 
 def test_format_without_a_report() -> None:
-    """A formatter that ended without a word, evicted say, is made anew at once."""
+    """A formatter that ended without a report, for example after an eviction, is recreated at once."""
     of = node(FIRST, 3000)
     pod_ = formatter(FIRST, of, container=failed(), finished=True, finished_at_s=NOW_S)
     said = planned(at_rest(FIRST, pods=(pod_,)))
@@ -386,7 +397,7 @@ def test_format_without_a_report() -> None:
 
 
 def test_starting_formatter_is_progress() -> None:
-    """A formatter that merely starts is part of the formatting."""
+    """A formatter that is only starting counts as progress of the formatting."""
     look = at_rest(FIRST, pods=tuple(formatter(FIRST, of, container=STARTS) for of in FIRST.nodes))
     said = planned(look)
     assert said.actions == ()
@@ -398,13 +409,13 @@ def test_starting_formatter_is_progress() -> None:
 
 
 def test_barrier_falls() -> None:
-    """When all have reported, Started is written, and nothing with it."""
+    """When every initial controller has reported, the plan writes Started and does nothing else."""
     write = only(planned(at_rest(replace(started(), phase=BootstrapPhase.FORMATTING))), WriteRecord)
     assert (write.change, write.record.phase) == (RecordChange.STARTED, BootstrapPhase.STARTED)
 
 
 def test_barrier_holds_for_the_last() -> None:
-    """While one has not reported no Kafka pod is made."""
+    """While one initial controller has not reported, no Kafka pod is created."""
     record = with_report(with_report(FIRST, IDS[0], directory(3000)), IDS[1], directory(3001))
     said = planned(at_rest(record))
     assert every(said, CreatePod) == []
@@ -412,7 +423,7 @@ def test_barrier_holds_for_the_last() -> None:
 
 
 def test_barrier_waits_for_the_format_config() -> None:
-    """The config map of the initial format is taken away first: a late formatter then waits for it for ever."""
+    """The config map of the initial format is deleted first, so that a late formatter cannot start."""
     record = replace(started(), phase=BootstrapPhase.FORMATTING)
     said = planned(at_rest(record, support=support(FIRST)))
     assert only(said, DeleteConfig).name == names.format_config_name(NAME, revision().inputs_hash, FIRST.node_ids)
@@ -429,7 +440,7 @@ def test_pods_only_after_the_copies() -> None:
 
 
 def test_standalone_barrier() -> None:
-    """A standalone quorum starts with its one first voter; the others are formatted once it leads."""
+    """A standalone quorum starts with its single first voter; the others are formatted after it leads."""
     alone = desired(bootstrap=BootstrapMode.STANDALONE)
     first = with_report(bound(mode=BootstrapMode.STANDALONE), IDS[0], directory(3000))
     assert only(planned(at_rest(first), alone), WriteRecord).change is RecordChange.STARTED
@@ -445,7 +456,7 @@ def test_standalone_barrier() -> None:
 
 
 def emptied(*lost: int, quorum: Knowable[QuorumView] | None = None) -> Observed:
-    """The init containers of these controllers found their disks empty, and they do not fetch any more."""
+    """The init containers of these controllers found their disks empty, and the controllers do not fetch any more."""
     look = at_rest()
     for node_id in lost:
         look = with_pod(look, node_id, container=failed(), report=empty_report(), gate="False")
@@ -473,7 +484,7 @@ def test_lost_claim(*, volume_only: bool) -> None:
 
 
 def test_lost_disk_step_by_step() -> None:
-    """After the record says so: the old pod goes, then a formatter comes, then Kafka on the new directory id."""
+    """After the record is written the old pod is deleted, then a formatter runs, then Kafka on the new directory id."""
     lost = with_disk_lost(running(), IDS[1], new_claim=False)
     copies = {"claims": at_rest(lost).claims, "status": mirrored(lost)}
     quorum = emptied(3001).quorum
@@ -502,7 +513,7 @@ ONE_RUN = {"first_s": NOW_S, "first_seen_s": LOOKED_S - 31.0, "last_seen_s": LOO
 
 @pytest.mark.parametrize("row", [OLD, ONE_RUN], ids=["looked long ago", "one look, and none for long"])
 def test_old_evidence_is_looked_at_again(row: dict[str, float]) -> None:
-    """A disk is not given up on what was seen long ago: its pod is made again, and the new one looks at once."""
+    """A disk is not retired on old evidence: its pod is recreated, and the new one examines the disk at once."""
     removed = only(planned(waiting(emptied(3001), **row)), DeletePod)
     assert (removed.pod.node_id, removed.reason) == (3001, "DiskLooksEmpty")
 
@@ -511,12 +522,12 @@ def test_old_evidence_is_looked_at_again(row: dict[str, float]) -> None:
     "row", [ONE_RUN | {"first_seen_s": LOOKED_S - 29.0, "last_seen_s": LOOKED_S - 29.0}], ids=["one look"]
 )
 def test_the_kubelets_first_pauses_are_waited_for(row: dict[str, float]) -> None:
-    """A pod that looks again within half a minute is left to: it would never come to a second look otherwise."""
+    """A pod whose second examination is due within half a minute stays: a new pod would start over."""
     assert planned(waiting(emptied(3001), **row)).actions == ()
 
 
 def test_no_pod_is_replaced_for_nothing() -> None:
-    """Without a majority of the others, on a node that takes no pods, or where a person decides, the pod stays."""
+    """The pod stays without a majority of the others, on a Kubernetes node that takes no pods, or under Manual."""
     look = waiting(emptied(3001), **OLD)
     known = look.kube_node("worker-3001")
     assert isinstance(known, Known)
@@ -537,7 +548,7 @@ def test_no_pod_is_replaced_for_nothing() -> None:
 
 
 def returned(**changes: object) -> Observed:
-    """Controller 3001's disk was given up as empty, and its formatter finds it as it was."""
+    """Controller 3001's disk was retired as empty, and its formatter finds the old data on it."""
     lost = with_disk_lost(running(), IDS[1], new_claim=False)
     of = node(lost, 3001)
     said = report(lost, of, **{"directory_id": directory(3001), "accepted": False, **changes})
@@ -546,7 +557,7 @@ def returned(**changes: object) -> Observed:
 
 
 def test_an_earlier_disk_in_place_of_the_present_one() -> None:
-    """A pod that finds a retired disk of its own controller does not wait for ever: the present one is given up."""
+    """If a controller's volume holds one of its earlier, retired disks, the present disk is retired."""
     record = with_report(with_disk_lost(running(), IDS[1], new_claim=False), IDS[1], directory(3001, 2))
     of = node(record, 3001)
     old = report(record, of, directory_id=directory(3001), accepted=False)
@@ -560,7 +571,7 @@ def test_an_earlier_disk_in_place_of_the_present_one() -> None:
 
 
 def test_a_disk_that_comes_back_after_it_was_given_up() -> None:
-    """Its claim is marked as retired and kept, with its directory id, and the controller gets the next claim."""
+    """The claim of a retired disk that returns is marked and kept, with its directory id; a new claim replaces it."""
     look = returned()
     mark = only(planned(look), AnnotateClaim)
     assert (mark.claim.node_id, mark.directory_id, mark.retired, mark.kept) == (3001, directory(3001), True, True)
@@ -579,14 +590,14 @@ def test_a_disk_that_comes_back_after_it_was_given_up() -> None:
     "changes", [{"directory_id": directory(3000)}, {"cluster_id": OTHER_CLUSTER}, {"node_id": 3000}]
 )
 def test_another_disk_is_named_and_left_alone(changes: dict[str, object]) -> None:
-    """Files that are not this controller's are a person's matter."""
+    """A disk with the files of another controller is reported, and left for a person."""
     said = planned(returned(**changes))
     assert "ForeignDisk" in reasons(said)
     assert said.actions == ()
 
 
 def test_newcomer_waits_for_a_leader() -> None:
-    """A lost disk is formatted again only when a leader can be caught up with, and the loss is told meanwhile."""
+    """A lost disk is formatted again only while there is a leader to follow; the loss is reported meanwhile."""
     lost = with_disk_lost(running(), IDS[1], new_claim=False)
     said = planned(without_pod(at_rest(lost, quorum=SILENT), 3001))
     assert every(said, CreateFormatter) == []
@@ -595,7 +606,7 @@ def test_newcomer_waits_for_a_leader() -> None:
 
 @pytest.mark.parametrize("leads", [False, True])
 def test_a_lost_disk_stays_told_while_its_pod_looks_again(*, leads: bool) -> None:
-    """While the script runs once more nothing is known to be better: the loss is still told, and nothing is retired."""
+    """While the script examines a lost disk again, the loss is still reported, and nothing is retired."""
     starts = Waiting(reason="PodInitializing", message="", last_exit=None)
     look = emptied(3001) if leads else replace(emptied(3001), quorum=SILENT)
     said = planned(with_pod(look, 3001, container=starts, report=None))
@@ -604,7 +615,7 @@ def test_a_lost_disk_stays_told_while_its_pod_looks_again(*, leads: bool) -> Non
 
 
 def test_manual_cure() -> None:
-    """With the Manual policy a lost disk is told and not touched."""
+    """With the Manual policy a lost disk is reported and not touched."""
     said = planned(emptied(3001), desired(replacement=manual()))
     assert not any(isinstance(action, WriteRecord) for action in said.actions)
     assert "Automatic" in wait(said, "LostDisk").message
@@ -627,7 +638,7 @@ def test_a_pod_that_is_gone_is_no_lost_disk() -> None:
     ],
 )
 def test_bootstrap_failed(lost: tuple[int, ...], initial: int, *, hopeless: bool) -> None:
-    """A majority of first voters lost before any leader was seen is the end, and the way out is named."""
+    """A bootstrap fails when a majority of first voters is lost before the first leader; the wait lists their disks."""
     record = started(initial)
     look = at_rest(record)
     for node_id in lost:
@@ -650,7 +661,7 @@ def test_bootstrap_failed_counts_earlier_losses() -> None:
 
 
 def test_majority_lost_after_a_leader_is_no_failed_bootstrap() -> None:
-    """Once there was a leader, a lost majority is not a failed bootstrap: the disks hold data elsewhere."""
+    """After the first leader a lost majority is not a failed bootstrap: the disks may have data elsewhere."""
     said = planned(emptied(3000, 3001, quorum=SILENT))
     assert "BootstrapFailed" not in reasons(said)
 
@@ -662,7 +673,7 @@ def test_majority_lost_after_a_leader_is_no_failed_bootstrap() -> None:
     ("asked", "grown"), [(20 * 1024**3, 3), (10 * 1024**3, 0), (5 * 1024**3, 0)], ids=["more", "same", "less"]
 )
 def test_growth(asked: int, grown: int) -> None:
-    """Claims grow to what the spec asks for, and never shrink."""
+    """Claims grow to the size in the spec, and never shrink."""
     wanted: Desired = desired(storage=storage(size=f"{asked // 1024**3}Gi", size_bytes=asked))
     asked_for = every(planned(at_rest(), wanted), AnnotateClaim)
     assert len(asked_for) == grown
@@ -670,21 +681,21 @@ def test_growth(asked: int, grown: int) -> None:
 
 
 def test_growth_spares_a_dying_claim() -> None:
-    """A claim that is being deleted is not asked to grow."""
+    """A claim that is being deleted is not grown."""
     wanted = desired(storage=storage(size="20Gi", size_bytes=20 * 1024**3))
     look = with_the_claim(at_rest(), 3001, deleting=True)
     assert {action.claim.node_id for action in every(planned(look, wanted), AnnotateClaim)} == {3000, 3002}
 
 
 def test_claim_deleting_under_a_running_pod() -> None:
-    """A claim that is deleted under its pod is told; the pod is left to run."""
+    """A claim that is being deleted under its pod is reported, and the pod keeps running."""
     said = planned(with_the_claim(at_rest(), 3001, deleting=True))
     assert said.actions == ()
     assert degraded(said) == {"ClaimDeleting"}
 
 
 def test_next_generation_has_the_same_id_before_the_barrier() -> None:
-    """After a claim was given up before the barrier, the next claim is made for the same pre-made key."""
+    """The claim that follows a claim given up before the barrier is for the same pre-made key."""
     record = claim_given_up(FIRST, IDS[1])
     made = every(planned(at_rest(record)), CreateClaim)
     assert [(action.node_id, action.generation) for action in made] == [(3001, 2)]

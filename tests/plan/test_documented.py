@@ -1,4 +1,4 @@
-"""docs/operations.md names every reason that the planner's source gives a wait: the word is what a person looks up."""
+"""docs/operations.md names every reason of a wait in the planner's source, because people look the reason up."""
 
 import ast
 import re
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.plan.source import OPERATOR, document
 
-ROOT = Path(__file__).resolve().parents[2]
-MODULES = sorted((ROOT / "operator" / "kafka_quorum" / "plan").rglob("*.py"))
+MODULES = sorted((OPERATOR / "plan").rglob("*.py"))
 TABLE = {
     word
-    for line in (ROOT / "docs" / "operations.md").read_text().splitlines()
+    for line in document("operations.md").splitlines()
     if line.startswith("| `")
     for word in re.findall(r"`([A-Z][A-Za-z]+)`", line.split("|")[1])
 }
@@ -19,7 +19,7 @@ TABLE = {
 
 
 def constants(tree: ast.Module) -> dict[str, str]:
-    """The module's own names of texts."""
+    """The string constants of the module, by name."""
     found: dict[str, str] = {}
     for node in tree.body:
         names = (
@@ -32,7 +32,7 @@ def constants(tree: ast.Module) -> dict[str, str]:
 
 
 def reasons(tree: ast.Module) -> Iterator[str]:
-    """The reasons of waits that stand in the source, as texts or as names of texts."""
+    """The reasons of waits in the source, as literals or as names of constants."""
     named = constants(tree)
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         callee = call.func.id if isinstance(call.func, ast.Name) else ""
@@ -49,11 +49,11 @@ def reasons(tree: ast.Module) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_every_reason_of_a_wait_is_documented(path: Path) -> None:
-    """A word that DOING may show has a row that says what happened and what to do."""
+    """Every reason of a wait has a row in a table of docs/operations.md."""
     assert set(reasons(ast.parse(path.read_text()))) - TABLE == set()
 
 
 def test_the_reasons_are_found() -> None:
-    """The test above looks at something: the words that it was written for are among those it finds."""
+    """The search for reasons finds the ones that it was written for."""
     found = {reason for path in MODULES for reason in reasons(ast.parse(path.read_text()))}
     assert {"RestartHeld", "RollHeld", "PodRefused", "LostDisk", "NodeDown", "DiskNotReplaced", "Formatting"} <= found

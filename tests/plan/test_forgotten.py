@@ -1,4 +1,4 @@
-"""A record that lost a controller which its copies still have: a conflict, and no disk of ours is to be emptied."""
+"""A record that lost a controller which its copies still have is a conflict, and no disk of ours is emptied."""
 
 from dataclasses import replace
 
@@ -13,11 +13,11 @@ from kafka_quorum.plan.guards.rule8_identity import may_mint
 
 WHOLE = running()
 LOST = replace(WHOLE, nodes=WHOLE.nodes[:2])
-"""Edited: 3002 is not there, and was never removed."""
+"""An edited record: 3002 is missing, and was never removed."""
 
 
 def copies(record: IdentityRecord, **changes: object) -> Observed:
-    """This record, with the copies that the whole one made."""
+    """This record, with the copies of the whole one."""
     return replace(at_rest(WHOLE), record=record, **changes)  # type: ignore[arg-type]  # the callers are below
 
 
@@ -33,7 +33,7 @@ def copies(record: IdentityRecord, **changes: object) -> Observed:
     ids=["both", "status only", "claim only", "claim, taken for new", "status, taken for new"],
 )
 def test_a_lost_controller_is_a_conflict(look: Observed) -> None:
-    """Nothing is done, the controller is named, and the disk that holds its data is not to be emptied."""
+    """Nothing is done; the message names the controller, and warns against emptying the disk with its data."""
     said = planned(look)
     assert said.actions == ()
     message = wait(said, "IdentityConflict").message
@@ -43,18 +43,18 @@ def test_a_lost_controller_is_a_conflict(look: Observed) -> None:
 
 @pytest.mark.parametrize("record", [without_node(WHOLE, IDS[2]), with_nodes(without_node(WHOLE, IDS[2]), [IDS[2]])])
 def test_a_removed_controller_is_none(record: IdentityRecord) -> None:
-    """What the record retired it has not lost: the copies merely lag."""
+    """A controller that the record retired is not lost: the copies only lag behind."""
     assert "IdentityConflict" not in degraded(planned(copies(record)))
 
 
 def test_another_clusters_claim_is_not_ours_to_miss() -> None:
-    """A claim of another cluster is said to be that, and nothing of a lost controller."""
+    """A claim of another cluster is not reported as a lost controller."""
     look = with_the_claim(copies(LOST, status=mirrored(LOST)), 3002, cluster_id=OTHER_CLUSTER)
     assert "lost" not in wait(planned(look), "IdentityConflict").message
 
 
 def test_strangers_are_told_and_left_alone() -> None:
-    """Objects with our labels that are not ours are named; nothing is done to them, or not done for them."""
+    """Objects with our labels that are not ours are reported and left alone."""
     stranger = Stranger(kind="Pod", name="web-1", identified=False)
     said = planned(at_rest(strangers=(stranger,)))
     assert said.actions == ()
@@ -62,7 +62,7 @@ def test_strangers_are_told_and_left_alone() -> None:
 
 
 def test_a_stranger_with_an_identity_is_a_trace() -> None:
-    """A claim that was restored under another name carries an identity: no new one is made beside it."""
+    """A claim that was restored under another name with an identity prevents a new identity."""
     bare = Stranger(kind="PersistentVolumeClaim", name="restored", identified=False)
     look = replace(at_rest(), record=None, claims=(), pods=(), status=replace(mirrored(WHOLE), cluster_id=None))
     assert may_mint(replace(look, strangers=(bare,))).allowed
@@ -70,7 +70,7 @@ def test_a_stranger_with_an_identity_is_a_trace() -> None:
 
 
 def test_lost_labels_are_repaired() -> None:
-    """A claim of the record, by name and uid, gets its labels back; another claim of that name never does."""
+    """A claim of the record, by name and uid, gets its labels back; another claim with that name never does."""
     look = with_the_claim(at_rest(), 3001, labelled=False)
     assert only(planned(look), AnnotateClaim).claim.node_id == 3001
     other = with_the_claim(at_rest(), 3001, labelled=False, uid="another")
@@ -78,7 +78,7 @@ def test_lost_labels_are_repaired() -> None:
 
 
 def test_a_claim_that_the_record_never_had_is_kept() -> None:
-    """A claim of ours by name alone, of a generation or a node id that never was, is neither marked nor deleted."""
+    """A claim with our name, but with a generation or node id that never existed, is neither marked nor deleted."""
     first = at_rest().claims[0]
     for name, number, generation in (("alpha-3000-g7", 3000, 7), ("alpha-3009-g1", 3009, 1)):
         extra = replace(

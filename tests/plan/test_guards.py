@@ -1,25 +1,42 @@
-"""Guards cannot be forgotten: each is registered once, in the file of its rule, and gives its action's only permit."""
+"""No guard can be omitted: each is registered once, in the file of its rule, and gives its action's only permit."""
 
 import ast
 import re
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 from mypy import api
 from tests.model.values import bound, permit, write
+from tests.plan.source import OPERATOR, ROOT, document
 
+import kafka_quorum.plan.planner  # noqa: F401 - registers every guard
 from kafka_quorum.model import actions
 from kafka_quorum.model.permit import Guard, Permit, Refusal, RunImage, WrongPermitError, required
-from kafka_quorum.plan import planner
 from kafka_quorum.plan.guards.registry import GUARDS, Answer, allowed, guard, no, unless, yes
 
-ROOT = Path(planner.__file__).parents[3]
-OPERATOR = ROOT / "operator" / "kafka_quorum"
 EVERY = {kind.id: kind for kind in Guard.__subclasses__()}
 PERMITTED = [kind for kind in get_args(actions.Action) if any(each.name == "permit" for each in fields(kind))]
+NOT_DEMANDED = {
+    "3-remove-leader": {"voters.changes.removal"},
+    "7-image": {
+        "releases.refused._moved",
+        "releases.revisions._adopt_revision",
+        "releases.revisions._correct_format",
+        "releases.revisions._correct_pods",
+        "releases.rolls.roll",
+    },
+}
+"""The guards whose permit no action takes, with all functions that ask them.
+
+3-remove-leader: the removal of a voter takes the permit of 3-remove-voter. This guard is asked in the same place, and a
+change with any refusal is neither begun nor sent (`Change.refusal`): it only tells the leader of a pair, which can hand
+over, from other refusals. 7-image: it decides which revision pods are made from, before there is an action to
+construct. A revision stops nothing by itself: each stop takes its own permit. `tests.plan.reading` checks of every plan
+that neither guard has refused what the plan does.
+"""
 
 
 @pytest.mark.parametrize("id_", EVERY)
@@ -29,20 +46,20 @@ def test_every_guard_is_registered_in_the_file_of_its_rule(id_: str) -> None:
 
 
 def test_no_guard_is_registered_without_a_class() -> None:
-    """What is registered and what has a class are the same, and the safety rules name every one of them."""
+    """Every guard class has a registered function, and docs/safety.md names exactly these guards."""
     assert GUARDS.keys() == EVERY.keys()
-    documented = set(re.findall(r"`([1-8]-[a-z-]+)`", (ROOT / "docs" / "safety.md").read_text()))
+    documented = set(re.findall(r"`([1-8]-[a-z-]+)`", document("safety.md")))
     assert documented == GUARDS.keys()
 
 
 def test_a_guard_is_registered_once() -> None:
-    """A second function under the same class is a mistake, and is refused at once."""
+    """A second function for the same guard is refused at once."""
     with pytest.raises(ValueError, match="5-restart is registered twice"):
         guard(EVERY["5-restart"])(lambda: yes("again"))
 
 
-def calls(tree: ast.Module, *names: str) -> Iterator[str]:
-    """Which of these names the module calls, a class in brackets included."""
+def calls(tree: ast.AST, *names: str) -> Iterator[str]:
+    """Which of these names the module or function calls, also as a class with brackets."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             of = node.func.value if isinstance(node.func, ast.Subscript) else node.func
@@ -59,7 +76,7 @@ def test_only_the_registry_makes_permits() -> None:
 
 @pytest.mark.parametrize("kind", PERMITTED, ids=lambda kind: kind.__name__)
 def test_an_action_refuses_the_permit_of_another_guard(kind: type[Any]) -> None:
-    """A permit that another guard gave constructs no action, and neither does none."""
+    """No action can be constructed with the permit of another guard, or without a permit."""
     given: dict[str, Any] = {each.name: None for each in fields(kind) if each.name != "permit"}
     if kind is actions.DecideRecord:
         given["change"] = actions.RecordChange.STARTED
@@ -71,14 +88,14 @@ def test_an_action_refuses_the_permit_of_another_guard(kind: type[Any]) -> None:
 
 @pytest.mark.parametrize("change", actions.DECISIONS, ids=lambda change: change.value)
 def test_a_decision_takes_its_permit(change: actions.RecordChange) -> None:
-    """What decides for good is never written as a plain change of the record."""
+    """A change that decides for good is never written as a plain change of the record."""
     assert isinstance(write(bound(), change), actions.DecideRecord)
     with pytest.raises(WrongPermitError, match=actions.DECISIONS[change].id):
         actions.WriteRecord(record=bound(), change=change, message="m")
 
 
 def test_acts_on_the_quorum_and_on_what_holds_its_data_take_a_permit() -> None:
-    """Whatever makes an identity, formats, runs, stops, deletes or changes the quorum takes a permit."""
+    """Every action that creates an identity, or formats, runs, stops, deletes or changes the quorum, needs a permit."""
     assert {kind.__name__ for kind in PERMITTED} == {
         "AddRaftVoter",
         "BeginFeatureStep",
@@ -96,8 +113,29 @@ def test_acts_on_the_quorum_and_on_what_holds_its_data_take_a_permit() -> None:
     }
 
 
+def test_every_guard_is_demanded_by_an_action() -> None:
+    """Each guard's permit is taken by some action, or the guard is named here with everybody who asks it."""
+    hints = [get_type_hints(kind)["permit"] for kind in PERMITTED]
+    permits = [one for hint in hints for one in ((hint,) if get_origin(hint) is Permit else get_args(hint))]
+    demanded = {get_args(one)[0].id for one in permits}
+    assert demanded.isdisjoint(NOT_DEMANDED)
+    assert demanded | NOT_DEMANDED.keys() == EVERY.keys()
+
+
+@pytest.mark.parametrize(("id_", "function"), [("3-remove-leader", "may_remove_leader"), ("7-image", "may_run_image")])
+def test_who_asks_a_guard_that_no_action_demands(id_: str, function: str) -> None:
+    """The functions that ask a guard without an action of its own are those that are named."""
+    asks = {
+        f"{'.'.join(path.relative_to(OPERATOR / 'plan').with_suffix('').parts)}.{node.name}"
+        for path in OPERATOR.rglob("plan/**/*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef) and function in calls(node, function)
+    }
+    assert asks == NOT_DEMANDED[id_]
+
+
 def test_mypy_refuses_an_action_without_its_permit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The type checker knows which permit an action needs: none, a refusal and another guard's are errors."""
+    """The type checker reports an action without a permit, with a refusal, or with the permit of another guard."""
     source = """
 from kafka_quorum.model.actions import RestartPod
 from kafka_quorum.model.pods import Pod
@@ -118,7 +156,7 @@ def all_of(pod: Pod, own: Permit[Restart], other: Permit[Run], verdict: Permit[R
 
 
 def test_answers() -> None:
-    """The first objection that is true refuses, and its sentence is the reason; a known permit is handed on."""
+    """The first condition that is true refuses, and its sentence is the reason; a permit is passed on unchanged."""
     assert unless(((False, "a"), (True, "b"), (True, "c")), "fine") == no("b") == Answer(allowed=False, reason="b")
     assert unless(((False, "a"),), "fine") == yes("fine")
     given = permit(EVERY["5-restart"])
@@ -131,7 +169,7 @@ def test_answers() -> None:
 
 
 def test_majorities_are_counted_in_one_place() -> None:
-    """No module of the operator halves a number but the one that counts majorities."""
+    """Only the module that counts majorities divides by two."""
     halves = {
         path.name
         for path in OPERATOR.rglob("*.py")

@@ -1,4 +1,4 @@
-"""Disks that go with their pods: no act of ours stops the last pod that holds a disk that the quorum needs."""
+"""Disks that go with their pods: the operator never stops the last pod that holds a disk that the quorum needs."""
 
 from dataclasses import replace
 from typing import Any
@@ -40,20 +40,20 @@ GOING: tuple[dict[str, Any], ...] = ({"deleting": True}, {"lost": True}, {"uid":
 
 
 def kept(look: Observed, of: int = 3000, spec: Desired | None = None) -> str:
-    """What the guard says of one controller."""
+    """Why the pod of this controller is kept; empty if it may go."""
     assert look.record is not None
     return why_kept(situation(desired=spec or desired(), observed=look, record=look.record), node(look.record, of))
 
 
 def alone() -> Observed:
-    """One controller, alone."""
+    """A quorum of one controller."""
     return at_rest(running(1))
 
 
 @pytest.mark.parametrize("change", GOING, ids=str)
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_the_disk_of_one_or_two_is_needed(replicas: int, change: dict[str, Any]) -> None:
-    """Of one or two voters none can do without its disk: its pod is kept, and more controllers are the way out."""
+    """One or two voters need every disk: the pod is kept, and the message asks for more controllers."""
     said = kept(with_the_claim(at_rest(running(replicas)), 3000, **change))
     assert mentions(said, replicas - 1, replicas, 3, "spec.controllers.replicas")
     assert kept(at_rest(running(replicas))) == ""
@@ -68,20 +68,20 @@ def test_a_majority_of_the_others_does_without_it(change: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("change", GOING, ids=str)
 def test_others_on_disks_that_go_do_not_count(change: dict[str, Any]) -> None:
-    """A voter whose own disk goes with its pod is no part of the majority that a disk is given up for."""
+    """A voter whose own disk goes does not count for the majority that lets another disk go."""
     look = with_the_claim(with_the_claim(at_rest(), 3000, **change), 3001, **change)
     assert mentions(kept(look), 1, 2, 5)
 
 
 def test_others_that_lag_do_not_count() -> None:
-    """While another voter lags the disk is needed: the way out is to wait."""
+    """While another voter lags, the disk is needed."""
     seen = view([key(3000), key(3001), key(3002)], behind=[key(3002)])
     look = replace(with_the_claim(at_rest(), 3000, deleting=True), quorum=Known(value=seen), memory=looks(seen))
     assert mentions(kept(look), 2)
 
 
 def test_nothing_is_given_up_without_a_leader() -> None:
-    """Without a leader, by a policy that forbids it, uncommitted, or of a static quorum, no disk is given up."""
+    """Without a leader, under Manual, while uncommitted, or in a static quorum, no disk may go."""
     look = with_the_claim(at_rest(), 3000, deleting=True)
     assert SILENT.reason in kept(replace(look, quorum=SILENT))
     assert "lostDisk to Automatic" in kept(look, spec=desired(replacement=manual()))
@@ -102,7 +102,7 @@ def test_an_observer_has_nothing_to_lose() -> None:
 
 @pytest.mark.parametrize("change", GOING[:2], ids=str)
 def test_no_roll_stops_it(change: dict[str, Any]) -> None:
-    """A roll does not restart, and does not begin to restart, a controller whose disk would go, and is needed."""
+    """A roll does not move or restart a controller on a needed disk that would go with its pod."""
     record = running(1)
     look = with_the_claim(at_rest(record, revisions=(revision(), NEW)), 3000, **change)
     said = rolled(look, replace(SPEC, replicas=1, allow_interruption=True))
@@ -114,13 +114,13 @@ def test_no_roll_stops_it(change: dict[str, Any]) -> None:
 
 
 def test_a_roll_replaces_what_nobody_needs() -> None:
-    """A roll restarts a controller whose disk goes where the others carry the quorum."""
+    """A roll restarts a controller whose disk goes if the other voters are enough."""
     look = with_the_claim(rolling(), 3001, deleting=True)
     assert any(one.change is RecordChange.ROLL for one in every(rolled(look, SPEC), WriteRecord))
 
 
 def test_a_pod_that_takes_its_disk_goes_on_a_fresh_look_only() -> None:
-    """The deletion of a pod that does not run is guarded by the age of its look where the disk goes with it."""
+    """The deletion of a pod that does not run needs a recent look if its disk goes with it."""
     look = replace(with_pod(at_rest(), 3000, container=BACK_OFF, gate="False"), revisions=(revision(), NEW))
     look = replace(look, record=with_revision(running(), NEW.name, IDS[:1]))
     seen = view([key(3000), key(3001), key(3002)], behind=[key(3000)])
@@ -135,7 +135,7 @@ def test_a_pod_that_takes_its_disk_goes_on_a_fresh_look_only() -> None:
 
 @pytest.mark.parametrize("how", ["corrected", "finished"])
 def test_no_pod_that_does_not_run_is_replaced(how: str) -> None:
-    """A pod in which Kafka does not run is kept as well, and so is its revision: with it the disk would go."""
+    """A pod in which Kafka does not run is kept, with its revision, if its disk would go."""
     look = with_pod(replace(alone(), revisions=(revision(), NEW)), 3000, container=BACK_OFF, gate="False")
     if how == "finished":
         look = with_pod(look, 3000, finished=True)
@@ -151,7 +151,7 @@ def test_no_pod_that_does_not_run_is_replaced(how: str) -> None:
 
 
 def test_the_leader_of_a_pair_does_not_hand_over() -> None:
-    """The leader of a pair is not restarted to be removed if its disk would go with its pod."""
+    """The leader of a pair does not restart to hand over if its disk would go with its pod."""
     look = with_the_claim(at_rest(running(2)), 3000, deleting=True)
     assert isinstance(look.quorum, Known)
     said = may_hand_over(
@@ -165,7 +165,7 @@ def test_the_leader_of_a_pair_does_not_hand_over() -> None:
 
 
 def test_the_wait_names_the_way_out() -> None:
-    """ClaimDeleting says which pod to keep and what to do, or that the pod may go."""
+    """ClaimDeleting names the pod to keep and what to do, or reports that the pod may go."""
     said = wait(planned(with_the_claim(alone(), 3000, deleting=True), desired(replicas=1)), "ClaimDeleting").message
     assert mentions(said, 3000, "alpha-3000-g1", 0, 1, 3)
     free = wait(planned(with_the_claim(at_rest(), 3000, deleting=True)), "ClaimDeleting").message
@@ -173,7 +173,7 @@ def test_the_wait_names_the_way_out() -> None:
 
 
 def test_the_way_out_for_an_observer_follows_the_policy() -> None:
-    """A disk that no voter needs is replaced by `Automatic` only: with `Manual` the wait names the field first."""
+    """A disk that no voter needs is replaced only under `Automatic`; under `Manual` the wait names the field."""
     seen = view([key(3001), key(3002)], observers=[key(3000)])
     look = replace(with_the_claim(at_rest(), 3000, deleting=True), quorum=Known(value=seen), memory=looks(seen))
     by_hand = wait(planned(look, desired(replacement=manual())), "ClaimDeleting").message
@@ -182,10 +182,10 @@ def test_the_way_out_for_an_observer_follows_the_policy() -> None:
 
 
 def test_a_lost_volume_under_a_running_kafka() -> None:
-    """A claim that is lost or gone while Kafka runs is told of, with the way out."""
+    """A claim that is lost or gone while Kafka runs is reported with the way out."""
     look = with_the_claim(alone(), 3000, lost=True)
     said = wait(planned(look, desired(replicas=1)), "LostDisk").message
-    assert mentions(said, "alpha-3000-g1", 3000)
+    assert mentions(said, "alpha-3000-g1", 3000, "spec.controllers.replicas")
     assert look.record is not None
     gone = without_claim(alone(), 3000)
     text = goes_with(

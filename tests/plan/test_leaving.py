@@ -1,4 +1,4 @@
-"""Controllers and disks that go: out of the voters, out of the record, the pod stopped, the volume by its policy."""
+"""Controllers and disks that are removed: from the voters, from the record, then the pod, and the volume by policy."""
 
 from dataclasses import replace
 from typing import Any
@@ -69,7 +69,7 @@ WAITING = Waiting(reason="ContainerCreating", message="", last_exit=None)
 
 
 def paired(*left: Claim | Pod, record: IdentityRecord = PAIRED, **changes: Any) -> Observed:  # noqa: ANN401 - any field
-    """Two voters of what were three; `left` is what is still there of the third."""
+    """Two voters that were three; `left` are the objects that are left of the third."""
     seen = view([of.key for of in record.nodes])
     look = at_rest(record, quorum=Known(value=seen), memory=looks(seen), support=support(record, 2))
     pods = tuple(one for one in left if isinstance(one, Pod))
@@ -81,14 +81,14 @@ def paired(*left: Claim | Pod, record: IdentityRecord = PAIRED, **changes: Any) 
 
 
 def without_vote(**changes: Any) -> Observed:  # noqa: ANN401 - whatever the field holds
-    """Controller 3002 is in the record, and no voter any more."""
+    """A look in which controller 3002 is in the record, and is not a voter any more."""
     seen = view(VOTERS[:2], [VOTERS[2]])
     look = at_rest(quorum=Known(value=seen), memory=looks(seen), support=support(running(), 2))
     return replace(with_pod(look, 3002, marked_voter=False, gate="False"), **changes)
 
 
 def test_dropped() -> None:
-    """A controller that is not wanted and no voter leaves the record, and its directory id is retired for ever."""
+    """A controller that is neither wanted nor a voter leaves the record, and its directory id is retired for ever."""
     write = only(planned(without_vote(), PAIR), WriteRecord)
     assert write.change is RecordChange.NODES_REMOVED
     assert write.record.node_ids == IDS[:2]
@@ -97,7 +97,7 @@ def test_dropped() -> None:
 
 
 def test_voter_is_not_dropped() -> None:
-    """While it is a voter it stays in the record, runs on, and says what it waits for."""
+    """A voter that is not wanted stays in the record and runs on, and the wait names its replica."""
     said = planned(at_rest(), PAIR)
     assert every(said, WriteRecord) == []
     assert every(said, DeletePod) == []
@@ -118,21 +118,21 @@ def test_voter_is_not_dropped() -> None:
     ids=["no leader", "uncommitted", "its change is open"],
 )
 def test_not_dropped_yet(changes: dict[str, Any]) -> None:
-    """A removal that is not seen committed, or whose change is open, drops nobody and stops no pod."""
+    """Until a removal is seen committed, and while its change is open, no controller is dropped and no pod stopped."""
     said = planned(without_vote(**changes), PAIR)
     assert every(said, WriteRecord) == []
     assert every(said, DeletePod) == []
 
 
 def test_wanted_again_before_it_was_dropped() -> None:
-    """A controller that is wanted again is joined again, on the disk that it has."""
+    """A controller that is wanted again becomes a voter again, on its present disk."""
     said = planned(without_vote())
     assert every(said, WriteRecord) == []
     assert [action.target for action in said.actions] == [key(3002)]  # type: ignore[union-attr]  # one BeginOperation
 
 
 def test_nothing_is_removed_before_the_barrier() -> None:
-    """Fewer replicas during the initial format remove nobody: the initial voters are fixed."""
+    """Fewer replicas during the initial format remove no controller, because the initial voters are fixed."""
     said = planned(at_rest(bound()), PAIR)
     assert not any(action.change is RecordChange.NODES_REMOVED for action in every(said, WriteRecord))
     held = wait(said, "RemovingController")
@@ -140,7 +140,7 @@ def test_nothing_is_removed_before_the_barrier() -> None:
 
 
 def test_never_joined() -> None:
-    """A controller that was being formatted when it was not wanted any more goes without any voter change."""
+    """An unformatted controller that is not wanted any more leaves the record without a voter change."""
     record = with_nodes(running(), [NodeID(3003)])
     look = at_rest(record, support=support(record))
     write = only(planned(look), WriteRecord)
@@ -151,7 +151,7 @@ def test_never_joined() -> None:
 
 @pytest.mark.parametrize("how", ["claim", "disk"])
 def test_on_its_way_out_nothing_is_made_for_it(how: str) -> None:
-    """A controller that is not wanted gets neither another disk nor a claim."""
+    """A controller that is not wanted gets neither a new disk nor a new claim."""
     look = at_rest(quorum=Known(value=view(VOTERS, behind=VOTERS[2:])))
     look = without_pod(look, 3002)
     look = without_claim(look, 3002) if how == "claim" else look
@@ -163,7 +163,7 @@ def test_on_its_way_out_nothing_is_made_for_it(how: str) -> None:
 @pytest.mark.parametrize("votes", [True, False, None], ids=["a voter", "no voter", "nobody knows"])
 @pytest.mark.parametrize("looks_again", [True, False])
 def test_on_its_way_out_its_lost_disk_is_named(*, votes: bool | None, looks_again: bool) -> None:
-    """While its voter may still count, a person reads that its disk is gone; while the script looks again, too."""
+    """An unwanted controller's lost disk is reported, also while it is examined, unless it is known as no voter."""
     quorum = {True: Known(value=view(VOTERS, behind=VOTERS[2:])), False: Known(value=view(VOTERS[:2])), None: SILENT}
     found = empty_report()
     look = with_pod(
@@ -179,14 +179,28 @@ def test_on_its_way_out_its_lost_disk_is_named(*, votes: bool | None, looks_agai
     assert all(mentions(one.message, 3002) for one in told)
 
 
+def test_on_its_way_out_its_own_disk_is_not_named() -> None:
+    """Without a leader, an unwanted controller whose disk is not lost is not reported as one with a lost disk."""
+    assert "DiskNotReplaced" not in reasons(planned(at_rest(quorum=SILENT), PAIR))
+
+
+def test_on_its_way_out_its_lost_node_is_named() -> None:
+    """Without a leader, the Kubernetes node of an unwanted controller is reported as down; with one, its voter is."""
+    silent = planned(lost_node(quorum=SILENT), PAIR)
+    assert "NodeDown" in degraded(silent)
+    assert facts(wait(silent, "NodeDown").message) == facts(WORKER, 3002)
+    assert wait(silent, "NodeDown").node_id == 3002
+    assert "NodeDown" not in reasons(planned(lost_node(), PAIR))
+
+
 def test_on_its_way_out_without_a_claim() -> None:
-    """A controller that never had a claim gets none any more while it waits to leave the record."""
+    """A controller that never had a claim gets none while it waits to leave the record."""
     look = at_rest(with_nodes(running(), [NodeID(3003)]), quorum=SILENT, memory=Memory())
     assert every(planned(look), CreateClaim) == []
 
 
 def test_on_its_way_out_its_claim_is_kept_up() -> None:
-    """The claim of a controller that is not wanted carries its copy of the identity to the end."""
+    """The claim of an unwanted controller keeps its copy of the identity to the end."""
     (repaired,) = every(planned(with_the_claim(at_rest(), 3002, phase=None), PAIR), AnnotateClaim)
     assert (repaired.claim.node_id, repaired.directory_id, repaired.retired) == (3002, directory(3002), False)
 
@@ -195,7 +209,7 @@ def test_on_its_way_out_its_claim_is_kept_up() -> None:
     ("voters", "made"), [(VOTERS, [3002]), (VOTERS[:2], [])], ids=["a voter still", "no voter any more"]
 )
 def test_pod_of_a_controller_on_its_way_out(voters: tuple[ReplicaKey, ...], made: list[int]) -> None:
-    """Its pod comes back only while it has a vote: without it nothing is started that is about to be stopped."""
+    """The pod of an unwanted controller is recreated only while the controller is a voter."""
     status = mirrored(running(), open=operation(VOTERS[2], VoterRemoval))
     look = without_vote(quorum=Known(value=view(voters, behind=voters[2:])), status=status)
     said = planned(without_pod(look, 3002), PAIR)
@@ -203,7 +217,7 @@ def test_pod_of_a_controller_on_its_way_out(voters: tuple[ReplicaKey, ...], made
 
 
 def test_without_a_leader_every_controller_comes_back() -> None:
-    """Without a leader nobody knows who has a vote: the pod of a controller that is not wanted comes back."""
+    """Without a leader the voters are not known, so the pod of an unwanted controller is recreated."""
     look = without_vote(quorum=SILENT, memory=Memory())
     assert [action.node_id for action in every(planned(without_pod(look, 3002), PAIR), CreatePod)] == [3002]
 
@@ -212,7 +226,7 @@ def test_without_a_leader_every_controller_comes_back() -> None:
 
 
 def test_pod_is_stopped() -> None:
-    """The pod of a removed controller is stopped, by the usual, graceful deletion."""
+    """The pod of a removed controller is stopped by the usual, graceful deletion."""
     said = planned(paired(RETIRED_CLAIM, OLD_POD), PAIR)
     (stop,) = every(said, DeletePod)
     assert (stop.pod.name, stop.reason, stop.force) == (OLD_POD.name, "PodRemoved", False)
@@ -229,7 +243,7 @@ def test_pod_that_ends_is_waited_for() -> None:
 
 @pytest.mark.parametrize("deleting", [False, True], ids=["listed", "being deleted"])
 def test_pod_on_a_lost_node(*, deleting: bool) -> None:
-    """The pod of a removed controller on a lost node goes without its node's word, or the claim would stay for ever."""
+    """The pod of a removed controller on a lost Kubernetes node is force-deleted, or its claim would stay for ever."""
     said = planned(paired(RETIRED_CLAIM, replace(OLD_POD, deleting=deleting), kube_nodes=DOWN), PAIR)
     (stop,) = every(said, DeletePod)
     assert (stop.reason, stop.force) == ("PodGivenUp", True)
@@ -237,7 +251,7 @@ def test_pod_on_a_lost_node(*, deleting: bool) -> None:
 
 
 def test_pod_that_was_never_ours() -> None:
-    """A pod of a node id and a directory id that this quorum never had is left alone."""
+    """A pod with a directory id that this quorum never had is left alone."""
     stranger = replace(OLD_POD, directory_id=directory(3002, 9))
     said = planned(paired(RETIRED_CLAIM, stranger), PAIR)
     assert every(said, DeletePod) == []
@@ -245,7 +259,7 @@ def test_pod_that_was_never_ours() -> None:
 
 
 def test_without_a_leader_pods_run_on() -> None:
-    """Without a leader nobody knows who is a voter: the pod of a removed controller runs on."""
+    """Without a leader the voters are not known, so the pod of a removed controller runs on."""
     said = planned(paired(RETIRED_CLAIM, OLD_POD, quorum=SILENT, memory=Memory()), PAIR)
     assert every(said, DeletePod) == []
     assert SILENT.reason in wait(said, "RemovingPod").message
@@ -268,7 +282,7 @@ def test_without_a_leader_pods_run_on() -> None:
     ids=["waits", "done", "ends on a lost node", "runs on a lost node"],
 )
 def test_formatter_of_a_removed_controller(changes: dict[str, Any], *, forced: bool) -> None:
-    """A formatter whose controller was removed meanwhile goes too: it would keep the claim for ever."""
+    """The formatter of a removed controller is deleted, or it would keep the claim for ever."""
     changes = dict(changes)
     nodes = changes.pop("kube_nodes", ())
     left = formatter(running(), OF_3002, directory_id=None, **changes)
@@ -279,7 +293,7 @@ def test_formatter_of_a_removed_controller(changes: dict[str, Any], *, forced: b
 
 @pytest.mark.parametrize("changes", [{}, {"deleting": True}], ids=["runs", "ends"])
 def test_formatter_that_still_runs(changes: dict[str, Any]) -> None:
-    """A formatter at work is waited for: it takes a second."""
+    """A formatter that still runs is waited for, because it takes only a second."""
     left = formatter(running(), OF_3002, directory_id=None, **changes)
     said = planned(paired(RETIRED_CLAIM, left), PAIR)
     assert said.actions == ()
@@ -290,7 +304,7 @@ def test_formatter_that_still_runs(changes: dict[str, Any]) -> None:
 
 
 def test_formatter_on_a_lost_node() -> None:
-    """A newcomer's formatter that was lost with its node holds nothing up once the claim there is given up."""
+    """A formatter on a lost Kubernetes node is force-deleted after its claim was retired."""
     record = with_disk_lost(running(), IDS[2], new_claim=True)
     left = formatter(running(), OF_3002, directory_id=None, deleting=True)
     seen = view(VOTERS[:2])
@@ -300,7 +314,7 @@ def test_formatter_on_a_lost_node() -> None:
 
 
 def test_formatter_of_a_claim_in_use_on_a_lost_node() -> None:
-    """The formatter of a claim that is still its controller's is waited for, and its node named to a person."""
+    """A formatter on its controller's present claim is waited for, and its lost Kubernetes node is reported."""
     record = with_disk_lost(running(), IDS[2], new_claim=False)
     left = formatter(record, node(record, 3002), deleting=True)
     look = at_rest(record, quorum=Known(value=view(VOTERS[:2])), kube_nodes=DOWN)
@@ -313,13 +327,13 @@ def test_formatter_of_a_claim_in_use_on_a_lost_node() -> None:
 
 
 def test_claim_is_marked_first() -> None:
-    """The claim of a removed controller is marked as retired, with the directory id that never runs again."""
+    """The claim of a removed controller is marked as retired, with its retired directory id."""
     (mark,) = every(planned(paired(OLD_CLAIM), PAIR), AnnotateClaim)
     assert (mark.claim, mark.directory_id, mark.retired, mark.grow_to) == (OLD_CLAIM, directory(3002), True, None)
 
 
 def test_claim_is_released() -> None:
-    """With whenScaled Delete the claim goes once it is marked, its pod gone, and others have its data."""
+    """With whenScaled Delete the claim is deleted when it is marked, its pod is gone, and others have its data."""
     gone = only(planned(paired(RETIRED_CLAIM), PAIR), DeleteClaim)
     assert gone.claim == RETIRED_CLAIM
     assert facts(gone.message) == facts(OLD_CLAIM.name, OLD_CLAIM.name, 2)
@@ -338,7 +352,7 @@ def test_claim_that_goes_is_left_to_it() -> None:
 
 
 def test_claim_that_is_nobodys() -> None:
-    """A claim with a directory id that this quorum never retired, as of a snapshot, is left alone."""
+    """A claim with a directory id that this quorum never retired, for example from a snapshot, is left alone."""
     twin = replace(OLD_CLAIM, name="alpha-3002-restored", directory_id=directory(3001))
     said = planned(paired(twin), PAIR)
     assert said.actions == ()
@@ -346,7 +360,7 @@ def test_claim_that_is_nobodys() -> None:
 
 
 def test_invalid_spec_releases_nothing() -> None:
-    """Under an invalid spec the policy of an earlier one decides over no volume; the mark is still made."""
+    """Under an invalid spec no volume is deleted, but a claim is still marked."""
     assert planned(paired(RETIRED_CLAIM), PAIR, repair_only=True).actions == ()
     assert len(every(planned(paired(OLD_CLAIM), PAIR, repair_only=True), AnnotateClaim)) == 1
 
@@ -355,7 +369,7 @@ def test_invalid_spec_releases_nothing() -> None:
 
 
 def test_id_that_comes_back() -> None:
-    """A node id that is wanted again gets another claim, and remembers every directory id that it ever had."""
+    """A node id that is wanted again gets another claim, and remembers every directory id that it had."""
     write = only(planned(paired(RETIRED_CLAIM), desired(replicas=3)), WriteRecord)
     again = node(write.record, 3002)
     assert (again.generation, again.claim_uid, again.directory_id) == (2, None, None)
@@ -364,7 +378,7 @@ def test_id_that_comes_back() -> None:
 
 
 def test_retained_claim_is_not_taken_up() -> None:
-    """The retained claim of the earlier generation is not the new controller's, which gets one of its own."""
+    """A retained claim of an earlier generation is not used again: the controller gets a new claim."""
     record = with_nodes(PAIRED, [IDS[2]])
     look = paired(RETIRED_CLAIM, record=record, status=mirrored(record))
     seen = Known(value=view(VOTERS[:2]))
@@ -373,7 +387,7 @@ def test_retained_claim_is_not_taken_up() -> None:
 
 
 def test_retired_claim_is_never_bound() -> None:
-    """A record that forgot that the id was here before, as one from a backup, takes up no retired claim either."""
+    """A record without the history of the node id, for example from a backup, does not bind a retired claim either."""
     record = with_nodes(replace(PAIRED, former=()), [IDS[2]])
     assert node(record, 3002).generation == 1
     look = paired(RETIRED_CLAIM, record=record, status=mirrored(record), quorum=Known(value=view(VOTERS[:2])))
@@ -389,7 +403,7 @@ AUTOMATIC = Replacement(lost_disk=Cure.AUTOMATIC, lost_node=Cure.AUTOMATIC, lost
 
 
 def lost_node(for_s: float = 600.0, *, behind: tuple[ReplicaKey, ...] = VOTERS[2:], **changes: Any) -> Observed:  # noqa: ANN401 - any field
-    """Controller 3002's node has been down for so long, as Kubernetes and the quorum agree."""
+    """Controller 3002's Kubernetes node has been down for this long, according to Kubernetes and the quorum."""
     seen = view(VOTERS, behind=behind)
     row = LostNode(key=key(3002), kube_node=WORKER, for_s=for_s, agreed_at_s=1.0)
     memory = replace(looks(seen), lost_nodes=(row,))
@@ -398,7 +412,7 @@ def lost_node(for_s: float = 600.0, *, behind: tuple[ReplicaKey, ...] = VOTERS[2
 
 
 def automatic(**changes: Any) -> Desired:  # noqa: ANN401 - whatever the field holds
-    """Three controllers, lost nodes replaced unattended."""
+    """Three controllers; lost Kubernetes nodes are replaced unattended."""
     return desired(replacement=AUTOMATIC, **changes)
 
 
@@ -421,7 +435,7 @@ def test_lost_node_is_given_up() -> None:
     ids=["too soon", "manual"],
 )
 def test_lost_node_is_waited_for(look: Observed, policy: Replacement, named: str) -> None:
-    """Until then, and under Manual for good, it is named as lost, with what would change that."""
+    """Before that time, and always under Manual, the node is reported as lost, with what would change that."""
     plan_ = planned(look, desired(replacement=policy))
     assert plan_.actions == ()
     assert degraded(plan_) == {"LostNode"}
@@ -434,28 +448,28 @@ def test_lost_node_is_waited_for(look: Observed, policy: Replacement, named: str
     ids=["not known", "ready"],
 )
 def test_node_that_is_not_down(kube_nodes: Any) -> None:  # noqa: ANN401 - a column
-    """A silent controller on a node that is ready, or cannot be read, is waited for without a word of loss."""
+    """A silent controller on a Kubernetes node that is ready or unknown is waited for, and not reported as lost."""
     said = planned(lost_node(kube_nodes=kube_nodes), automatic())
     assert said.actions == ()
     assert "LostNode" not in reasons(said)
 
 
 def test_node_that_is_not_ready_under_a_controller_that_fetches() -> None:
-    """Its Kubernetes node may have been looked at for a roll: nothing is lost, and nothing is degraded."""
+    """A controller that fetches is not lost or degraded, even if its Kubernetes node is not ready."""
     said = planned(lost_node(behind=()), automatic())
     assert "LostNode" not in reasons(said)
     assert degraded(said) == set()
 
 
 def test_lost_node_of_an_unwanted_controller() -> None:
-    """A controller that is not wanted is removed, not replaced: nobody waits for its node."""
+    """An unwanted controller on a lost Kubernetes node is removed, not replaced."""
     said = planned(lost_node(), automatic(replicas=2))
     assert "LostNode" not in reasons(said)
     assert [action.target for action in said.actions] == [key(3002)]  # type: ignore[union-attr]  # one BeginOperation
 
 
 def given_up(*, behind: tuple[ReplicaKey, ...] = VOTERS[2:], **changes: Any) -> Observed:  # noqa: ANN401 - any field
-    """The disk on the lost node is retired; its pod is still listed, as running on a node that is down."""
+    """The disk on the lost Kubernetes node is retired; its pod is still listed there as running."""
     record = with_disk_lost(running(), IDS[2], new_claim=True)
     seen = view(VOTERS, behind=behind)
     look = at_rest(record, quorum=Known(value=seen), memory=looks(seen), kube_nodes=DOWN)
@@ -464,34 +478,34 @@ def given_up(*, behind: tuple[ReplicaKey, ...] = VOTERS[2:], **changes: Any) -> 
 
 @pytest.mark.parametrize("deleting", [False, True])
 def test_pod_of_a_lost_node(*, deleting: bool) -> None:
-    """Its pod is deleted without that node's word."""
+    """The pod on the lost Kubernetes node is force-deleted."""
     (gone,) = every(planned(given_up(deleting=deleting), automatic()), DeletePod)
     assert (gone.reason, gone.force) == ("PodGivenUp", True)
 
 
 def test_pod_of_a_lost_node_that_came_back() -> None:
-    """On a node that is up again the pod on the retired disk is stopped the usual way."""
+    """On a Kubernetes node that is up again, the pod on the retired disk is stopped the usual way."""
     look = replace(given_up(), kube_nodes=())
     (gone,) = every(planned(look, automatic()), DeletePod)
     assert (gone.reason, gone.force) == ("PodOutdated", False)
 
 
 def test_pod_on_a_retired_disk_that_does_not_run() -> None:
-    """A pod on a retired disk whose Kafka does not run goes whoever leads: that takes nothing away."""
+    """A pod on a retired disk whose Kafka does not run is deleted even without a leader."""
     look = replace(given_up(container=WAITING), kube_nodes=(), quorum=SILENT)
     (gone,) = every(planned(look, automatic()), DeletePod)
     assert (gone.reason, gone.force) == ("PodOutdated", False)
 
 
 def test_pod_of_a_lost_node_is_needed_after_all() -> None:
-    """Where another voter went meanwhile, a pod that may still be a voter is not given up."""
+    """If another voter stopped meanwhile, a pod that may still be a voter is not deleted."""
     said = planned(given_up(behind=VOTERS[1:]), automatic())
     assert every(said, DeletePod) == []
     assert mentions(wait(said, "LostNode").message, "alpha-3002-g1", "1", "3", "2")
 
 
 def test_claim_on_a_lost_node_is_kept() -> None:
-    """The claim on the lost node is marked, and kept while its replica is a voter."""
+    """The claim on the lost Kubernetes node is marked, and kept while its replica is a voter."""
     look = replace(given_up(), pods=without_pod(given_up(), 3002).pods)
     said = planned(look, automatic())
     assert [mark.claim for mark in every(said, AnnotateClaim) if mark.retired] == [OLD_CLAIM]

@@ -1,4 +1,4 @@
-"""Voters are added one at a time, the intent first, and a look decides what became of it."""
+"""Voters are added one at a time: the intent is written first, and a later look decides about its outcome."""
 
 from dataclasses import replace
 
@@ -53,7 +53,7 @@ FOUR = desired(replicas=4)
 
 
 def joining(count: int = 1) -> IdentityRecord:
-    """A running quorum of three with further controllers, formatted to join."""
+    """A running quorum of three, and further controllers that are formatted to join."""
     record = with_nodes(running(), [NodeID(3003 + index) for index in range(count)])
     nodes = tuple(
         of
@@ -74,7 +74,7 @@ def scene(
     target: ReplicaKey | None = None,
     record: IdentityRecord | None = None,
 ) -> Observed:
-    """Three voters, and an observer that caught up; with `target` its addition is open."""
+    """Three voters and a caught-up observer; with `target` its addition is open."""
     known = record or joining()
     judged = view(voters, observers, behind=behind, committed=committed)
     if not committed:
@@ -95,7 +95,7 @@ def scene(
 
 
 def test_first_leader_is_remembered() -> None:
-    """The first leader is recorded before anything else: from then on a lost majority is no failed bootstrap."""
+    """The first leader is recorded first, because a later loss of a majority is then no failed bootstrap."""
     seen = view(VOTERS)
     look = at_rest(started(), quorum=Known(value=seen))
     write = only(planned(look), WriteRecord)
@@ -103,13 +103,13 @@ def test_first_leader_is_remembered() -> None:
 
 
 def test_waiting_for_the_first_leader() -> None:
-    """Without a leader that is waited for, with the reason."""
+    """While there is no leader, the wait gives the reason."""
     said = planned(at_rest(started(), quorum=SILENT))
     assert SILENT.reason in wait(said, "NoLeader").message
 
 
 def test_no_leader_is_awaited_before_the_barrier() -> None:
-    """Before the barrier there is no leader to wait for."""
+    """Before the barrier no leader is waited for."""
     assert "NoLeader" not in reasons(planned(at_rest(bound())))
 
 
@@ -117,7 +117,7 @@ def test_no_leader_is_awaited_before_the_barrier() -> None:
 
 
 def test_intent_first() -> None:
-    """A controller that caught up gets the intent written, and nothing is sent yet."""
+    """For a controller that caught up, the intent is written, and nothing is sent yet."""
     begin = only(planned(scene(), FOUR), BeginOperation)
     assert begin.change == VoterAddition(target=FOURTH)
 
@@ -133,7 +133,7 @@ def test_intent_first() -> None:
     ids=["two looks", "lags", "uncommitted", "projected majority"],
 )
 def test_not_begun(changes: dict[str, object], rule: str) -> None:
-    """A guard that says no holds the addition, and its reason is what is waited for."""
+    """A guard that refuses holds the addition, and its reason is the message of the wait."""
     look = scene(**changes)  # type: ignore[arg-type]  # a table of its options
     plan_ = planned(look, FOUR)
     assert every(plan_, BeginOperation) == []
@@ -142,7 +142,7 @@ def test_not_begun(changes: dict[str, object], rule: str) -> None:
 
 
 def test_one_at_a_time() -> None:
-    """Of several that caught up, one is added."""
+    """Of several controllers that caught up, one is added."""
     record = joining(2)
     look = scene(record=record, observers=(key(3003), key(3004)))
     begin = only(planned(look, desired(replicas=5)), BeginOperation)
@@ -150,20 +150,20 @@ def test_one_at_a_time() -> None:
 
 
 def test_second_candidate_if_the_first_lags() -> None:
-    """One that lags holds nobody else up."""
+    """A controller that lags does not hold the next one up."""
     look = scene(record=joining(2), observers=(key(3003), key(3004)), behind=(key(3003),))
     assert only(planned(look, desired(replicas=5)), BeginOperation).target == key(3004)
 
 
 def test_not_wanted() -> None:
-    """A controller above the wanted replicas is not added: it leaves the record instead."""
+    """A controller that is not wanted leaves the record, and is not added."""
     write = only(planned(scene(), desired(replicas=3)), WriteRecord)
     assert write.change is RecordChange.NODES_REMOVED
     assert write.record.node_ids == IDS
 
 
 def test_unformatted_is_no_candidate() -> None:
-    """A controller whose directory id is not known is not added."""
+    """A controller that is not formatted is not added."""
     record = joining()
     record = replace(
         record, nodes=tuple(replace(of, formatted=False) if of.node_id == 3003 else of for of in record.nodes)
@@ -172,7 +172,7 @@ def test_unformatted_is_no_candidate() -> None:
 
 
 def test_stale_voter_is_named() -> None:
-    """After a lost disk the stale voter is named, with how many carry the quorum meanwhile."""
+    """After a lost disk the stale voter is reported, with the number of caught-up voters."""
     record = with_report(with_disk_lost(running(), IDS[1], new_claim=False), IDS[1], directory(3001, 2))
     look = scene(record=record, observers=(key(3001, 2),), behind=(key(3001), key(3001, 2)))
     said = planned(look)
@@ -180,18 +180,19 @@ def test_stale_voter_is_named() -> None:
     stale = wait(said, "StaleVoter")
     assert str(key(3001)) in stale.message
     assert "2 of 3 voters are caught up" in stale.message
+    assert "The operator removes it" in stale.message
     assert mentions(wait(said, "ReplacingVoter").message, key(3001, 2))
 
 
 def test_after_the_stale_voter_is_removed() -> None:
-    """Once a person removed the stale voter, the new disk is added by itself."""
+    """After a person removed the stale voter, the new disk is added without a further action of a person."""
     record = with_report(with_disk_lost(running(), IDS[1], new_claim=False), IDS[1], directory(3001, 2))
     look = scene(record=record, voters=(key(3000), key(3002)), observers=(key(3001, 2),))
     assert only(planned(look), BeginOperation).target == key(3001, 2)
 
 
 def test_foreign_voter_is_named() -> None:
-    """A voter that is no controller of the record is named with a person's command, and nothing is done to it."""
+    """A voter outside the record is reported with a command for a person, and is left alone."""
     seen = view([*VOTERS, key(7)])
     said = planned(at_rest(quorum=Known(value=seen), support=support(running(), 3)))
     assert degraded(said) == {"ForeignVoter"}
@@ -203,7 +204,7 @@ def test_foreign_voter_is_named() -> None:
 
 
 def test_uncommitted_set_is_told() -> None:
-    """A set that nobody of ours changes, and that is not committed, is waited for."""
+    """An uncommitted voter set is waited for, even if no change of ours is open."""
     seen = replace(view(VOTERS, committed=False), committed_voters=frozenset(VOTERS))
     said = planned(at_rest(quorum=Known(value=seen), support=support(running(), 3)))
     assert reasons(said) == {"VoterSetUncommitted"}
@@ -213,7 +214,7 @@ def test_uncommitted_set_is_told() -> None:
 
 
 def test_request() -> None:
-    """With the intent written, AddRaftVoter goes to the leader, with cluster id, key, listener and the look's age."""
+    """After the intent is written, the leader gets AddRaftVoter with cluster id, key, listener and the look's age."""
     send = only(planned(scene(target=FOURTH), FOUR), AddRaftVoter)
     assert send.leader.node_id == 3000
     assert (send.leader.host, send.leader.port) == ("10.0.0.1", 9093)
@@ -224,7 +225,7 @@ def test_request() -> None:
 
 
 def test_request_is_judged_again() -> None:
-    """An open operation is judged on the present look: a guard that says no by now holds the request."""
+    """An open operation is judged on the present look: a guard that refuses now holds the request."""
     said = planned(scene(target=FOURTH, behind=(VOTERS[2],)), FOUR)
     assert said.actions == ()
     assert facts(wait(said, "AddingVoter").message) == facts(FOURTH, 3, 4, 2)
@@ -232,7 +233,7 @@ def test_request_is_judged_again() -> None:
 
 
 def test_added_and_not_committed() -> None:
-    """A change that shows in the voter set is waited for until it is committed."""
+    """An addition that shows in the voter set is waited for until it is committed."""
     look = scene(target=FOURTH, voters=(*VOTERS, FOURTH), observers=(), committed=False)
     said = planned(look, FOUR)
     assert every(said, FinishOperation) == []
@@ -241,7 +242,7 @@ def test_added_and_not_committed() -> None:
 
 
 def test_completed() -> None:
-    """A change that is committed closes the operation, whoever made it and whatever its answer was."""
+    """A committed change closes its operation, whatever caused it and whatever the answer was."""
     look = scene(target=FOURTH, voters=(*VOTERS, FOURTH), observers=())
     look = replace(look, support=support(joining(), 4))
     finish = only(planned(look, FOUR), FinishOperation)
@@ -255,13 +256,13 @@ def test_completed() -> None:
     ids=["not wanted", "another disk by now", "no such controller"],
 )
 def test_given_up(wanted: int, target: ReplicaKey) -> None:
-    """A change that nobody wants any more, or whose disk is gone, is given up."""
+    """A change that is not wanted any more, or whose disk is gone, is given up."""
     finish = only(planned(scene(target=target), desired(replicas=wanted)), FinishOperation)
     assert finish.reason == "GivenUp"
 
 
 def test_open_operation_without_a_leader() -> None:
-    """Without a leader an open operation is kept: nobody knows what became of it."""
+    """Without a leader an open operation is kept, because its outcome is unknown."""
     look = replace(scene(target=FOURTH), quorum=SILENT, memory=Memory())
     said = planned(look, FOUR)
     assert said.actions == ()
@@ -269,7 +270,7 @@ def test_open_operation_without_a_leader() -> None:
 
 
 def test_request_goes_where_the_leader_listens() -> None:
-    """The leader is asked at the port of the revision that its pod was made from, whatever the spec says by now."""
+    """The request goes to the port of the revision that the leader's pod was made from, whatever the spec lists now."""
     moved = revision(runtime(listener=ControllerListener(name="CONTROLLER", port=9999)))
     record = replace(joining(), applied_revision=moved.name)
     look = scene(target=FOURTH, record=record)
@@ -279,12 +280,12 @@ def test_request_goes_where_the_leader_listens() -> None:
 
 
 def test_yes_of_an_addition() -> None:
-    """The guard says how many of the voters that will be are caught up, the newcomer not counted."""
+    """The permit of an addition counts the caught-up voters of the projected set, without the newcomer."""
     assert facts(verdict(planned(scene(), FOUR), "3-add-voter").reason) == facts(FOURTH, 3, 4)
 
 
 def test_leader_without_a_pod() -> None:
-    """A leader whose pod is not known is asked nothing."""
+    """A leader whose pod has no address gets no request."""
     look = with_pod(scene(target=FOURTH), 3000, ip="")
     said = planned(look, FOUR)
     assert said.actions == ()
@@ -299,7 +300,7 @@ def test_open_operation_bars_others() -> None:
 
 
 def test_second_after_the_first() -> None:
-    """From one voter to three: the second is added only with the third caught up, the third right after."""
+    """From one voter to three: the second is added only if the third is caught up, and the third directly after it."""
     record = joining(0)
     alone = scene(record=record, voters=(key(3000),), observers=(key(3001), key(3002)))
     assert only(planned(alone), BeginOperation).target == key(3001)

@@ -1,8 +1,7 @@
-"""The table of concerns: what it says is what the planner does, and what the documentation shows."""
+"""The table of concerns agrees with what the planner does, and with the documentation."""
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from tests.model.values import (
@@ -19,6 +18,7 @@ from tests.model.values import (
     situation,
     stepping,
 )
+from tests.plan.source import document
 
 from kafka_quorum.api.features import METADATA
 from kafka_quorum.model.actions import (
@@ -48,18 +48,17 @@ from kafka_quorum.plan import order
 from kafka_quorum.plan.order import CONCERNS, Concern, Runs, Stage, ordered, together
 from kafka_quorum.plan.part import Part
 
-PAGE = Path(order.__file__).parents[3] / "docs" / "architecture.md"
 FIRST, SECOND = ApplyService(port=1), ApplyService(port=2)
 QUESTION = PodQuestion(node_id=NodeID(3000), revision="r")
 
 
 def says(reason: str, **what: object) -> Part:
-    """A part that waits for something, and does what is given."""
+    """A part with one wait and what is given."""
     return replace(Part(waits=(Wait(severity=Severity.PROGRESS, reason=reason, message=reason),)), **what)  # type: ignore[arg-type]
 
 
 def table(monkeypatch: pytest.MonkeyPatch, *rows: tuple[Stage, Part]) -> None:
-    """A table of concerns that contribute these parts."""
+    """Replaces the table of concerns by one whose concerns contribute these parts."""
 
     def row(number: int, stage: Stage, part: Part) -> Concern:
         return Concern(name=str(number), stage=stage, part=lambda _: part)
@@ -70,20 +69,21 @@ def table(monkeypatch: pytest.MonkeyPatch, *rows: tuple[Stage, Part]) -> None:
 
 def test_documentation_shows_the_table() -> None:
     """docs/architecture.md has one row for each concern, in the order in which they run."""
-    rows = re.findall(r"^\| \d+ \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", PAGE.read_text(), flags=re.MULTILINE)
+    page = document("architecture.md")
+    rows = re.findall(r"^\| \d+ \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", page, flags=re.MULTILINE)
     expected = [(one.name, one.stage.value, one.repairing.value, one.feature_step.value) for one in CONCERNS]
     assert [tuple(cell.strip() for cell in row) for row in rows] == expected
 
 
 def test_stages_come_in_their_order() -> None:
-    """No concern stands before one of an earlier stage, and each has a name of its own."""
+    """No concern comes before one of an earlier stage, and each has its own name."""
     stages = list(Stage)
     assert [stages.index(one.stage) for one in CONCERNS] == sorted(stages.index(one.stage) for one in CONCERNS)
     assert len({one.name for one in CONCERNS}) == len(CONCERNS)
 
 
 def test_upkeep_goes_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of upkeep acts in one plan; what comes later only reports."""
+    """All of upkeep acts in one plan, and later stages only report."""
     table(
         monkeypatch,
         (Stage.UPKEEP, says("One", actions=(FIRST,))),
@@ -97,20 +97,20 @@ def test_upkeep_goes_together(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_first_exclusive_action_of_upkeep_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two actions that must stand alone the first one is taken."""
+    """Of two exclusive actions of upkeep the first one is taken."""
     table(monkeypatch, (Stage.UPKEEP, says("One", exclusive=FIRST)), (Stage.UPKEEP, says("Two", exclusive=SECOND)))
     assert ordered(situation()).exclusive is FIRST
 
 
 def test_voters_before_releases(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the voters have something to do, releases only report."""
+    """While the voters' stage has an action, releases only report."""
     table(monkeypatch, (Stage.VOTERS, says("One", exclusive=FIRST)), (Stage.RELEASES, says("Two", exclusive=SECOND)))
     assert ordered(situation()).exclusive is FIRST
 
 
 @pytest.mark.parametrize("first", [{"exclusive": FIRST}, {"actions": (FIRST,)}, {"questions": (QUESTION,)}])
 def test_releases_act_one_by_one(monkeypatch: pytest.MonkeyPatch, first: dict[str, object]) -> None:
-    """Of the releases the first that has something to do, or to ask, acts alone."""
+    """Of the releases, the first concern with an action or a question acts alone."""
     table(
         monkeypatch,
         (Stage.RELEASES, says("One")),
@@ -128,7 +128,7 @@ def test_releases_act_one_by_one(monkeypatch: pytest.MonkeyPatch, first: dict[st
 
 @pytest.mark.parametrize("stage", [Stage.VOTERS, Stage.RELEASES])
 def test_what_failed_for_a_controller_holds_no_other(monkeypatch: pytest.MonkeyPatch, stage: Stage) -> None:
-    """A claim that could not be made a moment ago gives way for a pass; what is new, or the quorum's, does not."""
+    """An action on one claim that just failed does not hold the voters for a pass; a new or quorum-wide action does."""
     creates = CreateClaim(node_id=NodeID(3003), generation=1)
     look = replace(at_rest(), failed=frozenset({one_object(creates)}))
 
@@ -145,7 +145,7 @@ def test_what_failed_for_a_controller_holds_no_other(monkeypatch: pytest.MonkeyP
 
 
 def test_which_actions_hold_no_other_controller() -> None:
-    """Those on one claim, pod, config map or revision, at whatever version; all others are waited for."""
+    """Failed actions on one claim, config map, revision or new pod do not hold other controllers; all others do."""
     disk, runs = claim(running(), node(running(), 3000)), pod(running(), node(running(), 3000))
     deletes = DeleteClaim(claim=disk, message="m", permit=permit(DeleteVolume))
     marks = AnnotateClaim(claim=replace(disk, resource_version="11"), directory_id=None, grow_to=None, retired=True)
@@ -169,7 +169,7 @@ def test_which_actions_hold_no_other_controller() -> None:
 
 
 def test_an_exclusive_action_of_upkeep_comes_before_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stands alone in upkeep holds the voters, whatever has failed."""
+    """An exclusive action of upkeep holds the voters, even beside an action that failed."""
     creates = CreateClaim(node_id=NodeID(3003), generation=1)
     table(
         monkeypatch,
@@ -180,7 +180,7 @@ def test_an_exclusive_action_of_upkeep_comes_before_what_failed(monkeypatch: pyt
 
 
 def test_urgent_comes_before_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What completes a replacement is done although upkeep has work."""
+    """An urgent part, which completes what was begun, acts before upkeep."""
     table(
         monkeypatch,
         (Stage.UPKEEP, says("One", exclusive=FIRST)),
@@ -190,7 +190,7 @@ def test_urgent_comes_before_everything(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_open_change_is_read_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a voter change is open, what it waits for stands first."""
+    """While a voter change is open, its wait is the first one."""
     table(monkeypatch, (Stage.UPKEEP, says("One")), (Stage.VOTERS, says("Two")))
     look = at_rest()
     open_ = replace(look, status=replace(look.status, open=operation(key(3003))))
@@ -210,7 +210,7 @@ def test_open_change_is_read_first(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_runs(
     monkeypatch: pytest.MonkeyPatch, repairing: Runs, feature_step: Runs, of: Situation, *, acts: bool, reports: bool
 ) -> None:
-    """A concern acts, reports or is left out as its row says for the state that the quorum is in."""
+    """A concern acts, reports or is left out, as its row of the table lists for the state of the quorum."""
     concern = Concern(
         name="one",
         stage=Stage.UPKEEP,
@@ -224,7 +224,7 @@ def test_runs(
 
 
 def test_runs_during_a_feature_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a feature step is open, its column counts."""
+    """While a feature step is open, the column for feature steps decides."""
     concern = Concern(
         name="one", stage=Stage.UPKEEP, part=lambda _: says("One", exclusive=FIRST), feature_step=Runs.REPORTS
     )
@@ -236,7 +236,7 @@ def test_runs_during_a_feature_step(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_stop_a_plan() -> None:
-    """Of the actions that stop a running Kafka only the first one stays, and no pod is marked that is deleted."""
+    """Of the actions that stop a running Kafka only the first one stays, and a pod that is deleted is not marked."""
     record = running()
     first, second = (pod(record, of) for of in record.nodes[:2])
     stops: list[Action] = [

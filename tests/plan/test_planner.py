@@ -1,4 +1,4 @@
-"""The whole plan: nothing to do at rest, one exclusive action at a time, and what an invalid or paused spec stops."""
+"""The whole plan: nothing at rest, one exclusive action at a time, and the effects of an invalid or paused spec."""
 
 from dataclasses import replace
 
@@ -43,11 +43,8 @@ from kafka_quorum.model.observed import Observed
 
 @pytest.mark.parametrize("replicas", [1, 3, 5])
 def test_nothing_to_do(replicas: int) -> None:
-    """A quorum at rest is left alone, and looked at again after a while."""
+    """A quorum at rest is left alone, and the next look is after 10 s."""
     record = running(replicas)
-    budget = at_rest(record)
-    if replicas == 1:
-        budget = replace(budget, support=tuple(item for item in budget.support if item.kind != "PodDisruptionBudget"))
     said = planned(at_rest(record), desired(replicas=replicas))
     assert said.actions == ()
     assert said.waits == ()
@@ -55,7 +52,7 @@ def test_nothing_to_do(replicas: int) -> None:
 
 
 def test_paused() -> None:
-    """A paused quorum gets no action at all, whatever is broken, and says so."""
+    """A paused quorum gets no action, whatever is broken, and the wait reports the pause."""
     said = planned(without_pod(at_rest(), 3001), desired(paused=True))
     assert said.actions == ()
     assert reasons(said) == {"Paused"}
@@ -63,31 +60,31 @@ def test_paused() -> None:
 
 
 def test_first_look() -> None:
-    """A new resource gets an identity first, and nothing beside it."""
+    """A new resource first gets an identity, and nothing else in the same plan."""
     mint = only(planned(nothing()), MintIdentity)
     assert (mint.initial, mint.others) == (IDS, ())
 
 
 def test_standalone_first_look() -> None:
-    """Standalone names the lowest controller alone as first voter; the others will join."""
+    """Standalone has the lowest controller as its only first voter; the others join later."""
     mint = only(planned(nothing(), desired(bootstrap=BootstrapMode.STANDALONE)), MintIdentity)
     assert (mint.initial, mint.others) == (IDS[:1], IDS[1:])
 
 
 def test_exact_node_ids() -> None:
-    """Where the spec names the node ids, exactly those are made."""
+    """If the spec lists node ids, exactly these controllers are created."""
     ids = (NodeID(7), NodeID(5), NodeID(9))
     mint = only(planned(nothing(), desired(node_ids=ids)), MintIdentity)
     assert mint.initial == (5, 7, 9)
 
 
 def test_invalid_spec_makes_nothing() -> None:
-    """With an invalid spec no identity is made."""
+    """With an invalid spec no identity is created."""
     assert planned(nothing(), repair_only=True).actions == ()
 
 
 def test_invalid_spec_repairs() -> None:
-    """With an invalid spec a lost pod still comes back."""
+    """With an invalid spec a lost pod is still recreated."""
     said = planned(without_pod(at_rest(), 3001), repair_only=True)
     assert only(said, CreatePod).node_id == 3001
 
@@ -98,14 +95,14 @@ def test_invalid_spec_repairs() -> None:
     ids=["replicas", "heap", "size"],
 )
 def test_invalid_spec_changes_nothing(changes: dict[str, object]) -> None:
-    """With an invalid spec nothing that runs is changed, and nothing is announced."""
+    """With an invalid spec no running controller is changed, and no wait is reported."""
     said = planned(at_rest(), desired(**changes), repair_only=True)
     assert said.actions == ()
     assert said.waits == ()
 
 
 def test_more_replicas() -> None:
-    """More replicas are noted in the record before anything is made for them."""
+    """Additional replicas are recorded before anything is created for them."""
     write = only(planned(at_rest(), desired(replicas=5)), WriteRecord)
     assert write.change is RecordChange.NODES_ADDED
     assert write.record.node_ids == (3000, 3001, 3002, 3003, 3004)
@@ -113,13 +110,13 @@ def test_more_replicas() -> None:
 
 
 def test_claims_together() -> None:
-    """Independent creations go together."""
+    """Independent creations are in one plan."""
     record = replace(bound(), nodes=tuple(replace(node, claim_uid=None) for node in bound().nodes))
     assert {action.node_id for action in every(planned(at_rest(record)), CreateClaim)} == set(IDS)
 
 
 def test_growth_last() -> None:
-    """A larger size is asked of every claim, once nothing else is left to do."""
+    """Every claim is grown, but only when nothing else is left to do."""
     larger = desired(storage=storage(size="20Gi", size_bytes=20 * 1024**3))
     said = planned(at_rest(), larger)
     assert [action.grow_to for action in every(said, AnnotateClaim)] == ["20Gi"] * 3
@@ -128,7 +125,7 @@ def test_growth_last() -> None:
 
 
 def test_acts_on_the_quorum_wait_for_upkeep() -> None:
-    """No voter change begins while a pod is to be made, and the reason for the wait is told all the same."""
+    """No voter change begins while a pod must be recreated, but the plan reports the guard's permit."""
     record = newcomer()
     seen = view([key(3000), key(3001), key(3002)], [key(3003)])
     look = at_rest(record, quorum=Known(value=seen), memory=looks(seen))
@@ -140,7 +137,7 @@ def test_acts_on_the_quorum_wait_for_upkeep() -> None:
 
 
 def test_ids_that_are_there_stay() -> None:
-    """Without ids in the spec the controllers that are there are the wanted ones, whatever ids would be given anew."""
+    """Without node ids in the spec the present controllers are the wanted ones, whatever ids a new quorum would get."""
     record = without_node(running(), IDS[1])
     seen = view([of.key for of in record.nodes])
     look = at_rest(record, quorum=Known(value=seen), memory=looks(seen))
@@ -148,7 +145,7 @@ def test_ids_that_are_there_stay() -> None:
 
 
 def newcomer() -> IdentityRecord:
-    """A running quorum of three with a fourth controller, formatted to join."""
+    """A running quorum of three, and a fourth controller that is formatted to join."""
     record = with_nodes(running(), [NodeID(3003)])
     fourth = record.nodes[-1]
     formatted = replace(fourth, claim_uid="claim-3003-1", directory_id=key(3003).directory_id, formatted=True)
@@ -169,24 +166,24 @@ SCENES: dict[str, Observed] = {
 @pytest.mark.parametrize("scene", SCENES)
 @pytest.mark.parametrize("wanted", [desired(), desired(replicas=5), desired(runtime=runtime(heap="1Gi"))])
 def test_exclusive_alone(scene: str, wanted: object) -> None:
-    """An exclusive action stands alone in every plan."""
+    """An exclusive action is the only one of its plan."""
     assert isinstance(wanted, type(desired()))
     actions = planned(SCENES[scene], wanted).actions
     assert len(actions) == 1 or not any(isinstance(action, EXCLUSIVE) for action in actions)
 
 
 def test_soon_while_under_way() -> None:
-    """While something is under way, here the first election, the next look is soon."""
+    """While something is in progress, here the first election, the next look is soon."""
     said = planned(at_rest(started()))
     assert reasons(said) == {"NoLeader"}
     assert said.requeue_s < 1.0
 
 
-# How many acts go on one look
+# How many actions rely on one look
 
 
 def test_acts_carry_the_time_of_the_look() -> None:
-    """What the look allowed is stamped with its time: the leader's answer, or the look itself without one."""
+    """An action has the time of the look that allowed it: of the leader's answer, or without one of the look itself."""
     gone = replace(at_rest(), claims=(), pods=())
     for look, at_s in ((gone, 50.0), (replace(gone, quorum=SILENT, taken_at_s=70.0), 70.0)):
         assert look.looked_at_s == at_s
@@ -196,7 +193,7 @@ def test_acts_carry_the_time_of_the_look() -> None:
 
 
 def test_one_pod_is_stopped_on_one_look() -> None:
-    """Of two pods of removed voters, each of which could be spared, one is stopped; the next look judges anew."""
+    """Of two removed pods that may both be stopped, one is stopped; the next look decides about the other."""
     all_, record = running(5), without_node(without_node(running(5), NodeID(3003)), NodeID(3004))
     seen = view([of.key for of in all_.nodes])
     look = replace(at_rest(record), pods=at_rest(all_).pods, quorum=Known(value=seen), memory=looks(seen))

@@ -1,4 +1,4 @@
-"""From which inputs pods are made: the spec where nothing runs, their own revision where something does."""
+"""Which inputs pods are made from: the spec where nothing runs, and their own revision where something runs."""
 
 from dataclasses import replace
 from typing import Any
@@ -50,7 +50,7 @@ KEYS = tuple(key(node_id) for node_id in IDS)
 
 
 def fixed(**changes: Any) -> Any:  # noqa: ANN401 - a Desired, in keyword form
-    """The resource after its image was corrected."""
+    """The spec after its image was corrected."""
     return desired(runtime=CORRECTED, **changes)
 
 
@@ -67,13 +67,13 @@ def test_first_revision() -> None:
 
 
 def test_lost_revision_is_taken_from_the_spec() -> None:
-    """A revision that somebody deleted is made again from the spec."""
+    """A deleted revision is created again from the spec."""
     (create,) = every(planned(at_rest(revisions=())), CreateRevision)
     assert create.name == revision().name
 
 
 def test_lost_revision_with_another_spec() -> None:
-    """If the spec has changed meanwhile, its revision is created and applied, and nothing that runs is touched."""
+    """If the spec changed meanwhile, its revision is created and applied, and no pod is deleted."""
     said = planned(at_rest(revisions=()), fixed())
     assert [action.name for action in every(said, CreateRevision)] == [NEWER.name]
     applied = only(planned(at_rest(revisions=(NEWER,)), fixed()), WriteRecord)
@@ -85,14 +85,14 @@ def test_lost_revision_with_another_spec() -> None:
 
 
 def test_lost_revision_and_an_older_image() -> None:
-    """An image older than the format is not taken even where the revision is lost."""
+    """An image older than the format is not used, even if the revision is lost."""
     said = planned(at_rest(revisions=()), desired(runtime=runtime(release="4.3.0")))
     assert every(said, CreateRevision) == []
     assert "4.4.0" in wait(said, "OlderImage").message
 
 
 def test_numbers_rise() -> None:
-    """A further revision's number is above all others'."""
+    """The number of a new revision is above all others."""
     many = (revision(number=4), revision(runtime(heap="2Gi"), number=9))
     look = with_pod(at_rest(revisions=many), 3001, container=BACK_OFF, gate="False")
     (create,) = every(planned(look, fixed()), CreateRevision)
@@ -103,7 +103,7 @@ def test_numbers_rise() -> None:
 
 
 def test_spec_applies_before_the_barrier() -> None:
-    """Before the barrier a corrected spec simply applies: its revision is created, and becomes the fleet's."""
+    """Before the barrier the revision of a corrected spec is created and becomes the applied one."""
     assert [action.name for action in every(planned(at_rest(bound()), fixed()), CreateRevision)] == [NEWER.name]
     write = only(planned(at_rest(bound(), revisions=(revision(), NEWER)), fixed()), WriteRecord)
     assert write.record.applied_revision == NEWER.name
@@ -115,7 +115,7 @@ def test_spec_applies_before_the_barrier() -> None:
     ids=["levels", "older release", "newer release"],
 )
 def test_format_corrected(changes: dict[str, Any]) -> None:
-    """While nothing was formatted, levels and release of the format follow the spec, older releases included."""
+    """While nothing is formatted, levels and release of the format follow the spec, even to an older release."""
     wanted = desired(**changes)
     look = at_rest(bound(), revisions=(revision(), revision(wanted.runtime, number=2)))
     write = only(planned(look, wanted), WriteRecord)
@@ -126,20 +126,20 @@ def test_format_corrected(changes: dict[str, Any]) -> None:
 
 
 def test_corrected_format_keeps_its_mode() -> None:
-    """Who the first voters are is fixed with the identity: another spec.bootstrap makes no other format of it."""
+    """The format keeps its bootstrap mode: the identity fixes the first voters, whatever spec.bootstrap is now."""
     wanted = desired(features=LEVELS, bootstrap=BootstrapMode.STANDALONE)
     write = only(planned(at_rest(bound()), wanted), WriteRecord)
     assert (write.change, write.record.format.mode) == (RecordChange.REFORMAT, BootstrapMode.INITIAL_CONTROLLERS)
 
 
 def test_no_formatter_while_a_correction_is_pending() -> None:
-    """Between the change of spec and its record no formatter is made."""
+    """After a change of the spec, no formatter is created before the record has the new format."""
     look = at_rest(bound(), revisions=(revision(),))
     assert every(planned(look, desired(features=LEVELS)), CreateFormatter) == []
 
 
 def test_waiting_formatters_go_before_a_correction() -> None:
-    """Formatters that wait are removed before the format is corrected: none may format by the old spec meanwhile."""
+    """Formatters that wait are deleted before the format is corrected, so that none formats by the old spec."""
     wanted = desired(features=LEVELS, runtime=CORRECTED)
     look = at_rest(bound(), revisions=(revision(), NEWER))
     look = replace(look, pods=tuple(formatter(bound(), of, container=BACK_OFF) for of in bound().nodes))
@@ -154,7 +154,7 @@ def test_waiting_formatters_go_before_a_correction() -> None:
 
 @pytest.mark.parametrize("failed", [False, True], ids=["waiting", "failed"])
 def test_levels_alone_are_corrected(*, failed: bool) -> None:
-    """Levels that Kafka's tool refuses are corrected too: the formatters go at once, of whatever revision."""
+    """A change of the levels alone is corrected too: all formatters are deleted at once."""
     wanted = desired(features=LEVELS)
     container = Terminated(exit_code=1, reason="Error", message="", finished_at="") if failed else BACK_OFF
     said_ = empty_report() if failed else None
@@ -169,7 +169,7 @@ def test_levels_alone_are_corrected(*, failed: bool) -> None:
 
 
 def test_ended_without_a_word_may_have_formatted() -> None:
-    """A formatter that ended without a report may have formatted: the levels stay until it is known."""
+    """A formatter that ended without a report may have formatted, so the levels of the format stay."""
     said = Terminated(exit_code=137, reason="Error", message="", finished_at="")
     look = at_rest(bound(), pods=(formatter(bound(), bound().nodes[0], container=said, finished=True),))
     assert not format_pending(situation(desired=desired(features=LEVELS), observed=look, record=bound()))
@@ -177,7 +177,7 @@ def test_ended_without_a_word_may_have_formatted() -> None:
 
 @pytest.mark.parametrize("begun", ["reported", "running"])
 def test_format_is_fixed_once_begun(begun: str) -> None:
-    """Once a disk was formatted, or may be, levels stay as they are, and the fleet still follows the spec."""
+    """After a disk was formatted, or may be, the format stays, but the applied revision still follows the spec."""
     wanted = desired(features=LEVELS, runtime=CORRECTED)
     record = with_report(bound(), IDS[0], bound().nodes[0].key.directory_id) if begun == "reported" else bound()  # type: ignore[arg-type]  # pre-made
     pods = () if begun == "reported" else (formatter(record, record.nodes[0]),)
@@ -189,7 +189,7 @@ def test_format_is_fixed_once_begun(begun: str) -> None:
 
 
 def test_older_image_is_held_once_begun() -> None:
-    """Once a disk was formatted, an older image is held back, and the way out is named."""
+    """After a disk was formatted, an older image is held."""
     record = with_report(bound(), IDS[0], bound().nodes[0].key.directory_id)  # type: ignore[arg-type]  # pre-made
     said = planned(at_rest(record), desired(runtime=runtime(release="4.3.0")))
     assert every(said, CreateRevision) == []
@@ -213,7 +213,7 @@ def test_older_image_is_held_once_begun() -> None:
     ],
 )
 def test_changed_spec_makes_its_revision(changes: dict[str, Any]) -> None:
-    """Behind the barrier a changed spec becomes a revision of its own first, once its image may run."""
+    """Behind the barrier a changed spec first gets its own revision, if its image may run."""
     said = planned(at_rest(), desired(runtime=runtime(**changes)))
     create = only(said, CreateRevision)
     made = revision(runtime(**changes))
@@ -223,7 +223,7 @@ def test_changed_spec_makes_its_revision(changes: dict[str, Any]) -> None:
 
 
 def test_listener_of_running_controllers_stays() -> None:
-    """Another listener touches nobody, and the field is named as not supported yet; what else changed is rolled."""
+    """A changed listener restarts nothing and is reported as not supported; other changes of the spec are rolled."""
     listener = ControllerListener(name="CONTROLLER", port=9094)
     said = planned(at_rest(), desired(runtime=runtime(listener=listener)))
     assert said.actions == ()
@@ -236,7 +236,7 @@ def test_listener_of_running_controllers_stays() -> None:
 
 
 def test_listener_before_the_barrier_is_carried_out() -> None:
-    """Before the barrier another listener simply applies."""
+    """Before the barrier a changed listener is carried out."""
     listener = ControllerListener(name="CONTROLLER", port=9094)
     (create,) = every(planned(at_rest(bound()), desired(runtime=runtime(listener=listener))), CreateRevision)
     assert create.runtime.listener == listener
@@ -248,25 +248,25 @@ def test_listener_before_the_barrier_is_carried_out() -> None:
 def test_levels_that_ask_for_nothing(
     wanted: tuple[FeatureLevel, ...], formatted_with: tuple[FeatureLevel, ...]
 ) -> None:
-    """Levels that the disks were formatted with, and no levels at all, ask for no change."""
+    """The levels of the format, or no levels at all, request no change."""
     record = replace(running(), format=replace(running().format, features=formatted_with))
     assert planned(at_rest(record), desired(features=wanted)).waits == ()
 
 
 def test_levels_before_the_barrier_are_carried_out() -> None:
-    """Other levels are no change of a running quorum before the barrier, not even once a disk is formatted."""
+    """Before the barrier other levels are not reported as unsupported, not even after a disk was formatted."""
     record = with_report(bound(), IDS[0], bound().nodes[0].key.directory_id)  # type: ignore[arg-type]  # pre-made
     assert "NotSupportedYet" not in reasons(planned(at_rest(record), desired(features=LEVELS)))
 
 
 def test_nothing_is_unsupported_before_the_barrier() -> None:
-    """Before the barrier a change of spec is carried out, not held."""
+    """Before the barrier a change of the spec is carried out, not held."""
     assert "NotSupportedYet" not in reasons(planned(at_rest(bound()), fixed()))
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["stuck", "gone"])
 def test_only_stuck_pods_are_corrected(*, lost: bool) -> None:
-    """A pod that cannot start is made from the corrected spec, its siblings keep theirs; a lost one comes back old."""
+    """A pod that cannot start gets the corrected spec; the other pods, and a lost pod, keep their revision."""
     look = at_rest(revisions=(revision(), NEWER))
     look = without_pod(look, 3001) if lost else with_pod(look, 3001, container=BACK_OFF, gate="False")
     said = planned(look, fixed())
@@ -279,7 +279,7 @@ def test_only_stuck_pods_are_corrected(*, lost: bool) -> None:
 
 
 def test_starting_pods_get_the_roll_first() -> None:
-    """A pod that does not run yet is no restart: the roll gives it the new revision, and nobody restarts meanwhile."""
+    """The roll first moves a pod that does not run yet, and then waits for it."""
     look = with_pod(at_rest(revisions=(revision(), NEWER)), 3001, container=STARTS, gate="False")
     write = only(planned(look, fixed()), WriteRecord)
     assert write.change is RecordChange.ROLL
@@ -291,7 +291,7 @@ def test_starting_pods_get_the_roll_first() -> None:
 
 
 def test_correction_needs_its_revision_first() -> None:
-    """The revision is created before the record points to it."""
+    """The revision is created before the record refers to it."""
     look = with_pod(at_rest(), 3001, container=BACK_OFF, gate="False")
     said = planned(look, fixed())
     assert [action.name for action in every(said, CreateRevision)] == [NEWER.name]
@@ -299,7 +299,7 @@ def test_correction_needs_its_revision_first() -> None:
 
 
 def test_older_image_corrects_nothing() -> None:
-    """A stuck pod is not made from an image older than what ran."""
+    """A stuck pod is not corrected to an image older than the one that ran."""
     look = with_pod(at_rest(), 3001, container=BACK_OFF, gate="False")
     said = planned(look, desired(runtime=runtime(release="4.0.0")))
     assert said.actions == ()
@@ -308,7 +308,7 @@ def test_older_image_corrects_nothing() -> None:
 
 
 def test_image_older_than_what_ran_corrects_nothing() -> None:
-    """The release that the fleet runs is the floor, though the disks were formatted with an older one."""
+    """The release that the controllers run is the lower limit, even if the disks were formatted with an older one."""
     record = replace(running(), format=replace(running().format, release="4.0.0"))
     look = with_pod(at_rest(record), 3001, container=BACK_OFF, gate="False")
     said = planned(look, desired(runtime=runtime(release="4.2.0")))
@@ -317,7 +317,7 @@ def test_image_older_than_what_ran_corrects_nothing() -> None:
 
 
 def test_correction_names_who_it_is_for() -> None:
-    """The controller that cannot start is named, with the revision that it gets, and the guards' yes."""
+    """The correction names the stuck controller and its new revision, with the permits of both guards."""
     look = with_pod(at_rest(revisions=(revision(), NEWER)), 3001, container=BACK_OFF, gate="False")
     said = planned(look, fixed())
     assert facts(only(said, WriteRecord).message) == facts(3001, NEWER.name)
@@ -327,7 +327,7 @@ def test_correction_names_who_it_is_for() -> None:
 
 @pytest.mark.parametrize("quorum", ["led", "no leader"])
 def test_one_stuck_controller_after_the_other(quorum: str) -> None:
-    """Of several stuck controllers one gets the revision; the next one when that is back, or else runs uncrashed."""
+    """Of several stuck controllers one gets the revision; the next one follows when the first runs without a crash."""
     look = at_rest(revisions=(revision(), NEWER))
     if quorum == "no leader":
         look = replace(look, quorum=SILENT)
@@ -354,13 +354,13 @@ def test_one_stuck_controller_after_the_other(quorum: str) -> None:
 
 @pytest.mark.parametrize("others", ["on its node", "a refused disk"])
 def test_a_node_or_a_disk_says_nothing_of_a_revision(others: str) -> None:
-    """A controller that its node or its disk keeps from running does not keep the others from the corrected spec."""
+    """A controller that its Kubernetes node or its disk stops does not keep others from the corrected spec."""
     record = with_revision(running(), NEWER.name, [IDS[0]])
     look = at_rest(record, revisions=(revision(), NEWER), quorum=SILENT)
     look = with_pod(look, 3000, revision=NEWER.name, container=BACK_OFF, gate="False")
     look = with_pod(with_pod(look, 3001, container=BACK_OFF, gate="False"), 3002, container=BACK_OFF, gate="False")
     assert every(planned(look, fixed()), WriteRecord) == []
-    if facts(others) == facts():
+    if others == "on its node":
         down = KubeNode(name=look.pods[0].node_name, present=True, ready=False)
         look = replace(look, kube_nodes=((down.name, Known(value=down)),))
     else:
@@ -369,7 +369,7 @@ def test_a_node_or_a_disk_says_nothing_of_a_revision(others: str) -> None:
 
 
 def test_the_way_back_to_what_has_run_is_always_open() -> None:
-    """Without a leader stuck controllers go back to the applied revision, whatever became of the others."""
+    """Without a leader, stuck controllers may always go back to the applied revision."""
     record = with_revision(running(), NEWER.name, [IDS[0], IDS[1]])
     look = at_rest(record, revisions=(revision(), NEWER), quorum=SILENT)
     for node_id in IDS[:2]:
@@ -390,7 +390,7 @@ def test_a_lost_disk_says_nothing_of_a_revision() -> None:
 
 @pytest.mark.parametrize(("ran_s", "moves"), [(3.0, True), (90.0, False)])
 def test_a_pause_after_a_long_run_is_for_the_kubelet(ran_s: float, *, moves: bool) -> None:
-    """What ran for long before it crashed can start: the kubelet's pause after it moves it nowhere."""
+    """A controller that ran for long before its crash keeps its revision, because the kubelet restarts it."""
     exit_ = Terminated(exit_code=137, reason="Error", message="", finished_at="", ran_s=ran_s)
     paused = Waiting(reason="CrashLoopBackOff", message="", last_exit=exit_)
     look = with_pod(at_rest(revisions=(revision(), NEWER), quorum=SILENT), 3001, container=paused, gate="False")
@@ -398,7 +398,7 @@ def test_a_pause_after_a_long_run_is_for_the_kubelet(ran_s: float, *, moves: boo
 
 
 def test_a_crash_without_a_leader_moves_nobody() -> None:
-    """Where all controllers crash at once beside a new spec, none of them leaves the revision that has run."""
+    """If all controllers crash at once after a change of the spec, all keep the revision that has run."""
     look = at_rest(revisions=(revision(), NEWER), quorum=SILENT)
     for node_id in IDS:
         look = with_pod(look, node_id, container=FAILED, gate="False")
@@ -406,7 +406,7 @@ def test_a_crash_without_a_leader_moves_nobody() -> None:
 
 
 def test_a_plain_crash_is_for_the_kubelet() -> None:
-    """One crash of a controller whose revision has run moves it nowhere: the kubelet starts it again."""
+    """After one crash a controller keeps a revision that has run, because the kubelet restarts it."""
     look = with_pod(at_rest(revisions=(revision(), NEWER)), 3001, container=FAILED, gate="False")
     assert "5-restart" not in {
         one.rule for one in revisions(situation(desired=fixed(), observed=look, record=running())).verdicts
@@ -418,7 +418,7 @@ def test_a_plain_crash_is_for_the_kubelet() -> None:
 
 
 def test_the_way_back_is_asked_for_behind_an_older_image() -> None:
-    """A controller whose pod is refused goes back to the applied revision, though the spec's image is held."""
+    """A controller whose pod is refused goes back to the applied revision, even while the spec's image is held."""
     record = with_revision(running(), NEWER.name, [IDS[0]])
     look = without_pod(at_rest(record, revisions=(revision(), NEWER)), 3000)
     refused = Admission(allowed=False, words="quota", current=True, created=True)
@@ -430,7 +430,7 @@ def test_the_way_back_is_asked_for_behind_an_older_image() -> None:
 
 
 def test_fleet_follows_when_all_are_corrected() -> None:
-    """When every controller is on the new revision, it becomes the fleet's, and nobody has one of his own."""
+    """When every controller is on the new revision, it becomes the applied one, and no controller has its own."""
     record = with_revision(running(), NEWER.name, IDS)
     write = only(planned(at_rest(record, revisions=(revision(), NEWER)), fixed()), WriteRecord)
     assert write.record.applied_revision == NEWER.name
@@ -438,7 +438,7 @@ def test_fleet_follows_when_all_are_corrected() -> None:
 
 
 def test_corrected_to_and_fro() -> None:
-    """A correction that is taken back before it ran is corrected again, to the first revision."""
+    """A correction that is reverted before its pod ran is corrected again, to the first revision."""
     record = with_revision(running(), NEWER.name, [IDS[1]])
     look = with_pod(at_rest(record, revisions=(revision(), NEWER)), 3001, container=BACK_OFF, gate="False")
     write = only(planned(look), WriteRecord)
@@ -446,7 +446,7 @@ def test_corrected_to_and_fro() -> None:
 
 
 def test_all_stuck_at_the_first_start() -> None:
-    """Formatted, then a heap that no pod starts with: all are corrected, look by look, for none has run."""
+    """If no pod starts after the format, all controllers are corrected one by one, because none has run."""
     look = at_rest(started(), quorum=SILENT, revisions=(revision(), NEWER))
     for node_id in IDS:
         look = with_pod(look, node_id, container=BACK_OFF, gate="", marked_voter=False)

@@ -1,4 +1,4 @@
-"""Every guard of releases and levels allows and refuses, and a refusal names what it is about. See `test_safety`."""
+"""Every guard of releases and levels allows and refuses, and a refusal names its objects. See `test_safety`."""
 
 from dataclasses import replace
 from typing import Any
@@ -70,13 +70,13 @@ def passed(verdict: Verdict, rule: str, *named: object) -> None:
 
 
 def silenced(look: Observed, node_id: int, reason: str) -> Observed:
-    """The same, where one controller does not say what it supports."""
+    """The same look, in which one controller does not report what it supports."""
     versions = tuple((of, Unknown(reason=reason) if of == node_id else said) for of, said in look.versions)
     return replace(look, versions=versions)
 
 
 def told(look: Observed, node_id: int, said: NodeVersions) -> Observed:
-    """The same, where one controller says this of itself."""
+    """The same look, in which one controller reports this of itself."""
     versions = tuple((of, Known(value=said) if of == node_id else before) for of, before in look.versions)
     return replace(look, versions=versions)
 
@@ -85,13 +85,13 @@ def told(look: Observed, node_id: int, said: NodeVersions) -> Observed:
 
 
 def scene(voters: tuple[ReplicaKey, ...] = THREE, **how: Any) -> Observed:  # noqa: ANN401 - options of `view`
-    """So many voters, the first of which leads, with a second revision."""
+    """This many voters, of which the first leads, and a second revision."""
     seen = view(voters, **how)
     return speaking(running(len(voters)), revisions=(revision(), NEW), quorum=Known(value=seen), memory=looks(seen))
 
 
 def moved(look: Observed, *node_ids: int) -> Observed:
-    """These controllers run from the new revision, by the record and by their pods."""
+    """A look in which these controllers run from the new revision, by the record and by their pods."""
     assert look.record is not None
     look = replace(look, record=with_revision(look.record, NEW.name, map(NodeID, node_ids)))
     for node_id in node_ids:
@@ -100,7 +100,7 @@ def moved(look: Observed, *node_ids: int) -> Observed:
 
 
 def restart(look: Observed, node_id: int = 3001, *, allow: bool = False) -> Verdict:
-    """What the guard says of one controller's restart from the new revision."""
+    """The guard's verdict on the restart of one controller from the new revision."""
     assert look.record is not None
     (of,) = (one for one in look.pods if one.node_id == node_id)
     wanted = desired(allow_interruption=allow, runtime=NEW.runtime)
@@ -108,12 +108,12 @@ def restart(look: Observed, node_id: int = 3001, *, allow: bool = False) -> Verd
 
 
 def test_restart_of_a_follower() -> None:
-    """A caught-up follower restarts where all others are caught up."""
+    """A caught-up follower may restart when all others are caught up."""
     passed(restart(scene()), "5-restart", 2, 2)
 
 
 def test_restart_of_an_observer() -> None:
-    """A replica without a vote takes none away."""
+    """A replica without a vote may restart, because no vote is lost."""
     look = scene()
     seen = view((THREE[0], THREE[2]), (THREE[1],), behind=(THREE[2],))
     look = replace(look, quorum=Known(value=seen), memory=looks(seen))
@@ -121,14 +121,14 @@ def test_restart_of_an_observer() -> None:
 
 
 def on_a_node(look: Observed, **changes: bool) -> Observed:
-    """The same, with another word on the Kubernetes node of controller 3001."""
+    """The same look with a changed Kubernetes node of controller 3001."""
     others = tuple(row for row in look.kube_nodes if row[0] != "worker-3001")
     return replace(look, kube_nodes=(*others, *kube_nodes(["worker-3001"], **changes)))
 
 
 @pytest.mark.parametrize("lags", [False, True], ids=["keeps up", "lags"])
 def test_restart_on_a_cordoned_node(lags: bool) -> None:  # noqa: FBT001 - columns
-    """A voter's new pod might find no place; other nodes, and replicas without a vote, do not matter."""
+    """A voter on a cordoned Kubernetes node may not restart; other nodes, and replicas without a vote, do not count."""
     look = scene(behind=(THREE[1],) if lags else ())
     held(restart(on_a_node(look, cordoned=True)), "5-restart", 3001, "worker-3001")
     assert restart(on_a_node(look)).allowed
@@ -139,7 +139,7 @@ def test_restart_on_a_cordoned_node(lags: bool) -> None:  # noqa: FBT001 - colum
 
 
 def test_roll_waits_for_a_voter_that_was_next_when_its_node_was_cordoned() -> None:
-    """Its new pod, whenever it is made, is of a revision that nobody has tried: no other controller is the first."""
+    """A roll waits for a moved voter on a cordoned Kubernetes node, and does not begin with another controller."""
     look = scene()
     assert look.record is not None
     begun = replace(look, record=with_revision(look.record, NEW.name, (NodeID(3001),)))
@@ -154,19 +154,19 @@ def test_roll_waits_for_a_voter_that_was_next_when_its_node_was_cordoned() -> No
 
 
 def test_restart_on_a_node_that_is_not_ready() -> None:
-    """A voter that keeps up without its kubelet would be lost for nothing; one that lags has little to lose."""
+    """A caught-up voter on a Kubernetes node that is not ready may not restart; one that lags may."""
     held(restart(on_a_node(scene(), ready=False)), "5-restart", 3001, "worker-3001")
     assert restart(on_a_node(scene(behind=(THREE[1],)), ready=False)).allowed
 
 
 def test_restart_on_a_node_that_cannot_be_read() -> None:
-    """Not knowing is no yes."""
+    """A voter on an unknown Kubernetes node may not restart."""
     rows = (("worker-3001", Unknown(reason="forbidden")),)
     held(restart(replace(scene(), kube_nodes=rows)), "5-restart", 3001, "worker-3001")
 
 
 def test_which_kubernetes_nodes_are_looked_up() -> None:
-    """Those of controllers that a roll, or their removal, may stop: where Kafka runs, and no others."""
+    """Only the Kubernetes nodes of running controllers that a roll, or their removal, may stop are looked up."""
     look = scene()
     assert look.record is not None
 
@@ -181,7 +181,7 @@ def test_which_kubernetes_nodes_are_looked_up() -> None:
 
 
 def test_restart_of_another_replica() -> None:
-    """A pod that runs a retired replica is no roll's to stop: that replica may be the voter that carries the quorum."""
+    """A roll may not stop a pod that runs a retired replica, because the quorum may need that replica's vote."""
     record = with_disk_lost(running(), NodeID(3002), new_claim=True)
     look = scene(behind=(THREE[1],))
     judged = restart(replace(look, record=record), 3002)
@@ -189,14 +189,14 @@ def test_restart_of_another_replica() -> None:
 
 
 def test_restart_without_a_leader() -> None:
-    """Without an answer no controller restarts."""
+    """Without a leader no controller may restart."""
     look = replace(scene(), quorum=SILENT)
     held(restart(look), "5-restart", 3001)
 
 
 @pytest.mark.parametrize("how", ["operation", "uncommitted", "changing"])
 def test_restart_during_a_voter_change(how: str) -> None:
-    """No controller restarts while the voters change, by this operator or not; only its own change is named as one."""
+    """No controller may restart during a voter change; the refusal names the change only if it is our own."""
     look = scene(committed=how != "uncommitted")
     if how == "operation":
         look = replace(look, status=replace(look.status, open=operation(key(3003))))
@@ -208,7 +208,7 @@ def test_restart_during_a_voter_change(how: str) -> None:
 
 
 def test_restart_during_a_feature_step() -> None:
-    """No controller restarts while a level changes."""
+    """No controller may restart during a feature step."""
     look = scene()
     look = replace(look, status=replace(look.status, open=stepping(METADATA, 28)))
     held(restart(look), "5-restart", 3001, "metadata.version", 28)
@@ -216,7 +216,7 @@ def test_restart_during_a_feature_step() -> None:
 
 @pytest.mark.parametrize("change", [{"deleting": True}, {"container": pod(running(), node(running(), 3001)).container}])
 def test_restart_of_a_pod_that_goes(change: dict[str, Any]) -> None:
-    """A pod that is on its way out is not stopped twice; one that runs is."""
+    """A pod that is being deleted may not be restarted; one that runs may."""
     look = with_pod(scene(), 3001, **change)
     if change.get("deleting"):
         held(restart(look), "5-restart", "alpha-3001-g1")
@@ -226,46 +226,46 @@ def test_restart_of_a_pod_that_goes(change: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("voters", [1, 2])
 def test_restart_interrupts_one_or_two(voters: int) -> None:
-    """With one or two voters a restart needs a word from a person, and with it is allowed."""
+    """One or two voters may restart only if the spec allows the interruption."""
     last = 2999 + voters
     held(restart(scene(FIVE[:voters]), last), "5-restart", last, "spec.controllers.allowInterruption")
     assert restart(scene(FIVE[:voters]), last, allow=True).allowed
 
 
 def test_restart_one_of_two_waits_for_the_other() -> None:
-    """With a word from a person two still restart one after the other."""
+    """Even if the spec allows the interruption, one of two voters waits until the other is caught up."""
     look = scene(FIVE[:2], behind=(FIVE[0],))
     held(restart(look, allow=True), "5-restart", 3001, 3000)
 
 
 @pytest.mark.parametrize("how", ["behind", "two looks", "does not run", "on its way out"])
 def test_restart_waits_for_every_other(how: str) -> None:
-    """A caught-up voter restarts only where every other one is a caught-up voter, in several looks, with its pod."""
+    """A caught-up voter may restart only if every other voter is caught up in several looks, with its pod."""
     look = scene(behind=(THREE[2],) if how == "behind" else ())
     if how == "two looks":
         look = replace(look, memory=Memory(caught_up_looks=((THREE[0], 3), (THREE[1], 3), (THREE[2], 2))))
-    if facts(how) == facts():
+    if how == "does not run":
         look = replace(look, pods=look.pods[:2])
-    if facts(how) == facts():
+    if how == "on its way out":
         look = with_pod(look, 3002, deleting=True)
     held(restart(look), "5-restart", 3001, 3002)
 
 
 def test_restart_of_a_laggard() -> None:
-    """A lagging voter takes nothing away: it waits for no other that lags, unless that one was restarted before."""
+    """A lagging voter does not wait for another that lags, unless that one was restarted before."""
     lag = scene(FIVE, behind=FIVE[3:])
     passed(restart(lag, 3004), "5-restart", 3, 4)
     held(restart(moved(lag, 3003), 3004), "5-restart", 3004, 3003)
 
 
 def test_restart_of_a_laggard_without_a_majority() -> None:
-    """Not even a laggard restarts where the others are no majority."""
+    """A lagging voter may not restart if the others have no majority."""
     look = scene(FIVE, behind=FIVE[2:])
     held(restart(look, 3004), "5-restart", 3004, 3, 2)
 
 
 def test_restart_of_the_active_controller() -> None:
-    """The active controller restarts when all others are made from the revision."""
+    """The active controller may restart only when all others are made from the revision."""
     held(restart(scene(), 3000), "5-restart", 3000, 3001, 3002)
     assert restart(moved(scene(), 3001, 3002), 3000).allowed
     half = with_pod(moved(scene(), 3001, 3002), 3002, revision=revision().name)
@@ -273,7 +273,7 @@ def test_restart_of_the_active_controller() -> None:
 
 
 def test_stranger_among_the_voters() -> None:
-    """A voter that is not in the record counts by its looks alone."""
+    """For a voter outside the record only its looks count."""
     look = scene()
     seen = view((*THREE, key(9)))
     look = replace(look, quorum=Known(value=seen), memory=looks(seen))
@@ -284,14 +284,14 @@ def test_stranger_among_the_voters() -> None:
 
 
 def image(release: str, *levels: FinalizedFeature, record: IdentityRecord | None = None) -> Verdict:
-    """What the guard says of an image while no controller answers, by the levels that were seen last."""
+    """The guard's verdict on an image while no controller answers, by the levels that were seen last."""
     known = with_levels(record or running(), levels)
     look = replace(speaking(known), versions=())
     return may_run_image(situation(record=known, observed=look), release)
 
 
 def test_image_that_reads_everything() -> None:
-    """An image of a release that supports every finalized level may run, an older one than was used included."""
+    """An image whose release supports every finalized level may run, even if it is older than the present one."""
     passed(image("4.3.1", FinalizedFeature(name=METADATA, level=30)), "7-image", "4.3.1")
 
 
@@ -304,26 +304,26 @@ def test_image_that_reads_everything() -> None:
     ],
 )
 def test_image_that_cannot_read(release: str, level: tuple[str, int], why: str) -> None:
-    """An image that a level is out of reach of is refused, and the way out is named."""
+    """An image that does not support a finalized level is refused, and the refusal names the level."""
     name, number = level
     held(image(release, FinalizedFeature(name=name, level=number)), "7-image", release, why)
 
 
 def test_feature_that_is_off_is_read_by_all() -> None:
-    """Level 0 is a feature that is off: a release that does not know it may run."""
+    """A release without support for a feature may run if the feature is at level 0, which is off."""
     off = (FinalizedFeature(name=METADATA, level=21), FinalizedFeature(name="share.version", level=0))
     assert image("3.9.2", *off).allowed
 
 
 def test_answers_before_the_record() -> None:
-    """Where controllers answer, their levels count, and not those that the record remembers."""
+    """If controllers answer, their levels count, and not the recorded ones."""
     known = with_levels(running(), (FinalizedFeature(name=METADATA, level=33),))
     look = speaking(known, saying(metadata_version=30, streams_version=0, share_version=1))
     assert may_run_image(situation(record=known, observed=look), "4.3.1").allowed
 
 
 def test_leader_before_the_others() -> None:
-    """The leader's levels count, and newer ones that another reports; without its report the highest of all."""
+    """The leader's levels count, and newer ones of another controller; without the leader the highest of all count."""
     low = with_levels(running(), saying("4.1.2").finalized)
     for epoch, allowed in ((6, True), (7, True), (9, False)):
         look = told(speaking(low, saying("4.1.2")), 3001, saying(epoch=epoch))
@@ -337,7 +337,7 @@ def test_leader_before_the_others() -> None:
 
 
 def test_unknown_release_goes_up_only() -> None:
-    """An unknown release may go up, never down from what was formatted or is used, by its numbers."""
+    """An unknown release may be newer, but not older, than what was formatted or is used, compared by numbers."""
     passed(image("9.9.0"), "7-image", "9.9.0")
     newest = revision(runtime(release="10.0.0"), number=2)
     known = with_revision(running(), newest.name, [IDS[0]])
@@ -353,7 +353,7 @@ def test_unknown_release_goes_up_only() -> None:
 
 
 def test_without_levels_the_format_counts() -> None:
-    """Before any level was seen, the release of the format is the oldest that may run."""
+    """Before any level is recorded, the release of the format is the oldest that may run."""
     held(image("4.3.0"), "7-image", "4.3.0", "4.4.0", "spec.kafka.version", "4.4.0")
     assert image("4.4.0").allowed
 
@@ -362,7 +362,7 @@ def test_without_levels_the_format_counts() -> None:
 
 
 def ready_to_raise(step: FeatureStep = UP, release: str = "4.4.0", *, answer: StepCheck | None = None) -> Observed:
-    """Three of 4.4 at the levels of 4.1, soaked, whose active controller would allow the step."""
+    """Three controllers of 4.4 at the levels of 4.1, after the soak; the active one allows the step."""
     said = replace(saying(release), finalized=saying("4.1.2").finalized)
     check = answer or StepCheck(allowed=True, words="")
     look = speaking(OF_4_1, said, checks=((step, Known(value=check)),))
@@ -370,7 +370,7 @@ def ready_to_raise(step: FeatureStep = UP, release: str = "4.4.0", *, answer: St
 
 
 def raising(look: Observed, step: FeatureStep = UP, *older: int, **changes: Any) -> Verdict:  # noqa: ANN401 - of `desired`
-    """What the guard says of one level up."""
+    """The guard's verdict on one level up."""
     assert look.record is not None
     return may_raise(
         situation(desired=desired(**changes), observed=look, record=look.record), step, tuple(map(NodeID, older))
@@ -378,12 +378,12 @@ def raising(look: Observed, step: FeatureStep = UP, *older: int, **changes: Any)
 
 
 def test_raise() -> None:
-    """All that is needed is there: one level up."""
+    """If every condition holds, one level up is allowed."""
     passed(raising(ready_to_raise()), "7-raise", "metadata.version", "4.2-IV0", 28)
 
 
 def test_raise_names_who_was_not_asked() -> None:
-    """The active controller vouches for a controller that does not answer, which is named."""
+    """The permit names a controller that does not answer, for which the active controller's answer counts."""
     look = silenced(ready_to_raise(), 3002, "controller 3002 cannot be reached")
     passed(raising(look), "7-raise", "metadata.version", "4.2-IV0", 28, 3002)
 
@@ -392,17 +392,17 @@ FIRST = "metadata.version is raised to 4.2-IV0 (28) once"
 
 
 def test_raise_without_a_leader() -> None:
-    """Without an answer nothing is raised."""
+    """Without a leader nothing is raised."""
     held(raising(replace(ready_to_raise(), quorum=SILENT)), "7-raise", "metadata.version", "4.2-IV0", 28)
 
 
 def test_raise_after_the_roll() -> None:
-    """Nothing is raised before the roll is over."""
+    """Nothing is raised before the roll is complete."""
     held(raising(ready_to_raise(), UP, 3000, 3002), "7-raise", "metadata.version", "4.2-IV0", 28, 3000, 3002, "4.4.0")
 
 
 def test_raise_with_a_blocker() -> None:
-    """A controller that says that it does not support the level is named with its release, whatever the server says."""
+    """A controller that does not support a level blocks it, whatever the leader allows, and its release is named."""
     look = told(ready_to_raise(), 3002, saying("4.1.2"))
     held(raising(look), "7-raise", "metadata.version", "4.2-IV0", 28, 3002, "4.4.0", "metadata.version", "4.1-IV1", 27)
     both = told(look, 3001, saying("4.1.2"))
@@ -427,7 +427,7 @@ def test_raise_with_a_blocker() -> None:
 
 @pytest.mark.parametrize("how", ["operation", "uncommitted", "changing"])
 def test_raise_during_a_voter_change(how: str) -> None:
-    """Nothing is raised while the voters change."""
+    """Nothing is raised during a voter change."""
     look = ready_to_raise()
     seen = view(THREE, committed=how != "uncommitted")
     if how == "operation":
@@ -445,7 +445,7 @@ def test_raise_with_a_laggard() -> None:
 
 
 def test_raise_that_was_not_asked_for() -> None:
-    """Nothing is raised of which the active controller did not say in this look that it would allow it."""
+    """No level is raised that the active controller did not allow in this look."""
     look = replace(ready_to_raise(), checks=())
     held(raising(look), "7-raise", "metadata.version", "4.2-IV0", 28, "metadata.version", 28)
     silent = replace(look, checks=((UP, Unknown(reason="it timed out")),))
@@ -453,14 +453,14 @@ def test_raise_that_was_not_asked_for() -> None:
 
 
 def test_raise_that_is_refused() -> None:
-    """A refusal is told in the server's words."""
+    """A refusal quotes the server."""
     look = ready_to_raise(answer=StepCheck(allowed=False, words="Broker 2 only supports versions 1-21"))
     held(raising(look), "7-raise", "metadata.version", "4.2-IV0", 28, 2, "1-21")
 
 
 @pytest.mark.parametrize("soak", [None, Soak(epoch=7, healthy_s=59.9)])
 def test_raise_before_the_soak_is_over(soak: Soak | None) -> None:
-    """Nothing is raised before all were well for long enough: for a second in any case."""
+    """Nothing is raised before all were well for the time of the soak, which is at least one second."""
     look = ready_to_raise()
     look = replace(look, memory=replace(look.memory, soak=soak))
     held(raising(look), "7-raise", "metadata.version", "4.2-IV0", 28, 60)
@@ -473,7 +473,7 @@ TO_DYNAMIC = FeatureStep(name=KRAFT, level=1)
 
 
 def test_dynamic_from_4_1() -> None:
-    """kraft.version is raised where every controller is known to run 4.1 or later."""
+    """kraft.version is raised only if every controller is known to run 4.1 or later."""
     assert raising(ready_to_raise(TO_DYNAMIC, "4.1.2"), TO_DYNAMIC).allowed
     older = told(ready_to_raise(TO_DYNAMIC, "4.1.2"), 3001, saying("4.0.2"))
     held(raising(older, TO_DYNAMIC), "7-raise", "kraft.version", 1, "4.1", 3001, "4.4.0")
@@ -485,14 +485,14 @@ def test_dynamic_from_4_1() -> None:
 
 
 def ready_to_lower(step: StepCheck | None = None, way: StepCheck | None = None) -> Observed:
-    """Three at the top of 4.4, soaked, of which the active controller allows the way down."""
+    """Three controllers at the top of 4.4, after the soak; the active one allows the way down."""
     fine = StepCheck(allowed=True, words="")
     look = speaking(checks=((WAY, Known(value=way or fine)), (DOWN, Known(value=step or fine))))
     return replace(look, memory=replace(look.memory, soak=Soak(epoch=7, healthy_s=60.0)))
 
 
 def lowering(look: Observed, step: FeatureStep = DOWN, whole: FeatureStep = WAY, **changes: Any) -> Verdict:  # noqa: ANN401 - of `desired`
-    """What the guard says of one level down."""
+    """The guard's verdict on one level down."""
     assert look.record is not None
     return may_lower(
         situation(desired=desired(**{"downgrade": Downgrade.SAFE, **changes}), observed=look, record=look.record),
@@ -505,7 +505,7 @@ BELOW = "metadata.version is lowered to 4.4-IV1 (32) once"
 
 
 def test_lower() -> None:
-    """What is meant, and loses nothing, goes down one level."""
+    """A requested way down that Kafka allows begins with one level."""
     passed(lowering(ready_to_lower()), "7-lower", "metadata.version", "4.4-IV1", 32)
 
 
@@ -516,7 +516,7 @@ def test_kraft_version_never_goes_down() -> None:
 
 
 def test_lower_is_forbidden_by_default() -> None:
-    """Where the spec does not say that it is meant, a lower level is a mistake."""
+    """Without the policy of the spec no level is lowered."""
     held(
         lowering(ready_to_lower(), downgrade=Downgrade.FORBID),
         "7-lower",
@@ -528,12 +528,12 @@ def test_lower_is_forbidden_by_default() -> None:
 
 
 def test_lower_without_a_leader() -> None:
-    """Without an answer nothing is lowered."""
+    """Without a leader nothing is lowered."""
     held(lowering(replace(ready_to_lower(), quorum=SILENT)), "7-lower", "metadata.version", "4.4-IV1", 32)
 
 
 def test_lower_below_what_somebody_reads() -> None:
-    """A controller that cannot read the lower level is named; disabling a feature needs no support."""
+    """A controller that does not support the lower level blocks it; disabling a feature needs no support."""
     narrow = replace(saying(), supported=tuple(replace(each, min_level=each.max_level) for each in saying().supported))
     look = told(ready_to_lower(), 3001, narrow)
     held(lowering(look), "7-lower", "metadata.version", "4.4-IV1", 32, 3001, "4.4.0", "metadata.version", "4.4-IV2", 33)
@@ -543,7 +543,7 @@ def test_lower_below_what_somebody_reads() -> None:
 
 
 def test_lower_the_whole_way_or_not_at_all() -> None:
-    """A way down of which the last step would lose something is not begun, nor a step that was refused."""
+    """A way down does not begin if Kafka refuses its first step or its last one, or was not asked."""
     no = StepCheck(allowed=False, words="it might delete metadata information")
     held(lowering(ready_to_lower(way=no)), "7-lower", "metadata.version", "4.4-IV1", 32)
     held(lowering(ready_to_lower(step=no)), "7-lower", "metadata.version", "4.4-IV1", 32)
@@ -560,7 +560,7 @@ def test_lower_the_whole_way_or_not_at_all() -> None:
 
 
 def test_lower_when_all_is_well() -> None:
-    """Down as up: no voter change, no lagging voter, and soaked."""
+    """A level is lowered only without a voter change, without a lagging voter, and after the soak."""
     look = ready_to_lower()
     changing = replace(look, status=replace(look.status, open=operation(key(3003))))
     held(lowering(changing), "7-lower", "metadata.version", "4.4-IV1", 32, key(3003))
@@ -577,24 +577,24 @@ HAUNTED = replace(running(), former=(FormerNode(node_id=GHOST, generation=1, los
 
 
 def test_cure_ghost() -> None:
-    """A controller that was removed here, and runs nowhere, is a ghost."""
+    """A controller that was removed here and does not run is a ghost."""
     passed(may_cure_ghost(situation(observed=speaking(HAUNTED), record=HAUNTED), GHOST), "7-cure-ghost", 3003)
 
 
 def test_no_ghost_without_a_leader() -> None:
-    """Without an answer no controller is a ghost."""
+    """Without a leader no controller is a ghost."""
     look = replace(speaking(HAUNTED), quorum=SILENT)
     held(may_cure_ghost(situation(observed=look, record=HAUNTED), GHOST), "7-cure-ghost", 3003)
 
 
 def test_controller_is_no_ghost() -> None:
-    """A controller of the record is none."""
+    """A controller of the record is no ghost."""
     held(may_cure_ghost(situation(observed=speaking(HAUNTED), record=HAUNTED), NodeID(3001)), "7-cure-ghost", 3001)
 
 
 @pytest.mark.parametrize("votes", [True, False])
 def test_who_fetches_or_votes_is_no_ghost(*, votes: bool) -> None:
-    """A replica that fetches is alive; a vote that is dead counts as well."""
+    """A replica that fetches is no ghost, and neither is a dead voter."""
     late = key(3003)
     seen = view((*THREE, late), behind=(late,)) if votes else view(THREE, (late,))
     look = replace(speaking(HAUNTED), quorum=Known(value=seen))
@@ -602,13 +602,13 @@ def test_who_fetches_or_votes_is_no_ghost(*, votes: bool) -> None:
 
 
 def test_stopped_observer_is_a_ghost() -> None:
-    """A stopped observer lingers in what Kafka lists, and proves no life."""
+    """A stopped observer is a ghost, although Kafka still lists it."""
     look = replace(speaking(HAUNTED), quorum=Known(value=view(THREE, (key(3003),), behind=(key(3003),))))
     assert may_cure_ghost(situation(observed=look, record=HAUNTED), GHOST).allowed
 
 
 def test_pod_is_no_ghost() -> None:
-    """A pod of it that is still there may run Kafka."""
+    """A removed controller with a pod is no ghost, because Kafka may run in it."""
     look = speaking(HAUNTED)
     left = replace(look.pods[0], node_id=GHOST, name="alpha-3003-g1")
     held(
@@ -620,7 +620,7 @@ def test_pod_is_no_ghost() -> None:
 
 
 def test_ghost_of_another() -> None:
-    """A registration that is not ours is left alone."""
+    """A registration that is not ours is no ghost."""
     held(may_cure_ghost(situation(observed=speaking(HAUNTED), record=HAUNTED), NodeID(2000)), "7-cure-ghost", 2000)
 
 
@@ -631,46 +631,46 @@ DROPPED = "controller.quorum.voters is dropped once"
 
 
 def dropping(look: Observed) -> Verdict:
-    """What the guard says of the static voters."""
+    """The guard's verdict on dropping the static voters."""
     return may_drop_static(situation(observed=look, record=STATIC))
 
 
 def test_drop_static() -> None:
-    """Dynamic by the voters' directory ids, and kraft.version 1 on every controller."""
+    """They are dropped if the voters have directory ids and every controller reports kraft.version 1."""
     passed(dropping(speaking(STATIC)), "7-drop-static", "kraft.version", 1)
 
 
 def test_drop_static_without_a_leader() -> None:
-    """Without an answer the static voters stay."""
+    """Without a leader the static voters stay."""
     held(dropping(replace(speaking(STATIC), quorum=SILENT)), "7-drop-static", "controller.quorum.voters")
 
 
 def test_finalized_is_not_dynamic() -> None:
-    """A finalized kraft.version alone does not make the voters' directory ids."""
+    """A finalized kraft.version alone does not give directory ids to the voters."""
     look = replace(speaking(STATIC), quorum=Known(value=replace(view(THREE), static=True)))
     held(dropping(look), "7-drop-static", "controller.quorum.voters")
 
 
 def test_directory_ids_of_other_disks() -> None:
-    """The voters' directory ids are those of the disks."""
+    """The static voters stay while the voters' directory ids are not those of the disks."""
     look = replace(speaking(STATIC), quorum=Known(value=view((*THREE[:2], key(3002, 2)))))
     held(dropping(look), "7-drop-static", "controller.quorum.voters")
 
 
 def test_drop_static_when_committed() -> None:
-    """An uncommitted voter set is none."""
+    """The static voters stay while the voter set is uncommitted."""
     look = replace(speaking(STATIC), quorum=Known(value=view(THREE, committed=False)))
     held(dropping(look), "7-drop-static", "controller.quorum.voters")
 
 
 def test_drop_static_when_nobody_heeds_it() -> None:
-    """Every controller has to say kraft.version 1, those that do not answer included."""
+    """The static voters stay until every controller reports kraft.version 1, also those that do not answer now."""
     look = told(silenced(speaking(STATIC), 3000, "gone"), 3002, saying(kraft_version=0))
     held(dropping(look), "7-drop-static", "controller.quorum.voters", 3000, 3002, "kraft.version", 1)
 
 
 def test_blockers_say_nothing_of_the_silent() -> None:
-    """Only what a controller said of itself blocks a level; no controller blocks level 0."""
+    """Only what a controller reported of itself blocks a level, and nothing blocks level 0."""
     look = silenced(told(ready_to_raise(), 3001, saying("4.1.2")), 3001, "gone")
     assert blockers(situation(observed=look, record=OF_4_1), UP) == ()
     assert unasked(situation(observed=look, record=OF_4_1)) == (3001,)
@@ -691,7 +691,7 @@ def test_release_numbers(text: str, numbers: tuple[int, ...]) -> None:
 
 
 def test_several_are_told_one_after_the_other() -> None:
-    """Where several stand against a step each is named, with a semicolon or a comma between them."""
+    """Several objects that block a step are all named, separated by a semicolon or a comma."""
     one = (3001, "4.4.0", "metadata.version", "4.0-IV3", 25)
     blocking = (*one, 3002, "4.4.0", "metadata.version", "4.1-IV1", 27)
     up = told(told(ready_to_raise(), 3001, saying("4.0.2")), 3002, saying("4.1.2"))
@@ -708,11 +708,11 @@ def test_several_are_told_one_after_the_other() -> None:
 
 
 def test_lowest_level_is_supported() -> None:
-    """The lowest level of a range is one of it."""
+    """The lowest level of a range is supported."""
     assert image("4.4.0", FinalizedFeature(name=METADATA, level=7)).allowed
 
 
 def test_no_soak_is_none() -> None:
-    """Without any soak not even the least one is over."""
+    """Without any soak, not even a soak of zero seconds is complete."""
     look = ready_to_raise()
     assert not raising(replace(look, memory=replace(look.memory, soak=None)), soak_s=0).allowed

@@ -1,4 +1,4 @@
-"""Every guard says yes and no, and each no gives its reason."""
+"""Every guard allows and refuses, and each refusal gives its reason."""
 
 import math
 from dataclasses import replace
@@ -68,7 +68,7 @@ from kafka_quorum.plan.guards.rule8_identity import may_adopt, may_mint
 
 WAITING = Waiting(reason="PodInitializing", message="", last_exit=None)
 LOST = with_disk_lost(running(), NodeID(3001), new_claim=False)
-"""A running quorum whose controller 3001 lost what was on its disk: to be formatted as a newcomer."""
+"""A running quorum whose controller 3001 lost the data on its disk, which must be formatted as a newcomer's."""
 
 
 def held(verdict: Verdict, *named: object) -> None:
@@ -81,7 +81,7 @@ def held(verdict: Verdict, *named: object) -> None:
 
 
 def test_mint_from_nothing() -> None:
-    """An identity is made where there is no trace of an earlier one."""
+    """An identity is created if there is no trace of an earlier one."""
     assert may_mint(nothing()).allowed
 
 
@@ -97,7 +97,7 @@ def test_mint_from_nothing() -> None:
     ids=["claim", "pod", "status", "record", "unreadable record"],
 )
 def test_no_mint_over_a_trace(trace: Observed, named: str) -> None:
-    """Any single trace of an identity is named, and no new one is made."""
+    """Any single trace of an identity prevents a new one, and is named."""
     held(may_mint(trace), named)
 
 
@@ -119,21 +119,21 @@ def test_no_initial_format_behind_the_barrier(*, phase_only: bool) -> None:
 
 
 def test_no_initial_format_of_another_key() -> None:
-    """A pre-made directory id other than the record's is no initial controller's."""
+    """A pre-made directory id that differs from the record's is not formatted."""
     record = bound()
     stranger = replace(node(record, 3000), directory_id=directory(3000, 2))
     held(may_format_initial(situation(record=record, observed=at_rest(record)), stranger))
 
 
 def test_no_initial_format_of_a_newcomer() -> None:
-    """A node that joins later is no initial controller, whatever its id."""
+    """A controller that joins later is not formatted as an initial one, whatever its id."""
     record = bound()
     newcomer = replace(node(record, 3000), mode=FormatMode.NO_INITIAL_CONTROLLERS)
     held(may_format_initial(situation(record=record, observed=at_rest(record)), newcomer))
 
 
 def test_no_initial_format_beside_a_kafka_pod() -> None:
-    """A Kafka pod of any node, whatever the phase says, proves that the quorum may have started."""
+    """A Kafka pod of any controller prevents an initial format, because the quorum may have started."""
     record = bound()
     look = at_rest(record, pods=(pod(record, node(record, 3002)),))
     held(may_format_initial(situation(record=record, observed=look), node(record, 3000)), "alpha-3002-g1")
@@ -152,7 +152,7 @@ def test_no_initial_format_beside_a_kafka_pod() -> None:
     ids=["other uid", "deleting", "lost", "other generation", "other node"],
 )
 def test_claim_must_be_the_records(changes: dict[str, object]) -> None:
-    """Formatting, starting and running all want the very claim of the record, with its volume."""
+    """Formatting, starting and running need exactly the claim of the record, with its volume."""
     record, ready = bound(), started()
     look = with_the_claim(at_rest(record), 3000, **changes)
     held(may_format_initial(situation(record=record, observed=look), node(record, 3000)))
@@ -175,14 +175,14 @@ def test_claim_must_be_the_records(changes: dict[str, object]) -> None:
     ids=["ours", "other uid", "deleting", "lost"],
 )
 def test_claim_in_words(changes: dict[str, object], said: str) -> None:
-    """What is the matter with a claim is told in one clause."""
+    """The refusal names what is wrong with a claim."""
     look = with_the_claim(at_rest(started(), pods=()), 3000, **changes)
     verdict = may_run(situation(record=started(), observed=look), node(started(), 3000), mirrored=True)
     assert (facts(verdict.reason), verdict.allowed) == (facts("alpha-3000-g1", said), not changes)
 
 
 def test_claim_not_bound_in_the_record() -> None:
-    """A claim that the record does not know by uid is not formatted."""
+    """A claim whose uid is not in the record is not formatted."""
     record = minted()
     look = at_rest(bound())
     held(may_format_initial(situation(record=record, observed=look), node(record, 3000)))
@@ -192,13 +192,13 @@ def test_claim_not_bound_in_the_record() -> None:
 
 
 def test_format_newcomer() -> None:
-    """Behind the barrier, with a leader to learn from, an emptied disk is formatted to join."""
+    """Behind the barrier, with a leader, an emptied disk is formatted as a newcomer's."""
     look = without_pod(at_rest(LOST), 3001)
     assert may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)).allowed
 
 
 def test_no_newcomer_before_the_barrier() -> None:
-    """Before the barrier no controller joins."""
+    """Before the barrier no newcomer is formatted."""
     record = replace(LOST, phase=BootstrapPhase.FORMATTING)
     look = without_pod(at_rest(LOST), 3001)
     held(may_format_newcomer(situation(record=record, observed=look), node(record, 3001)))
@@ -212,19 +212,19 @@ def test_no_format_of_a_formatted_disk() -> None:
 
 
 def test_no_newcomer_format_of_an_initial_disk() -> None:
-    """An initial controller's disk, even if no report was seen, is not formatted behind the barrier."""
+    """An initial controller's disk is not formatted behind the barrier, even if no report was seen."""
     record = replace(bound(), phase=BootstrapPhase.STARTED)
     held(may_format_newcomer(situation(record=record, observed=at_rest(record)), node(record, 3000)))
 
 
 def test_no_format_under_a_kafka_pod() -> None:
-    """A disk that a Kafka pod holds is not formatted."""
+    """A disk that a Kafka pod uses is not formatted."""
     look = at_rest(LOST, pods=(pod(running(), node(running(), 3001)),))
     held(may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)))
 
 
 def test_no_newcomer_without_a_leader() -> None:
-    """Without a leader no controller can catch up, and an unknown quorum is no reason to format."""
+    """Without a leader no newcomer is formatted, because it could not catch up."""
     look = replace(without_pod(at_rest(LOST), 3001), quorum=SILENT)
     held(may_format_newcomer(situation(record=LOST, observed=look), node(LOST, 3001)), SILENT.reason)
 
@@ -245,7 +245,7 @@ def test_no_start_while_one_is_missing() -> None:
 
 
 def test_no_start_while_a_formatter_could_run() -> None:
-    """While the config map of the initial format is there, a late formatter could run: the barrier holds."""
+    """While the config map of the initial format exists, the barrier holds, because a late formatter could run."""
     record = replace(started(), phase=BootstrapPhase.FORMATTING)
     look = at_rest(record, support=support(bound()))
     held(may_start(situation(record=record, observed=look), initial_nodes(record), NAME))
@@ -255,7 +255,7 @@ def test_no_start_while_a_formatter_could_run() -> None:
 
 
 def test_run() -> None:
-    """Kafka runs on a formatted disk of its own, behind the barrier, with the identity in three places."""
+    """Kafka may run on its own formatted disk, behind the barrier, with the identity in three places."""
     record = started()
     assert may_run(
         situation(record=record, observed=at_rest(record, pods=())), node(record, 3000), mirrored=True
@@ -280,7 +280,7 @@ RETIRED = replace(
     ids=["before the barrier", "not formatted", "no report", "retired id", "formatter there", "not mirrored"],
 )
 def test_no_run(record: IdentityRecord, look: Observed | None, mirrored_: bool) -> None:  # noqa: FBT001 - a column
-    """Anything missing holds Kafka back; a directory id that any node lost never runs again."""
+    """Kafka may not run if one of these is missing, or if any controller retired the directory id."""
     seen = at_rest(record, pods=()) if look is None else look
     held(may_run(situation(record=record, observed=seen), node(record, 3000), mirrored=mirrored_))
 
@@ -289,25 +289,25 @@ def test_no_run(record: IdentityRecord, look: Observed | None, mirrored_: bool) 
 
 
 def stopped(observed: Observed, node_id: int = 3001) -> Observed:
-    """Its pod does not run, and its disk was found empty, and is still."""
+    """The same look; the controller's pod does not run, and its disk was found empty twice."""
     return still_blank(with_pod(observed, node_id, container=WAITING, report=empty_report()))
 
 
 def unseen(observed: Observed, *behind: int, committed: bool = True) -> Observed:
-    """These replicas do not fetch any more; 3001, unless others are named."""
+    """The same look; these replicas do not fetch any more, or 3001 if none is named."""
     keys = [key(node_id) for node_id in behind or (3001,)]
     seen = view([key(3000), key(3001), key(3002)], behind=keys, committed=committed)
     return replace(observed, quorum=Known(value=seen))
 
 
 def retire(look: Observed, wanted: Desired | None = None) -> Verdict:
-    """What the guard says of controller 3001."""
+    """The guard's verdict on the disk of controller 3001."""
     record = running()
     return may_retire_disk(situation(desired=wanted or desired(), observed=look, record=record), node(record, 3001))
 
 
 def aged(observed: Observed, age_s: float) -> Observed:
-    """The same; the last look at an empty disk is so old."""
+    """The same look; the last look at an empty disk is this old."""
     rows = observed.memory.blank_disks
     old = tuple(replace(row, unseen_s=LOOKED_S - age_s, looked_s=LOOKED_S) for row in rows)
     return replace(observed, memory=replace(observed.memory, blank_disks=old))
@@ -321,7 +321,7 @@ NO_VOTER = Known(value=view([key(3000), key(3002)]))
 
 @pytest.mark.parametrize("look", [EMPTIED, CLAIM_GONE, VOLUME_LOST], ids=["found empty", "claim gone", "volume lost"])
 def test_retire(look: Observed) -> None:
-    """A disk is retired on evidence: an empty volume, a claim that is gone, a volume that is gone."""
+    """A disk is retired on evidence: an empty volume, a missing claim, or a missing volume."""
     assert retire(unseen(look)).allowed
 
 
@@ -337,12 +337,12 @@ def test_retire(look: Observed) -> None:
     ids=["no leader", "another voter is behind", "uncommitted", "pair"],
 )
 def test_no_retirement_takes_the_quorum_with_it(look: Observed, quorum: Knowable[QuorumView]) -> None:
-    """A voter's disk stays, whatever the evidence, unless a majority of voters without it is known to be caught up."""
+    """A voter's disk stays, whatever the evidence, unless the other voters are known to have a caught-up majority."""
     held(retire(replace(look, quorum=quorum)))
 
 
 def test_an_observers_disk_needs_no_majority() -> None:
-    """The disk of a replica without a vote takes nothing away; that it has none takes a leader to know."""
+    """The disk of a replica without a vote needs no majority, but a leader must show that it has no vote."""
     behind = view([key(3000), key(3002)], behind=[key(3002)])
     assert retire(replace(EMPTIED, quorum=NO_VOTER)).allowed
     assert retire(replace(EMPTIED, quorum=Known(value=behind))).allowed
@@ -350,7 +350,7 @@ def test_an_observers_disk_needs_no_majority() -> None:
 
 
 def test_one_that_was_a_voter_when_last_committed_needs_one() -> None:
-    """Where the last committed voter set has the replica, it counts as a voter."""
+    """A replica in the last committed voter set counts as a voter."""
     odd = replace(view([key(3000), key(3002)], behind=[key(3002)]), committed_voters=frozenset({key(3001)}))
     held(retire(replace(EMPTIED, quorum=Known(value=odd))))
 
@@ -393,12 +393,12 @@ def test_one_that_was_a_voter_when_last_committed_needs_one() -> None:
     ],
 )
 def test_no_retire(look: Observed) -> None:
-    """Without evidence, or while the replica fetches, a disk is kept; a pod that is merely gone proves nothing."""
+    """Without evidence, or while the replica fetches, a disk is kept; a missing pod is no evidence."""
     held(retire(look))
 
 
 def test_manual_replacement() -> None:
-    """A lost disk waits for a person where the policy says so, and the way out is named."""
+    """Under the Manual policy a lost disk waits for a person, and the refusal names the field."""
     assert facts(retire(unseen(stopped(at_rest())), desired(replacement=manual())).reason) == (
         facts(3001, "spec.controllers.replacement.lostDisk")
     )
@@ -421,7 +421,7 @@ ENDED = Terminated(exit_code=1, reason="Error", message="", finished_at="2026-01
     ids=["runs", "waits", "ended", "evicted", "failed"],
 )
 def test_replace_pod(changes: dict[str, object], *, allowed: bool) -> None:
-    """Only a pod whose Kafka does not run is replaced; a pod that has ended as a whole runs nothing."""
+    """Only a pod whose Kafka does not run may be replaced; in a finished pod nothing runs."""
     verdict = may_replace_pod(pod(running(), node(running(), 3000), **changes))
     assert verdict.allowed is allowed
     assert "alpha-3000-g1" in verdict.reason
@@ -442,7 +442,7 @@ def test_replace_pod(changes: dict[str, object], *, allowed: bool) -> None:
     ids=["free", "own operation", "another operation", "uncommitted", "own, uncommitted"],
 )
 def test_one_change(committed: bool, open_target: ReplicaKey | None, *, allowed: bool) -> None:  # noqa: FBT001 - a column
-    """One change at a time, and none upon a set that is not committed, not even one's own again."""
+    """Only one voter change at a time, and none on an uncommitted set, not even the same one again."""
     seen = view([key(3000), key(3001), key(3002)], [key(3003)], committed=committed)
     assert may_change_voters(seen, key(3003), open_target).allowed is allowed
 
@@ -460,7 +460,7 @@ def add(
     memory: Memory | None = None,
     **pod_changes: Any,  # noqa: ANN401 - whatever the field holds
 ) -> Verdict:
-    """What the guard says of adding the next controller to so many voters, the last `behind` of which lag."""
+    """The guard's verdict on adding the next controller to this many voters, of which the last `behind` lag."""
     keys = [key(3000 + index) for index in range(voters)]
     target = key(3000 + voters)
     seen = view(keys, [target, *others], behind=keys[voters - behind :])
@@ -489,13 +489,13 @@ def add(
     ],
 )
 def test_projected_majority(voters: int, behind: int, *, allowed: bool) -> None:
-    """The set that would be keeps a caught-up majority although the newcomer counts as not caught up."""
+    """The projected set needs a caught-up majority, in which the newcomer does not count as caught up."""
     assert add(voters, behind=behind).allowed is allowed
 
 
 @pytest.mark.parametrize(("newcomer_looks", "allowed"), [(0, False), (1, False), (2, False), (3, True), (9, True)])
 def test_three_looks(newcomer_looks: int, *, allowed: bool) -> None:
-    """A newcomer is added once it was caught up in three looks in a row."""
+    """A newcomer is added only after it was caught up in three looks in a row."""
     assert add(3, newcomer_looks=newcomer_looks).allowed is allowed
 
 
@@ -505,7 +505,7 @@ def test_three_looks(newcomer_looks: int, *, allowed: bool) -> None:
     ids=["on its way out", "not running"],
 )
 def test_pod_of_the_newcomer(changes: dict[str, Any]) -> None:
-    """The leader may still count a newcomer as caught up whose pod is seen to go: it is not added."""
+    """A newcomer whose pod ends or does not run is not added, even if the leader reports it as caught up."""
     held(add(3, **changes))
 
 
@@ -523,12 +523,12 @@ def test_caught_up_now() -> None:
     ids=["a pair", "three, alone", "three, third caught up", "five, alone", "five, another caught up"],
 )
 def test_from_one_to_two(wanted: int, others: tuple[ReplicaKey, ...], *, allowed: bool) -> None:
-    """From one voter to two the newcomer counts; where three are wanted, another one must be caught up as well."""
+    """From one voter to two the newcomer counts; if more are wanted, a further one must be caught up as well."""
     assert add(1, wanted=wanted, others=others).allowed is allowed
 
 
 def test_from_one_to_two_other_not_yet() -> None:
-    """Two looks of the third controller are not enough."""
+    """For the third controller two looks are not enough."""
     target, other = key(3001), key(3002)
     memory = Memory(caught_up_looks=((target, 3), (other, 2)))
     held(add(1, wanted=3, others=(other,), memory=memory))
@@ -540,14 +540,14 @@ def test_single_voter_that_lags() -> None:
 
 
 def test_node_id_is_a_voter_already() -> None:
-    """The same node id on another disk is a voter: the stale one must go first."""
+    """While the same node id is a voter on another disk, the new disk is not added."""
     seen = view([key(3000), key(3001), key(3002)], [key(3001, 2)])
     verdict = may_add_voter(seen, at_rest(memory=looks(seen)), key(3001, 2), 3, ())
     held(verdict, str(key(3001)))
 
 
 def test_every_guard_is_listed() -> None:
-    """The list of guards that the simulation must reach is the list of guards that there are."""
+    """The list of guards that the simulation must reach is complete."""
     record, seen = running(), view([key(3000)])
     said: tuple[Verdict, ...] = (
         may_mint(nothing()),
@@ -586,14 +586,14 @@ def test_every_guard_is_listed() -> None:
 
 
 def test_owner_is_no_matter_of_guards() -> None:
-    """Whether a claim is owned by the resource is a matter of retention, not of safety."""
+    """The owner of a claim does not matter to a guard: it is about retention, not about safety."""
     record = bound()
     look = at_rest(record, claims=tuple(claim(record, of, owner_uid=UID) for of in record.nodes))
     assert may_format_initial(situation(record=record, observed=look), node(record, 3000)).allowed
 
 
 def test_views_are_frozen() -> None:
-    """A guard cannot change what it judges."""
+    """A guard cannot change the view that it judges."""
     seen = view([key(3000)])
     assert isinstance(seen, QuorumView)
     with pytest.raises(AttributeError):

@@ -1,4 +1,4 @@
-"""The guards of everything that goes: each refusal by what it names, and the permit behind the last of them."""
+"""The guards of every removal: each refusal by what it names, and a permit when none of them is true."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -46,17 +46,17 @@ FIVE = (*VOTERS, key(3003), key(3004))
 RECORD = running()
 OF = node(RECORD, 3002)
 WITHOUT = without_node(RECORD, IDS[2])
-"""The record behind the removal of controller 3002."""
+"""The record after the removal of controller 3002."""
 AGAIN = with_report(with_disk_lost(RECORD, IDS[2], new_claim=False), IDS[2], directory(3002, 2))
-"""Controller 3002 on its second disk, the first one lost."""
+"""Controller 3002 on its second disk, after the first one was lost."""
 
 
 Asked: TypeAlias = Callable[[], Verdict]
-"""A question to a guard: it is asked in the test, not where the test's table is made."""
+"""A question to a guard, which is asked in the test and not while the test's table is built."""
 
 
 def says(asked: Asked, *named: object, allowed: bool) -> None:
-    """The guard's answer, and what it names."""
+    """Checks the guard's answer, and what it names."""
     verdict = asked()
     assert (facts(verdict.reason), verdict.allowed) == (facts(*named), allowed)
 
@@ -70,7 +70,7 @@ def quorum(
     was: tuple[ReplicaKey, ...] | None = None,
     **changes: Any,  # noqa: ANN401 - whatever the field holds
 ) -> Observed:
-    """One look; `was` are the voters of the last set known to be committed, if not these."""
+    """One look; `was` are the voters of the last committed set, if they are not these."""
     seen = view(voters, observers, behind=behind, committed=committed)
     if was is not None:
         seen = replace(seen, committed_voters=frozenset(was))
@@ -93,7 +93,7 @@ def remove(
     record: IdentityRecord = RECORD,
     wanted: Desired | None = None,
 ) -> Asked:
-    """What the guard says of removing this voter."""
+    """The guard's verdict on the removal of this voter."""
     return partial(may_remove_voter, situation(wanted, record=record), view(voters, behind=behind), target)
 
 
@@ -115,7 +115,7 @@ def remove(
     ids=["no voter", "foreign", "stale and live", "unknown disk, manual", "no majority", "the last one"],
 )
 def test_remove_voter_no(asked: Asked, named: tuple[object, ...]) -> None:
-    """Every no of a removal."""
+    """Every refusal of a removal."""
     says(asked, *named, allowed=False)
 
 
@@ -141,7 +141,7 @@ def test_remove_voter_no(asked: Asked, named: tuple[object, ...]) -> None:
     ],
 )
 def test_remove_voter_yes(asked: Asked, healthy: int, staying: int) -> None:
-    """A removal after which a caught-up majority is left."""
+    """A voter is removed if a caught-up majority is left."""
     says(asked, healthy, staying, allowed=True)
 
 
@@ -159,7 +159,7 @@ def test_remove_voter_yes(asked: Asked, healthy: int, staying: int) -> None:
     ],
 )
 def test_projected_majority(voters: int, behind: int, *, allowed: bool) -> None:
-    """A caught-up voter goes only if those that stay have a caught-up majority among themselves."""
+    """A caught-up voter is removed only if the remaining voters have a caught-up majority."""
     keys = tuple(key(3000 + index) for index in range(voters))
     assert remove(keys[-1], keys, behind=keys[:behind], record=running(voters))().allowed is allowed
 
@@ -174,7 +174,7 @@ HERE = "node worker-3002 of controller 3002 is down"
 def retire(
     look: Observed, for_s: float = 600.0, *, wanted: Desired = AUTOMATIC, record: IdentityRecord = RECORD
 ) -> Asked:
-    """What the guard says of giving up controller 3002's node, which has been lost for so long."""
+    """The guard's verdict on giving up controller 3002's Kubernetes node, which has been lost for this long."""
     lost = LostNode(key=key(3002), kube_node="worker-3002", for_s=for_s, agreed_at_s=None)
     down = (("worker-3002", Known(value=KubeNode(name="worker-3002", present=True, ready=False))),)
     look = replace(look, memory=replace(look.memory, lost_nodes=(lost,)), kube_nodes=down)
@@ -212,7 +212,7 @@ LOST = quorum(behind=VOTERS[2:])
     ],
 )
 def test_retire_node_no(asked: Asked, named: tuple[object, ...]) -> None:
-    """Every no of giving up a node."""
+    """Every refusal of giving up a Kubernetes node."""
     says(asked, *named, allowed=False)
 
 
@@ -222,7 +222,7 @@ def test_retire_node_no(asked: Asked, named: tuple[object, ...]) -> None:
     ids=["a voter", "its own stale vote waits for it", "no voter, majority or not"],
 )
 def test_retire_node_yes(look: Observed) -> None:
-    """A node on whose loss Kubernetes and the quorum agreed for long enough is given up."""
+    """A Kubernetes node is given up if Kubernetes and the quorum both reported it as lost for long enough."""
     says(retire(look), "worker-3002", 3002, 600, allowed=True)
 
 
@@ -230,7 +230,7 @@ def test_retire_node_yes(look: Observed) -> None:
 
 
 def stop(look: Observed, record: IdentityRecord = WITHOUT, **changes: Any) -> Asked:  # noqa: ANN401 - any field
-    """What the guard says of stopping the pod of replica 3002, first disk."""
+    """The guard's verdict on stopping the pod of replica 3002 on its first disk."""
     return partial(may_stop_retired, situation(observed=look, record=record), pod(RECORD, OF, **changes))
 
 
@@ -246,7 +246,7 @@ def stop(look: Observed, record: IdentityRecord = WITHOUT, **changes: Any) -> As
     ids=["not retired", "no leader", "uncommitted", "another change", "needed"],
 )
 def test_stop_retired_no(asked: Asked, named: tuple[object, ...]) -> None:
-    """Every no of stopping a pod on a retired disk."""
+    """Every refusal of stopping a pod on a retired disk."""
     says(asked, *named, allowed=False)
 
 
@@ -270,7 +270,7 @@ def test_stop_retired_no(asked: Asked, named: tuple[object, ...]) -> None:
     ],
 )
 def test_stop_retired_yes(asked: Asked, named: tuple[object, ...]) -> None:
-    """A pod whose replica the quorum does not need."""
+    """A pod whose replica the quorum does not need is stopped."""
     says(asked, *named, allowed=True)
 
 
@@ -278,7 +278,7 @@ def test_stop_retired_yes(asked: Asked, named: tuple[object, ...]) -> None:
 
 
 def drop(look: Observed, record: IdentityRecord = RECORD) -> Asked:
-    """What the guard says of dropping controller 3002 from the record."""
+    """The guard's verdict on dropping controller 3002 from the record."""
     return partial(may_drop_node, situation(observed=look, record=record), OF)
 
 
@@ -295,13 +295,13 @@ def drop(look: Observed, record: IdentityRecord = RECORD) -> Asked:
     ids=["no leader", "voter", "voter on another disk", "uncommitted", "change open", "last"],
 )
 def test_drop_node_no(asked: Asked, named: tuple[object, ...]) -> None:
-    """Every no of dropping a controller."""
+    """Every refusal of dropping a controller."""
     says(asked, *named, allowed=False)
 
 
 @pytest.mark.parametrize("status", [mirrored(RECORD), doing(key(3003))], ids=["nothing open", "another's change"])
 def test_drop_node_yes(status: Any) -> None:  # noqa: ANN401 - a column
-    """A controller whose removal is seen committed is dropped, whatever else goes on."""
+    """A controller whose removal is seen committed is dropped, even while another change is open."""
     asked = drop(quorum(VOTERS[:2], status=status))
     says(asked, 3002, allowed=True)
 
@@ -313,7 +313,7 @@ NAMED = "claim alpha-3002-g1"
 
 
 def delete(look: Observed, record: IdentityRecord = WITHOUT, of: Claim = CLAIM) -> Asked:
-    """What the guard says of deleting controller 3002's first claim."""
+    """The guard's verdict on the deletion of controller 3002's first claim."""
     return partial(may_delete_claim, situation(observed=look, record=record), of)
 
 
@@ -365,7 +365,7 @@ def gone(*pods: Pod, **how: Any) -> Observed:  # noqa: ANN401 - as `quorum` take
     ],
 )
 def test_delete_volume_no(asked: Asked, named: tuple[object, ...]) -> None:
-    """Every no of deleting a volume."""
+    """Every refusal of deleting a volume."""
     says(asked, *named, allowed=False)
 
 
@@ -379,7 +379,7 @@ def test_delete_volume_no(asked: Asked, named: tuple[object, ...]) -> None:
     ids=["retired", "never formatted", "annotation empty"],
 )
 def test_delete_volume_yes(asked: Asked) -> None:
-    """A volume goes whose replica is retired, or never was, while others have the data."""
+    """A volume of a retired or never formatted replica is deleted while others have the data."""
     says(asked, "alpha-3002-g1", 2, allowed=True)
 
 
@@ -387,7 +387,7 @@ def test_delete_volume_yes(asked: Asked) -> None:
 
 
 def newcomer(node_id: int = 3003) -> tuple[IdentityRecord, Observed]:
-    """A controller that is to join, with its claim."""
+    """A controller that joins, with its claim."""
     bare = with_nodes(RECORD, [NodeID(node_id)])
     nodes = tuple(replace(of, claim_uid="claim-new") if of.node_id == node_id else of for of in bare.nodes)
     record = replace(bare, nodes=nodes)
@@ -402,7 +402,7 @@ def newcomer(node_id: int = 3003) -> tuple[IdentityRecord, Observed]:
 def test_node_id_in_use_elsewhere(
     observers: tuple[ReplicaKey, ...], behind: tuple[ReplicaKey, ...], *, allowed: bool
 ) -> None:
-    """No disk is formatted for a node id that another process uses: a broker, or another quorum's controller."""
+    """No disk is formatted for a node id that another running replica uses; another node id does not matter."""
     record, look = newcomer()
     look = replace(look, quorum=Known(value=view(VOTERS, observers, behind=behind)))
     verdict = may_format_newcomer(situation(record=record, observed=look), node(record, 3003))
@@ -412,7 +412,7 @@ def test_node_id_in_use_elsewhere(
 
 
 def test_node_id_in_use_elsewhere_twice() -> None:
-    """Of several replicas elsewhere always the same one is named: the words do not change from look to look."""
+    """Of several replicas elsewhere always the same one is named, so that the message does not change."""
     record, look = newcomer()
     two = (key(3003, 9), key(3003, 8))
     named = []
@@ -425,7 +425,7 @@ def test_node_id_in_use_elsewhere_twice() -> None:
 
 
 def test_own_lost_disk_is_not_somebody_else() -> None:
-    """A replica on a disk that this controller had before is no stranger: its fate is the stale voter's."""
+    """A replica on an earlier disk of this controller is not another process with its node id."""
     lost = with_disk_lost(RECORD, IDS[2], new_claim=False)
     verdict = may_format_newcomer(
         situation(record=lost, observed=replace(quorum(), pods=at_rest().pods[:2])), node(lost, 3002)

@@ -1,4 +1,4 @@
-"""A claim without a volume is named with its storage class, and with what can be corrected."""
+"""A claim without a volume is reported with its storage class, and with what can be corrected."""
 
 from dataclasses import replace
 
@@ -17,6 +17,7 @@ from tests.model.values import (
 )
 from tests.plan.reading import wait
 
+from kafka_quorum.model.desired import BootstrapMode
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.plan.planner import plan
 
@@ -29,13 +30,25 @@ def test_a_claim_that_is_not_bound_is_named(name: str, words: str) -> None:
     record = bound()
     stuck = formatter(record, node(record, 3001), unschedulable=_SAID)
     wanted = desired(storage=storage(storage_class=name))
-    shown = wait(plan(wanted, at_rest(record, pods=(stuck,)), now_s=NOW_S), "ClaimUnbound")
+    look = with_the_claim(at_rest(record, pods=(stuck,)), 3001, storage_class=name)
+    shown = wait(plan(wanted, look, now_s=NOW_S), "ClaimUnbound")
     assert (shown.severity, shown.node_id) == (Severity.DEGRADED, 3001)
     assert all(part in shown.message for part in (stuck.claim_name, words, "spec.controllers.storage.storageClassName"))
 
 
+def test_the_claim_of_an_adopted_controller_is_never_to_be_deleted() -> None:
+    """A claim that a person made for an adopted controller is not created again, so no message says to delete it."""
+    record = bound()
+    record = replace(record, format=replace(record.format, mode=BootstrapMode.ADOPT))
+    look = at_rest(record, pods=(formatter(record, node(record, 3001), unschedulable=_SAID),))
+    look = with_the_claim(look, 3001, storage_class="by-hand")
+    said = plan(desired(storage=storage(storage_class="fast")), look, now_s=NOW_S).waits
+    assert not [one for one in said if "delete this claim" in one.message]
+    assert any(one.reason == "ClaimUnbound" for one in said)
+
+
 def test_behind_the_barrier_the_class_is_fixed() -> None:
-    """A controller that has run keeps its class: only the cluster can be corrected."""
+    """The claim of a controller that has run keeps its class, so the message does not name the field."""
     look = with_pod(at_rest(running()), 3001, unschedulable=_SAID)
     shown = wait(plan(desired(), look, now_s=NOW_S), "ClaimUnbound")
     assert "storageClassName" not in shown.message
@@ -49,13 +62,13 @@ def test_behind_the_barrier_the_class_is_fixed() -> None:
     ],
 )
 def test_other_words_about_a_claim(said: str) -> None:
-    """What the scheduler says of a claim that is deleted, or of a lost volume, is no missing storage class."""
+    """The scheduler's words about a deleted claim, or a lost volume, do not mean a missing storage class."""
     look = with_pod(at_rest(running()), 3001, unschedulable=said)
     assert "ClaimUnbound" not in {one.reason for one in plan(desired(), look, now_s=NOW_S).waits}
 
 
 def test_a_claim_that_is_being_deleted_waits_for_no_class() -> None:
-    """A claim that is being deleted is never bound: nobody is told to create a class for it."""
+    """A claim that is being deleted is not reported as unbound, because it is never bound."""
     look = with_the_claim(with_pod(at_rest(running()), 3001, unschedulable=_SAID), 3001, deleting=True)
     assert "ClaimUnbound" not in {one.reason for one in plan(desired(), look, now_s=NOW_S).waits}
 
@@ -64,13 +77,13 @@ def test_a_claim_that_is_being_deleted_waits_for_no_class() -> None:
     "said", ['storageclass.storage.k8s.io "fats" not found', 'persistentvolumeclaim "alpha-3001-g1" not found']
 )
 def test_what_is_not_found_is_named(said: str) -> None:
-    """A class or a claim that the scheduler does not find keeps the claim unbound."""
+    """If the scheduler does not find the class or the claim, the claim is reported as unbound."""
     look = with_pod(at_rest(running()), 3001, unschedulable=f"0/3 nodes are available: {said}")
     assert "alpha-3001-g1" in wait(plan(desired(), look, now_s=NOW_S), "ClaimUnbound").message
 
 
 def test_another_reason_names_no_claim() -> None:
-    """A pod that finds no node for its resources says nothing of its claim."""
+    """If a pod finds no Kubernetes node for its resources, its claim is not reported."""
     look = with_pod(at_rest(running()), 3001, unschedulable="0/3 nodes are available: insufficient memory")
     said = plan(desired(), replace(look), now_s=NOW_S)
     assert not [one for one in said.waits if one.reason == "ClaimUnbound"]

@@ -12,9 +12,9 @@ class BootstrapMode(Enum):
     INITIAL_CONTROLLERS = "InitialControllers"
     STANDALONE = "Standalone"
     STATIC = "Static"
-    """With `controller.quorum.voters`, at kraft.version 0: as quorums were made before KIP-853."""
+    """With `controller.quorum.voters`, at kraft.version 0, as all quorums were before KIP-853."""
     ADOPT = "Adopt"
-    """Not formatted here: the disks of a quorum of another origin, static or dynamic, are adopted."""
+    """Not formatted here: the disks of an existing quorum, static or dynamic, are adopted."""
 
 
 class FeaturePolicy(Enum):
@@ -25,11 +25,11 @@ class FeaturePolicy(Enum):
 
 
 class Downgrade(Enum):
-    """Whether a level below the finalized one, where the spec names it, is a wish or a mistake."""
+    """Whether a level below the finalized one, if the spec names it, is a request or a mistake."""
 
     FORBID = "Forbid"
     SAFE = "Safe"
-    """Step by step, where Kafka says that nothing is lost."""
+    """Step by step, if Kafka reports that nothing is lost."""
 
 
 class VolumeFate(Enum):
@@ -40,7 +40,7 @@ class VolumeFate(Enum):
 
 
 class Cure(Enum):
-    """Whether a lost disk or node is replaced unattended, or held for a person."""
+    """Whether a lost disk or node is replaced unattended, or waits for a person."""
 
     AUTOMATIC = "Automatic"
     MANUAL = "Manual"
@@ -87,9 +87,9 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """What a Kafka pod is made of: the inputs whose change wants a restart, and nothing else.
+    """What a Kafka pod is made from: the inputs whose change needs a restart, and nothing else.
 
-    `image` is empty where the operator's template decides. `config` holds the server properties of `spec.kafka.config`
+    `image` is empty if the operator's template decides. `config` holds the server properties of `spec.kafka.config`
     overlaid with `spec.controllers.config`, sorted by key. `template_metadata` and `template_spec` are canonical JSON.
     `heap` is a quantity (`512Mi`); `jvm_options` are passed as they are.
     """
@@ -103,17 +103,17 @@ class Runtime:
     template_metadata: str
     template_spec: str
     static_voters: tuple[NodeID, ...] = ()
-    """Who stands in `controller.quorum.voters`; empty for a dynamic quorum. Set by the planner, never by the spec."""
+    """The node ids in `controller.quorum.voters`; empty for a dynamic quorum. Set by the planner, never by the spec."""
     restarted_at: str = ""
-    """The annotation that asks for a restart of every controller; empty if there never was one."""
+    """The value of the annotation that requests a restart of every controller; empty if there never was one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """One quorum as its resource asks for it.
+    """One quorum as its resource requests it.
 
-    `cluster_id` is None where the operator makes one. `node_ids` is empty where `replicas` alone decides. `features`
-    holds the levels to format with and to keep; empty for the release's own defaults.
+    `cluster_id` is None if the operator makes one. `node_ids` is empty if `replicas` alone decides. `features` holds
+    the levels to format with and to keep; empty for the release's own defaults.
     """
 
     namespace: str
@@ -135,7 +135,7 @@ class Desired:
     runtime: Runtime
 
     def member(self, node_id: NodeID) -> Member:
-        """The controller of this node id, in the pool that this resource is."""
+        """The controller of this node id, in the pool of this resource."""
         return Member(self.name, node_id)
 
 

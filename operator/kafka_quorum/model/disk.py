@@ -1,8 +1,8 @@
 """The disk of a controller, from its claim to its retirement: its state, and the evidence that its data is lost.
 
-The state is what the claim shows. The data on a volume is another matter: a script of ours looks at it before Kafka
-starts, and what it found in several runs is the only evidence of an emptied disk. Nothing here decides: that a disk is
-given up is for the guard `2-retire-disk`.
+The claim shows the state. The data on a volume is another matter: a script of ours checks it before Kafka starts. What
+it found in several runs is the only evidence of an emptied disk. Nothing here decides: the guard `2-retire-disk`
+decides whether a disk is given up.
 """
 
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from kafka_quorum.model.observed import Claim, Observed
 from kafka_quorum.model.pods import Pod, PodRole
 
 SCRIPT: Final = 2
-"""The number that our scripts put into their reports. Those of 0.1.0 put none, and took unreadable disks for empty."""
+"""The number that our scripts put into reports. Those of 0.1.0 put none, and reported unreadable disks as empty."""
 BLANK_FOR_S: Final = 15.0
-"""How far apart two runs must be that found a disk empty, with none between them that found anything else."""
+"""How far apart two runs must be that found a disk empty, if no run between them found anything else."""
 FRESH_FOR_S: Final = 10.0
-"""How old the last of these runs may be when a disk is given up: an older one says nothing of the disk as it is now."""
+"""How old the last of these runs may be when a disk is given up: an older one is no evidence of its present state."""
 LOOKS_AGAIN_WITHIN_S: Final = 30.0
-"""The kubelet's pauses grow to five minutes: a pod that has not looked for so long is recreated, and looks at once.
+"""The kubelet's pauses grow to five minutes. A pod that has not looked for this long is recreated, and looks at once.
 
-The first pauses are 0, 10 and 20 s long. So a new pod's runs come to 15 s before one of its pauses is that long.
+The first pauses are 0, 10 and 20 s long. So the runs of a new pod reach 15 s before one of its pauses is that long.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unclaimed:
-    """The record has no claim for this disk yet. `claim` has its name, where one exists."""
+    """The record has no claim for this disk yet. `claim` has its name, if such a claim exists."""
 
     claim: Claim | None
 
@@ -50,21 +50,21 @@ class Another:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deleting:
-    """The claim is being deleted, which Kubernetes never takes back: only a pod still holds the disk."""
+    """The claim is being deleted, which Kubernetes never undoes: only a pod still holds the disk."""
 
     claim: Claim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeLost:
-    """The claim exists, and Kubernetes reports that its volume does not."""
+    """The claim exists, and Kubernetes reports that its volume does not exist."""
 
     claim: Claim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """The claim of the record exists, with its volume or before it has one. What is on it is another question."""
+    """The claim of the record exists, with or without a volume yet. The data on it is another question."""
 
     claim: Claim
 
@@ -88,7 +88,7 @@ def disk_of(observed: Observed, node: NodeIdentity) -> Disk:
 
 
 def why_going(disk: Disk, node: NodeIdentity) -> str:
-    """Why a disk is gone once its pod stops, in words; empty if it stays."""
+    """Why a disk will be gone when its pod stops, in words; empty if it stays."""
     if disk.claim is None:
         return f"the claim of controller {node.node_id} is gone"
     match disk:
@@ -108,13 +108,13 @@ def why_going(disk: Disk, node: NodeIdentity) -> str:
 def found_empty(observed: Observed, pod: Pod, node: NodeIdentity) -> bool:
     """Whether this pod, made for the node's present disk, did not find its data when it last looked.
 
-    An earlier disk of this controller, which is retired, is as good as an empty one.
+    An earlier disk of this controller, which is retired, counts as an empty one.
     """
     return has_disk_of(pod, node) and pod.report is not None and lacks_data(observed.record, pod, pod.report)
 
 
 def looks_again(observed: Observed, node: NodeIdentity) -> bool:
-    """Whether a pod that found no data runs its script once more at this moment: nothing is known to be better."""
+    """Whether a pod that found no data runs its script again at this moment: it may find the data this time."""
     looking = {pod.uid for pod in observed.pods_of(node.node_id, PodRole.KAFKA) if pod.report is None}
     return any(row.pod_uid in looking for row in rows_of(observed, node))
 
@@ -131,12 +131,12 @@ def has_earlier(observed: Observed, node: NodeIdentity) -> bool:
 
 
 def looks(observed: Observed, node: NodeIdentity) -> str:
-    """What a disk without its data looks like, as a clause that begins with its pronoun."""
+    """How a disk without its data looks, as a clause that begins with its pronoun."""
     return "whose volume holds an earlier, retired disk" if has_earlier(observed, node) else "which looks empty"
 
 
 def is_gone(observed: Observed, disk: Disk) -> bool:
-    """Whether there is no claim, or Kubernetes has said for long enough that its volume is lost."""
+    """Whether there is no claim, or Kubernetes has reported for long enough that its volume is lost."""
     if disk.claim is None:
         return True
     return disk.claim.lost and observed.memory.volume_lost_for_s(disk.claim.uid) >= BLANK_FOR_S

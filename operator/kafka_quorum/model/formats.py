@@ -1,7 +1,7 @@
 """The schema number of everything that the operator stores in a cluster and reads back, and what a higher one means.
 
-Where 0.1.0 wrote no number, a missing one means 1, and 1 is not written: an upgrade changes nothing that is stored. A
-number that this version does not know was written by a later one. What it means is not guessed: nothing is changed.
+0.1.0 wrote no number. So a missing number means 1, and 1 is not written: an upgrade changes nothing that is stored. A
+number above the highest one here was written by a later version. Its meaning is not guessed: nothing is changed.
 """
 
 from typing import Final
@@ -15,7 +15,7 @@ ACCEPTED_SPEC: Final = 1
 REVISION: Final = 1
 """The data of a ControllerRevision."""
 STATUS: Final = 1
-"""What of the status is read back: the copy of the identity, and the soak."""
+"""The parts of the status that are read back: the copy of the identity, and the soak."""
 OPERATION: Final = 1
 """`status.operation`."""
 CLAIM: Final = 1
@@ -27,7 +27,7 @@ _DIGITS_MAX: Final = 9
 
 
 class Unreadable(ValueError):
-    """A stored object is there and cannot be understood; the text says what is wrong and what to do."""
+    """A stored object exists and cannot be understood; the text says what is wrong and what to do."""
 
 
 class LaterFormat(Unreadable):
@@ -37,7 +37,7 @@ class LaterFormat(Unreadable):
 def check(found: object, newest: int, where: str) -> int:
     """The schema number `found`: a whole number, or one as text; None is 1.
 
-    `LaterFormat` above `newest`, `Unreadable` where it is no number. `where` names the object for the message.
+    Raises `LaterFormat` above `newest`, `Unreadable` if it is no number. `where` names the object for the message.
     """
     number = 1 if found is None else _number(found)
     if number is None or number < 1:
@@ -53,7 +53,7 @@ def check(found: object, newest: int, where: str) -> int:
 def unknown_field(stored: object, understood: object, at: str = "") -> str:
     """The path of the first field in `stored` that is not in `understood`; empty if there is none.
 
-    A later version may add a field and keep the number. Whoever writes the object again without it would lose it.
+    A later version may add a field and keep the number. Writing the object again without that field would lose it.
     """
     if isinstance(stored, dict) and isinstance(understood, dict):
         for name, value in stored.items():

@@ -1,8 +1,8 @@
-"""The identity of a quorum: which cluster, how far its bootstrap got, and which disk is whose.
+"""The identity of a quorum: which cluster, how far its bootstrap got, and which disk belongs to which node id.
 
-Three copies are kept (an owner-less ConfigMap, the resource's status, annotations of the claims); the ConfigMap decides
-and is written first, by compare-and-swap. This module holds the value and its only transitions, as pure functions.
-Nothing here may lead back from `STARTED`: behind the barrier no initial format exists any more (rule 1).
+There are three copies: an owner-less ConfigMap, the resource's status, and annotations of the claims. The ConfigMap
+decides and is written first, by compare-and-swap. This module holds the value and its only transitions, as pure
+functions. Nothing here may lead back from `STARTED`: after the barrier no initial format exists any more (rule 1).
 """
 
 from collections.abc import Iterable
@@ -40,7 +40,7 @@ class FormatMode(Enum):
 
 _FORMATS: Final = {BootstrapMode.STATIC: FormatMode.STATIC, BootstrapMode.ADOPT: FormatMode.ADOPTED}
 _TOLD_LATER: Final = frozenset(_FORMATS.values())
-"""How disks come to be whose directory ids are not made beforehand; their quorums are static, or may be."""
+"""Formats whose directory ids are not made beforehand, but reported by the disk; their quorums are or may be static."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class NodeIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormerNode:
-    """A node id that was removed. `generation` is its last claim's, `lost` are all directory ids that it ever had."""
+    """A node id that was removed. `generation` is that of its last claim, `lost` are all directory ids it ever had."""
 
     node_id: NodeID
     generation: int
@@ -91,11 +91,11 @@ class IdentityRecord:
     """The record as the ConfigMap holds it.
 
     `initial` are the replica keys of the first voters, fixed when the record was minted. `applied_revision` names the
-    ControllerRevision that new pods are made from. `had_leader` is set once a leader was seen: before that, a lost
-    majority means that the bootstrap has failed. `resource_version` guards the next write; empty for a record that is
-    not stored yet. `former` are removed nodes: an id that comes back gets a new claim and a new directory id.
+    ControllerRevision that new pods are made from. `had_leader` is set when a leader is first seen: before that, a lost
+    majority means that the bootstrap has failed. `resource_version` guards the next write; it is empty for a record
+    that is not stored yet. `former` are removed nodes: an id that comes back gets a new claim and a new directory id.
     `static` says that the controllers need `controller.quorum.voters`: kraft.version 1 is not yet seen on every one.
-    `levels` are the finalized levels as they were last seen: what an image must support while no controller answers.
+    `levels` are the finalized levels as they were last seen: an image must support them while no controller answers.
     """
 
     cluster_id: ClusterID
@@ -127,7 +127,7 @@ class IdentityRecord:
 
 
 def fault_of(record: IdentityRecord) -> str | None:
-    """What makes a record impossible, None where nothing does: an id that Kafka cannot have, or more than can be.
+    """What makes a record impossible, None if nothing does: an id that Kafka does not allow, or too many entries.
 
     Everybody who may edit a ConfigMap, a claim or a status can write such text into a copy of the record.
     """
@@ -181,13 +181,13 @@ def mint(
         initial=keys,
         nodes=_ordered((*first, *(_newcomer(node_id) for node_id in others))),
         applied_revision=None,
-        had_leader=mode is FormatMode.ADOPTED,  # it has: a majority that is lost is no failed bootstrap
+        had_leader=mode is FormatMode.ADOPTED,  # an adopted quorum had one: a lost majority is no failed bootstrap
         resource_version="",
     )
 
 
 def with_nodes(record: IdentityRecord, added: Iterable[NodeID]) -> IdentityRecord:
-    """Further nodes, to be formatted without initial controllers; one that was here before gets another claim."""
+    """Add nodes, to be formatted without initial controllers; a node id that was here before gets another claim."""
     before = {each.node_id: each for each in record.former}
     new = tuple(_newcomer(node_id, before.get(node_id)) for node_id in added)
     ids = {node.node_id for node in new}
@@ -196,7 +196,7 @@ def with_nodes(record: IdentityRecord, added: Iterable[NodeID]) -> IdentityRecor
 
 
 def without_node(record: IdentityRecord, node_id: NodeID) -> IdentityRecord:
-    """A node that is no voter any more is removed: its directory id is retired for ever."""
+    """Remove a node that is not a voter any more: its directory id is retired for ever."""
     node = _require(record, node_id)
     present = () if node.directory_id is None else (node.directory_id,)
     gone = FormerNode(node_id=node_id, generation=node.generation, lost=(*node.lost, *present))
@@ -205,12 +205,12 @@ def without_node(record: IdentityRecord, node_id: NodeID) -> IdentityRecord:
 
 
 def with_claim(record: IdentityRecord, node_id: NodeID, claim_uid: str) -> IdentityRecord:
-    """The claim of a node's present generation is known by its uid."""
+    """Note the uid of the claim of a node's present generation."""
     return _changed(record, node_id, claim_uid=claim_uid)
 
 
 def without_claim(record: IdentityRecord, node_id: NodeID) -> IdentityRecord:
-    """Before the barrier a lost disk never ran: the same pre-made directory id goes to the next generation's claim."""
+    """Before the barrier a lost disk never ran: the next generation's claim gets the same pre-made directory id."""
     node = _require(record, node_id)
     if record.phase is BootstrapPhase.STARTED and node.formatted:
         raise ValueError(f"controller {node_id} may have run: its disk is lost, not merely unformatted")
@@ -219,13 +219,13 @@ def without_claim(record: IdentityRecord, node_id: NodeID) -> IdentityRecord:
 
 
 def with_report(record: IdentityRecord, node_id: NodeID, directory_id: DirectoryID) -> IdentityRecord:
-    """A formatter has reported this directory id on the node's claim."""
+    """Note the directory id that a formatter has reported for the node's claim."""
     formatted = _changed(record, node_id, formatted=True)
     return _with_key(formatted, node_id, directory_id)
 
 
 def with_disk_lost(record: IdentityRecord, node_id: NodeID, *, new_claim: bool) -> IdentityRecord:
-    """Behind the barrier: the directory id is retired for ever, and the next format is without initial controllers.
+    """After the barrier: the directory id is retired for ever, and the next format is without initial controllers.
 
     `new_claim` says that the claim is gone too; else the emptied volume is used again.
     """
@@ -244,7 +244,7 @@ def with_disk_lost(record: IdentityRecord, node_id: NodeID, *, new_claim: bool) 
 
 
 def with_retired(record: IdentityRecord, node_id: NodeID, directory_id: DirectoryID) -> IdentityRecord:
-    """A disk that this node id had before any other, and that no controller has any more, never runs again."""
+    """Retire a disk that this node id had before all others, and that no controller has now: it never runs again."""
     node = record.node(node_id)
     if node is not None:
         return _changed(record, node_id, lost=(directory_id, *node.lost))
@@ -255,7 +255,7 @@ def with_retired(record: IdentityRecord, node_id: NodeID, directory_id: Director
 
 
 def with_started(record: IdentityRecord) -> IdentityRecord:
-    """The barrier falls: every initial controller is formatted. ValueError while one is not."""
+    """Pass the barrier: every initial controller is formatted. ValueError if one is not."""
     initial = {key.node_id for key in record.initial}
     missing = [node.node_id for node in record.nodes if node.node_id in initial and not node.formatted]
     if missing:
@@ -264,7 +264,7 @@ def with_started(record: IdentityRecord) -> IdentityRecord:
 
 
 def with_revision(record: IdentityRecord, name: str, node_ids: Iterable[NodeID]) -> IdentityRecord:
-    """The revision that the pods of these nodes are made from."""
+    """Set the revision that the pods of these nodes are made from."""
     chosen = frozenset(node_ids)
     nodes = tuple(replace(node, revision=name) if node.node_id in chosen else node for node in record.nodes)
     return replace(record, nodes=nodes)
@@ -276,7 +276,7 @@ def with_levels(record: IdentityRecord, levels: tuple[FinalizedFeature, ...]) ->
 
 
 def without_static(record: IdentityRecord) -> IdentityRecord:
-    """The quorum is dynamic: no controller uses `controller.quorum.voters` any more."""
+    """Note that the quorum is dynamic: no controller uses `controller.quorum.voters` any more."""
     return replace(record, static=False)
 
 
@@ -306,7 +306,7 @@ def _changed(record: IdentityRecord, node_id: NodeID, **changes: object) -> Iden
 
 
 def _with_key(record: IdentityRecord, node_id: NodeID, directory_id: DirectoryID | None) -> IdentityRecord:
-    """The node's directory id; one that is only told by the disk is its first one as well."""
+    """Set the node's directory id; if only the disk shows it, it becomes the initial one as well."""
     node = _require(record, node_id)
     changed = _changed(record, node_id, directory_id=directory_id)
     if node.mode not in _TOLD_LATER:

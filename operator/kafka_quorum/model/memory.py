@@ -11,7 +11,7 @@ from kafka_quorum.model.quorum import FeatureStep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlankDisk:
-    """A disk that every run of one pod's script has found without its data, from the first run to the last one.
+    """A disk that every run of one pod's script has found without its data, from the first such run to the last one.
 
     `first_s` and `last_s` are the ends of these runs, in seconds since the epoch by the clock of the pod's Kubernetes
     node. All others are monotonic seconds of the operator's clock: that clock is never set.
@@ -27,31 +27,31 @@ class BlankDisk:
     last_seen_s: float
     """The first look that showed the last run."""
     unseen_s: float = -math.inf
-    """The last look that did not show the last run yet; unknown where there is only one run."""
+    """The last look that did not show the last run yet; minus infinity, for unknown, if there is only one run."""
     looked_s: float
     """The last look."""
     instance: str = ""
-    """The container of Kafka that runs, or may only compare the disk; empty while none runs."""
+    """The container that runs: Kafka, or still the script that compares the disk. Empty while none runs."""
     runs_since_s: float = 0.0
     """The first look that showed this container."""
 
     @property
     def for_s(self) -> float:
-        """How many seconds lie between the first run and the last one, by the clock that shows fewer of them."""
+        """How many seconds lie between the first run and the last one, by the clock that shows fewer."""
         return min(self.last_s - self.first_s, self.last_seen_s - self.first_seen_s)
 
     def age_s(self, now_s: float) -> float:
-        """At most so many seconds ago the last run ended.
+        """At most this many seconds ago the last run ended.
 
         It ended after the last look that did not show it. A report that arrived late is older than that: the first run
-        ended before it was seen, and the node's clock says how much later the last one did.
+        ended before it was seen, and the clock of the Kubernetes node shows how much later the last one ended.
         """
         return now_s - min(self.unseen_s, self.first_seen_s + self.last_s - self.first_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostClaim:
-    """A claim whose volume Kubernetes reports as lost, and for how many seconds looked at it has.
+    """A claim whose volume Kubernetes reports as lost. `for_s` are the seconds of looks that showed it as lost.
 
     `seen_s` is the last look that showed it (monotonic).
     """
@@ -66,8 +66,8 @@ class Soak:
     """For how long everything has been well since the finalized levels last changed.
 
     `epoch` is the finalized-features epoch of the leader. `healthy_s` are seconds looked at, in which every voter was
-    caught up and every controller showed these levels. `seen_at_s` is the last look's monotonic moment; None if it
-    could not tell, and in what was read back from the status.
+    caught up and every controller showed these levels. `seen_at_s` is the monotonic time of the last look; None if that
+    look could not decide, and in a soak that was read back from the status.
     """
 
     epoch: int
@@ -77,7 +77,7 @@ class Soak:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepCheck:
-    """What the active controller answered to a step that it was only to validate. `words` are its own."""
+    """What the active controller answered to a step that it only validated. `words` are its own."""
 
     allowed: bool
     words: str
@@ -85,7 +85,7 @@ class StepCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announced:
-    """What the leader said of steps that are held; it is asked again when that is old (monotonic seconds)."""
+    """The leader's answer to steps that are held; it is asked again when the answer is old (monotonic seconds)."""
 
     at_s: float
     checks: tuple[tuple[FeatureStep, Knowable[StepCheck]], ...]
@@ -95,7 +95,7 @@ class Announced:
 class VoterSetLook:
     """The voter set that DescribeQuorum shows, and where the log ended when it was first seen in this epoch.
 
-    `static` says that it was the configured one then, which no record holds.
+    `static` says that it was the configured set then, which no log record holds.
     """
 
     voters: frozenset[ReplicaKey]
@@ -109,7 +109,7 @@ class VoterSetLook:
 class LostNode:
     """A replica on a Kubernetes node that is lost, as Kubernetes and the quorum agree, and for how long they have.
 
-    `for_s` are seconds looked at. `agreed_at_s` is when the last look agreed (monotonic); None if it could not tell.
+    `for_s` are seconds looked at. `agreed_at_s` is when the last look agreed (monotonic); None if it could not decide.
     """
 
     key: ReplicaKey
@@ -130,8 +130,8 @@ class RunsSince:
 class FirstSeen:
     """When a replica's container was first seen under the present leader, by that leader's clock.
 
-    `instance` is empty where no container can be seen. `assumed` says that nothing shows that it was started since the
-    operator began to look, so that its stamps are most likely its own.
+    `instance` is empty if no container can be seen. `assumed` says that nothing shows a start of the container since
+    the operator began to look, so its stamps are most likely its own.
     """
 
     key: ReplicaKey
@@ -164,11 +164,11 @@ class Memory:
     _looks: Mapping[ReplicaKey, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Make the looks ready to be found by key: every broker of a cluster has some."""
+        """Index the looks by key: every broker of a cluster has some."""
         object.__setattr__(self, "_looks", dict(self.caught_up_looks))
 
     def lost_for_s(self, key: ReplicaKey) -> float:
-        """For how long the node of this replica has been lost, in seconds looked at; 0 while it is not."""
+        """For how long the Kubernetes node of this replica has been lost, in seconds looked at; 0 while it is not."""
         return next((lost.for_s for lost in self.lost_nodes if lost.key == key), 0.0)
 
     def has_run_for_s(self, instance: str, now_s: float) -> float:
@@ -180,5 +180,5 @@ class Memory:
         return next((lost.for_s for lost in self.lost_claims if lost.claim_uid == claim_uid), 0.0)
 
     def looks(self, key: ReplicaKey) -> int:
-        """How many looks in a row this replica was caught up in."""
+        """In how many consecutive looks this replica was caught up."""
         return self._looks.get(key, 0)

@@ -1,7 +1,7 @@
-"""Names, labels and annotations of everything that belongs to a quorum. Changing one of these orphans what exists.
+"""Names, labels and annotations of everything that belongs to a quorum. A change of one of these orphans what exists.
 
-Claims and pods carry the generation of the node's claim, host names do not. A node has one Kafka pod's name for each
-generation: the API server itself keeps a second pod off the same claim.
+Claims and pods carry the generation of the node's claim, host names do not. For each generation a node has one name for
+its Kafka pod. So the API server itself prevents a second pod on the same claim.
 """
 
 import hashlib
@@ -30,11 +30,11 @@ DIRECTORY_ID: Final = f"{GROUP}/directory-id"
 CLAIM_UID: Final = f"{GROUP}/claim-uid"
 PHASE: Final = f"{GROUP}/bootstrap-phase"
 RETIRED: Final = "Retired"
-"""What stands for the bootstrap phase on a claim whose replica was removed or replaced: no controller uses it."""
+"""Replaces the bootstrap phase on a claim whose replica was removed or replaced: no controller uses the claim."""
 SCHEMA: Final = f"{GROUP}/schema-version"
-"""On a claim or a pod: the schema number of the annotations here. A missing one means 1."""
+"""On a claim or a pod: the schema number of its annotations. A missing one means 1."""
 KEPT: Final = f"{GROUP}/kept"
-"""On a claim that is retired, and that turned out to hold the data of its replica: it is never deleted by us."""
+"""On a retired claim that was found to hold the data of its replica: the operator never deletes it."""
 GENERATION: Final = f"{GROUP}/generation"
 MODE: Final = f"{GROUP}/format-mode"
 REVISION: Final = f"{GROUP}/revision"
@@ -59,9 +59,9 @@ def digest(value: object) -> str:
 def inputs_hash(runtime: Runtime) -> str:
     """What decides a restart: the inputs of a Kafka pod, not the pod that this version makes of them.
 
-    It covers every field, by name and without defaults, so that a new field restarts nothing and no two inputs have one
-    hash. The inputs that 0.1.0 had are written as it wrote them, by position, with its one optional list after them:
-    hashes are names of objects that exist. All others are one object after that.
+    It covers every field, by name and without defaults. So a new field restarts nothing, and no two inputs have the
+    same hash. The inputs of 0.1.0 are written as 0.1.0 wrote them: by position, followed by its one optional list.
+    Their form must stay, because hashes are names of objects that exist. All other inputs are one object after that.
     """
     inputs = without_defaults(runtime)
     listener: dict[str, object] = inputs.pop("listener")
@@ -79,7 +79,7 @@ def inputs_hash(runtime: Runtime) -> str:
 
 
 def without_defaults(value: "DataclassInstance") -> dict[str, Any]:
-    """The fields of a dataclass as JSON, at every depth without those that have their default value."""
+    """The fields of a dataclass as JSON; at every depth, fields with their default value are left out."""
     found = {}
     for field in fields(value):
         present = getattr(value, field.name)
@@ -101,7 +101,7 @@ def _camel(name: str) -> str:
 
 
 def quorum_labels(quorum: str) -> dict[str, str]:
-    """What selects every object of a quorum."""
+    """The labels that select every object of a quorum."""
     return {LABEL_QUORUM: quorum}
 
 
@@ -170,26 +170,31 @@ def revision_name(quorum: str, hash_: str) -> str:
     return f"{quorum}-{hash_}"
 
 
+def is_revision_name(quorum: str, name: str) -> bool:
+    """Whether `revision_name` makes this name."""
+    return re.fullmatch(rf"{re.escape(quorum)}-[0-9a-f]{{{_HASH_LENGTH}}}", name) is not None
+
+
 def config_name(quorum: str, hash_: str, node_ids: tuple[NodeID, ...]) -> str:
-    """The immutable config map of a revision, for a set of node ids: its content follows from its name."""
+    """The immutable config map of a revision, for a set of node ids: its name determines its content."""
     return f"{quorum}-config-{digest([hash_, list(node_ids)])}"
 
 
 def format_config_name(quorum: str, hash_: str, node_ids: tuple[NodeID, ...]) -> str:
-    """The config map without which no initial format can run: it is gone before the quorum may start.
+    """The config map without which no initial format can run: it is deleted before the quorum may start.
 
-    A formatter that comes late, from a request that was thought lost, waits for it for ever.
+    A formatter that comes late, from a request that was assumed lost, waits for it for ever.
     """
     return f"{quorum}-format-{digest([hash_, list(node_ids)])}"
 
 
 def service_facts(quorum: str, port: int) -> str:
-    """What matters of the headless service, in one line that can be compared."""
+    """The fields of the headless service that matter, in one line that can be compared."""
     return facts([["controller", port], "None", True, {LABEL_QUORUM: quorum, LABEL_ROLE: "controller"}])
 
 
 def budget_facts(quorum: str, min_available: int) -> str:
-    """What matters of the disruption budget."""
+    """The fields of the disruption budget that matter."""
     return facts([min_available, {LABEL_QUORUM: quorum, LABEL_VOTER: "true"}])
 
 

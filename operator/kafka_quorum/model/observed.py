@@ -1,7 +1,7 @@
-"""What was seen in one look: Kubernetes objects reduced to what decisions need, and the quorum, Known or Unknown.
+"""What one look showed: Kubernetes objects reduced to what decisions need, and the quorum, Known or Unknown.
 
-A look that could not list its Kubernetes objects yields no `Observed` at all: the pass ends there (rule 8). The quorum,
-by contrast, is often Unknown, and plans exist for that.
+If a look could not list its Kubernetes objects, there is no `Observed`: the pass ends there (rule 8). The quorum, by
+contrast, is often Unknown, and there are plans for that case.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from kafka_quorum.model.voters import VoterSet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A claim of ours. The annotations are its copy of the identity; None where one is missing."""
+    """A claim of ours. The annotations are its copy of the identity; None if one is missing."""
 
     name: str
     uid: str
@@ -36,20 +36,22 @@ class Claim:
     phase: str | None
     requested_bytes: int
     labelled: bool = True
-    """Whether it has the labels that select it: they may be lost with a restore, and are repaired."""
+    """Whether it has the labels that select it: a restore may lose them, and the operator repairs them."""
+    storage_class: str = ""
+    """Empty before the API server has set the default one."""
     volume: str = ""
     """The name of its PersistentVolume; empty before there is one."""
     selected_node: str = ""
-    """Where the scheduler first wanted the volume: a hint, for a volume may be attached elsewhere by now."""
+    """The Kubernetes node that the scheduler first chose: a hint, because a volume may be attached elsewhere by now."""
     kept: bool = False
-    """Whether data was found on it after it was retired: it is never deleted by us."""
+    """Whether data was found on it after it was retired: the operator never deletes it."""
     bound_to: str = ""
     """The only Kubernetes node that can reach the volume, by its own affinity; empty if there is none, or unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeNode:
-    """A node of Kubernetes. `ready` is its Ready condition; a node without an object is not `present`, nor ready."""
+    """A node of Kubernetes. `ready` is its Ready condition. A node without an object is neither `present` nor ready."""
 
     name: str
     present: bool
@@ -60,20 +62,20 @@ class KubeNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stranger:
-    """An object with our labels that is not ours. `identified`: it has a copy of an identity."""
+    """An object with our labels that is not ours. `identified`: it holds a copy of an identity."""
 
     kind: str
     name: str
     identified: bool
 
     def __str__(self) -> str:
-        """As messages name it."""
+        """The form that messages use."""
         return f"{self.kind} {self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupportObject:
-    """A service, disruption budget, config map or revision of ours. `facts` are the fields that matter, as they are."""
+    """A service, disruption budget, config map or revision of ours. `facts` are its fields that matter, as they are."""
 
     kind: str
     name: str
@@ -85,7 +87,7 @@ class SupportObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """A ControllerRevision of ours: what a pod is made from. `image` is resolved, `inputs_hash` decides restarts."""
+    """A ControllerRevision of ours: what a pod is made from. `image` is resolved; `inputs_hash` decides restarts."""
 
     name: str
     number: int
@@ -96,7 +98,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedController:
-    """One entry of `status.controllers`, as far as identity goes."""
+    """The identity in one entry of `status.controllers`."""
 
     node_id: NodeID
     directory_id: str | None
@@ -105,14 +107,14 @@ class RecordedController:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedStatus:
-    """The resource's status as it was read: our own earlier words, a copy of the identity, never the truth."""
+    """The resource's status as it was read: our own earlier report and a copy of the identity, never the truth."""
 
     cluster_id: str | None
     phase: BootstrapPhase | None
     initial: tuple[RecordedController, ...]
     controllers: tuple[RecordedController, ...]
     open: Operation | None
-    """The operation that is open, of whatever kind."""
+    """The open operation, of any kind."""
     soak: Soak | None = None
 
     @property
@@ -128,7 +130,7 @@ class RecordedStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumView:
-    """A judged answer: the leader's, with a live majority behind it, of the cluster that we expect."""
+    """A judged answer: the leader's, with a live majority behind it, of the expected cluster."""
 
     answer: QuorumAnswer
     live: frozenset[ReplicaKey]
@@ -139,45 +141,45 @@ class QuorumView:
     taken_at_s: float
     """Monotonic seconds of the operator's clock: only for the age of the look."""
     unproven: frozenset[ReplicaKey] = frozenset()
-    """Replicas that their stamps show as caught up, before any look can tell whether this container has been it.
+    """Replicas that their stamps show as caught up, while no look can decide yet whether the present container was.
 
-    So it is for two looks after the operator started, or after the leader changed. No guard counts them.
+    This lasts for two looks after the operator started, or after the leader changed. No guard counts these replicas.
     """
     static: bool = False
-    """At kraft.version 0 voters have no directory ids: the keys are those that the record has for their node ids."""
+    """At kraft.version 0 voters have no directory ids: their keys are those of the record for their node ids."""
     voters: frozenset[ReplicaKey] = field(init=False, repr=False, compare=False)
     """The current voter set."""
     observers: frozenset[ReplicaKey] = field(init=False, repr=False, compare=False)
     """Replicas that fetch, or once fetched, without a vote: every broker of a cluster is one."""
 
     def __post_init__(self) -> None:
-        """Gather both sets once: guards ask for them for every controller."""
+        """Compute both sets once, because guards use them for every controller."""
         object.__setattr__(self, "voters", frozenset(replica.key for replica in self.answer.voters))
         object.__setattr__(self, "observers", frozenset(replica.key for replica in self.answer.observers))
 
     @property
     def votes(self) -> VoterSet:
-        """The voters, and which of them are caught up: what every question about a majority is asked of."""
+        """The voters, and which of them are caught up: the input of every question about a majority."""
         return VoterSet(self.voters, self.caught_up)
 
     @property
     def shown(self) -> frozenset[ReplicaKey]:
-        """Replicas that nothing shows as lagging: what people are told, and what no guard relies on."""
+        """Replicas that nothing shows as lagging: shown to people, and used by no guard."""
         return self.caught_up | self.unproven
 
     @property
     def changing(self) -> bool:
-        """Whether the current voter set is another than the last one known to be committed."""
+        """Whether the current voter set differs from the last one known to be committed."""
         return self.committed_voters != self.voters
 
     def voter_of(self, node_id: NodeID) -> ReplicaKey | None:
-        """The voter with this node id, on whatever disk."""
+        """The voter with this node id, on any disk."""
         return next((key for key in sorted(self.voters, key=str) if key.node_id == node_id), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """An object that exists and cannot be read. It is never absent. `node_id` is None if its controller is unknown."""
+    """An object that exists and cannot be read; it never counts as absent. `node_id`: None if the id is unknown."""
 
     kind: str
     name: str
@@ -209,37 +211,37 @@ class Observed:
     kube_nodes: tuple[tuple[str, Knowable[KubeNode]], ...] = ()
     """The Kubernetes nodes of replicas that do not fetch; others are not looked up."""
     not_leading: frozenset[NodeID] = frozenset()
-    """Where no leader was found: the controllers that said that they do not lead, or lead no live majority."""
+    """If no leader was found: the controllers that answered that they do not lead, or lead no live majority."""
     registered: Knowable[tuple[NodeID, ...]] = _NOT_ASKED
-    """The node ids of the registered controllers, as the leader has them."""
+    """The node ids of the registered controllers, as the leader reports them."""
     strangers: tuple[Stranger, ...] = ()
-    """Objects with our labels that are not ours: named, and left alone."""
+    """Objects with our labels that are not ours: they are reported, and left alone."""
     checks: tuple[tuple[FeatureStep, Knowable[StepCheck]], ...] = ()
-    """What the leader said, in this look, of the steps that could be next."""
+    """The leader's answers, in this look, to the steps that could be next."""
     admissions: Admissions = ()
-    """What the API server answered about pods that are to be created."""
+    """The API server's answers about pods that are to be created."""
     failed: frozenset[tuple[str, ...]] = frozenset()
-    """What the last pass that acted could not make, keep or delete for controllers (`actions.one_object`)."""
+    """What the last pass with actions could not make, keep or delete for controllers (`actions.one_object`)."""
     unreadable: tuple[Unreadable, ...] = ()
-    """Claims, pods and revisions that are there and cannot be understood: they are in none of the other fields."""
+    """Claims, pods and revisions that exist and cannot be understood: they are in none of the other fields."""
     later: tuple[str, ...] = ()
-    """What else of the stored state a later version of this operator wrote, a sentence each."""
+    """Other stored state that a later version of this operator wrote, a sentence each."""
     spec_kept: bool = True
-    """Whether the resource's spec is the one that is stored as accepted last."""
+    """Whether the resource's spec is the stored, last accepted one."""
     taken_at_s: float = 0.0
-    """When the last controller answered, where no leader was found: monotonic seconds of the operator's clock."""
+    """If no leader was found: when the last controller answered, in monotonic seconds of the operator's clock."""
 
     @property
     def looked_at_s(self) -> float:
-        """The time of the look that this is: when the leader answered, or when none was found."""
+        """The time of this look: when the leader answered, or when the look found none."""
         return self.taken_at_s if isinstance(self.quorum, Unknown) else self.quorum.value.taken_at_s
 
     def admission(self, question: PodQuestion) -> Knowable[Admission] | None:
-        """What is known of this pod; None if nothing was asked, and nothing was refused."""
+        """The API server's answer about this pod; None if nothing was asked, and nothing was refused."""
         return dict(self.admissions).get(question)
 
     def kube_node(self, name: str) -> Knowable[KubeNode]:
-        """What is known of this Kubernetes node."""
+        """This Kubernetes node, if it was looked up and read."""
         return dict(self.kube_nodes).get(
             name, Unknown(reason=f"Kubernetes node {name or 'without a name'} was not looked up")
         )
@@ -249,11 +251,11 @@ class Observed:
         return next((claim for claim in self.claims if claim.name == name), None)
 
     def pods_of(self, node_id: NodeID, role: PodRole) -> tuple[Pod, ...]:
-        """The pods of one node and role, whatever their state."""
+        """The pods of one node and role, in any state."""
         return tuple(pod for pod in self.pods if pod.node_id == node_id and pod.role is role)
 
     def serving(self, node_id: NodeID) -> tuple[Pod, ...]:
-        """The pods of this controller in which Kafka runs, and which are not being deleted."""
+        """The pods of this controller in which Kafka runs and which are not being deleted."""
         return tuple(pod for pod in self.pods if pod.node_id == node_id and pod.serves)
 
     def revision(self, name: str | None) -> Revision | None:
@@ -261,18 +263,19 @@ class Observed:
         return next((revision for revision in self.revisions if revision.name == name), None)
 
     def check(self, step: FeatureStep) -> Knowable[StepCheck]:
-        """What the leader said of this step in this look."""
+        """The leader's answer to this step in this look."""
         return dict(self.checks).get(step, Unknown(reason=f"{step} was not checked in this look"))
 
     def versions_of(self, node_id: NodeID) -> Knowable[NodeVersions]:
-        """What this controller said of itself in this look."""
+        """What this controller reported of its own versions in this look."""
         return dict(self.versions).get(node_id, Unknown(reason=f"controller {node_id} does not run"))
 
     @property
     def finalized(self) -> tuple[FinalizedFeature, ...]:
         """The finalized levels as the leader itself reports them; empty without a leader, or without its report.
 
-        Another controller can be ahead of the leader for a moment: what the leader does not report is not done yet.
+        Another controller can be ahead of the leader for a moment: what the leader does not report does not count as
+        done.
         """
         led = self._leader_versions
         return () if led is None or led.finalized_epoch < 0 else led.finalized
@@ -281,7 +284,7 @@ class Observed:
     def finalized_anywhere(self) -> tuple[FinalizedFeature, ...]:
         """Every finalized level that an image may have to read, one feature possibly at several levels.
 
-        They are the leader's, and those of controllers that report a newer finalized epoch than the leader does.
+        They are those of the leader, and of controllers that report a newer finalized epoch than the leader does.
         Without a report of the leader they are those of every controller that answered.
         """
         led = self._leader_versions

@@ -1,7 +1,7 @@
-"""The open operation: what `status.operation` says before an act on the quorum is sent. One of several kinds, by type.
+"""The open operation, which is in `status.operation` before an act on the quorum is sent. Its kinds are types.
 
-An operation that this version does not know is a value of its own. It was written by a later version, which knows what
-is half done: nothing may be changed until that version, or one after it, has ended it.
+An operation of unknown kind is a value of its own. A later version wrote it, and this version cannot find out what is
+half done: nothing may be changed until that version, or one after it, has ended it.
 """
 
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ class VoterAddition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoterRemoval:
-    """This replica is a voter no more."""
+    """This replica stops being a voter."""
 
     target: ReplicaKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoterReplacement:
-    """This replica becomes a voter; the one of the same node id on a lost disk is removed right before."""
+    """This replica becomes a voter; just before, the one of the same node id on a lost disk is removed."""
 
     target: ReplicaKey
 
@@ -53,7 +53,7 @@ class VoterOperation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureOperation:
-    """A step of a feature: it is open from before the request until the leader shows the level."""
+    """A step of a feature: open from before the request until the leader shows the level."""
 
     id: str
     step: FeatureStep
@@ -63,7 +63,7 @@ class FeatureOperation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownOperation:
-    """An operation that cannot be understood. `why` says what of it; its stored form stays as it is in the status."""
+    """An operation that cannot be understood. `why` is the reason; its stored form stays unchanged in the status."""
 
     why: str
     holder: str
@@ -76,6 +76,6 @@ CHANGE_WORDS: Final[dict[type[VoterChange], str]] = {
     VoterRemoval: "RemoveVoter",
     VoterReplacement: "ReplaceVoter",
 }
-"""The types of voter changes as they are stored, and as events name them. What is stored once keeps its meaning."""
+"""The types of voter changes as they are stored, and as events name them. A stored word never changes its meaning."""
 RAISE_FEATURE: Final = "RaiseFeature"
 LOWER_FEATURE: Final = "LowerFeature"

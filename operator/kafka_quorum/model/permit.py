@@ -10,7 +10,7 @@ from typing import ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
 
 
 class Guard:
-    """A guard. `id` is the number of its safety rule and a word, as logs, docs and the simulation name it."""
+    """A guard. `id` is the number of its safety rule and a word; logs, docs and the simulation use it."""
 
     id: ClassVar[str]
 
@@ -28,7 +28,7 @@ class NewcomerFormat(Guard):
 
 
 class Start(Guard):
-    """The barrier falls: the quorum may start."""
+    """The barrier is passed: the quorum may start."""
 
     id = "1-start"
 
@@ -76,7 +76,7 @@ class RemoveLeader(Guard):
 
 
 class HandOver(Guard):
-    """The leader of a pair is restarted, so that the other one leads."""
+    """The leader of a pair is restarted, so that the other voter leads."""
 
     id = "3-hand-over"
 
@@ -136,7 +136,7 @@ class LowerLevel(Guard):
 
 
 class CureGhost(Guard):
-    """A removed controller's registration is taken out of the way."""
+    """A removed controller's registration is changed so that it blocks nothing."""
 
     id = "7-cure-ghost"
 
@@ -164,10 +164,10 @@ G_co = TypeVar("G_co", bound=Guard, covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permit(Generic[G_co]):
-    """A guard allows its action. `reason` is one sentence, and feeds the log, the event and the condition alike."""
+    """A guard allows its action. `reason` is one sentence, used in the log, the event and the condition."""
 
     rule: str
-    """Which guard it was, by its id."""
+    """The id of the guard."""
     reason: str
     allowed: ClassVar[Literal[True]] = True
 
@@ -190,7 +190,7 @@ class WrongPermitError(TypeError):
 
 
 def required(permit: AnyPermit, *guards: type[Guard]) -> None:
-    """Raise `WrongPermitError` unless one of these guards gave the permit. mypy says so before."""
+    """Raise `WrongPermitError` unless one of these guards gave the permit. mypy finds the same before."""
     ids: Final = tuple(guard.id for guard in guards)
     if permit.rule not in ids:
         raise WrongPermitError(f"a permit of guard {' or '.join(ids)} is needed, and not one of {permit.rule}")

@@ -1,4 +1,4 @@
-"""A plan: what to do now, what is waited for and why, and what the guards said."""
+"""A plan: what to do now, what is waited for and why, and what the guards answered."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -11,20 +11,20 @@ from kafka_quorum.model.permit import Verdict
 from kafka_quorum.model.situation import Situation
 
 EARLIER_RESOURCE: Final = "EarlierResourceEnds"
-"""Waits with this reason: what is observed belongs to an earlier resource of this name, and is being deleted."""
+"""Reason of a wait: the observed objects belong to an earlier resource of this name, and are being deleted."""
 IDENTITY_CONFLICT: Final = "IdentityConflict"
-"""Waits with this reason: the copies of the identity contradict each other, and none is overwritten."""
+"""Reason of a wait: the copies of the identity contradict each other, and none is overwritten."""
 LATER_FORMAT: Final = "LaterFormat"
-"""Waits with this reason: something is stored in a form that only a later version of this operator reads."""
+"""Reason of a wait: something is stored in a form that only a later version of this operator reads."""
 UNKNOWN_OPERATION: Final = "UnknownOperation"
-"""Waits with this reason: an operation is open that this version cannot continue."""
+"""Reason of a wait: an operation is open that this version cannot continue."""
 
 
 class Severity(Enum):
-    """What a wait means to the person who watches."""
+    """What a wait means to the person who reads it."""
 
     PROGRESS = "progress"
-    """Under way; time alone will do."""
+    """Under way; it only needs time."""
     HELD = "held"
     """A person must act, or a later version of this operator can."""
     DEGRADED = "degraded"
@@ -33,7 +33,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """Something that is waited for. `reason` is CamelCase for a condition, `message` says what would unblock it."""
+    """Something that is waited for. `reason` is CamelCase for a condition, `message` says what would end the wait."""
 
     severity: Severity
     reason: str
@@ -43,7 +43,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeaturePlan:
-    """A feature that is to be changed, or that could be raised where not `wanted`. `against` says what blocks it."""
+    """A feature that is to be changed, or that could be raised if `wanted` is not set. `against`: what blocks it."""
 
     name: str
     present: int
@@ -56,7 +56,7 @@ class FeaturePlan:
 class Plan:
     """The result of planning: pure data. `requeue_s` is when to look again if nothing happens before.
 
-    `questions` are pods that the API server has to accept before the plan can go further: with its answers in
+    `questions` are pods that the API server must accept before the plan can continue. With its answers in
     `Observed.admissions`, a new plan is made.
     """
 
@@ -67,18 +67,18 @@ class Plan:
     features: tuple[FeaturePlan, ...] = ()
     questions: tuple[PodQuestion, ...] = ()
     situation: Situation | None = field(default=None, compare=False, repr=False)
-    """What it was decided by; None where there is no identity record."""
+    """The situation that the plan was decided by; None if there is no identity record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of one action: `failed` is empty if it was done; `unknown` if it may have been done."""
+    """The result of one action: `failed` is empty if it was done; `unknown` is set if it may have been done."""
 
     action: Action
     done: bool
     unknown: bool
     message: str
     held: bool = False
-    """It was not done now, and nothing is wrong: a disruption budget, or an old look, stood against it."""
+    """It was not done now, and nothing is wrong: a disruption budget or an old look prevented it."""
     refused: str = ""
-    """Why the API server, or the operator itself, refused the pod that was to be created; empty if neither did."""
+    """Why the API server, or the operator itself, refused the pod that was to be created; empty if neither refused."""

@@ -1,4 +1,4 @@
-"""A pod of ours as one look shows it: what it was made for, how its container is, what its script found on the disk."""
+"""A pod of ours as one look shows it: what it was made for, its container's state, what its script found on disk."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -30,7 +30,7 @@ class Running:
     started_at: str
     container: str = ""
     restarted: bool = False
-    """Whether one of the same pod has ended before."""
+    """Whether an earlier one of the same pod has ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Terminated:
     message: str
     finished_at: str
     ran_s: float = 0.0
-    """For how many seconds it ran; 0 if the kubelet did not say."""
+    """For how many seconds it ran; 0 if the kubelet did not report it."""
 
 
 ContainerState = Waiting | Running | Terminated
@@ -55,7 +55,7 @@ class DiskFound(Enum):
     EMPTY = "empty"
     """The volume is mounted and could be listed, and nothing is there: never formatted, or emptied."""
     PARTIAL = "partial"
-    """Files, but no meta.properties, and no intent of a formatter of ours: not ours to touch."""
+    """Files, but no meta.properties, and no intent of a formatter of ours: the operator does not touch them."""
     UNREADABLE = "unreadable"
     """The volume is not mounted, or cannot be read: nothing is known of what is there. Never evidence of a loss."""
 
@@ -64,7 +64,7 @@ class DiskFound(Enum):
 class DiskReport:
     """What a formatter or the init container of a Kafka pod reported of the disk that it mounts.
 
-    The three ids are None unless `found` is FORMATTED. `accepted` says whether it is the identity that was expected.
+    The three ids are None unless `found` is FORMATTED. `accepted` says whether the disk has the expected identity.
     """
 
     found: DiskFound
@@ -74,14 +74,14 @@ class DiskReport:
     accepted: bool
     message: str
     finished_at_s: float = 0.0
-    """When the script ended, in seconds since the epoch; 0 if the kubelet did not say."""
+    """When the script ended, in seconds since the epoch; 0 if the kubelet did not report it."""
     outdated: bool = False
-    """The script of an earlier operator said `empty` also of what it could not read: so `found` is UNREADABLE."""
+    """A script of an earlier operator reported `empty` also for what it could not read: so `found` is UNREADABLE."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """A pod of ours. `claim_uid` and `directory_id` are what it was made for; `report` what it said of its disk."""
+    """A pod of ours. `claim_uid` and `directory_id` are what it was made for; `report` is its script's disk report."""
 
     name: str
     uid: str
@@ -107,11 +107,11 @@ class Pod:
     finished_at_s: float
     """When its container last ended, in seconds since the epoch; 0 if it has not."""
     gate: str
-    """The readiness gate's status: `True`, `False`, `Unknown`, or empty where it was never set."""
+    """The readiness gate's status: `True`, `False`, `Unknown`, or empty if it was never set."""
 
     @property
     def running(self) -> bool:
-        """Whether its Kafka runs, or may run: a pod that is being deleted still does until it is gone."""
+        """Whether its Kafka runs, or may run: in a pod that is being deleted it may run until the pod is gone."""
         return isinstance(self.container, Running)
 
     @property
@@ -121,12 +121,12 @@ class Pod:
 
     @property
     def restarted(self) -> bool:
-        """Whether its Kafka runs, and has ended in this pod before."""
+        """Whether its Kafka runs, and an earlier Kafka has ended in this pod."""
         return isinstance(self.container, Running) and self.container.restarted
 
     @property
     def instance(self) -> str:
-        """Which start of Kafka this is: another one after each restart of the container. Empty while none runs."""
+        """Which start of Kafka this is: a new value after each restart of the container. Empty while none runs."""
         if not isinstance(self.container, Running):
             return ""
         return f"{self.uid} {self.container.container} {self.container.started_at}"

@@ -1,7 +1,7 @@
-"""What one pass decides by: what is wanted, what was observed, and what follows from the two, each computed once.
+"""The inputs of a decision: what is wanted, what was observed, and what follows, computed when a Situation is made.
 
-Everything that more than one concern asks for is here, so that it has one meaning in the planner, in the questions for
-the leader and in the status.
+Everything that more than one concern uses is here, so that it has one meaning in the planner, in the questions for the
+leader and in the status.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class Situation:
     now_s: float = 0.0
     repair_only: bool = False
     requested: tuple[NodeID, ...] = field(init=False, compare=False)
-    """The controllers that the spec asks for."""
+    """The controllers that the spec requests."""
     wanted: tuple[NodeID, ...] = field(init=False, compare=False)
     """The controllers that this pass works towards: the requested ones, unless voters cannot or must not change."""
     runtime: Runtime = field(init=False, compare=False)
@@ -40,7 +40,7 @@ class Situation:
     target: str = field(init=False, compare=False)
     """The name of the revision that holds this runtime."""
     older: tuple[NodeIdentity, ...] = field(init=False, compare=False)
-    """The controllers that are not made from the target yet: by the record, or by a pod that exists."""
+    """The controllers that are not made from the target yet, by the record or by a pod that exists."""
     present: Mapping[str, int] = field(init=False, compare=False)
     """The present levels, by feature: those that the leader itself reports as finalized. Empty if it reports none."""
     disks: Mapping[NodeID, Disk] = field(init=False, compare=False)

@@ -1,7 +1,7 @@
-"""A voter set and who of it is caught up: all majority arithmetic of the operator.
+"""A voter set and which voters of it are caught up: all majority arithmetic of the operator.
 
-Every voter change and every stop of a voter is judged on the *projected* set: the voters that there would be, and those
-of them that would be caught up (rule 3).
+Every voter change and every stop of a voter is judged on the *projected* set: the voters after it, and those of them
+that would be caught up (rule 3).
 """
 
 from collections.abc import Set as AbstractSet
@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from kafka_quorum.model.ids import ReplicaKey
 
 PAIR = 2
-"""Up to so many voters no restart is covered by the others."""
+"""With at most this many voters, the others do not cover a restart."""
 
 
 def majority_of(voters: int) -> int:
-    """How many of so many voters are a majority."""
+    """How many voters are a majority of this many."""
     return voters // 2 + 1
 
 
 def tolerated_by(voters: int) -> int:
-    """How many of so many voters may be lost."""
+    """How many voters may be lost of this many."""
     return max(voters - majority_of(voters), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class VoterSet:
-    """Voters, and the replicas that are caught up, whether they vote or not."""
+    """Voters, and the replicas that are caught up, whether these vote or not."""
 
     voters: frozenset[ReplicaKey]
     caught_up: frozenset[ReplicaKey]
@@ -42,7 +42,7 @@ class VoterSet:
 
     @property
     def lagging(self) -> frozenset[ReplicaKey]:
-        """The voters that are not."""
+        """The voters that are not caught up."""
         return self.voters - self.caught_up
 
     @property
@@ -52,11 +52,11 @@ class VoterSet:
 
     @property
     def failure_tolerance(self) -> int:
-        """How many of the voters that are caught up may fail, and the others still are a majority."""
+        """How many of the caught-up voters may fail while the others are still a majority."""
         return max(0, len(self.healthy) - self.majority)
 
     def added(self, key: ReplicaKey) -> "VoterSet":
-        """The projected set with this voter, which counts as not caught up: its vote may be what is missing."""
+        """The projected set with this voter. It counts as not caught up: the majority may need its vote."""
         return VoterSet(self.voters | {key}, self.caught_up - {key})
 
     def removed(self, key: ReplicaKey) -> "VoterSet":
@@ -64,9 +64,9 @@ class VoterSet:
         return VoterSet(self.voters - {key}, self.caught_up)
 
     def without(self, *keys: ReplicaKey) -> "VoterSet":
-        """The same voters, of which these are lost or stopped: they keep their votes, and are not caught up."""
+        """The same voters, with these lost or stopped: they keep their votes, and are not caught up."""
         return VoterSet(self.voters, self.caught_up - frozenset(keys))
 
     def only(self, keys: AbstractSet[ReplicaKey]) -> "VoterSet":
-        """The same voters, of which none but these count as caught up."""
+        """The same voters; only these count as caught up."""
         return VoterSet(self.voters, self.caught_up & keys)

@@ -1,12 +1,12 @@
-"""What runs before what: the one table of the planner's concerns, and what one plan may hold together.
+"""The order of the planner: the one table of its concerns, and which actions one plan may hold together.
 
-A concern looks at one subject and returns a `Part`: what it would do, what it waits for, what its guards said. The
+A concern looks at one subject and returns a `Part`: what it would do, what it waits for, and its guards' answers. The
 table decides which of these parts may act in this pass; all others only report. There are three stages:
 
 - *Upkeep* keeps records, disks and pods as they should be. Independent actions of all its concerns go together; the
   first exclusive action stands alone.
-- *Voters* acts only if upkeep has nothing to do, or only what could not be done for some controllers a moment ago: a
-  claim for which there is no room holds no other controller. Upkeep and what it holds then take turns.
+- *Voters* acts only if upkeep has nothing to do, or only what failed for some controllers a moment ago: a claim for
+  which there is no room does not delay other controllers. Upkeep and the stages that it delays then take turns.
 - *Releases* acts only if the voters have nothing to do, too, and one concern at a time: the first that has something to
   do or to ask.
 
@@ -44,7 +44,7 @@ from kafka_quorum.plan.voters.stale import stale_voters
 
 
 class Stage(Enum):
-    """When a concern may act: after every stage before it has nothing left to do."""
+    """When a concern may act: after every stage before it has nothing left to do, or only what failed a moment ago."""
 
     UPKEEP = "upkeep"
     VOTERS = "voters"
@@ -56,13 +56,13 @@ class Runs(Enum):
 
     ACTS = "acts"
     REPORTS = "reports"
-    """It says what it waits for, and does nothing."""
+    """It reports what it waits for, and does nothing."""
     OFF = "-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concern:
-    """One row: a subject of the planner, its stage, and whether it runs in the three special states of a quorum.
+    """One row: a subject of the planner, its stage, and whether it runs in two special states of a quorum.
 
     `repairing` is a pass with an invalid spec: everything is kept as it is, and nothing is changed.
     """
@@ -121,7 +121,7 @@ CONCERNS: Final = (
 
 
 def ordered(situation: Situation) -> Part:
-    """What this pass does, and what everything else waits for."""
+    """The actions of this pass, and what everything else waits for."""
     upkeep = merged(_parts(situation, Stage.UPKEEP))
     voters = merged(_parts(situation, Stage.VOTERS))
     if voters.urgent and not situation.observed.unreadable:
@@ -131,16 +131,16 @@ def ordered(situation: Situation) -> Part:
         voters, releases = reported(voters), reported(releases)
     elif _acts(voters):
         releases = reported(releases)
-    # While a change is open, a person should first read what it waits for.
+    # While a change is open, a person should first read what that change waits for.
     open_ = situation.observed.status.operation is not None
     return merged((voters, upkeep, releases) if open_ else (upkeep, voters, releases))
 
 
 def together(actions: Iterable[Action]) -> tuple[Action, ...]:
-    """Those of the actions that one plan may hold.
+    """The actions that one plan may hold.
 
-    Of the actions that stop a pod in which Kafka runs only the first, because each was judged as if it were the only
-    one. A pod that is deleted is not marked: the mark would change the version that the deletion names.
+    Of the actions that stop a pod in which Kafka runs, it holds only the first, because each was judged as if it were
+    the only one. A pod that is deleted is not marked: the mark would change the version that the deletion names.
     """
     listed = tuple(actions)
     first = next((action for action in listed if stops_kafka(action)), None)
@@ -160,7 +160,7 @@ def _parts(situation: Situation, stage: Stage) -> tuple[Part, ...]:
 
 
 def _runs(concern: Concern, situation: Situation) -> Runs:
-    """How a concern runs now: as little as any of the states that the quorum is in allows."""
+    """How a concern runs now: every present state of the quorum must allow it."""
     allowed = {
         concern.repairing if situation.repair_only else Runs.ACTS,
         concern.feature_step if situation.observed.status.feature_operation is not None else Runs.ACTS,
@@ -179,6 +179,6 @@ def _only_failed(upkeep: Part, situation: Situation) -> bool:
 
 
 def _one_by_one(parts: tuple[Part, ...]) -> Part:
-    """The first of these that has something to do or to ask, with what all of them report."""
+    """The first of these parts that has something to do or to ask, with the reports of all parts."""
     acting = next((part for part in parts if _acts(part) or part.questions), None)
     return merged(part if part is acting else reported(part) for part in parts)

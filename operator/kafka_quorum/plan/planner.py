@@ -1,7 +1,7 @@
 """The plan of one pass: the identity is settled, the situation is computed, and the table of concerns decides.
 
 An exclusive action stands alone; independent creations go together. With an invalid spec (`repair_only`) pods and disks
-are still kept, and nothing is changed. What runs before what is in `order`.
+are still kept, and nothing is changed. The order is in `order`.
 """
 
 from dataclasses import replace
@@ -20,9 +20,9 @@ from kafka_quorum.plan.releases.levels import SOAKING, soak_left_s
 from kafka_quorum.plan.releases.wants import plans
 
 _SOON_S = 0.4
-"""When something is under way: two no-op records come every second, so each look sees the log move."""
+"""The pause while something is under way: two no-op records come every second, so each look sees the log move."""
 _LATER_S = 5.0
-"""When a person, or the cluster, must do something first; watches wake us earlier."""
+"""The pause if a person, or the cluster, must do something first; a watch event ends it earlier."""
 _TICK_S = 10.0
 
 
@@ -53,7 +53,7 @@ def _paused(desired: Desired) -> tuple[Wait, ...]:
 
 def _finished(part: Part, observed: Observed, soaks_s: float = 0.0) -> Plan:
     """The plan, in which each guarded action carries the time of the look that it was judged by."""
-    # What stands alone decides on the whole quorum: beside what cannot be read it waits, and nothing waits for it.
+    # An exclusive action decides on the whole quorum: it waits while an object cannot be read, and delays nothing else.
     exclusive = None if observed.unreadable else part.exclusive
     chosen = together(part.actions) if exclusive is None else (exclusive,)
     return Plan(
@@ -70,7 +70,7 @@ def _unproven(observed: Observed) -> bool:
 
 
 def _requeue_s(waits: tuple[Wait, ...], soaks_s: float, *, unproven: bool) -> float:
-    """When to look again. A soak may take days: it is looked at less often, and when it is over."""
+    """When to look again. A soak may take days: then the looks are less frequent, and one follows at its end."""
     if unproven:
         return _SOON_S
     moving = {wait.reason for wait in waits if wait.severity is Severity.PROGRESS}

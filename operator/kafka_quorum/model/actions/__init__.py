@@ -1,10 +1,10 @@
 """What a plan may ask for, as data: a tagged union of frozen values, executed by `act` and counted by the simulation.
 
-Kubernetes creations that do not depend on each other may stand in one plan and go together. An *exclusive* action (a
-write of the record, of the operation, or an act on the quorum) stands alone: after it, everything is looked at again.
+Creations in Kubernetes that do not depend on each other may stand in one plan and are sent together. An *exclusive*
+action (a write of the record, of the operation, or an act on the quorum) stands alone: after it, a new look is taken.
 
 A *guarded* action was allowed by what one look showed, so it is only sent while that look is fresh. The planner stamps
-it with the time of the look, `judged_at_s`; one without a stamp counts as judged on a look that is too old.
+it with the time of the look, `judged_at_s`. An action without a stamp counts as judged on a look that is too old.
 """
 
 from dataclasses import replace
@@ -143,7 +143,7 @@ _RECORDED: Final = frozenset(
         RecordChange.ROLL,
     }
 )
-"""Changes of the record that give a disk, a controller or a setting up, or let a voter be stopped."""
+"""Changes of the record that give up a disk, a controller or a setting, or let a voter be stopped."""
 
 Guarded: TypeAlias = WriteRecord | DecideRecord | ApplyBudget | DeleteClaim | DeletePod | RestartPod | MarkPod
 """Actions on Kubernetes that can carry the stamp of a look. Those on the quorum always do."""
@@ -152,9 +152,9 @@ Guarded: TypeAlias = WriteRecord | DecideRecord | ApplyBudget | DeleteClaim | De
 def is_guarded(action: Action) -> bool:
     """Whether an action on Kubernetes may only be sent while the look that allowed it is fresh.
 
-    Not guarded are creations, and deletions of pods whose Kafka does not run and whose disks stay: the uid and the
-    resource version that such a request names are all that matters. A readiness gate may be taken away at any time, and
-    be given on a fresh look only, because the disruption budget relies on it.
+    Not guarded are creations, and deletions of pods whose Kafka does not run and whose disks stay. The uid and the
+    resource version in such a request are enough. A readiness gate may be set to `False` or `Unknown` at any time. It
+    is set to `True` only on a fresh look, because the disruption budget relies on it.
     """
     match action:
         case RestartPod() | DeleteClaim() | ApplyBudget():
@@ -175,9 +175,9 @@ def stamped(action: Action, looked_at_s: float) -> Action:
 
 
 def one_object(action: Action) -> tuple[str, ...]:
-    """The claim, pod, config map or revision that an action makes, keeps or deletes; empty where more depends on it.
+    """The claim, pod, config map or revision that an action makes, keeps or deletes; empty if it affects more than one.
 
-    No version is part of it, so that it is the same as long as the action is.
+    It contains no version, so that it stays the same as long as the action does.
     """
     match action:
         case CreateClaim(node_id=node_id, generation=generation):

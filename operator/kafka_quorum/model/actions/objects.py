@@ -15,7 +15,7 @@ from kafka_quorum.model.permit import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyService:
-    """Make the headless service what it should be; `port` is the controllers'."""
+    """Make the headless service what it should be; `port` is that of the controllers."""
 
     port: int
 
@@ -30,7 +30,7 @@ class ApplyBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateRevision:
-    """Keep a runtime as a ControllerRevision; its name and number come with it."""
+    """Store a runtime as a ControllerRevision; the action holds its name and number."""
 
     name: str
     number: int
@@ -65,7 +65,7 @@ class DeleteConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptConfig:
-    """Give a config map of ours its owner back: the resource was deleted, and its objects were left (`orphan`)."""
+    """Set the owner of a config map of ours again: the resource was deleted, and its objects were left (`orphan`)."""
 
     name: str
     resource_version: str
@@ -86,16 +86,16 @@ class AnnotateClaim:
     claim: Claim
     directory_id: DirectoryID | None
     grow_to: str | None
-    """The size to ask for, where the spec asks for more than the claim does; else None."""
+    """The size to request, if the spec requests more than the claim does; else None."""
     retired: bool = False
-    """The claim's replica was removed or replaced: it is marked as such, and never used again."""
+    """Whether the claim's replica was removed or replaced: the claim is marked so, and never used again."""
     kept: bool = False
-    """Data was found on it after that: it is never deleted either."""
+    """Whether data was found on it after that: then it is never deleted either."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteClaim:
-    """Delete exactly this claim (uid and resource version), whose replica is retired and no voter."""
+    """Delete exactly this claim (uid and resource version), whose replica is retired and not a voter."""
 
     claim: Claim
     message: str

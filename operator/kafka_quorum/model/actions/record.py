@@ -26,7 +26,7 @@ from kafka_quorum.model.permit import (
 )
 
 NEVER: Final = -math.inf
-"""The stamp of an action that the planner has not stamped: no look is that old and still fresh."""
+"""The stamp of an action that the planner has not stamped: it is too old for any look to be fresh."""
 
 
 class RecordChange(Enum):
@@ -57,7 +57,7 @@ DECISIONS: Final[Mapping[RecordChange, type[Guard]]] = {
     RecordChange.NODES_REMOVED: DropNode,
     RecordChange.DYNAMIC: DropStatic,
 }
-"""The changes of the record that a guard has to allow, and which guard."""
+"""The changes of the record that a guard must allow, and the guard of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class MintIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRecord:
-    """Store this record by compare-and-swap on its resource version (create, where that is empty)."""
+    """Store this record by compare-and-swap on its resource version. An empty one means: create."""
 
     record: IdentityRecord
     change: RecordChange

@@ -9,6 +9,7 @@ from kafka_quorum.model.permit import Refusal
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.pods import DiskFound, DiskReport, Pod, Running, Terminated, Waiting
 from kafka_quorum.model.situation import Situation
+from kafka_quorum.plan.facts.configs import lacks_config
 from kafka_quorum.plan.facts.podstate import unreadable_disk, waiting_pod
 from kafka_quorum.plan.guards.rule2_disks import may_give_up_formatter
 from kafka_quorum.plan.guards.rule3_voters import may_replace_pod
@@ -18,7 +19,7 @@ _RETRY_FORMAT_AFTER_S = 20.0
 
 
 def tend_formatter(situation: Situation, node: NodeIdentity, pod: Pod, *, outdated: bool) -> Part:
-    """What becomes of a formatter of a controller: waited for, removed, or recreated where it is `outdated`."""
+    """Wait for a formatter of a controller, delete it, or recreate it if it is `outdated`."""
     if pod.deleting and is_down(situation.observed, pod.node_name):
         way_out = f"delete claim {pod.claim_name}, and the pod by force, to format on another Kubernetes node"
         down = f"its Kubernetes node {pod.node_name} is down"
@@ -30,7 +31,8 @@ def tend_formatter(situation: Situation, node: NodeIdentity, pod: Pod, *, outdat
         return _remove_formatter(pod, "FormatterDone", f"formatter {pod.name} has done its work")
     match pod.container:
         case Waiting(reason=reason, message=message):
-            return _waiting_formatter(pod, reason, message, outdated=outdated)
+            wait = waiting_pod(pod, reason, message, otherwise="Formatting")
+            return _waiting_formatter(situation, pod, wait, outdated=outdated)
         case Running():
             return Part(
                 waits=(progress(node, "Formatting", f"Waiting for formatter pod {pod.name} to format its disk"),)
@@ -39,21 +41,24 @@ def tend_formatter(situation: Situation, node: NodeIdentity, pod: Pod, *, outdat
             return _failed_formatter(situation, node, pod, outdated=outdated)
 
 
-def _waiting_formatter(pod: Pod, reason: str, message: str, *, outdated: bool) -> Part:
-    """One that never started. Evicted, or refused by its node, it has ended, and no container reports it."""
+def _waiting_formatter(situation: Situation, pod: Pod, wait: Wait, *, outdated: bool) -> Part:
+    """A formatter that never started. If it was evicted, or refused by its node, no container reports its end."""
     if pod.finished:
         text = f"formatter {pod.name} ended without a report, and is recreated"
         return _remove_formatter(pod, "FormatterFailed", text)
     if outdated:
         return _remove_formatter(pod, "FormatterOutdated", f"formatter {pod.name} is recreated from the new spec")
-    return Part(waits=(waiting_pod(pod, reason, message, otherwise="Formatting"),))
+    if lacks_config(situation, pod):
+        text = f"formatter {pod.name} waits for config map {pod.config_name}, which is gone, and is recreated"
+        return _remove_formatter(pod, "FormatterOutdated", text)
+    return Part(waits=(wait,))
 
 
 def _failed_formatter(situation: Situation, node: NodeIdentity, pod: Pod, *, outdated: bool) -> Part:
-    """Foreign files are left alone for a person; anything else is tried again, at once where the spec was corrected."""
+    """Foreign files are left for a person; anything else is tried again, and at once if the spec was corrected."""
     observed = situation.observed
     report, ended_s = pod.report, pod.finished_at_s
-    # The node's clock may be anywhere: a stamp that is far off, either way, is nothing to wait for.
+    # The node's clock may be wrong: a stamp that is far from now, in either direction, delays nothing.
     pauses = not outdated and abs(situation.now_s - ended_s) < _RETRY_FORMAT_AFTER_S
     if report is not None and is_retired_disk(observed.record, pod, report):
         return _returned(observed, node, pod, report)
@@ -76,7 +81,7 @@ def _failed_formatter(situation: Situation, node: NodeIdentity, pod: Pod, *, out
 
 
 def _returned(observed: Observed, node: NodeIdentity, pod: Pod, report: DiskReport) -> Part:
-    """A disk that was given up is there after all. It never runs again, and is not deleted: its claim is marked."""
+    """A disk that was given up exists after all. It never runs again, and is not deleted: its claim is marked."""
     claim = claim_of(observed, node)
     text = f"formatter {pod.name} found retired directory id {report.directory_id}: claim {pod.claim_name} is kept"
     wait = progress(node, "Formatting", f"{text}, and controller {node.node_id} gets a new claim")
@@ -89,9 +94,9 @@ def _returned(observed: Observed, node: NodeIdentity, pod: Pod, report: DiskRepo
 
 
 def given_up_formatter(situation: Situation, pod: Pod) -> Part:
-    """A formatter on a lost node, of a claim that no controller uses: it is deleted without waiting for its end.
+    """Delete a formatter on a lost node, of a claim that no controller uses, without waiting for its end.
 
-    Without an action for any other.
+    For any other formatter there is no action.
     """
     if not is_down(situation.observed, pod.node_name):
         return Part()
@@ -105,7 +110,7 @@ def given_up_formatter(situation: Situation, pod: Pod) -> Part:
 
 
 def leftover_formatter(situation: Situation, pod: Pod) -> Part:
-    """The formatter of a controller that was removed meanwhile: its claim is released once it is gone."""
+    """The formatter of a controller that was removed meanwhile: its claim is released when the formatter is gone."""
     if (given_up := given_up_formatter(situation, pod)).actions:
         return given_up
     removed = _remove_formatter(pod, "FormatterDone", f"formatter {pod.name} is removed with its controller")

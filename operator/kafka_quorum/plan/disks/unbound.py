@@ -3,7 +3,9 @@
 import re
 from typing import Final
 
+from kafka_quorum.model.desired import BootstrapMode
 from kafka_quorum.model.identity import BootstrapPhase, NodeIdentity
+from kafka_quorum.model.nodes import claim_of
 from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.pods import Pod
@@ -14,7 +16,7 @@ _UNBOUND: Final = re.compile(
     r'unbound immediate persistentvolumeclaim|(?:persistentvolumeclaim|storageclass[a-z0-9.]*) "[^"]*" not found',
     re.IGNORECASE,
 )
-"""What the scheduler says of a pod whose claim is not bound. It says other things of claims, too."""
+"""The scheduler's words for a pod whose claim is not bound. It has other words about claims, too."""
 
 
 def unbound(situation: Situation) -> Part:
@@ -29,16 +31,20 @@ def unbound(situation: Situation) -> Part:
 
 
 def _waits(observed: Observed, pod: Pod) -> bool:
-    """Whether a pod waits for its claim to be bound; a claim that is being deleted never will be."""
+    """Whether a pod waits for its claim to be bound; a claim that is being deleted is never bound."""
     goes = any(claim.uid == pod.claim_uid and claim.deleting for claim in observed.claims)
     return not goes and _UNBOUND.search(pod.unschedulable) is not None
 
 
 def _wait(situation: Situation, node: NodeIdentity, claim: str) -> Wait:
-    name = situation.desired.storage.storage_class
+    requested, found = situation.desired.storage.storage_class, claim_of(situation.observed, node)
+    name = requested if found is None else found.storage_class
     which = f"storage class {name}" if name else "the default storage class"
-    formatting = situation.record.phase is BootstrapPhase.FORMATTING
+    record = situation.record
+    formatting = record.phase is BootstrapPhase.FORMATTING and record.format.mode is not BootstrapMode.ADOPT
     other = ", or correct spec.controllers.storage.storageClassName and delete this claim" if formatting else ""
+    if formatting and requested and requested != name:
+        other = f", or delete this claim: it is created again with storage class {requested}"
     blocked = f"claim {claim} of controller {node.node_id} is not bound ({which})"
     text = f"Waiting for a volume: {blocked}. Create the class or a volume for it{other}"
     return Wait(severity=Severity.DEGRADED, reason="ClaimUnbound", message=text, node_id=node.node_id)

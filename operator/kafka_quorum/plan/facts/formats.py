@@ -1,4 +1,4 @@
-"""How disks are formatted at first, how far that is, and whether every copy of the identity is written."""
+"""How disks are first formatted, how far that is, and whether every copy of the identity is written."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -11,19 +11,19 @@ from kafka_quorum.model.pods import DiskFound, Pod, PodRole, Waiting
 from kafka_quorum.model.situation import Situation
 
 TOLD_BY_DISKS: Final = {BootstrapMode.STATIC: FormatMode.STATIC, BootstrapMode.ADOPT: FormatMode.ADOPTED}
-"""Quorums that begin with static voters, or may have them, and whose disks tell their directory ids."""
+"""Quorums that begin with static voters, or may have them, and whose disks report their directory ids."""
 _DIGITS_MAX: Final = 9
 
 
 def format_of(desired: Desired) -> Format:
-    """What the initial disks are formatted with."""
-    static = desired.bootstrap in TOLD_BY_DISKS  # it begins at kraft.version 0, whatever it becomes
+    """The format of the initial disks."""
+    static = desired.bootstrap in TOLD_BY_DISKS  # it begins at kraft.version 0, even if it becomes dynamic later
     features = tuple(each for each in desired.features if not (static and each.name == KRAFT))
     return Format(mode=desired.bootstrap, release=desired.runtime.release, features=features)
 
 
 def format_pending(situation: Situation) -> bool:
-    """Whether the spec asks for another initial format, and nothing was formatted by the old one: so it may have it."""
+    """Whether the spec requests another initial format, and nothing was formatted by the old one: then it applies."""
     record = situation.record
     if record.phase is not BootstrapPhase.FORMATTING or format_begun(situation):
         return False
@@ -32,13 +32,13 @@ def format_pending(situation: Situation) -> bool:
 
 
 def format_begun(situation: Situation) -> bool:
-    """Whether a disk is formatted, or may be by a formatter that runs."""
+    """Whether a disk is formatted, or may be formatted by a formatter that runs."""
     formatters = (pod for pod in situation.observed.pods if pod.role is PodRole.FORMATTER)
     return any(node.formatted for node in situation.record.nodes) or not all(map(_formatted_nothing, formatters))
 
 
 def _formatted_nothing(pod: Pod) -> bool:
-    """A formatter that waits still, or that said that it left the disk without an identity."""
+    """Whether a formatter still waits, or reported that it left the disk without an identity."""
     if isinstance(pod.container, Waiting):
         return not pod.finished
     report = pod.report
@@ -46,7 +46,7 @@ def _formatted_nothing(pod: Pod) -> bool:
 
 
 def is_mirrored(situation: Situation, node: NodeIdentity) -> bool:
-    """Whether the status and the claim carry what the record says of this node: the identity stands in three places."""
+    """Whether the status and the claim hold what the record holds of this node: the identity is in three places."""
     record = situation.record
     claim, status = situation.disk(node).claim, situation.observed.status
     entry = next((entry for entry in status.controllers if entry.node_id == node.node_id), None)
@@ -64,7 +64,7 @@ def is_mirrored(situation: Situation, node: NodeIdentity) -> bool:
 
 
 def somebody_started(observed: Observed) -> bool:
-    """Whether a copy of the identity, or a pod that runs Kafka, says that the barrier has fallen."""
+    """Whether a copy of the identity, or a pod that runs Kafka, shows that the barrier was passed."""
     return (
         observed.status.phase is BootstrapPhase.STARTED
         or any(claim.phase == BootstrapPhase.STARTED.value for claim in observed.claims)
@@ -79,5 +79,5 @@ def release_numbers(text: str) -> tuple[int, ...]:
 
 
 def of_oldest_release(revisions: Iterable[Revision]) -> Revision | None:
-    """The first revision of the oldest release: what a record that is rebuilt takes the release of the disks from."""
+    """The first revision of the oldest release: a record that is rebuilt takes the release of the disks from it."""
     return min(revisions, key=lambda revision: release_numbers(revision.runtime.release), default=None)

@@ -1,4 +1,4 @@
-"""What a pod that does not run says, in words for the person who watches."""
+"""The state of a pod that does not run, in words for the person who reads it."""
 
 from typing import Final
 
@@ -6,9 +6,11 @@ from kafka_quorum.model.identity import NodeIdentity
 from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.pods import Pod, Terminated, Waiting
 
+CRASHED: Final = "CrashLoopBackOff"
+"""The kubelet's word for a container that ended by itself, and will be started again."""
 STUCK: Final = frozenset(
     {
-        "CrashLoopBackOff",
+        CRASHED,
         "CreateContainerConfigError",
         "CreateContainerError",
         "ErrImageNeverPull",
@@ -23,11 +25,11 @@ STUCK: Final = frozenset(
 """The kubelet's words for a container that will not start by itself."""
 
 _LONG_S: Final = 60.0
-"""What ran for so long until it ended can start."""
+"""A container that ran for this long until it ended can start."""
 
 
 def is_stuck(pod: Pod) -> bool:
-    """Whether this pod will not run without a change: of the spec, of the cluster, or of the disk."""
+    """Whether this pod will not run without a change of the spec, the cluster or the disk."""
     if pod.deleting or pod.running:
         return False
     match pod.container:
@@ -40,7 +42,7 @@ def is_stuck(pod: Pod) -> bool:
 
 
 def has_crashed(pod: Pod) -> bool:
-    """Whether its Kafka has just ended, or ran for long until it did: what it was made from is not why.
+    """Whether its Kafka has just ended, or ran for long until it ended: then its revision is not the reason.
 
     The kubelet starts it again; because of earlier crashes it may pause before that.
     """

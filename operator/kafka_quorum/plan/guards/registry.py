@@ -24,7 +24,7 @@ class Answer:
 
 
 GUARDS: Final[dict[str, str]] = {}
-"""The module of every registered guard, by its id; the simulation proves that each has said yes and no."""
+"""The module of every registered guard, by its id; the simulation proves that each has allowed and refused."""
 
 
 def guard(of: type[G]) -> Callable[[Callable[P, Answer]], Callable[P, Permit[G] | Refusal]]:

@@ -18,7 +18,7 @@ from kafka_quorum.plan.facts.places import why_no_place
 from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 
 CAUGHT_UP_LOOKS: Final = 3
-"""In how many looks in a row a newcomer must be caught up before it is added."""
+"""In how many consecutive looks a newcomer must be caught up before it is added."""
 
 
 @guard(AddVoter)
@@ -27,9 +27,9 @@ def may_add_voter(
 ) -> Answer:
     """Rule 3: add an observer that caught up, if the projected voter set keeps a live, caught-up majority without it.
 
-    From one voter to two the newcomer itself counts, once it was caught up in three looks and, where three or more
-    voters are wanted, another newcomer (`others`) is caught up as well. One whose disk goes with its pod is added only
-    where the voters on disks that stay do without it: nothing could replace that disk any more.
+    From one voter to two the newcomer itself counts, after it was caught up in three looks. If three or more voters are
+    wanted, another newcomer (`others`) must be caught up as well. A newcomer whose disk is gone with its pod is added
+    only if the voters on disks that stay can do without it: nothing could replace that disk later.
     """
     waiting, voter = f"Waiting to add voter {target}", view.voter_of(target.node_id)
     if voter is not None:
@@ -66,7 +66,7 @@ def may_add_voter(
 
 
 def _why_going(observed: Observed, target: ReplicaKey) -> str:
-    """Why the disk of this replica is gone once its pod stops; empty if it stays, or is not ours."""
+    """Why the disk of this replica will be gone when its pod stops; empty if it stays, or is not ours."""
     node = observed.record.node(target.node_id) if observed.record is not None else None
     return why_going(disk_of(observed, node), node) if node is not None else ""
 
@@ -79,11 +79,12 @@ def _staying(observed: Observed, view: QuorumView) -> frozenset[ReplicaKey]:
 def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey, *, fewer: str = "") -> Answer:
     """Rule 3: a voter is removed if those that stay keep a live, caught-up majority without it.
 
-    A lost disk's voter is removed only where it does not fetch: else it runs somewhere, and is stopped first. Where
-    the others cannot do without it, that cannot be, so a retired one that is not wanted goes while it fetches. So does
-    one whose controller was removed. Where fewer voters than wanted would stay, a successor must be ready to be added:
-    `fewer` names the controllers of which none is. A voter that keeps up stays while a disk of those that stay goes
-    with its pod, unless the others do without that: it is needed to replace that disk.
+    The voter of a lost disk is removed only if it does not fetch: otherwise it runs somewhere, and is stopped first. It
+    cannot be stopped if the other voters need it. So a retired voter that is not wanted is removed while it fetches,
+    and so is the voter of a removed controller. If fewer voters than wanted would stay, a successor must be ready to be
+    added; `fewer` names the controllers if none of them is ready. A voter that does not lag stays while the disk of a
+    remaining voter is gone with its pod, because it is needed to replace that disk. It may be removed if the other
+    voters can do without that disk.
     """
     record = situation.record
     node = record.node(target.node_id)
@@ -122,7 +123,7 @@ def may_remove_voter(situation: Situation, view: QuorumView, target: ReplicaKey,
 
 
 def _who_stops(situation: Situation, target: ReplicaKey) -> str:
-    """Who stops a stale voter that fetches: the operator stops its own pods, and no other process."""
+    """What stops a stale voter that fetches: the operator stops its own pods, and no other process."""
     pods = situation.observed.pods_of(target.node_id, PodRole.KAFKA)
     pod = next((pod for pod in pods if pod.directory_id == target.directory_id), None)
     if pod is None:
@@ -136,8 +137,9 @@ def _who_stops(situation: Situation, target: ReplicaKey) -> str:
 def may_remove_leader(view: QuorumView, target: ReplicaKey) -> Answer:
     """Rule 3: the leader of a pair does not remove itself.
 
-    Should it fail before the other has fetched the change, its own log would be the longer one and say that it is no
-    voter, and the other would lack its vote: no leader ever again (measured, tests/live/test_pair.py).
+    If it failed before the other voter has fetched the change, its own log would be the longer one. In that log it is
+    not a voter, and the other voter would lack its vote: there would never be a leader again (measured,
+    tests/live/test_pair.py).
     """
     leads = target in view.voters and target.node_id == view.answer.leader_id
     if leads and len(view.voters) == PAIR:
@@ -151,8 +153,8 @@ def may_remove_leader(view: QuorumView, target: ReplicaKey) -> Answer:
 def may_hand_over(situation: Situation, view: QuorumView, target: ReplicaKey) -> Answer:
     """Rules 3 to 5: the leader of a pair that is to be removed is restarted, so that the other one leads.
 
-    Nothing covers a restart in a pair: it interrupts the quorum until the pod is back, which takes leave to do so. A
-    pod that would not be back, because its disk goes with it or is retired, takes the quorum with it.
+    Nothing covers a restart in a pair: it interrupts the quorum until the pod is back, so the spec must allow it. If
+    the pod would not come back, because its disk is gone with it or retired, the quorum would be lost with it.
     """
     (other,) = view.voters - {target}
     node = situation.record.node(target.node_id)
@@ -187,9 +189,9 @@ def may_hand_over(situation: Situation, view: QuorumView, target: ReplicaKey) ->
 
 @guard(ReplacePod)
 def may_replace_pod(pod: Pod, *, kept: str = "") -> Answer:
-    """Rules 3 and 5: a pod whose Kafka does not run may be replaced on its own disk: that takes nothing away.
+    """Rules 3 and 5: a pod whose Kafka does not run may be replaced on its own disk, because the quorum loses nothing.
 
-    Unless the disk goes with the pod, and is needed: `kept` says why (`facts.kept`).
+    It may not if the disk is gone with the pod, and is needed: `kept` gives the reason (`facts.kept`).
     """
     if pod.running and not pod.finished:
         return no(f"Did not replace pod {pod.name}: Kafka runs in it")
@@ -200,10 +202,10 @@ def may_replace_pod(pod: Pod, *, kept: str = "") -> Answer:
 
 @guard(StopRetired)
 def may_stop_retired(situation: Situation, pod: Pod) -> Answer:
-    """Rules 3 and 4: a pod on a retired disk is stopped once it is no voter, or where the others carry the quorum.
+    """Rules 3 and 4: a pod on a retired disk is stopped when it is no voter, or if the others carry the quorum.
 
-    Never one that fetches while the voter set is changing: the change may wait for the very repair that
-    the pod holds up.
+    A pod that fetches is never stopped while the voter set is changing: the change may wait for the repair that this
+    pod delays.
     """
     observed = situation.observed
     key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)

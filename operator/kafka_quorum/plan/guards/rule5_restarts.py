@@ -20,9 +20,9 @@ from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.plan.guards.rule3_voters import CAUGHT_UP_LOOKS
 
 RUNS_FOR_S: Final = 20.0
-"""How long a container must have been seen to run before it shows, without a leader, that its revision can start.
+"""How long a container must have been seen to run. Then it shows, without a leader, that its revision can start.
 
-With a setting that Kafka refuses it ends some seconds after its start, on a busy node after ten.
+With a setting that Kafka refuses, it ends some seconds after its start, on a busy node after ten.
 """
 
 
@@ -30,13 +30,14 @@ With a setting that Kafka refuses it ends some seconds after its start, on a bus
 def may_restart(situation: Situation, node: NodeIdentity, pod: Pod | None) -> Answer:
     """Rules 3 to 5: a controller is recreated from the revision `target`; without a `pod` it does not run.
 
-    One at a time, the next when every one that was restarted is a caught-up voter again, the active controller last,
-    and never while the voters or a feature change. A voter that keeps up is restarted only if all others keep up. One
-    that lags takes nothing away: it is restarted if the others form a caught-up majority of the whole voter set without
-    it, and every controller that was restarted before is a caught-up voter again, so that it may lag together with
-    others that the roll has not reached yet. No pod is stopped that holds the last of a disk that is needed, nor one
-    that runs another replica than its controller is now: that may be a voter, and `3-stop-retired` judges it. And no
-    voter is stopped whose Kubernetes node takes no new pod: it would be away for as long.
+    One restarts at a time. The next one follows when every restarted controller is a caught-up voter again. The active
+    controller is the last. None restarts while the voters or a feature change. A voter that keeps up is restarted only
+    if all others keep up. A lagging one is restarted if the others form a caught-up majority of the whole voter set
+    without it, and every controller that was restarted before is a caught-up voter again. So it may lag together with
+    others that the roll has not reached yet. No pod is stopped that is the last to hold a disk that is needed. A pod
+    that runs another replica than its controller is now is not stopped here: that replica may be a voter, and
+    `3-stop-retired` judges it. And no voter is stopped whose Kubernetes node takes no new pod: it would stay away that
+    long.
     """
     observed = situation.observed
     first = f"Waiting to restart controller {node.node_id}"
@@ -86,14 +87,16 @@ def may_restart(situation: Situation, node: NodeIdentity, pod: Pod | None) -> An
 
 
 def _where_nothing_runs(situation: Situation, node: NodeIdentity) -> Answer:
-    """A controller whose Kafka does not run is made from the revision `target`: that takes nothing away.
+    """A controller whose Kafka does not run is recreated from the revision `target`: the quorum loses nothing by it.
 
-    Not while one that was made from it, or is about to be, is not back: where the revision itself is at fault, only one
-    controller has it. Without a leader that one only has to run, because those that do not run may be the majority. It
-    must run for some time, and not have crashed before: one that crashes again and again runs for moments.
+    It waits while another controller from this revision, running or about to, is not back: if the revision itself is at
+    fault, only one controller has it. Without a leader the other one only has to run, because the controllers that do
+    not run may be the majority. It must run for some time without an earlier crash: one that crashes repeatedly runs
+    for moments.
 
-    The applied revision is not at fault, because a quorum has been led from it: the way back to it is always open. And
-    without a leader no controller leaves it that has only crashed: the kubelet starts it again, and others may not.
+    The applied revision is not at fault, because a quorum had a leader with it: the way back to it is always open.
+    Without a leader, a controller that has only crashed keeps the applied revision: the kubelet starts it again, and
+    another revision may not start.
     """
     observed, record, target = situation.observed, situation.record, situation.target
     if target == record.applied_revision and record.had_leader:
@@ -116,7 +119,7 @@ def _where_nothing_runs(situation: Situation, node: NodeIdentity) -> Answer:
 
 
 def _is_back(situation: Situation, node: NodeIdentity) -> bool:
-    """Whether a controller runs and, as far as that can be asked, is a caught-up voter; an observer needs no more."""
+    """Whether a controller runs and, if this can be asked, is a caught-up voter; for an observer running is enough."""
     observed = situation.observed
     running = observed.serving(node.node_id)
     if not running:
@@ -130,7 +133,7 @@ def _is_back(situation: Situation, node: NodeIdentity) -> bool:
 
 
 def _is_steady(situation: Situation, view: QuorumView, key: ReplicaKey) -> bool:
-    """Whether a voter has been caught up for some looks, with its pod running, where it is a controller of ours."""
+    """Whether a voter has been caught up for some looks and, if it is a controller of ours, its pod runs."""
     if key not in view.caught_up or situation.observed.memory.looks(key) < CAUGHT_UP_LOOKS:
         return False
     if situation.record.node(key.node_id) is None:
@@ -139,7 +142,7 @@ def _is_steady(situation: Situation, view: QuorumView, key: ReplicaKey) -> bool:
 
 
 def _is_made_from(situation: Situation, node: NodeIdentity) -> bool:
-    """Whether a controller is to be made, and its pod, if there is one, is made from this revision."""
+    """Whether the record makes a controller from this revision, and so was its pod, if there is one."""
     revision = situation.revision_of(node)
     pods = situation.observed.pods_of(node.node_id, PodRole.KAFKA)
     return (
@@ -150,9 +153,9 @@ def _is_made_from(situation: Situation, node: NodeIdentity) -> bool:
 
 
 def _tries(situation: Situation, node: NodeIdentity) -> bool:
-    """Whether a controller shows what becomes of one that is made from this revision: its Kafka ran from it, or is to.
+    """Whether a controller shows how this revision works: its Kafka ran from it, or is about to.
 
-    It does not while it runs from another one, nor where its node or its disk is what keeps it from running.
+    It does not while it runs from another revision, nor if its node or its disk prevents it from running.
     """
     observed = situation.observed
     revision = situation.revision_of(node)

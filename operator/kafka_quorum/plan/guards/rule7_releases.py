@@ -1,7 +1,7 @@
 """Rule 7: no image older than the levels that it would read, and no level that a node cannot read.
 
-What a controller supports is what it reports itself. What cannot be asked (brokers above all) the active controller
-vouches for, which is asked to validate every step in the very look that the step is judged by.
+Each controller reports itself what it supports. For nodes that cannot be asked (mostly brokers), the answer of the
+active controller counts: it validates every step in the same look by which the step is judged.
 """
 
 from collections.abc import Iterator
@@ -24,16 +24,16 @@ from kafka_quorum.plan.guards.registry import Answer, guard, no, unless, yes
 from kafka_quorum.plan.guards.rule5_restarts import _names
 
 LEAST_SOAK_S: Final = 1.0
-"""Of a soak of no time: a controller of 3.9 reports the lowest levels for a moment before it has read its own."""
+"""The shortest soak: for a moment a controller of 3.9 reports the lowest levels, before it has read its own."""
 STATIC_TO_DYNAMIC_SINCE: Final = (4, 1, 0)
-"""3.9 takes kraft.version 1 on a static quorum, says that it is finalized, and has no directory ids (measured)."""
+"""3.9 accepts kraft.version 1 on a static quorum, reports it as finalized, and has no directory ids (measured)."""
 
 
 @guard(RunImage)
 def may_run_image(situation: Situation, wanted_release: str) -> Answer:
     """Rule 7: no image that cannot read what is finalized; an unknown release may go up, never down.
 
-    Without an answer the levels count that were seen last; before there were any, the release of the format.
+    Without an answer, the last levels that were seen count; if there were none, the release of the format counts.
     """
     record = situation.record
     levels, release = situation.to_support, parse_release(wanted_release)
@@ -56,7 +56,7 @@ def may_run_image(situation: Situation, wanted_release: str) -> Answer:
 
 
 def _unreadable(supported: FeatureRange | None, name: str, level: int) -> str | None:
-    """Why a release cannot run at this level; None where it can."""
+    """Why a release cannot run at this level; None if it can."""
     if supported is None:
         return f"does not support {name}"
     if level > supported.max_level:
@@ -67,7 +67,7 @@ def _unreadable(supported: FeatureRange | None, name: str, level: int) -> str | 
 
 
 def blockers(situation: Situation, step: FeatureStep) -> tuple[str, ...]:
-    """The controllers that said that they do not support a level, in sentences that name what to upgrade.
+    """The controllers that reported that they do not support a level, in sentences that name what to upgrade.
 
     `controller 3002 runs 4.1.2, which supports metadata.version up to 4.1-IV1 (27)`; those of one kind in one sentence.
     """
@@ -92,7 +92,7 @@ def _release_of(observed: Observed, node_id: NodeID) -> str:
 
 
 def unasked(situation: Situation) -> tuple[NodeID, ...]:
-    """The controllers that do not answer: the active controller vouches for them, by their registrations."""
+    """The controllers that do not answer: for these the active controller decides, by their registrations."""
     return tuple(
         node.node_id
         for node in situation.record.nodes
@@ -102,7 +102,7 @@ def unasked(situation: Situation) -> tuple[NodeID, ...]:
 
 @guard(RaiseLevel)
 def may_raise(situation: Situation, step: FeatureStep, older: tuple[NodeID, ...]) -> Answer:
-    """Rule 7: one level up, after the roll, with every node known to support it and every voter well for the soak time.
+    """Rule 7: one level up, after the roll, if every node is known to support it and every voter is well for the soak.
 
     `older` are the controllers that the roll has not reached yet.
     """
@@ -131,7 +131,7 @@ def may_raise(situation: Situation, step: FeatureStep, older: tuple[NodeID, ...]
 
 @guard(LowerLevel)
 def may_lower(situation: Situation, step: FeatureStep, whole: FeatureStep) -> Answer:
-    """Rule 7: one level down, only where the spec says so, and Kafka says of the `whole` way that nothing is lost."""
+    """Rule 7: one level down, only if the spec says so, and Kafka reports that the `whole` way down loses nothing."""
     observed = situation.observed
     to = level_text(whole.name, whole.level)
     if whole.name == KRAFT:
@@ -186,7 +186,7 @@ def _vouched(situation: Situation, step: FeatureStep) -> str:
 
 
 def _too_old_for_dynamic(situation: Situation) -> str:
-    """The controllers on which kraft.version 1 would not make a static quorum dynamic; empty if there is none."""
+    """The controllers that would keep a static quorum static at kraft.version 1; empty if there is none."""
     ranges = {each.name: each for each in supported_by(STATIC_TO_DYNAMIC_SINCE) or ()}
     needed = ranges[METADATA].max_level
     too_old = []
@@ -203,7 +203,7 @@ def _too_old_for_dynamic(situation: Situation) -> str:
 
 @guard(CureGhost)
 def may_cure_ghost(situation: Situation, node_id: NodeID) -> Answer:
-    """Rule 7: a registration is taken out of the way only if its controller was removed here, and runs nowhere."""
+    """Rule 7: a registration is removed or replaced only if its controller was removed here, and runs nowhere."""
     observed = situation.observed
     kept = f"Did not remove the registration of controller {node_id}"
     if isinstance(observed.quorum, Unknown):
@@ -225,7 +225,7 @@ def may_cure_ghost(situation: Situation, node_id: NodeID) -> Answer:
 
 @guard(DropStatic)
 def may_drop_static(situation: Situation) -> Answer:
-    """Rule 7: `controller.quorum.voters` is given up once every controller ignores it, by the voters' directory ids.
+    """Rule 7: `controller.quorum.voters` is given up when every controller ignores it, by the voters' directory ids.
 
     The finalized level alone is not enough: 3.9 finalizes kraft.version 1 on a static quorum and stays static.
     """
@@ -234,7 +234,7 @@ def may_drop_static(situation: Situation) -> Answer:
     if isinstance(observed.quorum, Unknown):
         return no(f"{first}: the quorum has no leader ({observed.quorum.reason})")
     view = observed.quorum.value
-    # A disk that was lost meanwhile is replaced, and starts when this is over.
+    # A disk that was lost meanwhile is replaced, and starts after this.
     first_disks = [node for node in situation.record.nodes if node.mode is not FormatMode.NO_INITIAL_CONTROLLERS]
     own = frozenset(node.key for node in first_disks)
     behind = ", ".join(str(node.node_id) for node in first_disks if not _ignores_static(observed, node.node_id))

@@ -1,4 +1,4 @@
-"""Labels and readiness gates: who is shown as a voter, and as one that is caught up."""
+"""Labels and readiness gates: which pods are shown as voters, and as caught up."""
 
 from kafka_quorum.model.actions import MarkPod
 from kafka_quorum.model.ids import ReplicaKey
@@ -8,7 +8,7 @@ from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.part import Part
 
 UNKNOWN_AFTER_LOOKS = 3
-"""After how many looks without an answer the readiness gates say Unknown."""
+"""After this many looks without an answer the readiness gates become Unknown."""
 
 
 def marks(situation: Situation) -> Part:
@@ -27,12 +27,14 @@ def _mark(situation: Situation, pod: Pod) -> MarkPod | None:
     key = ReplicaKey(node_id=pod.node_id, directory_id=pod.directory_id)
     match situation.observed.quorum:
         case Unknown(reason=reason):
-            if situation.observed.memory.unknown_looks < UNKNOWN_AFTER_LOOKS or pod.gate in ("", "Unknown"):
+            if situation.observed.memory.unknown_looks < UNKNOWN_AFTER_LOOKS:
+                return None
+            if pod.gate in ("", "Unknown") and pod.owner_uid is not None:
                 return None
             return MarkPod(pod=pod, voter=pod.marked_voter, gate="Unknown", message=f"in an unknown state ({reason})")
         case Known(value=view):
             if key in view.unproven:
-                return None  # the mark that is there is as good as any until the next look
+                return None  # the present mark stays until the next look
             voter = key in view.voters and node is not None and node.key == key
             gate = "True" if voter and key in view.caught_up and pod.running else "False"
     if (voter, gate) == (pod.marked_voter, pod.gate) and pod.owner_uid is not None:

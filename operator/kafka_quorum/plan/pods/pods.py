@@ -1,4 +1,4 @@
-"""The pods that run Kafka: made on the right disk, replaced where Kafka does not run, marked as the voters they are."""
+"""The pods that run Kafka: created on the right disk, replaced if Kafka does not run, marked as the voters they are."""
 
 from dataclasses import replace
 
@@ -14,6 +14,7 @@ from kafka_quorum.model.plan import Severity, Wait
 from kafka_quorum.model.pods import DiskFound, Pod, PodRole, Running, Terminated, Waiting
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.plan.facts.admission import before_create
+from kafka_quorum.plan.facts.configs import lacks_config
 from kafka_quorum.plan.facts.formats import is_mirrored
 from kafka_quorum.plan.facts.kept import is_going, why_kept
 from kafka_quorum.plan.facts.podstate import unreadable_disk, waiting_pod
@@ -25,7 +26,7 @@ from kafka_quorum.plan.part import Part, merged
 def pods(situation: Situation) -> Part:
     """Every formatted node has one pod, of the record's identity and of the node's revision.
 
-    A controller that is being removed is not started again, unless it is a voter still.
+    A controller that is being removed is not started again, unless it is still a voter.
     """
     record = situation.record
     if record.phase is not BootstrapPhase.STARTED:
@@ -41,11 +42,11 @@ def _leftover(situation: Situation, pod: Pod) -> Part:
     if is_down(situation.observed, pod.node_name):
         return _stranded(situation, pod)
     if pod.deleting:
-        return Part(waits=(_ends(pod),))
+        return Part(waits=(_ends(situation.observed, pod),))
     verdict = may_stop_retired(situation, pod)
     if isinstance(verdict, Refusal):
         known = pod.directory_id in situation.record.retired
-        severity = Severity.PROGRESS if known else Severity.DEGRADED  # time alone makes no stranger ours
+        severity = Severity.PROGRESS if known else Severity.DEGRADED  # time alone does not make it ours
         wait = Wait(severity=severity, reason="RemovingPod", message=verdict.reason, node_id=pod.node_id)
         return Part(verdicts=(verdict,), waits=(wait,))
     message = f"pod {pod.name} is removed with its controller: {verdict.reason}"
@@ -54,7 +55,11 @@ def _leftover(situation: Situation, pod: Pod) -> Part:
     )
 
 
-def _ends(pod: Pod) -> Wait:
+def _ends(observed: Observed, pod: Pod) -> Wait:
+    if is_down(observed, pod.node_name):
+        way_out = "Bring the node back. If it is gone for good, delete the pod by force"
+        text = f"pod {pod.name} cannot terminate: its Kubernetes node {pod.node_name} is down. {way_out}"
+        return Wait(severity=Severity.DEGRADED, reason="NodeDown", message=text, node_id=pod.node_id)
     text = f"Waiting for pod {pod.name} to terminate"
     return Wait(severity=Severity.PROGRESS, reason="PodEnds", message=text, node_id=pod.node_id)
 
@@ -89,7 +94,7 @@ def _node(situation: Situation, node: NodeIdentity) -> Part:
 
 
 def _needed(situation: Situation, node: NodeIdentity) -> bool:
-    """Whether this controller has to run: it is wanted, or a voter still; without an answer it is not known."""
+    """Whether this controller must run: it is wanted, or still a voter; without an answer that is unknown."""
     match situation.observed.quorum:
         case Known(value=view):
             return node.node_id in situation.wanted or node.key in view.voters
@@ -102,8 +107,8 @@ def _present(situation: Situation, node: NodeIdentity, pod: Pod, revision: Revis
     if pod.directory_id in situation.record.retired and is_down(observed, pod.node_name):
         return _stranded(situation, pod)
     if pod.deleting:
-        return Part(waits=(_ends(pod),))
-    reason = _why_replace(node, pod, revision)
+        return Part(waits=(_ends(observed, pod),))
+    reason = _why_replace(situation, node, pod, revision)
     if reason is not None:
         retired = pod.directory_id in situation.record.retired
         verdict = (
@@ -122,7 +127,7 @@ def _present(situation: Situation, node: NodeIdentity, pod: Pod, revision: Revis
 
 
 def _looks_again(situation: Situation, node: NodeIdentity, pod: Pod) -> Part:
-    """A pod whose next look at its empty disk is minutes away: the kubelet's pauses grow. A new one looks at once."""
+    """Replace a pod whose next look at its empty disk is minutes away (kubelet's pauses): a new one looks at once."""
     revision = situation.revision_of(node)
     if revision is None or before_create(situation.observed, node, revision.name) is not None:
         return Part()  # it could not be recreated
@@ -137,12 +142,12 @@ def _looks_again(situation: Situation, node: NodeIdentity, pod: Pod) -> Part:
 
 
 def _why_kept(situation: Situation, node: NodeIdentity, pod: Pod) -> str:
-    """Why this pod must not go, as the last that holds its controller's disk; empty if it holds another, or may go."""
+    """Why this pod must stay, as the last that holds its controller's disk; empty if it holds another, or may stop."""
     return why_kept(situation, node) if has_disk_of(pod, node) else ""
 
 
 def _stranded(situation: Situation, pod: Pod) -> Part:
-    """A pod on a lost node, on a retired disk: its end cannot be confirmed there, and is not waited for."""
+    """A pod on a lost node, on a retired disk: its end cannot be confirmed there, so it is not waited for."""
     verdict = may_stop_retired(situation, pod)
     if isinstance(verdict, Refusal):
         wait = Wait(severity=Severity.DEGRADED, reason="LostNode", message=verdict.reason, node_id=pod.node_id)
@@ -154,7 +159,9 @@ def _stranded(situation: Situation, pod: Pod) -> Part:
     return Part(actions=(delete,), verdicts=(verdict,))
 
 
-def _why_replace(node: NodeIdentity, pod: Pod, revision: Revision | None) -> tuple[str, str] | None:
+def _why_replace(
+    situation: Situation, node: NodeIdentity, pod: Pod, revision: Revision | None
+) -> tuple[str, str] | None:
     if not has_disk_of(pod, node):
         return "PodOutdated", f"pod {pod.name} was made for another disk than controller {node.node_id} has now"
     if pod.finished:
@@ -167,6 +174,8 @@ def _why_replace(node: NodeIdentity, pod: Pod, revision: Revision | None) -> tup
         return "PodOutdated", f"{text}, which reports an unreadable disk as empty: the pod is recreated"
     if revision is not None and pod.revision != revision.name:
         return "PodCorrected", f"pod {pod.name} did not start, and is recreated from the corrected spec"
+    if revision is not None and lacks_config(situation, pod):
+        return "PodOutdated", f"pod {pod.name} waits for config map {pod.config_name}, which is gone, and is recreated"
     return None
 
 

@@ -1,4 +1,4 @@
-"""What stands around the pods: the headless service, the disruption budget, and the immutable config maps."""
+"""The objects around the pods: the headless service, the disruption budget, and the immutable config maps."""
 
 from kafka_quorum.model.actions import AdoptConfig, ApplyBudget, ApplyService, CreateConfig, DeleteConfig
 from kafka_quorum.model.desired import Desired
@@ -6,27 +6,25 @@ from kafka_quorum.model.known import Known
 from kafka_quorum.model.names import (
     budget_facts,
     budget_name,
-    config_name,
-    format_config_name,
     service_facts,
     service_name,
 )
-from kafka_quorum.model.nodes import all_initial_formatted
-from kafka_quorum.model.observed import Observed, Revision
+from kafka_quorum.model.observed import Observed
 from kafka_quorum.model.situation import Situation
 from kafka_quorum.model.voters import PAIR, majority_of
+from kafka_quorum.plan.facts.configs import present_configs, wanted_configs
 from kafka_quorum.plan.part import Part, merged
 
 
 def support(situation: Situation) -> Part:
-    """Everything that pods rely on, compared by the fields that matter."""
+    """Everything that pods depend on, compared by the fields that matter."""
     return merged((_service(situation), _budget(situation), _configs(situation)))
 
 
 def min_available(desired: Desired, voters: int, *, changing: bool) -> int:
     """How many voters must stay: a majority; all of them during a voter change, never for a restart.
 
-    With one or two voters no interruption can be covered: one may go only where `allowInterruption` says so.
+    With one or two voters nothing covers an interruption: one may stop only if `allowInterruption` allows it.
     """
     if changing:
         return voters
@@ -52,7 +50,7 @@ def _budget(situation: Situation) -> Part:
             changing = observed.status.operation is not None or view.changing
             wanted = min_available(desired, len(view.committed_voters), changing=changing)
         case _ if present is not None or not situation.record.initial:
-            return Part()  # nothing new is known: what stands, stands
+            return Part()  # nothing new is known: the present budget stays
         case _:
             wanted = min_available(desired, len(situation.record.initial), changing=False)
     if present == budget_facts(desired.name, wanted) and not _is_orphan(
@@ -63,19 +61,11 @@ def _budget(situation: Situation) -> Part:
 
 
 def _configs(situation: Situation) -> Part:
-    observed, record = situation.observed, situation.record
-    wanted: dict[str, Revision] = {}
-    fleet = observed.revision(record.applied_revision)
-    if fleet is not None and not all_initial_formatted(record):
-        wanted[format_config_name(situation.desired.name, fleet.inputs_hash, record.node_ids)] = fleet
-    for node in record.nodes:
-        for revision in (situation.revision_of(node), fleet):
-            if revision is not None:
-                wanted[config_name(situation.desired.name, revision.inputs_hash, record.node_ids)] = revision
-    present = {item.name for item in observed.support if item.kind == "ConfigMap"}
+    observed, wanted = situation.observed, wanted_configs(situation)
+    present = present_configs(observed)
     used = {pod.config_name for pod in observed.pods}
     created = tuple(
-        CreateConfig(name=name, revision=revision, node_ids=record.node_ids)
+        CreateConfig(name=name, revision=revision, node_ids=situation.record.node_ids)
         for name, revision in wanted.items()
         if name not in present
     )
@@ -89,7 +79,7 @@ def _configs(situation: Situation) -> Part:
 
 
 def _is_orphan(observed: Observed, kind: str, name: str) -> bool:
-    """Whether an object of ours has no owner: the resource was deleted without it, and recreated."""
+    """Whether an object of ours has no owner: the resource was deleted without the object, and recreated."""
     return any((item.kind, item.name, item.owner_uid) == (kind, name, None) for item in observed.support)
 
 

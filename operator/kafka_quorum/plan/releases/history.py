@@ -1,6 +1,6 @@
 """Revisions that nothing is made from any more: the newest of them are kept, the others deleted.
 
-Each change of the spec leaves one behind, and every look reads them all.
+Each change of the spec leaves one behind, and every look reads all of them.
 """
 
 from typing import Final
@@ -12,14 +12,14 @@ from kafka_quorum.plan.facts.formats import of_oldest_release
 from kafka_quorum.plan.part import Part
 
 KEPT: Final = 10
-"""So many revisions stay besides those in use: what people look back at."""
+"""How many revisions stay besides those in use: people look back at them."""
 _AT_ONCE: Final = 20
 
 
 def old_revisions(situation: Situation) -> Part:
     """Delete what no pod, no controller and no spec needs; never the newest ones, nor the one of the oldest release.
 
-    A record that has to be rebuilt takes the release that the disks were formatted with from the oldest one.
+    A record that has to be rebuilt uses the oldest release as the one that the disks were formatted with.
     """
     observed = situation.observed
     newest = sorted(observed.revisions, key=_age)
@@ -38,7 +38,7 @@ def _age(revision: Revision) -> tuple[int, str]:
 
 
 def _in_use(situation: Situation) -> set[str | None]:
-    """What pods were made from, and what they may be made from next."""
+    """The revisions that pods were made from, and those that they may be made from next."""
     record = situation.record
     return {
         situation.target,
