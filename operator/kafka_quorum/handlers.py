@@ -1,8 +1,8 @@
-"""Kopf at the edge, and only here: watches that wake the loops. Kopf writes nothing on our resources.
+"""The only module that uses Kopf: watches that wake the loops. Kopf writes nothing on our resources.
 
-`on.event` handlers are neither retried nor persisted by Kopf, so they do nothing but wake (measured in `docs/`). A
-watch of Kopf's that is refused once never begins again; so quorums are searched for besides (`sweep`), and what belongs
-to them is watched by tasks of our own, which begin again after every error.
+Kopf neither retries nor persists `on.event` handlers, so they do nothing but wake (measured in `docs/`). Kopf never
+restarts a watch that was refused once. So `sweep` searches for quorums as well, and tasks of our own watch what belongs
+to them. These tasks begin again after every error.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from kit.supervise import supervised
 from kit.sweep import Sweep
 
 _WATCHED: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES)
-"""What a quorum needs and cannot do without for two minutes: its deletion wakes the quorum at once."""
+"""What a quorum cannot do without for two minutes: a deletion of one of these wakes the quorum at once."""
 _BEAT_S: Final = 1.0
 GRACE_S: Final = 8.0
 """How long a clean stop lets passes end: a request has 15 s, and the pod has 30 s to end."""
@@ -104,7 +104,7 @@ class Edge:
             self.failed.set()
 
     async def stop(self) -> None:
-        """Stop the loops, release the lease, close the edges. After a step that fails, the next one follows."""
+        """Stop the loops, release the lease, close the edges. If a step fails, the next ones still run."""
         for step in (self._end_loops, self._end_tasks, self._release, self._close):
             try:
                 await step()
@@ -136,7 +136,7 @@ class Edge:
             await self._kube.close()
 
     def wake(self, key: ObjectKey, *, create: bool, resource_version: str = "") -> None:
-        """Pass on what a watch said."""
+        """Pass on an event of a watch."""
         if self._loops is not None:
             self._loops.wake(key, create=create, resource_version=resource_version)
 
@@ -144,7 +144,7 @@ class Edge:
         self.wake(key, create=True)
 
     def _part(self, metadata: Json) -> None:
-        """Something that belongs to a quorum is there, or changed, or is gone."""
+        """Wake the quorum of an object that was created, changed or deleted."""
         name = (metadata.get("labels") or {}).get(LABEL_QUORUM)
         if isinstance(name, str) and name:
             self.wake(ObjectKey(namespace=str(metadata.get("namespace", "")), name=name), create=False)
@@ -155,7 +155,7 @@ class Edge:
             self._beat.beat(self._clock.monotonic(), _BEAT_S)
 
     def health(self) -> Health:
-        """What goes on, for the probe. Ready and alive are the same: a standby is both."""
+        """The state of this process, for the probe. Ready and alive are the same: a standby is both."""
         now_s = self._clock.monotonic()
         return Health(
             acting=self._lease is not None and self._lease.held(),
@@ -204,12 +204,12 @@ def configure(settings: kopf.OperatorSettings) -> None:
 
 
 async def run(settings: Settings, observations: Recorder) -> bool:
-    """Run until the process is told to stop; False if it ends because a task ended that must not."""
+    """Run until the process receives a signal to stop; False if it ends because a task ended that must not."""
     edge = Edge(settings, observations)
     await kopf.operator(
         registry=registry(edge),
         standalone=True,
-        # Kopf would otherwise ask who runs it, and in the image nobody has a name.
+        # Without an identity, Kopf looks up the name of the user that runs it; in the image the user has no name.
         identity=settings.holder,  # type: ignore[arg-type]  # a str, by a name that Kopf does not export
         namespaces=settings.namespaces,
         clusterwide=not settings.namespaces,

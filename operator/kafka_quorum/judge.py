@@ -1,6 +1,7 @@
-"""Which spec a pass acts on: the present one, or the last accepted one where the present one has faults. Pure.
+"""Which spec a pass acts on: the present one, or the last accepted one if the present one has faults. Pure.
 
-An invalid spec blocks changes, never repair. What it says of pausing, replacing and keeping binds at once all the same.
+An invalid spec blocks changes, never repair. Its fields for pausing, replacing and keeping take effect at once all the
+same.
 """
 
 from dataclasses import dataclass
@@ -56,22 +57,25 @@ def _no_way_back(why: str) -> str:
 
 
 def _new_faults(taken: Snapshot, applied: Json, allowed: frozenset[str]) -> str:
-    """What is wrong with the stored spec and not with the applied one; empty if nothing is.
+    """What is wrong with the stored spec, and not with the applied one or one that is being rolled; empty if nothing.
 
-    A rule that came later is broken by both, and does not stop a repair. A spec with a fault of its own was never
-    accepted: whoever may edit the ConfigMap wrote it.
+    A rule that was added later is broken by these, too, and does not stop a repair. A stored spec with a fault of its
+    own was never accepted: it was written into the ConfigMap by hand.
     """
     if taken.accepted_spec is None:
         return ""
     faults = _faults(taken.resource, taken.accepted_spec, allowed)
-    known = _faults(taken.resource, applied, allowed) if faults else {}
+    nodes = () if taken.record is None else taken.record.nodes
+    rolled = {pod.revision for pod in taken.pods} | {node.revision for node in nodes}
+    specs = [applied, *(spec for name, spec in taken.specs if name in rolled)]
+    known = {field for spec in specs for field in _faults(taken.resource, spec, allowed)} if faults else set()
     new = next((field for field in sorted(faults) if field not in known), None)
     where = f"{ACCEPTED_KEY} in ConfigMap {record_name(taken.resource['metadata']['name'])}"
     return "" if new is None else f"{where} has a spec that this operator does not accept: {new}: {faults[new]}"
 
 
 def _faults(resource: Json, spec: Json, allowed: frozenset[str]) -> dict[str, str]:
-    """The faults of a spec, taken for itself, by field."""
+    """The faults of this spec alone, by field."""
     valid = validate({"metadata": resource["metadata"], "spec": spec}, allowed=allowed)
     return {} if isinstance(valid, Desired) else {fault.field: fault.message for fault in valid}
 
@@ -81,7 +85,7 @@ def _paused(spec: Json) -> Json:
 
 
 def _with_policies(applied: Json, present: Json) -> Json:
-    """The spec that was accepted last, under what is said now of pausing, replacing and keeping: those bind at once."""
+    """The last accepted spec, with the present fields for pausing, replacing and keeping: those take effect at once."""
     earlier, now = _object(applied, "controllers"), _object(present, "controllers")
     storage = {**_object(earlier, "storage"), **_only(_object(now, "storage"), "retentionPolicy")}
     controllers = {**earlier, **_only(now, "replacement"), "storage": storage}

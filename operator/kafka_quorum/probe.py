@@ -1,7 +1,8 @@
-"""The health endpoint: it fails when something stands still that must go on, never because a quorum is unwell.
+"""The health endpoint: it fails when something has stopped that must go on, never because a quorum is unwell.
 
-A failed probe has the process restarted. So only what a restart can cure counts: the lease task, a pass without an end,
-the search for quorums, the event loop. An API server that does not answer is no reason: attempts go on without it.
+A failed probe makes the kubelet restart the process. So only what a restart can repair counts: the lease task, a pass
+without an end, the search for quorums, the event loop. An API server that does not answer does not count: attempts go
+on without it.
 """
 
 import json
@@ -22,7 +23,7 @@ _UNAVAILABLE: Final = 503
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """What goes on in this process. Ages and durations are seconds; `acting` says whether it holds the lease."""
+    """The state of this process. Ages and durations are seconds; `acting` says whether it holds the lease."""
 
     acting: bool
     quorums: int
@@ -31,11 +32,11 @@ class Health:
     sweep_age_s: float
     beat_age_s: float
     worst_lag_s: float
-    """The longest time that the event loop was busy with one thing in the last minute or two."""
+    """The longest time in the last minute or two for which one task kept the event loop busy."""
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """What stands still, one sentence each; empty if nothing does."""
+        """What has stopped, one sentence each; empty if nothing has."""
         rows = (
             (self.lease_attempt_age_s, LEASE_ATTEMPT_MAX_S, "The last attempt to acquire or renew the lease ended"),
             (self.sweep_age_s, SWEEP_MAX_S, "The last search for quorums ended"),
@@ -71,7 +72,7 @@ def report(health: Health) -> tuple[int, str]:
 
 @dataclass(slots=True)
 class Beat:
-    """Notes that the event loop turns, and for how long it did not."""
+    """Measures how late the event loop runs its beats."""
 
     last_s: float
     worst_s: float = 0.0
@@ -79,7 +80,7 @@ class Beat:
     _since_s: float = 0.0
 
     def beat(self, now_s: float, expected_s: float) -> None:
-        """A beat that was expected so many seconds after the one before. The worst lag is of the last two minutes."""
+        """Note a beat that was expected `expected_s` after the one before. The worst lag is of the last two minutes."""
         lag_s = max(0.0, now_s - self.last_s - expected_s)
         if now_s - self._since_s > _WINDOW_S:
             self._before_s, self._since_s = self.worst_s, now_s
@@ -98,7 +99,7 @@ _WINDOW_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """What answers. `port` is where it listens; `close` ends it."""
+    """The running HTTP server. `port` is where it listens; `close` ends it."""
 
     port: int
     close: Callable[[], Awaitable[None]]

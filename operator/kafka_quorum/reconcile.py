@@ -1,7 +1,7 @@
 """One pass over one quorum: observe → validate → plan → act → status. Level-triggered: it starts from what is.
 
-A look at the quorum may use the Kubernetes objects of an earlier pass while no watch has spoken; but a plan that wants
-to act is planned again from objects that were listed for it. After an act the caller looks again at once.
+A look at the quorum may use the Kubernetes objects of an earlier pass while no watch has reported an event. A plan that
+has actions is computed again from freshly listed objects. After an act the caller looks again at once.
 """
 
 import asyncio
@@ -54,18 +54,18 @@ from kit.report.report import Draft, Subscriber, Subscribers
 _FAILED_REQUEUE_S: Final = 1.0
 _ANNOUNCED_FOR_S: Final = 60.0
 _SILENT_S: Final = 1.0
-"""A look that found no leader, and took so long for it, waited for answers that did not come."""
+"""A look that found no leader, and took at least this long, waited for answers that did not come."""
 _ANSWERED_WITHIN_S: Final = 0.5
-"""Where admission takes longer to answer about a pod, the look is taken again: it would be too old for what follows."""
+"""If admission takes longer to answer about a pod, the look is taken again: it would be too old for what follows."""
 _NO_EFFECT_AT: Final = 3
-"""At this many repetitions of an action that changes nothing an event says so."""
+"""An event reports an action that changes nothing after this many repetitions beyond the `FREE` ones."""
 _READING: Final = 16
-"""The objects of so many quorums are read at once."""
+"""The objects of at most this many quorums are read at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassResult:
-    """What a pass came to. `gone`: there is no such resource any more. `again`: look again at once.
+    """The result of a pass. `gone`: there is no such resource any more. `again`: look again at once.
 
     `urgent`: a change of the voters is open, so that no failure is waited out for long. `silent`: the controllers were
     asked, and those that could lead did not answer in time. `repeated`: an action that was done again and again.
@@ -88,7 +88,7 @@ class PassResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Checks:
-    """What the leader said of steps, and of these what is remembered."""
+    """The leader's answers to validated steps, and those of them that are remembered."""
 
     answers: tuple[tuple[FeatureStep, Knowable[StepCheck]], ...]
     announced: Announced | None
@@ -98,7 +98,7 @@ class _Checks:
 class _Stale:
     """There is something to do, and the objects of this pass are not fresh enough for it.
 
-    `answers` were got for it a moment ago: no controller is asked again.
+    `answers` came for it a moment ago: no controller is asked again.
     """
 
     answers: Admissions | None = None
@@ -120,7 +120,7 @@ class Reconciler:
     ) -> None:
         """Take the edges and the settings. `may_act` says whether this operator holds the lease.
 
-        `subscribers` are told of every pass, besides the log and events.
+        `subscribers` receive a report of every pass, besides the log and events.
         """
         self._kube = kube
         self._controllers = controllers
@@ -132,8 +132,8 @@ class Reconciler:
         events = Events(acting, clock, ids, QUORUMS, component=FIELD_MANAGER, instance=settings.holder)
         self._subscribers: Subscribers[Observed] = Subscribers((Log(), events, *subscribers))
         self._reporter = Reporter(acting, clock, may_act)
-        # Waiters get their turn in order. It is held while objects are read, never while Kafka is waited for: a quorum
-        # that does not answer takes no turn from another. Acts need none, because a look grows old while they wait.
+        # Quorums get their turn in order. A turn lasts while objects are read, never while Kafka is waited for: a
+        # quorum that does not answer delays no other one. Acts need no turn, because a look grows old while they wait.
         self._reading = asyncio.Semaphore(_READING)
         self._admission = PodAdmission(kube, clock, settings)
         self._memories: dict[ObjectKey, Memory] = {}
@@ -143,12 +143,12 @@ class Reconciler:
         self._failed: dict[ObjectKey, frozenset[tuple[str, ...]]] = {}
         """What the last pass that acted could not make or keep for controllers: the next one does not wait for it."""
         self._announced: set[ObjectKey] = set()
-        """Whose status was written without Ready, so that a voter change can begin."""
+        """The quorums whose status was written without Ready, so that a voter change can begin."""
 
     def changed(self, key: ObjectKey, resource_version: str = "") -> bool:
-        """A watch has spoken: objects remembered, or being read at this moment, are not trusted any more.
+        """Note an event of a watch: objects remembered, or being read at this moment, are not trusted any more.
 
-        With the resource version of the resource itself, False says that it is only the echo of our own last write.
+        Given the resource version of the resource itself, False means that the event only echoes our own last write.
         """
         if self._reporter.is_echo(key, resource_version):
             return False
@@ -166,7 +166,7 @@ class Reconciler:
         self._subscribers.forget(key)
 
     async def cannot_look(self, key: ObjectKey, why: str) -> None:
-        """Passes end in errors: the status must not claim what is not known any more. Raises `KubeError`."""
+        """Passes end in errors: the status must not claim what is unknown by now. Raises `KubeError`."""
         self._snapshots.pop(key, None)
         if self._may_act():
             draft = await self._reporter.cannot_look(key, why)
@@ -176,7 +176,7 @@ class Reconciler:
     async def run_pass(self, key: ObjectKey) -> PassResult:
         """One pass. Raises `KubeError` if the Kubernetes objects cannot be read: unknown is not empty.
 
-        Without the lease it looks at nothing; one that lapses within the pass ends it with `NotActing`.
+        Without the lease it looks at nothing. If the lease lapses within the pass, the pass ends with `NotActing`.
         """
         if not self._may_act():
             return self._idle()
@@ -189,13 +189,13 @@ class Reconciler:
             result = await self._reported(key, taken, changes, may_act=remembered is None, answers=answers)
             if isinstance(result, PassResult):
                 return result
-            # There is something to do: judged on objects that are listed for it.
+            # There is something to do: plan it from freshly listed objects.
             remembered, answers = None, result.answers
 
     async def _reported(
         self, key: ObjectKey, taken: Snapshot, changes: int, *, may_act: bool, answers: Admissions | None
     ) -> PassResult | _Stale:
-        """A pass, of which the subscribers are told however it ends."""
+        """Run a pass, and send its report to the subscribers however it ends."""
         draft: QuorumDraft = Draft(key=key, resource=taken.resource)
         began_s, error = self._clock.monotonic(), None
         try:
@@ -220,9 +220,10 @@ class Reconciler:
     async def _pass(
         self, draft: QuorumDraft, taken: Snapshot, changes: int, *, may_act: bool, answers: Admissions | None
     ) -> PassResult | _Stale:
-        """The data flow. `draft` takes what there is to report.
+        """The data flow. `draft` collects what there is to report.
 
-        `changes` counts what watches had said before the objects were read: they are kept only if that is still all.
+        `changes` is the number of watch events before the objects were read: the objects are kept only if none came
+        since.
         """
         key = draft.key
         if "deletionTimestamp" in taken.resource["metadata"]:  # its dependents go first: none is recreated
@@ -267,7 +268,7 @@ class Reconciler:
         return replace(await self._ended(draft, taken, changes, done), silent=silent)
 
     async def _ended(self, draft: QuorumDraft, taken: Snapshot, changes: int, done: Pass) -> PassResult:
-        """Report a pass, remember its objects where nothing is left to do, and say what follows."""
+        """Report a pass, remember its objects if nothing is left to do, and say what follows."""
         key, planned, outcomes = draft.key, done.plan, done.outcomes
         written = await self._reporter.write_status(draft, taken, done, quorums=len(self._changes))
         repeated = None
@@ -293,7 +294,8 @@ class Reconciler:
     def _announcing(self, key: ObjectKey, planned: Plan, resource: Json) -> Plan:
         """The plan, without the beginning of a voter change while the status still says Ready.
 
-        The intent and the conditions are two writes: no reader may see one beside the other. It is held for one pass.
+        The intent and the conditions are two writes: no reader may see the intent beside Ready. It is held for one
+        pass.
         """
         begins = any(isinstance(action, BeginOperation) for action in planned.actions)
         if not begins or key in self._announced or not says_ready(resource):
@@ -303,7 +305,7 @@ class Reconciler:
         return replace(planned, actions=(), requeue_s=0.0)
 
     def _is_last_word(self, key: ObjectKey, written: Json, changes: int) -> bool:
-        """Whether nothing was heard since the objects were read, and no answer was older than our own last write."""
+        """Whether no watch event came since the objects were read, and no answer was older than our own last write."""
         heard_nothing = changes == self._changes.get(key, 0)
         return bool(written) and heard_nothing and self._reporter.is_newest(key, written)
 
@@ -311,7 +313,7 @@ class Reconciler:
         return PassResult(plan=None, outcomes=(), requeue_s=self._settings.tick_s, again=False, gone=False)
 
     async def _observe(self, key: ObjectKey, taken: Snapshot, desired: Desired) -> Observed:
-        """Look at the quorum, and at the Kubernetes nodes of what does not fetch, or may be stopped next."""
+        """Look at the quorum, and at the Kubernetes nodes of controllers that do not fetch, or may be stopped next."""
         looked = await self._look(key, taken, desired)
         remembered = self._admission.remembered(key.namespace, key.name)
         failed = self._failed.get(key, frozenset())
@@ -335,7 +337,7 @@ class Reconciler:
         return replace(seen, memory=self._memories[key])
 
     async def _checks(self, situation: Situation | None, looked: Look) -> _Checks:
-        """What the leader says of the next step, in every look; and of what could be raised, once a minute."""
+        """The leader's answer to the next step, in every look; and to steps that could be taken, once a minute."""
         if situation is None:
             return _Checks(answers=(), announced=None)
         asked = await gather.checks(self._controllers, looked.leader, questions(situation))
@@ -364,7 +366,7 @@ def _planned(desired: Desired, observed: Observed, judged: Judged, now_s: float)
 
 
 def _at_rest(done: Pass) -> bool:
-    """Whether nothing is waited for and every voter keeps up: only then are objects worth remembering."""
+    """Whether nothing is waited for and every voter is caught up: only then are objects worth remembering."""
     match done.observed.quorum:
         case Known(value=view):
             return not done.plan.waits and view.voters <= view.caught_up

@@ -1,4 +1,4 @@
-"""How old the look may be that an action was judged by, and what is sent when a request takes its time."""
+"""How old the look behind an action may be, and what is sent if a request is slow."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -56,14 +56,14 @@ FREE: tuple[Action, ...] = (
 
 
 def named(action: Action) -> str:
-    """For the names of tests."""
+    """The name of a test case."""
     return f"{type(action).__name__}-{getattr(action, 'change', '')}"
 
 
 @pytest.mark.parametrize("action", GUARDED, ids=named)
 @pytest.mark.parametrize(("age_s", "sent"), [(2.0, True), (2.1, False), (7.5, False)])
 async def test_guarded_acts_need_a_fresh_look(action: Action, age_s: float, *, sent: bool) -> None:
-    """An act that a look allowed is sent within two seconds of it; later nothing is sent, and nothing is wrong."""
+    """A guarded action is sent within two seconds after its look; later it is held, and this is no failure."""
     assert is_guarded(action)
     calls, (outcome,) = await carried_out(stamped(action, 1000.0), age_s=age_s)
     assert bool(calls) is sent
@@ -73,7 +73,7 @@ async def test_guarded_acts_need_a_fresh_look(action: Action, age_s: float, *, s
 
 @pytest.mark.parametrize("action", GUARDED, ids=named)
 async def test_no_stamp_is_an_old_one(action: Action) -> None:
-    """A guarded act without a stamp is never sent."""
+    """A guarded action without a stamp is never sent."""
     assert getattr(action, "judged_at_s") == NEVER  # noqa: B009 - a union, of which every member has it
     calls, (outcome,) = await carried_out(action, age_s=0.0)
     assert (calls, outcome.held) == ([], True)
@@ -81,7 +81,7 @@ async def test_no_stamp_is_an_old_one(action: Action) -> None:
 
 @pytest.mark.parametrize("action", FREE, ids=named)
 async def test_other_acts_need_none(action: Action) -> None:
-    """What no look has to allow is done however long ago that was: a slow API server stops no repair."""
+    """An action that needs no guard is done however old its look is, so that a slow API server stops no repair."""
     assert not is_guarded(action)
     calls, (outcome,) = await carried_out(action, age_s=60.0)
     assert outcome.done
@@ -89,17 +89,17 @@ async def test_other_acts_need_none(action: Action) -> None:
 
 
 def test_every_stamp_is_a_guarded_act() -> None:
-    """The actions on Kubernetes that can carry a stamp are those of which some are guarded, and no others."""
+    """The actions on Kubernetes that can carry a stamp are exactly those of which some are guarded."""
     carries = {kind for kind in get_args(Action) if "judged_at_s" in kind.__dataclass_fields__}
     on_the_quorum = {act.AddRaftVoter, act.RemoveRaftVoter, act.StepFeature, act.CureGhost}
     assert carries - on_the_quorum == set(get_args(act.Guarded)) == {type(action) for action in GUARDED}
 
 
 class SlowKube(RecordingKube):
-    """An API server whose requests of one verb take their time."""
+    """An API server on which requests of one verb are slow."""
 
     def wait(self, verb: str, pause: Callable[[], None]) -> None:
-        """Let `pause` happen within every request of this verb."""
+        """Calls `pause` within every request of this verb."""
         self._verb, self._pause = verb, pause
 
     def _called(self, call: Call) -> None:
@@ -109,15 +109,15 @@ class SlowKube(RecordingKube):
 
 
 class MovingClock(SetClock):
-    """A clock that moves within requests."""
+    """A clock that moves during requests."""
 
     def pass_by(self, seconds: float) -> None:
-        """Let so many seconds pass."""
+        """Moves the clock by this many seconds."""
         self._now_s += seconds
 
 
 async def slowly(verb: str, *todo: Action, takes_s: float = 3.0) -> tuple[list[Call], tuple[Outcome, ...]]:
-    """The writes of a plan on a fresh look, where each request of this verb takes so long."""
+    """The writes of a plan on a fresh look, if each request of this verb takes this long."""
     clock, kube = MovingClock(0.5), SlowKube()
     kube.wait(verb, lambda: clock.pass_by(takes_s))
     for action in todo:
@@ -130,21 +130,28 @@ async def slowly(verb: str, *todo: Action, takes_s: float = 3.0) -> tuple[list[C
 
 
 async def test_slow_question_before_a_budget() -> None:
-    """A budget is not loosened on a look that grew old while the present budget was being read."""
+    """A budget is not loosened if its look became too old while the present budget was read."""
     assert (await slowly("get", BUDGET, takes_s=1.0))[1][0].done
     calls, (outcome,) = await slowly("get", BUDGET)
     assert (calls, outcome.held) == ([], True)
 
 
 async def test_slow_label_before_a_gate() -> None:
-    """No pod becomes ready on a look that grew old while its label was written."""
+    """A pod's gate does not become ready if the look became too old while the label was written."""
     calls, (outcome,) = await slowly("patch", MARK)
     assert [call.option("subresource") for call in calls] == [""]
     assert outcome.held
 
 
+async def test_slow_dry_run_before_an_eviction() -> None:
+    """A voter is not evicted if the look became too old while the dry run of the eviction was answered."""
+    assert (await slowly("ask-evict", RESTART, takes_s=1.0))[1][0].done
+    calls, (outcome,) = await slowly("ask-evict", RESTART)
+    assert (calls, outcome.held) == ([], True)
+
+
 async def test_second_act_on_one_look() -> None:
-    """Of two guarded acts of one plan the second is not sent if the first one took too long."""
+    """Of two guarded actions of one plan, the second is not sent if the first one took too long."""
     other = replace(STOP, pod=replace(POD, name="alpha-3002-g1", uid="pod-3002-1"))
     calls, (first, second) = await slowly("delete", STOP, other)
     assert [call.name for call in calls] == [POD.name]

@@ -1,8 +1,9 @@
-"""Every action as the requests that it makes: what guards them, and what an error says of the outcome."""
+"""The requests of every action: their preconditions, and the outcome that follows from an error."""
 
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from tests.model.values import (
     uuid,
 )
 from tests.model.values import write as written
+from tests.status.passes import done as passed
 from tests.wire.answering import AnsweringControllers
 
 from kafka_quorum.act.building import Context
@@ -57,9 +59,10 @@ from kafka_quorum.model.quorum import (
     RemoveVoter,
 )
 from kafka_quorum.observe.objects import status_from
-from kafka_quorum.resources import objects
+from kafka_quorum.resources import objects, pods, stored
 from kafka_quorum.resources.stored import record_from
 from kafka_quorum.settings import Settings
+from kafka_quorum.status.build import build
 from kit.errors import (
     Fault,
     KubeAlreadyExists,
@@ -85,35 +88,35 @@ ADD = act.AddRaftVoter(leader=LEADER, request=REQUEST, judged_at_s=1000.0, permi
 
 
 class SetClock:
-    """A clock that stands at two seconds after the look."""
+    """A clock that stands still, by default two seconds after the look."""
 
     def __init__(self, age_s: float = 2.0) -> None:
-        """`age_s` is how old the look is."""
+        """`age_s` is the age of the look."""
         self._now_s = 1000.0 + age_s
 
     def now(self) -> datetime:
-        """A moment."""
+        """A fixed time."""
         return datetime(2026, 1, 1, 12, 30, tzinfo=UTC)
 
     def monotonic(self) -> float:
-        """The look's moment and its age."""
+        """The time of the look plus its age."""
         return self._now_s
 
 
 class CountingIds:
-    """Sixteen bytes at a time; the first ones are reserved by Kafka, or would look like an option."""
+    """Sixteen bytes at a time; Kafka reserves the first ones, and the second ones would look like an option."""
 
     def __init__(self) -> None:
-        """Begin with what must be passed over."""
+        """Starts with the ids that must be skipped."""
         self._given = [bytes(16), bytes([0xF8]) + bytes(15), *(bytes([index] * 16) for index in range(1, 20))]
 
     def uuid_bytes(self) -> bytes:
-        """The next one."""
+        """The next id."""
         return self._given.pop(0)
 
 
 def seed(kube: RecordingKube, action: Action) -> None:
-    """Let the API server have what an action was planned from: the pod, the claim or the record that it names."""
+    """Stores the object that the action was planned from: its pod, claim, record or config map."""
     match action:
         case act.MarkPod(pod=seen) | act.DeletePod(pod=seen) | act.RestartPod(pod=seen):
             place, name, uid, version = PODS, seen.name, seen.uid, seen.resource_version
@@ -140,7 +143,7 @@ async def carried_out(
     age_s: float = 2.0,
     accepted: str = "",
 ) -> tuple[list[Call], tuple[Outcome, ...]]:
-    """The writes that actions made, and their outcomes."""
+    """The writes of the actions, and their outcomes."""
     api = kube or RecordingKube()
     api.put(QUORUMS, RESOURCE)
     for action in todo:
@@ -158,7 +161,7 @@ async def carried_out(
 
 
 async def one_call(action: Action, **how: Any) -> Call:  # noqa: ANN401 - options of `carried_out`
-    """The one write of an action that was done, on a look of its own."""
+    """The single write of an action that was done, on a look of its own."""
     calls, (outcome,) = await carried_out(stamped(action, 1000.0), **how)
     assert outcome.done, outcome
     assert not outcome.unknown
@@ -171,7 +174,7 @@ async def one_call(action: Action, **how: Any) -> Call:  # noqa: ANN401 - option
 
 @pytest.mark.parametrize(("accepted", "stored"), [("the spec", "the spec"), ("", None)], ids=["stored", "too long"])
 async def test_the_accepted_spec_is_stored_beside_the_record(accepted: str, stored: str | None) -> None:
-    """Only its own key is written, at the version that was read; a spec that is too long leaves none there."""
+    """Only the key of the accepted spec is written, at the version that was read; one that is too long is removed."""
     call = await one_call(act.KeepSpec(resource_version="7"), accepted=accepted)
     assert (call.verb, call.plural, call.name) == ("patch", "configmaps", "alpha-identity")
     assert call.body == {"metadata": {"resourceVersion": "7"}, "data": {"accepted-spec.json": stored}}
@@ -179,7 +182,7 @@ async def test_the_accepted_spec_is_stored_beside_the_record(accepted: str, stor
 
 @pytest.mark.parametrize("accepted", ["the spec", ""])
 async def test_writes_of_the_record_carry_the_accepted_spec(accepted: str) -> None:
-    """A record that is replaced as a whole does not lose what stands beside it."""
+    """A record that is replaced as a whole keeps the accepted spec beside it."""
     written = replace(running(), resource_version="7")
     call = await one_call(
         act.WriteRecord(record=written, change=RecordChange.FIRST_LEADER, message="m"), accepted=accepted
@@ -190,7 +193,7 @@ async def test_writes_of_the_record_carry_the_accepted_spec(accepted: str) -> No
 
 
 async def test_mint() -> None:
-    """A new identity is created, never replaced, with random ids that Kafka would make itself."""
+    """A new identity is created, never replaced, with random ids that Kafka itself could generate."""
     action = act.MintIdentity(
         cluster_id=None,
         format=Format(mode=BootstrapMode.STANDALONE, release="4.4.0", features=()),
@@ -209,7 +212,7 @@ async def test_mint() -> None:
 
 
 async def test_mint_with_a_given_cluster_id() -> None:
-    """The cluster id of the spec is taken as it is."""
+    """The cluster id of the spec is used unchanged."""
     action = act.MintIdentity(
         cluster_id=ClusterID(uuid(9)), format=minted().format, initial=IDS, others=(), permit=permit(permits.Mint)
     )
@@ -220,7 +223,7 @@ async def test_mint_with_a_given_cluster_id() -> None:
 
 @pytest.mark.parametrize(("version", "verb"), [("5", "replace"), ("", "create")])
 async def test_record_is_compared_and_swapped(version: str, verb: str) -> None:
-    """A record replaces exactly the version that was read; a rebuilt one is created."""
+    """A record replaces only the version that was read; a rebuilt record is created."""
     record = replace(bound(), resource_version=version)
     call = await one_call(written(record, RecordChange.STARTED, "m"))
     assert (call.verb, call.name) == (verb, "alpha-identity")
@@ -230,7 +233,7 @@ async def test_record_is_compared_and_swapped(version: str, verb: str) -> None:
 
 @pytest.mark.parametrize(("fate", "owners"), [(VolumeFate.RETAIN, 0), (VolumeFate.DELETE, 1)])
 async def test_record_owner(fate: VolumeFate, owners: int) -> None:
-    """The record's owner follows the retention policy, at the version that was seen; labels that are lost come back."""
+    """The record's owner follows the retention policy, at the version that was read, and lost labels are restored."""
     wanted = desired(storage=storage(when_deleted=fate))
     call = await one_call(act.SetRecordOwner(resource_version="5"), wanted=wanted)
     assert call.body is not None
@@ -243,7 +246,7 @@ async def test_record_owner(fate: VolumeFate, owners: int) -> None:
 
 
 async def test_intent() -> None:
-    """The intent goes into the status, at the version of the resource that the plan was made from."""
+    """The intent is written to the status, at the version of the resource that the plan was made from."""
     call = await one_call(act.BeginOperation(change=VoterAddition(target=key(3003)), permit=permit(permits.OneChange)))
     assert (call.verb, call.plural, call.name) == ("patch", "kafkaquorums", NAME)
     assert (call.option("subresource"), call.option("strategic")) == ("status", False)
@@ -266,7 +269,7 @@ async def test_operation_is_closed() -> None:
 
 @pytest.mark.parametrize(("age_s", "sent"), [(0.0, True), (2.0, True), (2.1, False), (60.0, False)])
 async def test_stale_look_sends_nothing(age_s: float, *, sent: bool) -> None:
-    """An act on the quorum is sent on a look of at most two seconds; else nothing is sent, and that is known."""
+    """A request to the quorum is sent only if its look is at most two seconds old; the outcome is not unknown."""
     controllers = AnsweringControllers()
     _, (outcome,) = await carried_out(ADD, controllers=controllers, age_s=age_s)
     assert controllers.added == ([(LEADER, REQUEST)] if sent else [])
@@ -276,7 +279,7 @@ async def test_stale_look_sends_nothing(age_s: float, *, sent: bool) -> None:
 
 @pytest.mark.parametrize(("age_s", "sent"), [(2.0, True), (2.1, False)])
 async def test_stale_look_removes_nobody(age_s: float, *, sent: bool) -> None:
-    """A removal is sent to the leader under the same condition."""
+    """A removal has the same condition."""
     controllers = AnsweringControllers()
     removal = RemoveVoter(cluster_id=CLUSTER, voter=key(3002))
     action = act.RemoveRaftVoter(
@@ -308,7 +311,7 @@ async def test_stale_look_removes_nobody(age_s: float, *, sent: bool) -> None:
     ids=["no answer", "not reached", "refused"],
 )
 async def test_error_of_kafka(error: KafkaError, *, unknown: bool) -> None:
-    """An error is an outcome that says whether the act may have happened; nothing is sent twice."""
+    """After an error the outcome shows whether the request may have had an effect, and nothing is sent twice."""
     controllers = AnsweringControllers(refusal=error)
     _, (outcome,) = await carried_out(ADD, controllers=controllers)
     assert len(controllers.added) == 1
@@ -320,14 +323,14 @@ async def test_error_of_kafka(error: KafkaError, *, unknown: bool) -> None:
 
 
 async def test_delete_pod() -> None:
-    """Exactly the pod that was judged is deleted: uid and resource version."""
+    """The deletion of a pod has the uid and resource version that were judged."""
     call = await one_call(act.DeletePod(pod=POD, reason="PodFinished", message="m", permit=permit(permits.ReplacePod)))
     assert (call.verb, call.plural, call.name) == ("delete", "pods", POD.name)
     assert (call.option("uid"), call.option("resource_version")) == (POD.uid, POD.resource_version)
 
 
 async def test_delete_pod_of_a_lost_node() -> None:
-    """A pod that is given up with its node goes at once, and is still named by uid and version."""
+    """A pod on a lost Kubernetes node is deleted without grace, with uid and version."""
     call = await one_call(
         act.DeletePod(pod=POD, reason="PodGivenUp", message="m", force=True, permit=permit(permits.ReplacePod))
     )
@@ -336,7 +339,7 @@ async def test_delete_pod_of_a_lost_node() -> None:
 
 
 async def test_delete_claim() -> None:
-    """A claim is deleted by uid and by the version that was judged: one that changed since is not."""
+    """A claim is deleted by the uid and version that were judged, so a changed claim is not deleted."""
     old = claim(running(), node(running(), 3001))
     call = await one_call(act.DeleteClaim(claim=old, message="m", permit=permit(permits.DeleteVolume)))
     assert (call.verb, call.plural, call.name) == ("delete", "persistentvolumeclaims", old.name)
@@ -344,7 +347,7 @@ async def test_delete_claim() -> None:
 
 
 async def test_retire_claim() -> None:
-    """A retired claim keeps its directory id, and says in place of the phase that nobody uses it."""
+    """A retired claim keeps its directory id, and has the mark of retirement as its phase."""
     old = claim(running(), node(running(), 3001))
     retire = act.AnnotateClaim(claim=old, directory_id=directory(3001), grow_to=None, retired=True)
     call = await one_call(retire)
@@ -356,7 +359,7 @@ async def test_retire_claim() -> None:
 
 
 async def test_keep_claim() -> None:
-    """A retired claim on which data was found is marked as kept, and is read as such."""
+    """A retired claim on which data was found is marked as kept."""
     old = claim(running(), node(running(), 3001))
     call = await one_call(
         act.AnnotateClaim(claim=old, directory_id=directory(3001), grow_to=None, retired=True, kept=True)
@@ -366,7 +369,7 @@ async def test_keep_claim() -> None:
 
 
 async def test_delete_formatter() -> None:
-    """A formatter that has ended goes at once; one that may still run, and any pod of Kafka, gets its grace."""
+    """A finished formatter is deleted without grace; one that may still run, and a Kafka pod, has its grace period."""
     over = Terminated(exit_code=0, reason="Completed", message="", finished_at="")
     waits = Waiting(reason="ImagePullBackOff", message="", last_exit=None)
     cases = ((PodRole.FORMATTER, over, True), (PodRole.FORMATTER, waits, None), (PodRole.KAFKA, over, None))
@@ -378,8 +381,18 @@ async def test_delete_formatter() -> None:
         assert call.option("ended") == ended
 
 
+async def test_only_an_orphaned_pod_gets_an_owner() -> None:
+    """A mark sets the owner of a pod that has none, at the version that the look saw; it leaves other owners alone."""
+    mark = act.MarkPod(pod=POD, voter=False, gate="False", message="m")
+    adopted = {"labels", "uid", "ownerReferences", "resourceVersion"}
+    for owner_uid, fields in ((POD.owner_uid, {"labels", "uid"}), (None, adopted)):
+        calls, _ = await carried_out(replace(mark, pod=replace(POD, owner_uid=owner_uid)))
+        assert calls[0].body is not None
+        assert set(calls[0].body["metadata"]) == fields
+
+
 async def test_mark_pod() -> None:
-    """Label and gate are two patches, each of exactly that pod; the gate's is strategic, to keep other conditions."""
+    """Label and gate are two patches of that pod; the gate's is strategic, so that other conditions stay."""
     action = act.MarkPod(pod=POD, voter=True, gate="True", message="a caught-up voter", judged_at_s=1000.0)
     (label, gate), (outcome,) = await carried_out(action)
     assert outcome.done
@@ -392,7 +405,7 @@ async def test_mark_pod() -> None:
 
 
 async def test_create_pods() -> None:
-    """Formatter and Kafka pod are created under the names of the node's generation, with the given config map."""
+    """Formatter and Kafka pod are created under the names of the claim's generation, with the given config map."""
     formatter = act.CreateFormatter(
         node_id=IDS[0],
         revision=revision(),
@@ -410,7 +423,7 @@ async def test_create_pods() -> None:
     assert call.body["spec"]["containers"][0]["imagePullPolicy"] == "Never"
 
 
-# Everything else
+# Other actions
 
 
 async def test_create_claim() -> None:
@@ -423,11 +436,12 @@ async def test_create_claim() -> None:
 
 @pytest.mark.parametrize("size", [None, "20Gi"])
 async def test_annotate_claim(size: str | None) -> None:
-    """A claim's copy is patched on exactly that claim; its size only where it is to grow."""
+    """The copy on a claim is patched by its uid, and its size only if the claim grows."""
     old = claim(running(), node(running(), 3001))
     call = await one_call(act.AnnotateClaim(claim=old, directory_id=directory(3001), grow_to=size))
     assert call.body is not None
-    assert call.body["metadata"]["uid"] == old.uid
+    metadata = call.body["metadata"]
+    assert (metadata["uid"], metadata["resourceVersion"]) == (old.uid, old.resource_version)
     assert call.body["metadata"]["annotations"][names.PHASE] == "Started"
     assert call.body["metadata"]["ownerReferences"] == []
     assert call.body.get("spec") == (None if size is None else {"resources": {"requests": {"storage": size}}})
@@ -445,7 +459,7 @@ async def test_lost_disk_clears_the_annotation() -> None:
     ("image", "resolved"), [("", "apache/kafka:4.4.0"), ("registry/kafka@sha256:1", "registry/kafka@sha256:1")]
 )
 async def test_create_revision(image: str, resolved: str) -> None:
-    """A revision keeps the resolved image, so that a changed template of the operator restarts nothing."""
+    """A revision stores the resolved image, so that a change of the operator's image template restarts nothing."""
     made = runtime(image=image)
     action = act.CreateRevision(name="alpha-x", number=3, runtime=made, inputs_hash=inputs_hash(made))
     call = await one_call(action, wanted=desired(runtime=made))
@@ -455,7 +469,7 @@ async def test_create_revision(image: str, resolved: str) -> None:
 
 
 async def test_delete_revision() -> None:
-    """Exactly the revision that was seen is deleted."""
+    """Only the revision that was seen is deleted."""
     kube = RecordingKube()
     there = {"name": "alpha-x", "namespace": NAMESPACE, "uid": "u-9", "resourceVersion": "12"}
     kube.put(REVISIONS, {"metadata": there})
@@ -465,7 +479,7 @@ async def test_delete_revision() -> None:
 
 
 async def test_create_config() -> None:
-    """A config map is created under its own name with everybody's properties."""
+    """A config map is created under its own name with the properties of all controllers."""
     call = await one_call(act.CreateConfig(name="alpha-config-1", revision=revision(), node_ids=IDS))
     assert (call.verb, call.name) == ("create", "alpha-config-1")
     assert call.body is not None
@@ -473,7 +487,7 @@ async def test_create_config() -> None:
 
 
 async def test_delete_config() -> None:
-    """A config map is deleted by the uid that it has now; one that is gone already is no failure."""
+    """A config map is deleted by its present uid; one that is gone already is no failure."""
     kube = RecordingKube()
     kube.put(CONFIG_MAPS, {"metadata": {"name": "old", "namespace": NAMESPACE, "uid": "u-9"}})
     call = await one_call(act.DeleteConfig(name="old"), kube=kube)
@@ -491,7 +505,7 @@ async def test_delete_config() -> None:
     ],
 )
 async def test_apply(action: Action, resource: Any, name: str) -> None:  # noqa: ANN401 - a resource type
-    """Service and budget are applied over our own; another's of that name is left alone, and named."""
+    """Service and budget are applied over our own object; another's object with that name is left alone and named."""
     assert (await one_call(action)).verb == "apply"
     own = RecordingKube()
     body = objects.service(desired(), 9093) if resource is SERVICES else objects.budget(desired(), 1)
@@ -517,7 +531,7 @@ async def test_apply(action: Action, resource: Any, name: str) -> None:  # noqa:
     ids=["not ours", "controlled"],
 )
 async def test_a_taken_name_comes_with_advice_that_can_be_followed(taken: dict[str, Any]) -> None:
-    """Kubernetes renames neither an object nor a quorum: the message says to delete one, or to create another."""
+    """If a name is taken, the message suggests a deletion and not a renaming, which Kubernetes does not have."""
     foreign = RecordingKube()
     foreign.put(SERVICES, {"metadata": {"name": "alpha-controllers", "namespace": NAMESPACE, **taken}})
     _, (outcome,) = await carried_out(act.ApplyService(port=9093), kube=foreign)
@@ -541,7 +555,7 @@ async def test_a_taken_name_comes_with_advice_that_can_be_followed(taken: dict[s
     ids=["conflict", "exists", "not found", "refused", "no answer"],
 )
 async def test_error_of_kubernetes(error: KubeError, said: str, *, unknown: bool) -> None:
-    """Every error of the API server is an outcome. A write that came between is no failure: the next look decides."""
+    """Every error of the API server is an outcome; a conflict with another write is no failure, but held."""
     kube = RecordingKube(errors={("create", "pods"): error})
     action = act.CreatePod(node_id=IDS[1], revision=revision(), config_name="cfg", permit=permit(permits.Run))
     calls, (outcome,) = await carried_out(action, kube=kube)
@@ -551,8 +565,53 @@ async def test_error_of_kubernetes(error: KubeError, said: str, *, unknown: bool
     assert outcome.held is isinstance(error, KubeConflict | KubeNotFound)
 
 
+@pytest.mark.parametrize(
+    ("module", "builder", "action"),
+    [
+        (
+            pods,
+            "kafka",
+            act.CreatePod(node_id=IDS[1], revision=revision(), config_name="cfg", permit=permit(permits.Run)),
+        ),
+        (
+            pods,
+            "formatter",
+            act.CreateFormatter(
+                node_id=IDS[1],
+                revision=revision(),
+                config_name="cfg",
+                avoid_nodes=(),
+                permit=permit(permits.InitialFormat),
+            ),
+        ),
+        (objects, "config", act.CreateConfig(name="alpha-config-1", revision=revision(), node_ids=IDS)),
+        (stored, "revision_object", act.CreateRevision(name="alpha-x", number=2, runtime=runtime(), inputs_hash="x")),
+    ],
+    ids=["pod", "formatter", "config map", "revision"],
+)
+async def test_what_cannot_be_built_is_a_failed_outcome(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, builder: str, action: Action
+) -> None:
+    """If a builder fails, nothing is sent, and the status shows the failure; the plan's other actions are done."""
+
+    def breaks(*_: object, **__: object) -> None:
+        raise TypeError("string indices must be integers")
+
+    monkeypatch.setattr(module, builder, breaks)
+    calls, outcomes = await carried_out(action, act.CreateClaim(node_id=IDS[1], generation=1))
+    assert [call.plural for call in calls] == [CLAIMS.plural]
+    assert [(outcome.done, outcome.unknown, outcome.held) for outcome in outcomes] == [
+        (False, False, False),
+        (True, False, False),
+    ]
+    shown = build(replace(passed(), outcomes=outcomes), {}, generation=1, now="2026-01-01T00:00:00Z")
+    (condition,) = (row for row in shown["conditions"] if row["type"] == "Degraded")
+    assert (condition["status"], condition["reason"]) == ("True", "ActionFailed")
+    assert "string indices must be integers" in condition["message"]
+
+
 async def test_one_failure_stops_no_other() -> None:
-    """Independent actions go together, each with its own outcome, in the plan's order."""
+    """Independent actions are all carried out, each with its own outcome, in the plan's order."""
     kube = RecordingKube(errors={("create", "pods"): KubeRefused("quota exceeded")})
     todo: list[Action] = [
         act.CreatePod(node_id=IDS[0], revision=revision(), config_name="cfg", permit=permit(permits.Run)),
@@ -565,7 +624,7 @@ async def test_one_failure_stops_no_other() -> None:
 
 
 async def test_half_a_mark() -> None:
-    """If the gate's patch fails after the label's, the whole mark is not done: the next look does it again."""
+    """If the patch of the gate fails after the label's, the whole action counts as not done."""
     kube = RecordingKube(errors={("patch", "pods"): KubeUnavailable("timed out")})
     _, (outcome,) = await carried_out(
         act.MarkPod(pod=POD, voter=True, gate="True", message="m", judged_at_s=1000.0), kube=kube
@@ -574,7 +633,7 @@ async def test_half_a_mark() -> None:
 
 
 async def test_unknown_node_is_our_fault() -> None:
-    """A plan for a controller that the record does not know is a fault of ours, and is not hidden."""
+    """A plan for a controller outside the record is a fault of ours, and raises an error."""
     with pytest.raises(ValueError, match="3009"):
         await carried_out(act.CreateClaim(node_id=key(3009).node_id, generation=1))
 
@@ -588,7 +647,7 @@ RESTART = act.RestartPod(
 
 
 async def test_restart_by_eviction() -> None:
-    """Exactly the pod that was judged is evicted: the disruption budget has the last word."""
+    """A restart evicts only the pod that was judged, so that the disruption budget decides."""
     call = await one_call(RESTART)
     assert (call.verb, call.plural, call.name) == ("evict", "pods", "alpha-3001-g1")
     assert (call.option("uid"), call.option("resource_version")) == (POD.uid, POD.resource_version)
@@ -603,7 +662,7 @@ async def test_restart_by_deletion() -> None:
 
 
 async def test_budget_holds_a_restart() -> None:
-    """A disruption budget that says no is no failure: the outcome is held, in its words."""
+    """A refusal of a disruption budget is no failure: the outcome is held, in the budget's words."""
     kube = RecordingKube()
     kube.errors["evict", "pods"] = KubeHeld("The disruption budget alpha needs 2 healthy pods and has 2 currently")
     _, (outcome,) = await carried_out(RESTART, kube=kube)
@@ -612,7 +671,7 @@ async def test_budget_holds_a_restart() -> None:
 
 
 async def test_error_of_an_eviction() -> None:
-    """Any other error of an eviction is a failure like any."""
+    """Any other error of an eviction is a failure."""
     kube = RecordingKube()
     kube.errors["evict", "pods"] = KubeUnavailable("no answer")
     _, (outcome,) = await carried_out(RESTART, kube=kube)
@@ -638,13 +697,13 @@ FORGOTTEN = replace(ANEW, supported=(), message="gone")
 
 
 def of_cluster(cluster_id: ClusterID = CLUSTER, refusal: Exception | None = None) -> AnsweringControllers:
-    """Controllers whose leader is of this cluster."""
+    """Controllers whose leader reports this cluster id."""
     clusters: dict[int, ClusterAnswer | Exception] = {3000: ClusterAnswer(cluster_id=cluster_id, controller_ids=IDS)}
     return AnsweringControllers(clusters=clusters, refusal=refusal)
 
 
 def sent_to(controllers: AnsweringControllers) -> int:
-    """How many requests that change something were sent."""
+    """The number of requests that change something."""
     return len(controllers.updated) + len(controllers.registered) + len(controllers.unregistered)
 
 
@@ -656,7 +715,7 @@ def sent_to(controllers: AnsweringControllers) -> int:
     ],
 )
 async def test_intent_of_a_step(step: FeatureStep, type_: str, target: str) -> None:
-    """The intent of a step goes into the status, guarded, and reads back as the step."""
+    """The intent of a step is written to the status, at the planned version, and is read back as the same step."""
     call = await one_call(act.BeginFeatureStep(step=step, present=27, permit=permit(permits.RaiseLevel)))
     assert (call.verb, call.plural, call.option("subresource")) == ("patch", "kafkaquorums", "status")
     assert call.body is not None
@@ -669,7 +728,7 @@ async def test_intent_of_a_step(step: FeatureStep, type_: str, target: str) -> N
 
 
 async def test_step_is_sent() -> None:
-    """A step is one request to the leader, which was asked for its cluster id first."""
+    """A step is one request to the leader, after a request for the leader's cluster id."""
     controllers = of_cluster()
     _, (outcome,) = await carried_out(RAISE, controllers=controllers)
     assert (outcome.done, outcome.held) == (True, False)
@@ -687,7 +746,7 @@ async def test_ghost_is_forgotten() -> None:
 
 
 async def test_ghost_is_registered_anew() -> None:
-    """A ghost with ranges is registered with them, under an incarnation of its own."""
+    """A ghost with ranges is registered with them, under a new incarnation id."""
     controllers = of_cluster()
     _, (outcome,) = await carried_out(ANEW, controllers=controllers)
     assert outcome.done
@@ -699,7 +758,7 @@ async def test_ghost_is_registered_anew() -> None:
 
 @pytest.mark.parametrize("action", [RAISE, ANEW, FORGOTTEN], ids=["step", "anew", "forgotten"])
 async def test_another_cluster_is_sent_nothing(action: Action) -> None:
-    """These requests carry no cluster id: a leader of another cluster is sent nothing, and that is no failure."""
+    """A leader of another cluster gets no request of these, because they have no cluster id, and this is no failure."""
     controllers = of_cluster(ClusterID(uuid(8)))
     _, (outcome,) = await carried_out(action, controllers=controllers)
     assert sent_to(controllers) == 0
@@ -710,7 +769,7 @@ async def test_another_cluster_is_sent_nothing(action: Action) -> None:
 @pytest.mark.parametrize("action", [RAISE, ANEW, FORGOTTEN], ids=["step", "anew", "forgotten"])
 @pytest.mark.parametrize(("age_s", "sent"), [(2.0, True), (2.1, False)])
 async def test_stale_look_steps_nothing(action: Action, age_s: float, *, sent: bool) -> None:
-    """A step, or a cure, is sent on a look of at most two seconds; an older one is held, and nobody is asked."""
+    """A step, or a cure, is sent only if its look is at most two seconds old; otherwise nothing is even asked."""
     controllers = of_cluster()
     _, (outcome,) = await carried_out(action, controllers=controllers, age_s=age_s)
     assert sent_to(controllers) == int(sent)
@@ -719,7 +778,7 @@ async def test_stale_look_steps_nothing(action: Action, age_s: float, *, sent: b
 
 
 async def test_leader_that_does_not_answer_is_sent_nothing() -> None:
-    """Where the leader does not say of which cluster it is, nothing is sent."""
+    """If the leader does not report its cluster id, nothing is sent."""
     controllers = AnsweringControllers()
     _, (outcome,) = await carried_out(RAISE, controllers=controllers)
     assert sent_to(controllers) == 0
@@ -727,14 +786,14 @@ async def test_leader_that_does_not_answer_is_sent_nothing() -> None:
 
 
 async def test_step_that_timed_out() -> None:
-    """A step without an answer may have happened."""
+    """The outcome of a step without an answer is unknown."""
     error = KafkaUnreachable("deadline", fault=Fault.PATH, retry_safe=False, outcome_unknown=True)
     _, (outcome,) = await carried_out(RAISE, controllers=of_cluster(refusal=error))
     assert (outcome.done, outcome.unknown, outcome.held) == (False, True, False)
 
 
 async def test_mint_of_a_static_quorum() -> None:
-    """The directory ids of a static quorum are Kafka's tool's to make: only the cluster id is minted."""
+    """For a static quorum only the cluster id is created, because Kafka's tool creates the directory ids."""
     action = act.MintIdentity(
         cluster_id=None,
         format=Format(mode=BootstrapMode.STATIC, release="4.1.2", features=()),
@@ -751,7 +810,7 @@ async def test_mint_of_a_static_quorum() -> None:
 
 
 async def test_adopted_config() -> None:
-    """A config map gets its owner back by a patch that names its version, and nothing else of it changes."""
+    """An orphaned config map gets its owner by a patch at its version, and nothing else changes."""
     call = await one_call(act.AdoptConfig(name="cfg", resource_version="7"))
     assert (call.verb, call.name) == ("patch", "cfg")
     assert call.body is not None
@@ -761,7 +820,7 @@ async def test_adopted_config() -> None:
 
 
 async def test_another_controllers_service_is_left_alone() -> None:
-    """An object of our name and labels that something else controls gets no second controller."""
+    """An object with our name and labels that another controller owns is left alone."""
     kube = RecordingKube()
     body = objects.service(desired(), 9093)
     other = [{"kind": "Deployment", "name": "web", "uid": "d", "controller": True}]

@@ -1,10 +1,10 @@
 """Every sentence of the operator's source, read from its syntax tree: what users see in statuses, events, logs, errors.
 
-A sentence is a string of more than one word. Names that are bound in the same function are replaced by what they are
-bound to, so that a sentence that is put together from parts is read as a whole; all other values are `{placeholders}`.
-Docstrings, field descriptions (docs/reference.md shows them), CEL and shell scripts are left out.
+A sentence is a string of more than one word. Names that are bound in the same function are replaced by their values, so
+that a sentence with several parts is read as a whole. All other values are `{placeholders}`. Docstrings, field
+descriptions (docs/reference.md shows them), CEL and shell scripts are left out.
 
-`python -m tests.golden.sentences` writes `sentences.txt` anew; `make sentences` calls it.
+`python -m tests.golden.sentences` writes `sentences.txt` again; `make sentences` calls it.
 """
 
 import ast
@@ -24,7 +24,7 @@ NOT_READ: Final = frozenset(
         "kafka_quorum/api/status.py",
         "kafka_quorum/api/crd.py",
         "kafka_quorum/plan/order.py",  # names of concerns, as docs/architecture.md lists them
-        "kafka_quorum/resources/scripts.py",  # shell; others put what it reports into words
+        "kafka_quorum/resources/scripts.py",  # shell scripts; other modules turn their reports into sentences
         "kit/crd/definition.py",  # what `make crds` generates
         "kit/crd/generate.py",
         "kit/crd/page.py",
@@ -58,31 +58,31 @@ SENTENCE_OF: Final = {
 """The constructors of sentences, and where the sentence is: its position, if it may have one, and its name."""
 
 _NOT_SENTENCES: Final = frozenset({"description", "expression", "title", "pattern", "prefix"})
-"""Arguments whose words are CEL, shapes, or shown elsewhere."""
+"""Arguments with CEL, shapes, or words that are shown elsewhere."""
 _CODE: Final = re.compile(r"[A-Z][A-Za-z]+")
 _WORDS: Final = re.compile(r"[A-Za-z}'\])][,:;]? [A-Za-z{'(\[]")
 _MOST: Final = 8
-"""Readings of one sentence; where there are more, its parts stand for themselves."""
+"""The most readings of one sentence; if there are more, its parts are listed."""
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Block: TypeAlias = list[ast.stmt]
 
 
 class CannotReadError(ValueError):
-    """A sentence is made in a way that this module cannot read."""
+    """A sentence is built in a way that this module cannot read."""
 
 
 class Module:
-    """The syntax tree of a module, with the way up from each node."""
+    """The syntax tree of a module, with the parent of each node."""
 
     def __init__(self, path: Path, source: str) -> None:
-        """Read it."""
+        """Reads the module."""
         self.path = path
         self.tree = ast.parse(source)
         self.parent = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
         self.constants = dict(pair for statement in self.tree.body for pair in _assignments(statement))
         self.used: set[ast.expr] = set()
-        """What was read as a part of a sentence."""
+        """The nodes that were read as a part of a sentence."""
         self.assigned: dict[tuple[Function | None, str], list[tuple[ast.stmt, ast.expr]]] = {}
         self.loads: dict[tuple[Function | None, str], list[ast.Name]] = {}
         for node in ast.walk(self.tree):
@@ -93,7 +93,7 @@ class Module:
                 rows.append((cast("ast.stmt", node), value))
 
     def up(self, node: ast.AST) -> Iterator[ast.AST]:
-        """The node and all around it, from within."""
+        """The node and its parents, from inside out."""
         at: ast.AST | None = node
         while at is not None:
             yield at
@@ -104,7 +104,7 @@ class Module:
         return next((each for each in self.up(node) if isinstance(each, Function)), None)
 
     def uses(self, function: Function | None, name: str) -> Iterator[ast.Name]:
-        """Where a name is read: a constant of the module in any function, any other in its own."""
+        """Where a name is read: a constant of the module in any function, any other name in its own."""
         if function is not None:
             return iter(self.loads.get((function, name), ()))
         return (use for (_, each), uses in self.loads.items() if each == name for use in uses)
@@ -114,7 +114,7 @@ class Module:
         return ".".join(reversed([each.name for each in self.up(node) if isinstance(each, Function | ast.ClassDef)]))
 
     def block(self, statement: ast.AST) -> tuple[ast.AST, Block]:
-        """The statement that a statement stands in, and its block of it."""
+        """The statement that contains a node, and its block."""
         owner = self.parent[statement]
         blocks = (value for _, value in ast.iter_fields(owner) if isinstance(value, list))
         return owner, next(block for block in blocks if statement in block)
@@ -138,7 +138,7 @@ def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def readings(module: Module, node: ast.expr, *, depth: int = 0) -> tuple[str, ...] | None:
-    """What a string can be, with placeholders; None if the expression is no string that is written here."""
+    """The possible values of a string, with placeholders; None if the expression is no string that is written here."""
     match node:
         case ast.Constant(value=str(text)):
             found: tuple[str, ...] | None = (text,)
@@ -197,7 +197,7 @@ def _placeholder(node: ast.expr) -> str:
 
 
 def _bound(module: Module, use: ast.Name, name: str) -> list[ast.expr]:
-    """What a name can be bound to where it is used: the last assignment on each way to it."""
+    """The possible values of a name where it is used: the last assignment on each path to it."""
     function = module.function(use)
     if function is None:
         return [module.constants[name]] if name in module.constants else []
@@ -210,7 +210,7 @@ def _bound(module: Module, use: ast.Name, name: str) -> list[ast.expr]:
             continue
         through = owner in around and any(each in around for each in block)
         if not through and (owner in around or isinstance(block[-1], ast.Return | ast.Raise | ast.Continue)):
-            continue  # another branch, or one that does not come here
+            continue  # another branch, or one that does not lead here
         found.append(value)
         if through:
             return found
@@ -236,7 +236,7 @@ def rows(module: Module) -> Iterator[tuple[str, str, str]]:
 
 
 def _is_whole(module: Module, node: ast.expr) -> bool:
-    """Whether this is a whole string, as opposed to a part of one, a docstring, or no text for a person."""
+    """Whether this is a whole string, not a part of one, a docstring, or a text that no person reads."""
     around = module.parent[node]
     if isinstance(
         around, ast.JoinedStr | ast.FormattedValue | ast.IfExp | ast.BoolOp | ast.Expr | ast.Compare | ast.Subscript
@@ -252,7 +252,7 @@ def _is_whole(module: Module, node: ast.expr) -> bool:
 
 
 def _is_part(module: Module, node: ast.expr) -> bool:
-    """Whether a string is bound to a name that another sentence was read through."""
+    """Whether a string is bound to a name through which another sentence was read."""
     statement = module.parent[node]
     if isinstance(statement, ast.Tuple):
         statement = module.parent[statement]
@@ -312,7 +312,7 @@ def _guards() -> dict[str, str]:
 
 
 def _refuse_what_cannot_be_read(module: Module) -> None:
-    """Raise `CannotReadError` where a sentence is made by other means than those above."""
+    """Raises `CannotReadError` if a sentence is built in any other way."""
     for node in ast.walk(module.tree):
         where = f"{module.path}:{getattr(node, 'lineno', 0)}"
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_text(node.left):
@@ -339,7 +339,7 @@ def _sentence_of(call: ast.Call) -> ast.expr | None:
 
 
 def _is_readable(node: ast.expr) -> bool:
-    """Whether a sentence is written here, or comes from where it is written: a name, an attribute, a call."""
+    """Whether a sentence is written here, or comes from its origin: a name, an attribute, a call."""
     match node:
         case ast.Constant(value=str()) | ast.JoinedStr() | ast.Name() | ast.Attribute() | ast.Subscript() | ast.Call():
             return True

@@ -8,7 +8,7 @@ import pytest
 from tests.golden.sentences import GOLDEN, PACKAGES, SENTENCE_OF, SOURCE, CannotReadError, Module, rendered, rows
 
 WORDS_OF_OTHERS = {"Terminated", "Waiting", "DiskReport", "Doing", "Said", "_Said"}
-"""Values whose text was written by others, or was read where it was made."""
+"""Values whose text others wrote, or that was read at its origin."""
 
 
 def values_with_a_message() -> Iterator[str]:
@@ -20,7 +20,7 @@ def values_with_a_message() -> Iterator[str]:
 
 
 def test_every_value_with_a_message_is_read() -> None:
-    """A class with a field `message` is a constructor of sentences, or carries the words of others."""
+    """A class with a field `message` is a constructor of sentences, or has a text of others."""
     assert set(values_with_a_message()) - set(SENTENCE_OF) - WORDS_OF_OTHERS == set()
 
 
@@ -30,7 +30,7 @@ def read(source: str) -> list[tuple[str, str]]:
 
 
 def test_the_golden_file_is_up_to_date() -> None:
-    """Every sentence of the operator stands in `sentences.txt`, as it is read in the source."""
+    """`sentences.txt` has every sentence of the operator, as it is in the source."""
     assert rendered() == GOLDEN.read_text(), "sentences have changed: read them, and run `make sentences`"
 
 
@@ -69,6 +69,6 @@ def test_a_sentence_is_read_as_a_whole(source: str, found: list[tuple[str, str]]
     ],
 )
 def test_a_sentence_that_cannot_be_read_is_refused(source: str) -> None:
-    """A constructor of a sentence takes what the extractor reads, and nothing else."""
+    """A constructor of a sentence accepts only what the extractor can read."""
     with pytest.raises(CannotReadError):
         read(source)

@@ -1,4 +1,4 @@
-"""One look: what the API server and the controllers say, put together, with unknown kept apart from empty."""
+"""One look: the answers of API server and controllers, in which unknown is not the same as empty."""
 
 import asyncio
 from dataclasses import replace
@@ -21,10 +21,12 @@ from tests.model.values import (
     key,
     revision,
     running,
+    runtime,
 )
 from tests.observe import kubernetes as k8s
 from tests.wire.answering import AnsweringControllers
 
+from kafka_quorum.api.properties import FETCH_TIMEOUT
 from kafka_quorum.errors import KafkaProtocolError, KafkaRefused
 from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model import names
@@ -40,6 +42,7 @@ from kafka_quorum.observe.gather import Look
 from kafka_quorum.observe.snapshot import PODS_MAX, Snapshot
 from kafka_quorum.resources import objects
 from kafka_quorum.resources.stored import record_object, revision_object
+from kit.clock import Clock
 from kit.errors import Fault, KubeError, KubeRefused, KubeUnavailable
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, NODES, PODS, REVISIONS, SERVICES, ResourceType
 
@@ -49,25 +52,25 @@ VERSIONS = NodeVersions(supported=(), finalized=(), finalized_epoch=3)
 
 
 class StillClock:
-    """A clock that stands."""
+    """A clock that does not move."""
 
     def now(self) -> datetime:
-        """A moment."""
+        """Always the same time."""
         return datetime(2026, 1, 1, tzinfo=UTC)
 
     def monotonic(self) -> float:
-        """A moment."""
+        """Always the same second."""
         return 77.0
 
 
 def stored(body: Json) -> Json:
-    """As an API server gives it back."""
+    """The object as an API server returns it."""
     labels = {names.LABEL_QUORUM: NAME, **body["metadata"].get("labels", {})}
     return {**body, "metadata": {"uid": "u", "resourceVersion": "5", **body["metadata"], "labels": labels}}
 
 
 def api_server(record: IdentityRecord | None = None) -> RecordingKube:
-    """A quorum of three as the API server has it."""
+    """A quorum of three, as the API server stores it."""
     known = record or running()
     kube = RecordingKube()
     kube.put(QUORUMS, {"metadata": k8s.metadata(NAME), "spec": {}, "status": {"clusterID": CLUSTER}})
@@ -105,7 +108,7 @@ def pod(node_id: int, **changes: Any) -> Json:  # noqa: ANN401 - any JSON
 
 
 async def snapshot(kube: RecordingKube) -> Snapshot:
-    """A snapshot of a resource that is there."""
+    """A snapshot of a resource that exists."""
     taken = await snapshot_.snapshot(kube, NAMESPACE, NAME, StillClock())
     assert taken is not None
     return taken
@@ -130,7 +133,7 @@ def refused() -> KafkaRefused:
 
 
 def healthy() -> AnsweringControllers:
-    """Controllers of which 3000 leads, whose followers keep up from look to look."""
+    """Controllers of which 3000 leads, and whose followers keep up from look to look."""
     return AnsweringControllers(
         moves_ms=400,
         quorums={3000: answer(THREE), 3001: refused(), 3002: refused()},
@@ -143,7 +146,7 @@ def healthy() -> AnsweringControllers:
 
 
 async def test_snapshot() -> None:
-    """Everything of a quorum, reduced to what decisions need."""
+    """A snapshot has every object of a quorum, reduced to what decisions need."""
     taken = await snapshot(api_server())
     assert taken.record == replace(running(), resource_version="5")
     assert taken.record_fault == ""
@@ -158,14 +161,14 @@ async def test_snapshot() -> None:
 
 
 async def test_resource_is_gone() -> None:
-    """Without the resource there is no snapshot, and nothing else is asked."""
+    """Without the resource there is no snapshot and no further request."""
     kube = RecordingKube()
     assert await snapshot_.snapshot(kube, NAMESPACE, NAME, StillClock()) is None
     assert [call.verb for call in kube.calls] == ["get"]
 
 
 async def test_lists_are_of_this_quorum() -> None:
-    """Every list names the quorum's label."""
+    """Every list selects the quorum's label."""
     kube = api_server()
     await snapshot(kube)
     lists = [call for call in kube.calls if call.verb == "list"]
@@ -175,7 +178,7 @@ async def test_lists_are_of_this_quorum() -> None:
 
 @pytest.mark.parametrize("resource", [PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS])
 async def test_failed_list_ends_the_look(resource: ResourceType) -> None:
-    """A list that fails is no empty list: there is no snapshot at all."""
+    """If a list fails there is no snapshot, because a failure is not an empty list."""
     kube = api_server()
     kube.errors["list", resource.plural] = KubeUnavailable("no answer")
     with pytest.raises(KubeUnavailable):
@@ -183,7 +186,7 @@ async def test_failed_list_ends_the_look(resource: ResourceType) -> None:
 
 
 async def test_record_without_its_label() -> None:
-    """A record that lost its label, restored from a backup say, is found by its name."""
+    """A record without its label, for example from a backup, is found by its name."""
     kube = api_server()
     item = kube.objects[CONFIG_MAPS.plural, "alpha-identity"]
     item["metadata"]["labels"] = {}
@@ -191,7 +194,7 @@ async def test_record_without_its_label() -> None:
 
 
 async def test_no_record() -> None:
-    """A record counts as absent only after it was asked for by name."""
+    """A record counts as absent only after a request by its name."""
     kube = api_server()
     del kube.objects[CONFIG_MAPS.plural, "alpha-identity"]
     taken = await snapshot(kube)
@@ -209,14 +212,14 @@ async def test_unreadable_record() -> None:
 
 
 async def test_unreadable_revision() -> None:
-    """A revision that cannot be read is left out; whoever needs it says so."""
+    """A revision that cannot be read is left out."""
     kube = api_server()
     kube.objects[REVISIONS.plural, revision().name]["data"] = {}
     assert (await snapshot(kube)).revisions == ()
 
 
 async def test_missing_claim_is_asked_for_by_name() -> None:
-    """A claim of the record that the list lacks is asked for again: a disk is not given up on one answer."""
+    """A claim of the record that the list lacks is requested by name, so that one answer does not retire a disk."""
     kube = api_server()
     item = kube.objects[CLAIMS.plural, "alpha-3001-g1"]
     del item["metadata"]["labels"][names.LABEL_QUORUM]
@@ -226,14 +229,14 @@ async def test_missing_claim_is_asked_for_by_name() -> None:
 
 
 async def test_claim_is_gone() -> None:
-    """A claim that neither list nor name finds is gone."""
+    """A claim that is found neither in the list nor by name is gone."""
     kube = api_server()
     del kube.objects[CLAIMS.plural, "alpha-3001-g1"]
     assert [one.node_id for one in (await snapshot(kube)).claims] == [3000, 3002]
 
 
 async def test_failed_confirmation_ends_the_look() -> None:
-    """If the second question fails, the claim is unknown, not gone."""
+    """If the request by name fails, the claim is unknown, not gone."""
     kube = api_server()
     del kube.objects[CLAIMS.plural, "alpha-3001-g1"]
     kube.errors["get", CLAIMS.plural] = KubeUnavailable("no answer")
@@ -245,7 +248,7 @@ async def test_failed_confirmation_ends_the_look() -> None:
 
 
 async def test_look() -> None:
-    """The leader's answer is judged, and every node's versions are kept."""
+    """The leader's answer is judged, and every controller's versions are kept."""
     taken = await snapshot(api_server())
     looked = await look(taken, healthy())
     assert isinstance(looked.quorum, Known)
@@ -256,7 +259,7 @@ async def test_look() -> None:
 
 
 async def test_memory_goes_on() -> None:
-    """What was seen before counts in the next look."""
+    """The memory of earlier looks continues in the next look."""
     taken = await snapshot(api_server())
     first = await look(taken, AnsweringControllers())
     second = await look(taken, AnsweringControllers(), first.memory)
@@ -272,7 +275,7 @@ async def test_memory_goes_on() -> None:
     ids=["no address", "does not run"],
 )
 async def test_only_running_pods_are_asked(changes: Json) -> None:
-    """A pod without an address, or whose Kafka does not run, is not asked."""
+    """A pod without an address, or in which Kafka does not run, is not asked."""
     kube = api_server()
     kube.put(PODS, pod(3001, **changes))
     controllers = healthy()
@@ -281,7 +284,7 @@ async def test_only_running_pods_are_asked(changes: Json) -> None:
 
 
 async def test_formatters_are_not_asked() -> None:
-    """A formatter is no controller."""
+    """A formatter is not asked, because it is no controller."""
     kube = api_server(bound())
     for name in [name for plural, name in kube.objects if plural == PODS.plural]:
         del kube.objects[PODS.plural, name]
@@ -293,7 +296,7 @@ async def test_formatters_are_not_asked() -> None:
 
 
 async def test_listener_of_the_pods_own_revision() -> None:
-    """A pod is asked at the port of the revision that it runs."""
+    """A pod is asked at the port of its own revision, or at the spec's port if that revision is unknown."""
     taken = await snapshot(api_server())
     other = replace(
         revision(), runtime=replace(revision().runtime, listener=replace(revision().runtime.listener, port=19093))
@@ -305,8 +308,49 @@ async def test_listener_of_the_pods_own_revision() -> None:
     assert controllers.asked[-1][1].port == 9093
 
 
+async def live_after(
+    text: str, *ages_ms: int, made_from: str = revision().name, clock: Clock | None = None
+) -> set[ReplicaKey] | None:
+    """Who is live, or None without a leader, if 3001 and 3002 fetched this long ago.
+
+    The revision `made_from` has this fetch timeout; that of the pods is `revision().name`.
+    """
+    rows = zip(answer(THREE).voters, (0, *ages_ms), strict=True)
+    voters = tuple(replace(one, last_fetch_ms=one.last_fetch_ms - age_ms) for one, age_ms in rows)
+    controllers = healthy()
+    controllers.quorums[3000] = replace(answer(THREE), voters=voters)
+    changed = replace(revision(runtime(config=((FETCH_TIMEOUT, text),))), name=made_from)
+    taken = replace(await snapshot(api_server()), revisions=(changed,))
+    looked = await gather.look(controllers, taken, Memory(), port=9093, clock=clock or StillClock())
+    return set(looked.quorum.value.live) if isinstance(looked.quorum, Known) else None
+
+
+@pytest.mark.parametrize(
+    ("text", "ages_ms", "live"),
+    [
+        ("2000", (5000, 0), {THREE[0], THREE[2]}),
+        ("2000", (5000, 5000), None),
+        ("6000", (5000, 0), set(THREE)),
+        ("6000", (5000, 5000), set(THREE)),
+        ("6000", (7000, 5000), {THREE[0], THREE[2]}),
+    ],
+)
+async def test_live_within_the_timeout_that_the_leader_runs_with(
+    text: str, ages_ms: tuple[int, int], live: set[ReplicaKey] | None
+) -> None:
+    """The fetch timeout of the leader's own pod decides who is live, and whether the leader has a majority."""
+    assert await live_after(text, *ages_ms) == live
+    assert await live_after(text, *ages_ms, clock=SteppingClock(4.0)) == live, "when the leader is asked again"
+
+
+@pytest.mark.parametrize(("ages_ms", "live"), [((5000, 0), set(THREE)), ((5000, 5000), None)])
+async def test_live_within_a_timeout_that_is_unknown(ages_ms: tuple[int, int], live: set[ReplicaKey] | None) -> None:
+    """If the leader's timeout is unknown, the shortest one decides about its majority, the longest about each voter."""
+    assert await live_after("6000", *ages_ms, made_from="alpha-another") == live
+
+
 async def test_who_does_not_lead_says_so_in_two_words() -> None:
-    """Without a leader every controller refuses, and the status is to be read by people."""
+    """A controller that does not lead is listed with a few words, because people read the status."""
     controllers = replace(healthy(), quorums={3000: refused(), 3001: refused()})
     looked = await look(await snapshot(api_server()), controllers)
     assert isinstance(looked.quorum, Unknown)
@@ -315,7 +359,7 @@ async def test_who_does_not_lead_says_so_in_two_words() -> None:
 
 
 async def test_errors_are_unknown() -> None:
-    """Whatever goes wrong with a controller is Unknown with its reason, and does not hide the others' answers."""
+    """An error of one controller is Unknown with its reason, and does not hide the answers of the others."""
     broken = KafkaProtocolError("cut short", fault=Fault.THEIRS, retry_safe=True, outcome_unknown=False)
     controllers = healthy()
     controllers.quorums[3001] = broken
@@ -326,7 +370,7 @@ async def test_errors_are_unknown() -> None:
 
 
 async def test_nobody_answers() -> None:
-    """Without an answer the quorum is Unknown, with everybody's reason."""
+    """Without any answer the quorum is Unknown, with the reason of every controller."""
     looked = await look(await snapshot(api_server()), AnsweringControllers())
     assert isinstance(looked.quorum, Unknown)
     for node_id in IDS:
@@ -334,7 +378,7 @@ async def test_nobody_answers() -> None:
 
 
 async def test_foreign_cluster() -> None:
-    """An address that passed to another cluster's controller is told by the cluster id: nothing is known."""
+    """If the leader reports another cluster id, for example after its address was reused, the quorum is Unknown."""
     controllers = healthy()
     controllers.clusters[3000] = ClusterAnswer(cluster_id=OTHER_CLUSTER, controller_ids=IDS)
     looked = await look(await snapshot(api_server()), controllers)
@@ -344,7 +388,7 @@ async def test_foreign_cluster() -> None:
 
 
 async def test_leader_without_its_cluster_id() -> None:
-    """A leader that does not tell its cluster id is not believed."""
+    """If the leader does not report its cluster id, the quorum is Unknown."""
     controllers = healthy()
     del controllers.clusters[3000]
     looked = await look(await snapshot(api_server()), controllers)
@@ -353,7 +397,7 @@ async def test_leader_without_its_cluster_id() -> None:
 
 
 async def test_leader_that_is_no_pod() -> None:
-    """A leader that is no pod of this quorum is not believed."""
+    """If the leader is no pod of this quorum, the quorum is Unknown."""
     controllers = healthy()
     controllers.quorums[3000] = answer([key(3009), key(3000), key(3001)])
     looked = await look(await snapshot(api_server()), controllers)
@@ -362,7 +406,7 @@ async def test_leader_that_is_no_pod() -> None:
 
 
 async def test_observed() -> None:
-    """Snapshot and look make one Observed, and the status is read from the resource."""
+    """Snapshot and look are combined in one Observed, and the status comes from the resource."""
     taken = await snapshot(api_server())
     looked = await look(taken, healthy())
     seen = gather.observed(taken, looked)
@@ -379,10 +423,10 @@ async def test_observed() -> None:
 
 
 class SteppingClock(StillClock):
-    """A clock that has moved on by so many seconds whenever it is read."""
+    """A clock that moves on by this many seconds at every reading."""
 
     def __init__(self, step_s: float) -> None:
-        """Begin at zero."""
+        """Starts at zero."""
         self._now_s, self._step_s = -step_s, step_s
 
     def monotonic(self) -> float:
@@ -393,7 +437,7 @@ class SteppingClock(StillClock):
 
 @pytest.mark.parametrize(("step_s", "asked", "taken_at_s"), [(0.1, 1, 0.0), (4.0, 2, 8.0)], ids=["quick", "slow"])
 async def test_slow_look_is_made_fresh(step_s: float, asked: int, taken_at_s: float) -> None:
-    """A controller on a dead node holds up every look: the leader is asked again, or no act would ever be allowed."""
+    """After a slow look the leader is asked again, because an old answer would allow no action."""
     controllers = healthy()
     looked = await gather.look(
         controllers,
@@ -409,12 +453,12 @@ async def test_slow_look_is_made_fresh(step_s: float, asked: int, taken_at_s: fl
 
 
 class FrozenFollower(AnsweringControllers):
-    """Controllers of which 3001 accepts connections and answers nothing."""
+    """Controllers of which 3001 accepts connections and does not answer."""
 
     cancelled = 0
 
     async def describe_quorum(self, endpoint: Endpoint) -> QuorumAnswer:
-        """Hang, if it is the frozen one."""
+        """Hangs if the controller is the frozen one."""
         if endpoint.node_id == 3001:
             try:
                 await asyncio.Event().wait()
@@ -424,7 +468,7 @@ class FrozenFollower(AnsweringControllers):
 
 
 async def test_a_frozen_controller_holds_no_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once a leader has answered, nobody is waited for long; who was silent is Unknown, and no request is left."""
+    """After a leader's answer a frozen controller is not waited for long, and its request is cancelled."""
     monkeypatch.setattr(gather, "_PATIENCE_S", 0.05)
     well = healthy()
     frozen = FrozenFollower(quorums=well.quorums, versions=well.versions, clusters=well.clusters)
@@ -435,7 +479,7 @@ async def test_a_frozen_controller_holds_no_look_up(monkeypatch: pytest.MonkeyPa
 
 
 def kube_node_item(name: str, *, ready: str | None) -> Json:
-    """A node of Kubernetes with this status of its Ready condition, or without the condition."""
+    """A Kubernetes node with this status of its Ready condition, or without the condition."""
     conditions = [] if ready is None else [{"type": "Ready", "status": ready}]
     more = [{"type": "MemoryPressure", "status": "False"}]
     return {"metadata": {"name": name}, "status": {"conditions": [*more, *conditions]}}
@@ -447,7 +491,7 @@ def kube_node_item(name: str, *, ready: str | None) -> Json:
     ids=["ready", "not ready", "kubelet silent", "no condition"],
 )
 async def test_kube_node(ready: str | None, *, well: bool) -> None:
-    """A node is ready where its condition says so; one whose kubelet is silent is not."""
+    """A Kubernetes node is ready only if its condition is True; it is not ready if its kubelet is silent."""
     kube = RecordingKube()
     kube.put(NODES, kube_node_item("worker-1", ready=ready))
     ((name, found),) = await gather.kube_nodes(kube, ("worker-1",))
@@ -455,38 +499,38 @@ async def test_kube_node(ready: str | None, *, well: bool) -> None:
 
 
 async def test_kube_node_that_is_gone() -> None:
-    """A node that the API server does not have is known to be absent, and not ready."""
+    """A Kubernetes node that the API server does not have is absent, and not ready."""
     ((_, found),) = await gather.kube_nodes(RecordingKube(), ("worker-1",))
     assert found == Known(value=KubeNode(name="worker-1", present=False, ready=False))
 
 
 @pytest.mark.parametrize("error", [KubeRefused("403: nodes is forbidden"), KubeUnavailable("no answer")])
 async def test_kube_node_that_cannot_be_read(error: Exception) -> None:
-    """A node that may not, or cannot, be read is Unknown, with the server's words: never lost."""
+    """A Kubernetes node that cannot be read is Unknown with the server's words, and never lost."""
     kube = RecordingKube(errors={("get", "nodes"): error})
     ((_, found),) = await gather.kube_nodes(kube, ("worker-1",))
     assert found == Unknown(reason=str(error))
 
 
 async def test_no_node_is_asked_for_nothing() -> None:
-    """Without suspects nothing is requested."""
+    """Without suspects there is no request."""
     kube = RecordingKube()
     assert await gather.kube_nodes(kube, ()) == ()
     assert kube.calls == []
 
 
-# Who does not lead
+# Controllers that do not lead
 
 
 async def test_those_that_answered_do_not_lead() -> None:
-    """Where nobody leads, who said so is kept apart from who could not be asked."""
+    """Without a leader, controllers that reported that they do not lead are distinct from those that did not answer."""
     taken = await snapshot(api_server())
     told = await look(taken, AnsweringControllers(quorums={3000: refused(), 3001: refused()}))
     assert told.not_leading == {IDS[0], IDS[1]}
 
 
 async def test_a_leader_of_too_few_does_not_lead() -> None:
-    """Whoever calls itself the leader without a live majority leads nobody; a leader leaves the question open."""
+    """A leader without a live majority counts as not leading; with a leader no controller does."""
     taken = await snapshot(api_server())
     alone = answer([key(3000), key(3001), key(3002)])
     rows = (alone.voters[0], *(replace(row, last_fetch_ms=-1) for row in alone.voters[1:]))
@@ -505,7 +549,7 @@ LEADER = Endpoint(node_id=IDS[0], host="10.0.0.1", port=9093)
 
 
 def refused_with(name: str, words: str) -> KafkaRefused:
-    """The leader's answer to a step."""
+    """A refusal of the leader with this error and these words."""
     text = f"UpdateFeatures was refused by controller 3000 with {name}: {words}"
     return KafkaRefused(
         text, code=95, name=name, server_message=words, fault=Fault.OURS, retry_safe=False, outcome_unknown=False
@@ -513,7 +557,7 @@ def refused_with(name: str, words: str) -> KafkaRefused:
 
 
 async def checked(*steps: FeatureStep, refusal: Exception | None = None) -> list[Knowable[StepCheck]]:
-    """What the leader says of these steps."""
+    """The leader's answers about these steps."""
     controllers = AnsweringControllers(refusal=refusal)
     found = await gather.checks(controllers, LEADER, steps)
     assert [step for step, _ in found] == list(steps)
@@ -524,12 +568,12 @@ async def checked(*steps: FeatureStep, refusal: Exception | None = None) -> list
 
 
 async def test_steps_are_validated_only() -> None:
-    """The leader is asked of each step in its order, and changes nothing."""
+    """The leader is asked about each step in order, with validate only."""
     assert await checked(LOWER, RAISE) == [Known(value=StepCheck(allowed=True, words=""))] * 2
 
 
 async def test_refused_step() -> None:
-    """A refusal is known, in the server's words, or by the error's name where it has none."""
+    """A refusal is known, with the server's words, or with the error's name if it has no words."""
     words = "Invalid update version 28 for feature metadata.version. Broker 2 only supports versions 1-21"
     (said,) = await checked(RAISE, refusal=refused_with("INVALID_UPDATE_VERSION", words))
     assert said == Known(value=StepCheck(allowed=False, words=words))
@@ -539,26 +583,26 @@ async def test_refused_step() -> None:
 
 @pytest.mark.parametrize("name", ["NOT_CONTROLLER", "REQUEST_TIMED_OUT", "UNKNOWN_SERVER_ERROR", "NETWORK_EXCEPTION"])
 async def test_answer_that_is_no_verdict(name: str) -> None:
-    """Who is not the controller, or had no time, has said nothing of the step."""
+    """A controller that is not the active one, or timed out, gives no verdict on the step."""
     error = refused_with(name, "some words")
     assert await checked(RAISE, refusal=error) == [Unknown(reason=str(error))]
 
 
 async def test_no_answer_is_no_verdict() -> None:
-    """No answer is neither yes nor no."""
+    """An answer that cannot be read is Unknown: neither allowed nor refused."""
     error = KafkaProtocolError("garbled", fault=Fault.THEIRS, retry_safe=False, outcome_unknown=True)
     assert await checked(RAISE, refusal=error) == [Unknown(reason="garbled")]
 
 
 async def test_nobody_to_ask() -> None:
-    """Without a leader nobody is asked."""
+    """Without a leader no step is asked about."""
     controllers = AnsweringControllers()
     assert await gather.checks(controllers, None, (RAISE,)) == ()
     assert controllers.updated == []
 
 
 async def test_registered_controllers() -> None:
-    """The leader's list of registered controllers, and where the leader listens, are part of a look."""
+    """A look has the leader's list of registered controllers and the leader's address."""
     controllers = healthy()
     controllers.clusters[3000] = ClusterAnswer(cluster_id=CLUSTER, controller_ids=(*IDS, NodeID(3003)))
     found = await look(await snapshot(api_server()), controllers)
@@ -569,7 +613,7 @@ async def test_registered_controllers() -> None:
 
 @pytest.mark.parametrize("how", ["no leader", "another cluster"])
 async def test_registered_is_unknown(how: str) -> None:
-    """Without a leader of this cluster it is not known who is registered, and nobody is asked further."""
+    """Without a leader of this cluster the registered controllers are unknown, and no leader is set."""
     controllers = healthy()
     if how == "no leader":
         controllers.quorums[3000] = refused()
@@ -581,7 +625,7 @@ async def test_registered_is_unknown(how: str) -> None:
 
 
 async def test_static_voters_get_the_keys_of_their_disks() -> None:
-    """Voters without directory ids are known by the record's, and the view says that the quorum is static."""
+    """Voters without directory ids get those of the record, and the view is marked as static."""
     controllers = healthy()
     bare = [ReplicaKey(node_id=node_id, directory_id=None) for node_id in IDS]
     controllers.quorums[3000] = answer(bare)
@@ -595,7 +639,7 @@ async def test_static_voters_get_the_keys_of_their_disks() -> None:
 
 
 async def test_stopped_pod_is_not_caught_up() -> None:
-    """A controller whose pod is on its way out starts its looks over, though Kafka calls it caught up."""
+    """A controller whose pod is being deleted loses its looks, even if Kafka reports it as caught up."""
     kube = api_server()
     going = pod(3002)
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -609,9 +653,9 @@ async def test_stopped_pod_is_not_caught_up() -> None:
 
 
 async def test_time_of_a_look_without_a_leader() -> None:
-    """A look that waited long for controllers that do not answer is of the moment at which it ended: nothing led then.
+    """A look without a leader has the time of its end, even if it waited long for controllers that do not answer.
 
-    Else nothing that needs no leader could ever be done beside a controller that is frozen.
+    Otherwise a frozen controller would prevent every action that needs no leader.
     """
     taken = await snapshot(api_server())
     found = await gather.look(AnsweringControllers(), taken, Memory(), port=9093, clock=SteppingClock(4.0))
@@ -621,7 +665,7 @@ async def test_time_of_a_look_without_a_leader() -> None:
 
 
 async def test_more_pods_than_a_quorum_can_have_end_the_look() -> None:
-    """Each pod that looks like ours is asked and compared: with too many of them nothing is, and the error says why."""
+    """With more pods than a quorum can have there is no snapshot, and the error names what to delete."""
     kube = api_server()
     labels = {names.LABEL_QUORUM: NAME, names.LABEL_ROLE: "controller"}
     for number in range(PODS_MAX + 1):

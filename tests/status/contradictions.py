@@ -1,7 +1,7 @@
-"""What no status may say: conditions that contradict each other, or fields that are not true of their own conditions.
+"""What no status may contain: conditions that contradict each other, or fields that contradict the conditions.
 
-It reads a status as any program would, and knows nothing of the operator's code. The simulation holds every status that
-is written against it, and end-to-end tests may hold any status against it.
+This module reads a status as any program would, without the operator's code. The simulation checks every status that is
+written with it, and end-to-end tests may do the same.
 """
 
 import re
@@ -12,7 +12,7 @@ Json: TypeAlias = dict[str, Any]
 
 TYPES: Final = ("Ready", "Available", "Progressing", "Degraded", "FeaturesSettled", "SpecAccepted", "OddVoterCount")
 BLIND: Final = "CannotLook"
-"""The reason of every condition while passes end in errors: it stands before all others."""
+"""The reason of every condition while passes end in errors: it has priority over all others."""
 _ALWAYS_KNOWN: Final = frozenset({"SpecAccepted"})
 _NEED_A_LOOK: Final = ("Ready", "Available", "Progressing")
 BESIDE_READY: Final = frozenset({"Paused", "FeatureBlocked", "DowngradeRefused", "Soaking", "SteppingFeature"})
@@ -27,7 +27,7 @@ _MESSAGE_MAX: Final = 2000
 def contradictions(status: Json, *, generation: int | None = None) -> list[str]:
     """Every contradiction in a status; empty if there is none.
 
-    `generation` is the resource's `metadata.generation`, where the status is known to have been judged on it.
+    `generation` is the resource's `metadata.generation`, if the status is known to be of that generation.
     """
     rows = status.get("conditions") or []
     found = [*_form(rows, status, generation)]
@@ -95,7 +95,7 @@ def _between(by_type: dict[str, Json]) -> Iterator[str]:
 
 
 def _fields(by_type: dict[str, Json], status: Json) -> Iterator[str]:
-    """Conditions against fields."""
+    """Conditions compared with fields."""
     is_ready, degraded = by_type["Ready"]["status"] == "True", by_type["Degraded"]["status"] == "True"
     quorum = status.get("quorum") or {}
     voters, healthy, led = quorum.get("voters"), quorum.get("healthyVoters"), "leaderID" in quorum

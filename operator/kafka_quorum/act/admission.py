@@ -1,7 +1,7 @@
 """Ask the API server whether it would accept a pod, and remember what it refused.
 
-An answer that allows something is used in the pass that got it and forgotten. A refusal is remembered, so that it is
-shown, and asked about again after a pause that doubles. What is remembered may be lost: then a creation is tried again.
+An answer that allows something is used in the pass that got it, and then forgotten. A refusal is remembered, so that it
+can be shown. It is asked about again after a pause that doubles. If the memory is lost, a creation is tried again.
 """
 
 import asyncio
@@ -27,14 +27,14 @@ from kit.kube.protocol import PODS, Json, KubeApi
 _FIRST_PAUSE_S: Final = 2.0
 _LAST_PAUSE_S: Final = 30.0
 _DISTRUST_S: Final = 300.0
-"""For how long no running controller is stopped for a revision of which a pod was refused when it was created."""
+"""If a creation from a revision was refused, no running controller is stopped for that revision for this long."""
 _REMEMBERED: Final = 256
-"""Refusals of one quorum: revisions are kept, so that their number grows with every change of the spec."""
+"""The limit for one quorum: revisions are kept, so their number grows with every change of the spec."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Refusal:
-    """`times` in a row, last at `at_s`; a creation was refused at `created_at_s`, if one was (monotonic seconds)."""
+    """`times` in a row, last at `at_s`; a creation was refused at `created_at_s`, if ever (monotonic seconds)."""
 
     words: str
     at_s: float
@@ -43,7 +43,7 @@ class _Refusal:
 
 
 class PodAdmission:
-    """The questions of every quorum, and the refusals that are remembered of them."""
+    """The questions about the pods of every quorum, and the remembered refusals."""
 
     def __init__(self, kube: KubeApi, clock: Clock, settings: Settings) -> None:
         """Keep the edges."""
@@ -53,7 +53,7 @@ class PodAdmission:
         self._refusals: dict[tuple[str, str], dict[PodQuestion, _Refusal]] = {}
 
     def forget(self, namespace: str, name: str) -> None:
-        """The resource is gone."""
+        """Forget a resource that is gone."""
         self._refusals.pop((namespace, name), None)
 
     def remembered(self, namespace: str, name: str) -> Admissions:
@@ -65,7 +65,7 @@ class PodAdmission:
         )
 
     async def ask(self, questions: tuple[PodQuestion, ...], observed: Observed, context: Context) -> Admissions:
-        """What was known, and the answers to these questions, got now."""
+        """What was remembered, and new answers to these questions."""
         desired = context.desired
         answers = await asyncio.gather(*(self._ask(question, observed, context) for question in questions))
         refusals = self._refusals.setdefault((desired.namespace, desired.name), {})
@@ -78,10 +78,10 @@ class PodAdmission:
         return admission.merged(known, zip(questions, answers, strict=True))
 
     def learn(self, outcomes: tuple[Outcome, ...], context: Context, revisions: Iterable[str]) -> None:
-        """Remember the pods that were refused when they were created, and forget the refusals of those that were not.
+        """Remember the pods that were refused at their creation, and forget the refusals of those that were not.
 
-        Refusals of controllers that are no longer there are forgotten too, and those of revisions that are not among
-        these names; of what is left, the oldest beyond a fixed number.
+        Refusals of controllers that no longer exist are forgotten too, and those of revisions that are not among these
+        names. Of the others, only a fixed number is kept, the oldest being dropped.
         """
         desired, record = context.desired, context.record
         refusals = self._refusals.setdefault((desired.namespace, desired.name), {})
@@ -116,7 +116,7 @@ class PodAdmission:
             body = self._body(question, revision, context)
             await self._kube.create(PODS, context.desired.namespace, body, dry_run=True)
         except (KubeAlreadyExists, KubeConflict):
-            pass  # everything but the name was accepted, and the pod of that name is the one that is to go
+            pass  # everything but the name was accepted, and the pod of that name is the one to be deleted
         except KubeRefused as error:
             words = error.said or str(error)
             if self._has_room(words, question, revision, observed, context):

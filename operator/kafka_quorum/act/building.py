@@ -1,4 +1,4 @@
-"""The pods of a plan, built: what the executor creates, and what a dry run asks about, is one and the same.
+"""The pods of a plan, built: the executor creates the same pod that a dry run asks about.
 
 A spec that was stored before a check existed can break a builder. That is a refusal, not a fault of the pass.
 """
@@ -28,7 +28,7 @@ class Context:
     record: IdentityRecord | None
     resource: Json
     accepted: str = ""
-    """The spec that was accepted last, as it is stored beside the record; empty where none is."""
+    """The last accepted spec, as it is stored beside the record; empty if none is."""
 
 
 def pod_of(action: CreatePod | CreateFormatter, context: Context, pull_policy: str) -> Json:
@@ -81,7 +81,7 @@ def node_of(context: Context, node_id: NodeID) -> tuple[IdentityRecord, NodeIden
 
 
 def built(build: Callable[[], Json]) -> Json:
-    """What `build` returns. Raises `Unbuildable` where it cannot."""
+    """What `build` returns. Raises `Unbuildable` if it cannot."""
     try:
         return build()
     except Exception as error:

@@ -1,7 +1,7 @@
 """Carry out a plan: the independent actions together, an exclusive one alone.
 
-Every action may be repeated, and may be lost half-way: names are fixed, writes of the record and the status compare the
-resource version, deletions name uid and resource version, and an act on the quorum is sent only on a fresh look.
+Every action may be repeated, and may be lost half-way. Names are fixed, and writes of the record and the status compare
+the resource version. Deletions name uid and resource version, and an act on the quorum is sent only on a fresh look.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from kafka_quorum.model.pods import PodRole, Terminated
 from kafka_quorum.model.quorum import FeatureStep, RegisterController, UpdateFeature
 from kafka_quorum.resources import objects, stored
 from kafka_quorum.resources.intent import operation_row
-from kafka_quorum.resources.meta import foreign_controller, owner
+from kafka_quorum.resources.meta import adoption, foreign_controller
 from kafka_quorum.settings import Settings
 from kafka_quorum.wire.protocol import Controllers
 from kit import stamps
@@ -38,7 +38,7 @@ _WAY_OUT = "Delete it, or create the quorum under another name"
 
 
 class StaleLook(KafkaError):
-    """The look that an act was judged by is too old by the time the act would be sent. Nothing was sent."""
+    """The look that allowed an act is too old when the act would be sent. Nothing was sent."""
 
 
 class Executor:
@@ -128,7 +128,7 @@ class Executor:
             case actions.SetRecordOwner(resource_version=version):
                 metadata = {
                     "resourceVersion": version,
-                    "labels": stored.record_labels(desired.name),  # a restore may have lost them
+                    "labels": stored.record_labels(desired.name),  # a restore may have removed them
                     "ownerReferences": objects.volume_owner(desired),
                 }
                 name = names.record_name(desired.name)
@@ -155,7 +155,7 @@ class Executor:
 
     def _minted(self, action: actions.MintIdentity) -> IdentityRecord:
         cluster_id = action.cluster_id or ClusterID(self._uuid())
-        told = action.format.mode in (BootstrapMode.STATIC, BootstrapMode.ADOPT)  # by their disks, later
+        told = action.format.mode in (BootstrapMode.STATIC, BootstrapMode.ADOPT)  # the disks report theirs later
         initial = [
             ReplicaKey(node_id=node_id, directory_id=None if told else DirectoryID(self._uuid()))
             for node_id in action.initial
@@ -168,12 +168,12 @@ class Executor:
         return uuid_from_bytes(raw)
 
     def _check_age(self, action: Action) -> None:
-        """StaleLook where a guarded action on Kubernetes was judged by a look that is too old by now."""
+        """Raise StaleLook if the look that allowed a guarded action on Kubernetes is too old by now."""
         if actions.is_guarded(action) and isinstance(action, actions.Guarded):
             self._fresh(action.judged_at_s)
 
     def _fresh(self, judged_at_s: float) -> None:
-        """StaleLook where the look that an act was judged by is too old by now."""
+        """Raise StaleLook if the look that allowed an act is too old by now."""
         age_s = self._clock.monotonic() - judged_at_s
         if age_s > self._settings.look_max_age_s:
             most = f"at most {self._settings.look_max_age_s:.0f} s are allowed"
@@ -189,14 +189,14 @@ class Executor:
                 await self._controllers.remove_voter(leader, removing)
 
     async def _change_features(self, action: actions.StepFeature | actions.CureGhost, record: IdentityRecord) -> None:
-        """These requests carry no cluster id: the server is asked for its own first, on the same connection."""
+        """Ask the server for its cluster id first, on the same connection, because these requests carry none."""
         self._fresh(action.judged_at_s)
         cluster = await self._controllers.describe_cluster(action.leader)
         if cluster.cluster_id != record.cluster_id:
             both = f"its cluster id is {cluster.cluster_id}, not {record.cluster_id}"
             text = f"controller {action.leader} is of another cluster: {both}"
             raise StaleLook(text, fault=Fault.OURS, retry_safe=False, outcome_unknown=False)
-        self._fresh(action.judged_at_s)  # the answer may have taken its time
+        self._fresh(action.judged_at_s)  # the answer may have taken long
         match action:
             case actions.StepFeature(leader=leader, step=step):
                 request = UpdateFeature(step=step, validate_only=False, timeout_ms=_STEP_TIMEOUT_MS)
@@ -215,11 +215,14 @@ class Executor:
         uid, version = pod.uid, pod.resource_version
         match action:
             case actions.RestartPod(evict=True):
-                await self._kube.evict(namespace, pod.name, uid=uid, resource_version=version)
+                evict = partial(self._kube.evict, namespace, pod.name, uid=uid, resource_version=version)
+                await evict(dry_run=True)
+                self._check_age(action)  # the answer may have taken long
+                await evict()
             case actions.RestartPod():
                 await self._kube.delete(PODS, namespace, pod.name, uid=uid, resource_version=version)
             case actions.DeletePod(force=force):
-                # A kubelet takes seconds to let go of a pod; of a formatter that has ended nothing runs ever again.
+                # A kubelet takes seconds to release a pod. In a formatter that has ended, nothing ever runs again.
                 ended = force or (pod.role is PodRole.FORMATTER and isinstance(pod.container, Terminated))
                 await self._kube.delete(PODS, namespace, pod.name, uid=uid, resource_version=version, ended=ended)
 
@@ -229,11 +232,13 @@ class Executor:
         desired = context.desired
         match action:
             case actions.MarkPod(pod=pod, voter=voter, gate=gate, message=message):
-                label, status = objects.pod_mark(desired, voter=voter, gate=gate, message=message)
+                label, status = objects.pod_mark(voter=voter, gate=gate, message=message)
                 guard = {"uid": pod.uid}
                 label["metadata"] |= guard
+                if pod.owner_uid is None:  # orphaned: adopted, unless something else took it after the look
+                    label["metadata"] |= adoption(desired, pod.resource_version)
                 await self._kube.patch(PODS, desired.namespace, pod.name, label)
-                self._check_age(action)  # the first request may have taken its time
+                self._check_age(action)  # the first request may have taken long
                 body = status | {"metadata": guard}
                 await self._kube.patch(PODS, desired.namespace, pod.name, body, subresource="status", strategic=True)
             case actions.CreatePod() | actions.CreateFormatter():
@@ -241,7 +246,7 @@ class Executor:
                 await self._kube.create(PODS, desired.namespace, body)
 
     async def _apply(self, resource: ResourceType, body: Json, action: Action) -> None:
-        """Apply an object of ours, and no other that has its name."""
+        """Apply an object of ours, and never an object of others with the same name."""
         metadata = body["metadata"]
         present = await self._kube.get(resource, metadata["namespace"], metadata["name"])
         wanted = metadata["labels"][names.LABEL_QUORUM]
@@ -251,10 +256,10 @@ class Executor:
         if present is not None and (other := foreign_controller(present)) is not None:
             text = f"{other.get('kind')} {other.get('name')} controls it"
             raise KubeRefused(f"Did not change {resource.kind} {metadata['name']}: {text}. {_WAY_OUT}")
-        self._check_age(action)  # the answer may have taken its time
+        self._check_age(action)  # the answer may have taken long
         await self._kube.apply(resource, metadata["namespace"], body)
 
-    async def _object(  # noqa: C901 - one case an action, nothing else
+    async def _object(  # noqa: C901 - one case per action, nothing else
         self,
         action: actions.ApplyService
         | actions.ApplyBudget
@@ -286,8 +291,7 @@ class Executor:
                 body = built(partial(objects.config, desired, name, revision, node_ids))
                 await self._kube.create(CONFIG_MAPS, namespace, body)
             case actions.AdoptConfig(name=name, resource_version=version):
-                adopted = {"resourceVersion": version, "ownerReferences": owner(desired)}
-                await self._kube.patch(CONFIG_MAPS, namespace, name, {"metadata": adopted})
+                await self._kube.patch(CONFIG_MAPS, namespace, name, {"metadata": adoption(desired, version)})
             case actions.DeleteConfig(name=name):
                 present = await self._kube.get(CONFIG_MAPS, namespace, name)
                 if present is not None:
@@ -304,6 +308,7 @@ class Executor:
                 record = record_of(context)
                 metadata = {
                     "uid": claim.uid,
+                    "resourceVersion": claim.resource_version,  # it writes the owner: nothing else may have taken it
                     "annotations": objects.claim_annotations(record, directory_id, retired=retired, kept=kept),
                     "labels": objects.claim_labels(desired.name, claim.node_id),
                     "ownerReferences": objects.volume_owner(desired),

@@ -1,8 +1,8 @@
-"""Observations as files of JSON lines: on a volume, or wherever fsspec reaches. Bounded in size and in number.
+"""Observations as files of JSON lines: on a volume, or in any store of fsspec. Bounded in size and in number.
 
-A file is stored whole and under its final name, so that a reader of the directory never sees half of one, and never has
-to read one twice. Something new is stored within seconds; what only says that all is as it was waits for more of it.
-When the directory is full, the oldest files go.
+A file is stored whole and under its final name. So a reader of the directory never sees half of one, and never has to
+read one twice. A new fact is stored within seconds; a line without news waits for more lines. When the directory is
+full, the oldest files are deleted.
 """
 
 import logging
@@ -16,11 +16,11 @@ from kafka_quorum.observations.recorder import Line
 from kit.clock import Clock
 
 NEW_S: Final = 5.0
-"""How long something new waits for company."""
+"""How long a new fact waits for more lines."""
 FILE_BYTES: Final = 1 << 20
-"""So much fills a file."""
+"""A file of this size is full."""
 HELD_BYTES_MAX: Final = 8 << 20
-"""So much is held while nothing can be stored; after that the oldest lines go."""
+"""At most this much is held while nothing can be stored; after that the oldest lines are dropped."""
 FILES_MAX: Final = 20_000
 _RETRY_S: Final = 15.0
 _PRUNE_EVERY: Final = 50
@@ -46,7 +46,7 @@ class Directory:
     """A directory of a mounted volume."""
 
     def __init__(self, path: Path) -> None:
-        """It is made when the first file is stored."""
+        """The directory is created when the first file is stored."""
         self._path = path
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class Directory:
         return str(self._path)
 
     def put(self, name: str, content: bytes) -> None:
-        """Under a hidden name first, which no reader takes for a file of lines."""
+        """The file first has a hidden name, which no reader takes for a file of lines."""
         self._path.mkdir(parents=True, exist_ok=True)
         hidden = self._path / f".{name}"
         try:
@@ -64,7 +64,7 @@ class Directory:
                 os.fsync(file.fileno())
             hidden.replace(self._path / name)
         except OSError:
-            hidden.unlink(missing_ok=True)  # a full disk would keep its half
+            hidden.unlink(missing_ok=True)  # on a full disk half a file would stay
             raise
 
     def sizes(self) -> dict[str, int]:
@@ -77,19 +77,19 @@ class Directory:
 
 
 class Remote:
-    """A place that fsspec reaches: `s3://bucket/folder`, `gs://…`, `abfs://…`, with the driver of that kind."""
+    """A place that fsspec supports: `s3://bucket/folder`, `gs://…`, `abfs://…`, with the driver of that kind."""
 
     def __init__(self, url: str) -> None:
         """The first use connects."""
         self._url = url.rstrip("/")
 
     def __str__(self) -> str:
-        """For messages, without what an address may hold of credentials."""
+        """For messages, without credentials that the address may contain."""
         scheme, _, rest = self._url.partition("://")
         return f"{scheme}://{rest.rpartition('@')[2]}"
 
     def put(self, name: str, content: bytes) -> None:
-        """One request, which stores a whole object or none. Only where folders are real is one made first."""
+        """Store a whole object or none, in one request. Only a store with real folders needs a folder first."""
         filesystem, path = self._connected()
         try:
             filesystem.pipe_file(f"{path}/{name}", content)
@@ -124,7 +124,7 @@ class Files:
     """Lines into files of a store."""
 
     def __init__(self, store: Store, clock: Clock, *, holder: str, hold_s: float, max_bytes: int) -> None:
-        """`holder` keeps two operators from one name; `hold_s` is how long old news wait; `max_bytes` bound it all."""
+        """`holder` keeps the names of two operators apart; lines without news wait `hold_s`; `max_bytes` bounds all."""
         self._store, self._clock = store, clock
         self._holder, self._hold_s, self._max_bytes = holder, hold_s, max_bytes
         self._held: list[bytes] = []
@@ -175,7 +175,7 @@ class Files:
             self._prune()
 
     def _prune(self) -> None:
-        """Delete the oldest files of ours until the rest fits; names begin with their time."""
+        """Delete our oldest files until the rest fits; names begin with their time."""
         ours = {
             name: size
             for name, size in self._store.sizes().items()

@@ -1,8 +1,7 @@
-"""When an observation is written, and by whom: a thread of its own, behind a queue with an end.
+"""When an observation is written, and by what: a thread of its own, behind a bounded queue.
 
-A pass only puts a line into the queue, which never waits: whatever a disk, an object store or a broker does, no
-reconcile feels it. What does not fit is dropped, counted and told; a gap in the observations is unknown, never
-available.
+A pass only puts a line into the queue, which never waits. So a slow disk, object store or broker does not delay a
+reconcile. What does not fit is dropped, counted and logged. A gap in the observations means unknown, never available.
 """
 
 import json
@@ -21,20 +20,20 @@ from kit.key import ObjectKey
 from kit.report.report import PassReport
 
 EVERY_S: Final = 60.0
-"""An observation that says nothing new is written this often all the same: silence would be a gap."""
+"""How often an observation without news is written all the same: silence would be a gap."""
 QUEUE_LINES: Final = 2000
 _TAKE_LINES: Final = 200
 _LINE_BYTES_MAX: Final = 256 * 1024
 _IDLE_S: Final = 1.0
 _SILENCE_S: Final = 600.0
-"""A sink that goes on failing is told of this often."""
+"""The failures of a sink are logged at most this often."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """An observation without a line break. `key` keeps those of one quorum in order; `new`: to be stored soon."""
+    """An observation without a line break. `key` keeps those of one quorum in order; `new`: it must be stored soon."""
 
     key: str
     text: bytes
@@ -42,10 +41,10 @@ class Line:
 
 
 class Sink(Protocol):
-    """Where lines go. Only the recorder's thread calls it, so it may wait; what it raises is told, and no more."""
+    """Where lines go. Only the recorder's thread calls it, so it may wait; its exceptions are only logged."""
 
     def write(self, lines: Sequence[Line]) -> None:
-        """Take these lines, and store what is due. Called once a second at least, with nothing if there is nothing."""
+        """Take these lines, and store what is due. Called at least once a second, with no lines if there are none."""
 
     def close(self) -> None:
         """Store everything that is still held."""
@@ -59,14 +58,14 @@ class _Last:
 
 @dataclass(slots=True)
 class _Trouble:
-    """A sink's failures since it was last told of them."""
+    """The number of failures of a sink, and when they were last logged."""
 
     count: int = 0
     told_at_s: float | None = None
 
 
 class Recorder:
-    """Takes looks on the event loop, writes them from its thread. Made without sinks, it does nothing."""
+    """Takes looks on the event loop, and writes them from its thread. Without sinks it does nothing."""
 
     def __init__(self, sinks: Sequence[Sink], clock: Clock, *, queue_lines: int = QUEUE_LINES) -> None:
         """Start the thread if there is anything to write to."""
@@ -88,9 +87,9 @@ class Recorder:
             self.saw(report.key.namespace, report.key.name, report.seen, at=report.seen_at)
 
     def saw(self, namespace: str, name: str, observed: Observed, *, at: datetime | None = None) -> None:
-        """Note this look, if it says something new or a minute has passed. Neither waits nor raises.
+        """Note this look, if it has something new or a minute has passed. Neither waits nor raises.
 
-        It is of this moment where `at` names no other.
+        Its time is `at`, or else the present moment.
         """
         if not self._sinks or self._ending.is_set():
             return
@@ -104,7 +103,7 @@ class Recorder:
         self._last.pop((key.namespace, key.name), None)
 
     def close(self, within_s: float) -> None:
-        """Let the thread store what is held, and wait for it so long; a sink that hangs is left behind."""
+        """Let the thread store what is held, and wait this long for it; a sink that hangs is abandoned."""
         if self._ending.is_set() or not self._sinks:
             return
         self._ending.set()
@@ -147,7 +146,7 @@ class Recorder:
             self._guarded(sink, sink.close)
 
     def _take(self) -> list[Line]:
-        """The lines that are there, after at most a second; so many at most."""
+        """The waiting lines, after at most a second and up to a bound."""
         lines: list[Line] = []
         try:
             lines.append(self._lines.get(timeout=0.05 if self._ending.is_set() else _IDLE_S))
@@ -158,11 +157,11 @@ class Recorder:
         return lines
 
     def _guarded(self, sink: Sink, act: Callable[[], None]) -> None:
-        """One sink's fault is neither another's nor the operator's: it is told, and the thread goes on."""
+        """One sink's fault affects neither another sink nor the operator: it is logged, and the thread goes on."""
         trouble = self._trouble[id(sink)]
         try:
             act()
-        except Exception as error:  # noqa: BLE001 - drivers of stores raise whatever they like
+        except Exception as error:  # noqa: BLE001 - drivers of stores raise anything
             trouble.count += 1
             now_s = self._clock.monotonic()
             if trouble.told_at_s is None or now_s - trouble.told_at_s > _SILENCE_S:

@@ -1,6 +1,7 @@
 """Which objects with our labels are ours: by the names that the operator makes, and by who controls them. Pure.
 
-A label is anyone's to set. What merely carries ours is named in the status, and neither used, changed nor deleted.
+Everybody can set a label. An object that only has our labels is named in the status, and neither used, changed nor
+deleted.
 """
 
 from collections.abc import Iterable
@@ -18,15 +19,16 @@ CONFIG_ROLE: Final = "config"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Own:
-    """The claims, pods and config maps that are ours."""
+    """The claims, pods, config maps and revisions that are ours."""
 
     claims: list[Json]
     pods: list[Json]
     configs: list[Json]
+    revisions: list[Json]
 
     def without(self, listed: Iterable[Json]) -> tuple[Stranger, ...]:
-        """Those of the listed objects that are not."""
-        own = {item["metadata"]["uid"] for item in (*self.claims, *self.pods, *self.configs)}
+        """The listed objects that are not ours."""
+        own = {item["metadata"]["uid"] for item in (*self.claims, *self.pods, *self.configs, *self.revisions)}
         strangers = (_stranger(item) for item in listed if item["metadata"]["uid"] not in own)
         return tuple(sorted(strangers, key=str))
 
@@ -58,3 +60,8 @@ def is_pod(item: Json, quorum: str) -> bool:
 def is_config(item: Json, quorum: str) -> bool:
     """Whether a config map has the name of a revision's server properties."""
     return names.is_config_name(quorum, item["metadata"]["name"]) and foreign_controller(item) is None
+
+
+def is_revision(item: Json, quorum: str) -> bool:
+    """Whether a ControllerRevision has the name of a runtime, whatever controls it: pods may be made from it."""
+    return names.is_revision_name(quorum, item["metadata"]["name"])

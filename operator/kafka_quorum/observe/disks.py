@@ -1,7 +1,8 @@
-"""Which disks one pod's script has found without their data in every run, since when, and which volumes are lost. Pure.
+"""Disks that one pod's script has found without data in every run, since when, and which volumes are lost. Pure.
 
-One look at a blank volume proves nothing: it may come back. So the first and the last run that found no data are
-remembered, until a run finds something else, or cannot read the disk, or Kafka runs, or no look was taken for a while.
+One look at a blank volume proves nothing: its data may come back. So the first and the last run that found no data are
+remembered. They are forgotten when a run finds something else, or cannot read the disk, or Kafka runs, or no look was
+taken for a while.
 """
 
 from dataclasses import replace
@@ -15,11 +16,11 @@ from kafka_quorum.model.observed import Claim, Observed
 from kafka_quorum.model.pods import Pod, PodRole
 
 STARTED_AFTER_S: Final = 5.0
-"""A container that runs for longer than that runs Kafka: the script before it takes a moment."""
+"""A container that runs for longer than this runs Kafka: the script before it takes a moment."""
 FORGOTTEN_AFTER_S: Final = 30.0
-"""After a longer time without a look it is not known what ran meanwhile: the evidence begins again."""
+"""After a longer time without a look it is unknown what ran meanwhile: the evidence begins again."""
 GAP_COUNTS_S: Final = 10.0
-"""At most so much of the time between two looks at a lost volume counts."""
+"""At most this much of the time between two looks at a lost volume counts."""
 
 
 def remembered(observed: Observed, now_s: float) -> Memory:
@@ -33,7 +34,7 @@ def remembered(observed: Observed, now_s: float) -> Memory:
 
 
 def _row(observed: Observed, pod: Pod, now_s: float) -> BlankDisk | None:
-    """What this look adds for one pod; None where its newest run did not find its disk without its data."""
+    """What this look adds for one pod; None unless its newest run found its disk without its data."""
     before = _before(observed, pod, now_s)
     if pod.running:
         return None if before is None or _fetches(observed, pod) else _ran(before, pod, now_s)
@@ -42,7 +43,7 @@ def _row(observed: Observed, pod: Pod, now_s: float) -> BlankDisk | None:
     if not lacks_data(observed.record, pod, pod.report) or pod.report.finished_at_s <= 0:
         return None
     ended_s = pod.report.finished_at_s
-    if before is None or ended_s < before.last_s:  # the node's clock was set back: what it said before counts no more
+    if before is None or ended_s < before.last_s:  # the node's clock was set back: its earlier stamps count no more
         return BlankDisk(
             pod_uid=pod.uid,
             claim_uid=pod.claim_uid,
@@ -67,7 +68,7 @@ def _before(observed: Observed, pod: Pod, now_s: float) -> BlankDisk | None:
 
 
 def _ran(before: BlankDisk, pod: Pod, now_s: float) -> BlankDisk | None:
-    """For a moment the script alone runs; one container that runs for longer runs Kafka, and so has its disk."""
+    """For a moment only the script runs. A container that runs for longer runs Kafka, and so has its disk."""
     if pod.instance != before.instance:
         return replace(before, instance=pod.instance, runs_since_s=now_s, looked_s=now_s)
     return None if now_s - before.runs_since_s > STARTED_AFTER_S else replace(before, looked_s=now_s)
@@ -79,7 +80,7 @@ def _fetches(observed: Observed, pod: Pod) -> bool:
 
 
 def _lost(observed: Observed, claim: Claim, now_s: float) -> LostClaim:
-    """What this look adds for a claim whose volume is lost: its phase is `Bound` again when the volume is back."""
+    """What this look adds for a claim whose volume is lost; when the volume is back, the phase is `Bound` again."""
     before = next((row for row in observed.memory.lost_claims if row.claim_uid == claim.uid), None)
     if before is None:
         return LostClaim(claim_uid=claim.uid, for_s=0.0, seen_s=now_s)

@@ -1,7 +1,8 @@
-"""Ask the API server and the controllers, and put the answers together.
+"""Ask the API server and the controllers, and combine the answers.
 
-Kubernetes objects are one `Snapshot`, which may be used again for a look at the quorum while no watch has spoken; what
-is about to be acted upon is always listed anew. A failed list raises, and ends the pass: unknown is not empty (rule 8).
+Kubernetes objects are one `Snapshot`. It may be used again for a look at the quorum while no watch has reported an
+event. Before an act, the objects are always listed again. A failed list raises, and ends the pass: unknown is not empty
+(rule 8).
 """
 
 import asyncio
@@ -39,21 +40,21 @@ _NOT_LEADER = "NOT_LEADER_OR_FOLLOWER"
 _NO_VERDICT: Final = frozenset(
     {"NETWORK_EXCEPTION", "NOT_CONTROLLER", "REQUEST_TIMED_OUT", "UNKNOWN_SERVER_ERROR", "UNSUPPORTED_VERSION"}
 )
-"""Answers to a step that was to be validated which say nothing of the step."""
+"""Answers to a validated step that contain no verdict on the step."""
 _BEFORE_WORDS: Final = "The update failed for all features since the following feature had an error: "
-"""What stands before Kafka's words on the one step that it was asked about."""
+"""What precedes Kafka's words about the one step in the request."""
 _CHECK_TIMEOUT_MS: Final = 2_000
 _NOT_ASKED: Final = Unknown(reason="the leader was not asked")
 _FOLLOWS: Final = Unknown(reason="not the leader")
 _SLOW_S: Final = 0.5
-"""A pod on a dead node does not answer, for seconds: the leader's answer is old by then, and is asked for again."""
+"""A pod on a dead node delays a look by seconds. The leader's answer is old by then, and is requested again."""
 _PATIENCE_S: Final = 1.0
-"""How long the others may take once a leader has answered."""
+"""How long the other controllers may take after a leader has answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What the controllers said, judged."""
+    """The controllers' answers, judged."""
 
     quorum: Knowable[QuorumView]
     versions: tuple[tuple[NodeID, Knowable[NodeVersions]], ...]
@@ -61,9 +62,9 @@ class Look:
     not_leading: frozenset[NodeID] = frozenset()
     registered: Knowable[tuple[NodeID, ...]] = _NOT_ASKED
     leader: Endpoint | None = None
-    """Whom further questions of this look go to."""
+    """Where further questions of this look go."""
     taken_at_s: float
-    """When the leader was asked, or the last answer came where there is none: monotonic, of the operator's clock."""
+    """When the leader was asked, or without a leader when the last answer came: monotonic, of the operator's clock."""
 
 
 async def look(
@@ -74,7 +75,7 @@ async def look(
     port: int,
     clock: Clock,
 ) -> Look:
-    """Ask every controller that may run what it knows, and judge the answers."""
+    """Ask every controller that may run about the quorum, and judge the answers."""
     taken_at_s = clock.monotonic()
     endpoints = {endpoint.node_id: endpoint for pod in taken.pods if (endpoint := _endpoint(taken, pod, port))}
     answers, versions = await _ask(endpoints, controllers)
@@ -117,7 +118,7 @@ async def look(
 
 
 def _stopped(taken: Snapshot) -> set[NodeID]:
-    """The controllers of ours of which no pod runs, or only one that is being deleted."""
+    """Our controllers without a running pod, or only with one that is being deleted."""
     nodes = taken.record.node_ids if taken.record else ()
     running = {pod.node_id for pod in taken.pods if pod.serves}
     return set(nodes) - running
@@ -126,9 +127,9 @@ def _stopped(taken: Snapshot) -> set[NodeID]:
 async def checks(
     controllers: Controllers, leader: Endpoint | None, steps: tuple[FeatureStep, ...]
 ) -> tuple[tuple[FeatureStep, Knowable[StepCheck]], ...]:
-    """Ask the leader to validate these steps, one after the other: it changes nothing.
+    """Ask the leader to validate these steps, one after the other: this changes nothing.
 
-    After one without an answer the others are not asked: the look would be old.
+    If a step gets no answer, the steps after it are not asked: the look would be old.
     """
     answers: list[tuple[FeatureStep, Knowable[StepCheck]]] = []
     if leader is None:
@@ -165,9 +166,9 @@ def _endpoint(taken: Snapshot, pod: Pod, port: int) -> Endpoint | None:
 async def _ask(
     endpoints: Mapping[NodeID, Endpoint], controllers: Controllers
 ) -> tuple[dict[NodeID, Knowable[QuorumAnswer]], dict[NodeID, Knowable[NodeVersions]]]:
-    """What everybody knows of the quorum, and what they support.
+    """Ask every controller about the quorum, and for the levels that it supports.
 
-    Once a leader has answered, the others have `_PATIENCE_S` more: a frozen controller must not make the look old.
+    After a leader has answered, the others have `_PATIENCE_S` more: a frozen controller must not make the look old.
     """
     answers = {node: asyncio.create_task(_answer(at, controllers.describe_quorum)) for node, at in endpoints.items()}
     versions = {node: asyncio.create_task(_answer(at, controllers.api_versions)) for node, at in endpoints.items()}
@@ -197,21 +198,21 @@ async def _answer(endpoint: Endpoint, question: Callable[[Endpoint], Awaitable[T
     try:
         return Known(value=await question(endpoint))
     except KafkaRefused as error:
-        # Every controller but one says so all the time: two words, for the status is read by people.
+        # Every controller but one answers this all the time: two words are enough, because people read the status.
         return _FOLLOWS if error.name == _NOT_LEADER else Unknown(reason=str(error))
     except KafkaError as error:
         return Unknown(reason=str(error))
 
 
 def _not_leading(answers: Mapping[NodeID, Knowable[QuorumAnswer]]) -> frozenset[NodeID]:
-    """Who answered, where no answer was a leader's with a live majority."""
+    """The controllers that answered, if no answer was a leader's with a live majority."""
     return frozenset(node for node, answer in answers.items() if isinstance(answer, Known) or answer == _FOLLOWS)
 
 
 async def _same_cluster(
     controllers: Controllers, endpoints: Mapping[NodeID, Endpoint], chosen: QuorumAnswer, record: IdentityRecord
 ) -> Knowable[ClusterAnswer]:
-    """An address may have passed to a controller of another quorum: its cluster id shows that."""
+    """Compare the cluster id, because an address may belong to a controller of another quorum by now."""
     leader = endpoints.get(chosen.leader_id)
     if leader is None:
         return Unknown(reason=f"controller {chosen.leader_id} leads, and has no running pod of this resource")
@@ -226,7 +227,7 @@ async def _same_cluster(
 
 
 async def kube_nodes(kube: KubeApi, names_: tuple[str, ...]) -> tuple[tuple[str, Knowable[KubeNode]], ...]:
-    """Ask for these nodes of Kubernetes; one that cannot be read is Unknown, one that is not there is not ready."""
+    """Ask for these nodes of Kubernetes. One that cannot be read is Unknown; one that does not exist is not ready."""
 
     async def one(name: str) -> Knowable[KubeNode]:
         try:
@@ -241,10 +242,10 @@ async def kube_nodes(kube: KubeApi, names_: tuple[str, ...]) -> tuple[tuple[str,
 
 
 async def placed(kube: KubeApi, claims: tuple[Claim, ...], wanted: tuple[Claim, ...]) -> tuple[Claim, ...]:
-    """The same claims, those that are `wanted` with the only node that can reach their volume.
+    """The same claims; those that are `wanted` get the only node that can reach their volume.
 
-    A volume that cannot be read, or whose node is known by a host name alone and not found by it, has none: not knowing
-    where a disk is never counts as its loss.
+    It stays empty for a volume that cannot be read. It also stays empty if only a host name is known, and no node is
+    found by it: an unknown place of a disk never counts as its loss.
     """
 
     async def one(claim: Claim) -> Claim:

@@ -1,8 +1,8 @@
 """Which Kubernetes nodes look lost, and for how long Kubernetes and the quorum have agreed on it. Pure.
 
-Time counts only between two looks that both agreed, and of a long gap only as much as a look should take: an operator
-that slept, or was cut off, has seen nothing meanwhile. A look that found no leader, or could not read the node, says
-nothing, either way.
+Time counts only between two looks that both agreed. Of a long gap, only the usual time of a look counts: an operator
+that slept, or was cut off, has seen nothing meanwhile. A look that found no leader, or could not read the node, neither
+adds nor resets anything.
 """
 
 from dataclasses import replace
@@ -17,13 +17,14 @@ from kafka_quorum.model.observed import Claim, Observed
 from kafka_quorum.model.pods import PodRole
 
 GAP_COUNTS_S: Final = 15.0
-"""At most so much of the time between two looks counts as looked at."""
+"""At most this much of the time between two looks counts as looked at."""
 
 
 def suspects(observed: Observed) -> tuple[str, ...]:
-    """The Kubernetes nodes of replicas that do not fetch, and of formatters: those worth asking for.
+    """The Kubernetes nodes to ask for: those of replicas that do not fetch, and of formatters.
 
-    Without a leader it is not known which replicas fetch: then those of pods that are being deleted, and may never end.
+    Without a leader it is unknown which replicas fetch: then those of pods that are being deleted, because these may
+    never end.
     """
     record = observed.record
     if record is None:
@@ -42,7 +43,7 @@ def suspects(observed: Observed) -> tuple[str, ...]:
 
 
 def unplaced(observed: Observed) -> tuple[Claim, ...]:
-    """The claims whose volumes tell where a replica is that does not fetch: no pod of it has a node now."""
+    """The claims whose volumes can show where a replica is that does not fetch, while no pod of it has a node."""
     record = observed.record
     if record is None or record.phase is not BootstrapPhase.STARTED or isinstance(observed.quorum, Unknown):
         return ()
@@ -64,7 +65,7 @@ def agreed(observed: Observed, now_s: float) -> Memory:
 
 
 def _row(observed: Observed, node: NodeIdentity, now_s: float) -> LostNode | None:
-    """What this look adds for one node that does not fetch; None where its Kubernetes node is well, or is none."""
+    """The row of a controller that does not fetch; None if its Kubernetes node is well, or it has none."""
     name = node_of(observed, node)
     known = (row for row in observed.memory.lost_nodes if (row.key, row.kube_node) == (node.key, name))
     before = next(known, None)

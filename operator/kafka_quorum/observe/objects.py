@@ -1,4 +1,4 @@
-"""Kubernetes objects as the API server writes them → the few facts that decisions need. Pure."""
+"""Reduces Kubernetes objects, as the API server writes them, to the few facts that decisions need. Pure."""
 
 from collections.abc import Iterable
 from ipaddress import ip_address
@@ -20,12 +20,12 @@ from kit.stamps import seconds_of
 from kit.text import MESSAGE_MAX_CHARS, clean, cleaned, name
 
 _REPORT_MAX_CHARS: Final = 4096
-"""As long as a termination message can be."""
+"""The longest possible termination message."""
 _FINISHED: Final = ("Succeeded", "Failed")
 
 
 def pod_from(item: Json) -> Pod | None:
-    """A pod of ours; None for a pod that merely carries our quorum label."""
+    """A pod of ours; None for a pod that only has our quorum label."""
     metadata, spec, status = item["metadata"], item.get("spec") or {}, _status(item)
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     role = next((role for role in PodRole if role.value == labels.get(names.LABEL_ROLE)), None)
@@ -72,7 +72,7 @@ def kube_node_from(item: Json) -> KubeNode:
 
 
 def claim_from(item: Json) -> Claim:
-    """A claim of ours. Its name says whose it is: labels and annotations may be lost with a restore, names are not."""
+    """A claim of ours. Its name identifies its controller: a restore may lose labels and annotations, never names."""
     metadata, spec = item["metadata"], item.get("spec", {})
     annotations = metadata.get("annotations") or {}
     formats.check(annotations.get(names.SCHEMA), formats.CLAIM, f"PersistentVolumeClaim {metadata['name']}")
@@ -93,6 +93,7 @@ def claim_from(item: Json) -> Claim:
         directory_id=_id(annotations.get(names.DIRECTORY_ID)),
         phase=_id(annotations.get(names.PHASE)),
         requested_bytes=_size_bytes(size),
+        storage_class=name(spec.get("storageClassName") or ""),
         volume=name(spec.get("volumeName") or ""),
         kept=annotations.get(names.KEPT) == "true",
         selected_node=name(annotations.get("volume.kubernetes.io/selected-node", "")),
@@ -100,7 +101,7 @@ def claim_from(item: Json) -> Claim:
 
 
 def _size_bytes(text: str) -> int:
-    """A size that the API server accepted; ValueError if this operator cannot read it all the same."""
+    """A size that the API server accepted; ValueError if this operator cannot read it."""
     size_bytes = bytes_of(text)
     if size_bytes is None:
         raise ValueError(f"its size {text[:60]!r} is not a quantity that this operator can read")
@@ -108,7 +109,7 @@ def _size_bytes(text: str) -> int:
 
 
 def support_from(items: Iterable[Json]) -> tuple[SupportObject, ...]:
-    """Services, budgets, config maps and revisions: what they are, and whose."""
+    """Services, budgets, config maps and revisions: what they are, and which resource owns them."""
     return tuple(
         SupportObject(
             kind=item["kind"],
@@ -123,7 +124,7 @@ def support_from(items: Iterable[Json]) -> tuple[SupportObject, ...]:
 
 
 def status_from(resource: Json) -> RecordedStatus:
-    """The identity and the open operation in a resource's status; whatever is malformed there reads as absent."""
+    """The identity and the open operation in a resource's status; a malformed part counts as absent."""
     status = _status(resource)
     bootstrap = _object(status.get("bootstrap"))
     phase = next((phase for phase in BootstrapPhase if phase.value == bootstrap.get("phase")), None)
@@ -143,7 +144,7 @@ def owner_uid(item: Json) -> str | None:
     return next((owner["uid"] for owner in owners if owner.get("kind") == "KafkaQuorum"), None)
 
 
-def _controllers(rows: Any) -> tuple[RecordedController, ...]:  # noqa: ANN401 - whatever JSON the status holds
+def _controllers(rows: Any) -> tuple[RecordedController, ...]:  # noqa: ANN401 - any JSON that the status holds
     if not isinstance(rows, list):
         return ()
     return tuple(
@@ -157,7 +158,7 @@ def _controllers(rows: Any) -> tuple[RecordedController, ...]:  # noqa: ANN401 -
     )
 
 
-def _soak(row: Any) -> Soak | None:  # noqa: ANN401 - whatever JSON the status holds
+def _soak(row: Any) -> Soak | None:  # noqa: ANN401 - any JSON that the status holds
     if not isinstance(row, dict):
         return None
     epoch, seconds = row.get("finalizedEpoch"), row.get("seconds")
@@ -171,7 +172,7 @@ def _status_of(rows: list[Json] | None, name: str) -> Json | None:
 
 
 def _effective_state(main: Json | None, init: Json | None) -> ContainerState:
-    """The main container's state; while the init container holds it back, the init container's."""
+    """The main container's state; while the init container runs before it, the init container's."""
     held = init is not None and not _succeeded(init)
     row = init if held else main
     if held and row is not None and "running" in row.get("state", {}):
@@ -217,7 +218,7 @@ def _span_s(began: str | None, ended: str | None) -> float:
 
 
 def _newest(reports: Iterable[DiskReport | None]) -> DiskReport | None:
-    """The report that was written last: of two at the same second, Kafka's own container's."""
+    """The report that was written last; of two in the same second, that of Kafka's own container."""
     return max(filter(None, reports), key=lambda report: report.finished_at_s, default=None)
 
 
@@ -226,12 +227,12 @@ def _runs(row: Json | None) -> bool:
 
 
 def _report(row: Json | None) -> DiskReport | None:
-    """The newest report of a script of ours, unless it looks again at this moment."""
+    """The newest report of a script of ours, unless the script runs again at this moment."""
     return None if _runs(row) else _last_report(row)
 
 
 def _last_report(row: Json | None) -> DiskReport | None:
-    """The newest report of a script of ours in a container's state; anything else there is a log line of Kafka's."""
+    """The newest report of a script of ours in a container's state; any other text there is a log line of Kafka's."""
     if row is None:
         return None
     for state in (row.get("state") or {}, row.get("lastState") or {}):
@@ -266,14 +267,14 @@ def _parse_report(text: str, finished_at_s: float) -> DiskReport | None:
 
 
 def _check_script(body: Json) -> None:
-    """`LaterFormat` for the report of a script that only a later version of this operator makes pods with."""
+    """Raise `LaterFormat` for the report of a script that only a later version of this operator puts into pods."""
     number = body.get("script")
     if "found" in body and type(number) is int and number > SCRIPT:
         formats.check(number, SCRIPT, "the report of the script that looked at its disk")
 
 
 def _number(text: object) -> int:
-    """A number that we wrote; -1 where the object is not ours."""
+    """A number that we wrote; -1 if the object is not ours."""
     try:
         return number(text)
     except Malformed:
@@ -281,12 +282,12 @@ def _number(text: object) -> int:
 
 
 def _id(text: object) -> str | None:
-    """An id that we wrote; one that cannot be one is kept so that it equals none, for it is a difference."""
+    """An id that we wrote. A malformed one is kept as a value that equals no id, because it is a difference."""
     return None if text is None else name(text)
 
 
 def _status(item: Json) -> Json:
-    """An object's status, cleaned: its texts come from kubelets, and through them from the user's image."""
+    """An object's status, cleaned: its texts come from kubelets, which may copy them from the user's image."""
     return _object(cleaned(item.get("status"), max_chars=_REPORT_MAX_CHARS))
 
 
@@ -295,7 +296,7 @@ def _object(value: object) -> Json:
 
 
 def _address(text: object) -> str:
-    """A pod's address; empty where it is none, so that nothing is sent there."""
+    """A pod's address; empty if it is not one, so that nothing is sent there."""
     try:
         return str(ip_address(text)) if isinstance(text, str) else ""
     except ValueError:

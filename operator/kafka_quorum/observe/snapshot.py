@@ -1,8 +1,9 @@
-"""The Kubernetes objects of one quorum, listed once and read: what is there, and what of it cannot be understood."""
+"""The Kubernetes objects of one quorum, listed once and read: what exists, and what of it cannot be understood."""
 
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import filterfalse
 from typing import Final
 
 from kafka_quorum.kind import QUORUMS
@@ -13,16 +14,17 @@ from kafka_quorum.model.ids import Member
 from kafka_quorum.model.observed import Claim, Revision, Stranger, SupportObject
 from kafka_quorum.model.observed import Unreadable as UnreadableObject
 from kafka_quorum.model.pods import Pod
-from kafka_quorum.observe.belonging import CONFIG_ROLE, Own, is_claim, is_config, is_pod
+from kafka_quorum.observe.belonging import CONFIG_ROLE, Own, is_claim, is_config, is_pod, is_revision
 from kafka_quorum.observe.objects import claim_from, owner_uid, pod_from, support_from
 from kafka_quorum.observe.readable import parsed, unreadable_from
+from kafka_quorum.resources.meta import foreign_controller
 from kafka_quorum.resources.stored import accepted_from, accepted_text, record_from, revision_from, stored_text
 from kit.clock import Clock
 from kit.errors import KubeError
 from kit.kube.protocol import BUDGETS, CLAIMS, CONFIG_MAPS, PODS, REVISIONS, SERVICES, Json, KubeApi
 
 PODS_MAX: Final = 200
-"""Of one quorum. It has one or two for each controller; pods with such names and labels may come from anyone."""
+"""Of one quorum. It has one or two for each controller; anybody can create pods with such names and labels."""
 _CONTROLLED: Final = "its ownerReferences list a controller that is not a KafkaQuorum"
 
 
@@ -43,13 +45,13 @@ class Snapshot:
     taken_at_s: float
     unreadable: tuple[UnreadableObject, ...] = ()
     accepted: str = ""
-    """The spec that was accepted last, as it is stored; empty where none is."""
+    """The last accepted spec as it is stored; empty if none is."""
     accepted_spec: Json | None = None
-    """The same, read; None where none is stored, or where it cannot be read."""
+    """The same, parsed; None if none is stored, or if it cannot be read."""
     accepted_fault: str = ""
-    """Why a stored one cannot be read; empty if it can, or none is there."""
+    """Why the stored spec cannot be read; empty if it can, or if none is stored."""
     later: tuple[str, ...] = ()
-    """What of the status and the accepted spec a later version of this operator wrote, a sentence each."""
+    """The parts of the status and the accepted spec that a later version of this operator wrote, a sentence each."""
 
     @property
     def spec_kept(self) -> bool:
@@ -82,12 +84,13 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         claims=[item for item in claims if is_claim(item, name)],
         pods=[item for item in pods if is_pod(item, name)],
         configs=[item for item in configs if is_config(item, name)],
+        revisions=[item for item in revisions if is_revision(item, name)],
     )
     _check_count(name, own.pods)
     taken = _taken(name, record, claims)
     known_claims, bad_claims = parsed("PersistentVolumeClaim", own.claims, claim_from)
     known_pods, bad_pods = parsed("Pod", own.pods, pod_from)
-    readable, bad_revisions = parsed("ControllerRevision", revisions, revision_from)
+    readable, bad_revisions = parsed("ControllerRevision", own.revisions, revision_from)
     in_use = {pod.revision for pod in known_pods} | _recorded_revisions(record)
     return Snapshot(
         resource=resource,
@@ -96,8 +99,8 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
         record_fault=fault,
         claims=tuple(sorted(known_claims, key=lambda claim: claim.name)),
         pods=tuple(sorted(known_pods, key=lambda pod: pod.name)),
-        support=support_from((*services, *budgets, *own.configs, *revisions)),
-        strangers=own.without((*pods, *(item for item in claims if item not in taken), *configs)),
+        support=support_from((*services, *budgets, *own.configs, *filterfalse(foreign_controller, own.revisions))),
+        strangers=own.without((*pods, *(item for item in claims if item not in taken), *configs, *revisions)),
         revisions=tuple(revision for revision, _ in readable),
         specs=tuple((revision.name, spec) for revision, spec in readable),
         taken_at_s=taken_at_s,
@@ -116,7 +119,7 @@ async def snapshot(kube: KubeApi, namespace: str, name: str, clock: Clock) -> Sn
 
 
 def _check_count(name: str, pods: list[Json]) -> None:
-    """Refuse more pods than can be: each is asked over the network, and compared with the others (`KubeError`)."""
+    """Refuse too many pods (`KubeError`): each is asked over the network, and compared with the others."""
     if len(pods) > PODS_MAX:
         raise KubeError(
             f"{len(pods)} pods have names and labels of quorum {name}, at most {PODS_MAX} are looked at: delete those "
@@ -125,7 +128,7 @@ def _check_count(name: str, pods: list[Json]) -> None:
 
 
 def _recorded_revisions(record: IdentityRecord | None) -> set[str | None]:
-    """The revisions that the record makes pods from: the fleet's, and those of single controllers."""
+    """The revisions from which the record makes pods: the applied one, and those of single controllers."""
     return set() if record is None else {record.applied_revision, *(node.revision for node in record.nodes)}
 
 
@@ -164,7 +167,7 @@ def _claim_names(quorum: str, record: IdentityRecord) -> Iterator[str]:
 
 
 def _taken(name: str, record: IdentityRecord | None, claims: list[Json]) -> list[Json]:
-    """Claims of the record that something else controls by now: their disks are there, and must not count as lost."""
+    """Claims of the record that something else controls by now: their disks exist, and must not count as lost."""
     ours = set(_claim_names(name, record)) if record is not None else set()
     return [item for item in claims if item["metadata"]["name"] in ours and not is_claim(item, name)]
 
@@ -172,7 +175,7 @@ def _taken(name: str, record: IdentityRecord | None, claims: list[Json]) -> list
 async def _confirmed(
     kube: KubeApi, namespace: str, name: str, record: IdentityRecord | None, claims: list[Json]
 ) -> list[Json]:
-    """A claim of the record that the list lacks is asked for by name: a disk is not given up on one answer."""
+    """Ask by name for each claim of the record that the list lacks: one answer is not enough to give up a disk."""
     if record is None:
         return claims
     listed = {item["metadata"]["name"] for item in claims}
@@ -184,9 +187,11 @@ async def _confirmed(
 def _record(stored: Json | None) -> tuple[IdentityRecord | None, str]:
     if stored is None:
         return None, ""
+    if foreign_controller(stored) is not None:
+        return None, f"ConfigMap {stored['metadata']['name']}: {_CONTROLLED}. Remove that reference"
     try:
         return record_from(stored), ""
     except Unreadable as error:
         return None, str(error)
-    except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it is there: Unknown, never absent
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it exists: Unknown, never absent
         return None, unreadable_from("ConfigMap", stored, error).why

@@ -1,6 +1,6 @@
 """The whole status of a resource from one pass. Numbers that change with every look stay out of it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
@@ -32,6 +32,7 @@ from kafka_quorum.status.progressing import progressing
 from kafka_quorum.status.ready import ready
 from kafka_quorum.status.spec_accepted import spec_accepted
 from kafka_quorum.status.together import together
+from kit.conditions.finding import Finding
 from kit.conditions.merge import merged, shortened
 from kit.text import cleaned
 
@@ -39,17 +40,26 @@ Json: TypeAlias = dict[str, Any]
 
 _SOAK_STEP_S: Final = 5
 _ROWS_MAX: Final = 100
-"""Of a list whose length others decide."""
+"""The limit of a list whose length other components decide."""
 _TEXT_MAX_CHARS: Final = 2000
-CONDITIONS: Final = (ready, available, progressing, degraded, features_settled, spec_accepted, odd_voter_count)
+CONDITIONS: Final[Mapping[str, Callable[[Pass], Finding]]] = {
+    "Ready": ready,
+    "Available": available,
+    "Progressing": progressing,
+    "Degraded": degraded,
+    "FeaturesSettled": features_settled,
+    "SpecAccepted": spec_accepted,
+    "OddVoterCount": odd_voter_count,
+}
+"""Every condition, by its type, in the order of the status. The statuses without a pass have the same ones."""
 _IDENTITY: Final = ("replicas", "clusterID", "appliedRevision", "bootstrap", "controllers")
-"""The fields that carry a copy of the identity, or follow from it."""
+"""The fields that hold a copy of the identity, or follow from it."""
 _ROWS: Final = ("conditions", "waits", "controllers")
 _TYPES: Final[dict[str, type]] = {
     **dict.fromkeys(_ROWS, list),
     **dict.fromkeys(("operation", "quorum", "bootstrap"), dict),
 }
-"""What the fields that are read back must be."""
+"""The required types of the fields that are read back."""
 _BOUNDED: Final = ("features", "staleReplicas", "waits")
 _OF_A_CONTROLLER: Final = ("nodeID", "directoryID", "endpoint", "claimName", "claimUID")
 """The fields of a controller that are its identity."""
@@ -58,10 +68,10 @@ _OF_A_LOOK: Final = ("leaderID", "leaderEpoch", "healthyVoters", "failureToleran
 
 
 def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
-    """The status, whole. `old` is the present one: its transition times and its operation live on."""
+    """The whole status. `old` is the present one: its transition times and its operation are kept."""
     done, old = _own(done), readable(old)
     record = done.observed.record
-    findings = tuple(check(done) for check in CONDITIONS)
+    findings = tuple(check(done) for check in CONDITIONS.values())
     first = doing(done, findings)
     status: Json = {
         "observedGeneration": generation,
@@ -85,7 +95,7 @@ def build(done: Pass, old: Json, *, generation: int, now: str) -> Json:
 
 
 def _operation(done: Pass, old: Json) -> Json:
-    """The open operation, and what it waits for. One that cannot be understood stays as it is, to the letter."""
+    """The open operation, and what it waits for. One that cannot be understood is kept unchanged."""
     operation = old.get("operation")
     if operation is None or isinstance(done.observed.status.open, UnknownOperation):
         return {} if operation is None else {"operation": operation}
@@ -94,7 +104,7 @@ def _operation(done: Pass, old: Json) -> Json:
 
 
 def readable(old: Json) -> Json:
-    """A status without fields of another type, which an older CRD, or none, lets any user write."""
+    """A status without fields of wrong types: with an older CRD, or none, any user can write these."""
     kept: Json = {name: value for name, value in old.items() if isinstance(value, _TYPES.get(name, object))}
     rows = {name: [row for row in kept[name] if isinstance(row, dict)] for name in _ROWS if name in kept}
     return kept | rows
@@ -107,7 +117,7 @@ def says_ready(resource: Json) -> bool:
 
 
 def _shortened(status: Json) -> Json:
-    """The status with at most `_ROWS_MAX` rows in each list, and how many were left out of which."""
+    """The status with at most `_ROWS_MAX` rows in each list, and the number of rows left out of each."""
     left_out = {name: len(status[name]) - _ROWS_MAX for name in _BOUNDED if len(status.get(name) or ()) > _ROWS_MAX}
     cut = {name: status[name][:_ROWS_MAX] for name in left_out}
     return status | cut | ({"leftOut": left_out} if left_out else {})
@@ -119,7 +129,7 @@ def selector(quorum: str) -> str:
 
 
 def kept_identity(old: Json) -> Json:
-    """The copy of the identity as it is; of its controllers nothing that only a look could confirm."""
+    """The copy of the identity as it is; of its controllers nothing that only a look can confirm."""
     kept = {"replicas": 0} | {name: old[name] for name in _IDENTITY if name in old}
     if "controllers" in kept:
         kept["controllers"] = [
@@ -130,7 +140,7 @@ def kept_identity(old: Json) -> Json:
 
 
 def _restarted(done: Pass, old: Json) -> Json:
-    """The restart that every controller has had; the one before it while another is under way."""
+    """The restart that every controller has had; while another one is under way, the one before it."""
     found = done.situation.target_revision if done.situation is not None else None
     if found is None or done.situation is None or done.situation.older:
         return {"restartedAt": old["restartedAt"]} if "restartedAt" in old else {}
@@ -138,7 +148,7 @@ def _restarted(done: Pass, old: Json) -> Json:
 
 
 def _own(done: Pass) -> Pass:
-    """The pass without what an earlier resource of this name left: none of its identity may be used."""
+    """The pass without the objects of an earlier resource of this name: none of its identity may be used."""
     if not done.waits_for(EARLIER_RESOURCE):
         return done
     silent = Unknown(reason="the quorum of an earlier resource ends")
@@ -147,7 +157,7 @@ def _own(done: Pass) -> Pass:
 
 
 def _identity(record: IdentityRecord) -> Json:
-    """A copy of the record: it rebuilds the record where that is lost, so a lost record does not erase it."""
+    """A copy of the record. A lost record is rebuilt from it, so a lost record does not erase it."""
     claims = {node.node_id: node.claim_uid for node in record.nodes}
     initial = [
         {"nodeID": key.node_id, "directoryID": key.directory_id, "claimUID": claims.get(key.node_id)}
@@ -206,9 +216,9 @@ def _version(observed: Observed, revision: str) -> str | None:
 
 
 def _quorum(done: Pass, old: Json, now: str) -> Json:
-    """The quorum as its leader describes it; without a leader what the last one described, and since when."""
+    """The quorum as its leader describes it; without a leader, the last description, and since when it is old."""
     observed = done.observed
-    # Without a record no answer is known to be of this quorum's cluster.
+    # Without a record no answer is known to come from this quorum's cluster.
     if observed.record is None or not isinstance(observed.quorum, Known):
         return unanswered(old, now) or {"quorum": {"summary": f"0/{_expected(done)}"}}
     view = observed.quorum.value
@@ -230,7 +240,7 @@ def _quorum(done: Pass, old: Json, now: str) -> Json:
 
 
 def unanswered(old: Json, now: str) -> Json:
-    """The last description of the quorum without what changes, and since when it is old; empty if there is none."""
+    """The last description of the quorum without its changing fields, and since when it is old; empty if none."""
     before = old.get("quorum") or {}
     if not before.get("voters"):
         return {}
@@ -239,7 +249,7 @@ def unanswered(old: Json, now: str) -> Json:
 
 
 def _expected(done: Pass) -> int:
-    """How many voters there will be first: those of the record, or those that the spec asks for."""
+    """How many voters the quorum starts with: those of the record, or those that the spec requests."""
     record = done.observed.record
     requested = requested_node_ids(done.desired, None)
     return len(record.initial) if record is not None else len(initial_node_ids(done.desired, requested))
@@ -260,7 +270,7 @@ def _stale(observed: Observed, view: QuorumView) -> list[Json]:
 
 
 def _soak(done: Pass, old: Json) -> Json:
-    """How long all has been well, in steps: a new operator goes on from there. Kept while a step waits for it."""
+    """How long all has been well, in steps: a new operator continues from there. Kept while a step waits for it."""
     soak = done.observed.memory.soak
     if soak is not None and not done.observed.finalized:
         return {"soak": old["soak"]} if "soak" in old else {}  # the levels are unknown in this look
@@ -306,7 +316,7 @@ def _supported(answers: Iterable[NodeVersions]) -> dict[str, list[FeatureRange]]
 
 
 def _waits(done: Pass, old: Iterable[Json], now: str) -> list[Json]:
-    """Each wait once for all controllers that it holds, with the time since which its reason has held one of them."""
+    """Each wait once for all its controllers, with the time since which its reason has applied to one of them."""
     since = {(row.get("reason"), node): row.get("since", now) for row in old for node in nodes_of(row)}
     groups: dict[tuple[str, str], dict[int | None, str]] = {}
     for wait in done.plan.waits:
@@ -328,7 +338,7 @@ def _waits(done: Pass, old: Iterable[Json], now: str) -> list[Json]:
 
 
 def nodes_of(row: Json) -> list[int | None]:
-    """The controllers that a row of the waits is about; None stands for the quorum."""
+    """The controllers that a row of the waits is about; None means the quorum."""
     several = row.get("nodeIDs")
     return several if isinstance(several, list) and several else [row.get("nodeID")]
 

@@ -1,34 +1,35 @@
-"""CannotLook: the operator cannot look at the quorum, so nothing that the status said before is known to be true now.
+"""CannotLook: the operator cannot look at the quorum, so it is unknown whether the earlier status is still true.
 
-It is no condition of a pass, because there was none: it takes precedence over every condition that depends on a look.
-The next pass that ends writes all conditions again. Until then `Ready` and `Available` are Unknown, never True.
+It is no condition of a pass, because there was no pass: it takes precedence over every condition that needs a look. The
+next pass that ends writes all conditions again. Until then `Ready` and `Available` are Unknown, never True.
 """
 
 from typing import Any, Final, TypeAlias
 
-from kafka_quorum.status.build import kept_identity, readable, unanswered
+from kafka_quorum.status.build import CONDITIONS, kept_identity, readable, unanswered
 from kit.conditions.finding import Finding, Truth
 from kit.conditions.merge import merged, shortened
 
 Json: TypeAlias = dict[str, Any]
 
 REASON: Final = "CannotLook"
-_TYPES: Final = ("Ready", "Available", "Progressing", "Degraded", "FeaturesSettled", "SpecAccepted", "OddVoterCount")
-"""Every condition. Only SpecAccepted needs no look: it stays where it was judged on this generation."""
 
 
 def findings(why: str) -> tuple[Finding, ...]:
-    """Every condition, as far as it depends on a look. `why` is the error that ended the last pass, one clean line."""
+    """Every condition. `why` is the error that ended the last pass, as one clean line."""
     message = (
         f"Did not change anything: the operator cannot observe this quorum ({why}). "
         "The rest of this status may be out of date: status.lastLook is the time of the last look"
     )
-    truths = {name: Truth.TRUE if name == "Degraded" else Truth.UNKNOWN for name in _TYPES}
+    truths = {name: Truth.TRUE if name == "Degraded" else Truth.UNKNOWN for name in CONDITIONS}
     return tuple(Finding(type=name, truth=truth, reason=REASON, message=message) for name, truth in truths.items())
 
 
 def blinded(old: Json, why: str, *, generation: int, now: str) -> Json:
-    """The status `old` with what cannot be known any more taken back. `now` is RFC 3339."""
+    """The status `old` without what is unknown now. `now` is RFC 3339.
+
+    Only SpecAccepted needs no look: it is kept if it was judged on this generation.
+    """
     old = readable(old)
     rows = old.get("conditions") or []
     stamped = merged(rows, findings(why), generation=generation, now=now)

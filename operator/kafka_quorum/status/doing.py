@@ -1,6 +1,6 @@
 """What a person should read first, in one word and one sentence: the columns DOING and MESSAGE.
 
-A problem comes before progress, and progress before `Done`, which stands only where the quorum is Ready.
+A problem comes before progress, and progress before `Done`, which is shown only if the quorum is Ready.
 """
 
 from collections.abc import Iterable
@@ -12,19 +12,19 @@ from kafka_quorum.status.finding import Pass, sentence
 from kit.conditions.finding import Finding, Truth
 
 _LATER: Final = frozenset({"RemovingController", "FeatureBlocked", "DowngradeRefused"})
-"""Held, but not before what is being done has ended: until then that is what should be read."""
+"""Held, but shown only when the present work has ended: until then the work is shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doing:
-    """A CamelCase word, and the sentence that belongs to it."""
+    """A CamelCase word, and its sentence."""
 
     reason: str
     message: str
 
 
 def doing(done: Pass, findings: Iterable[Finding]) -> Doing:
-    """The first of: an invalid spec, what is lost or broken, what a person must decide, what is done, `Done`."""
+    """The first of: an invalid spec, something lost or broken, a decision of a person, work in progress, `Done`."""
     held = [wait for wait in done.plan.waits if wait.severity is Severity.HELD and wait.reason not in _LATER]
     found = of_conditions(findings)
     if held and found.reason not in {"InvalidSpec", *(_reason_if(findings, "Degraded", Truth.TRUE))}:

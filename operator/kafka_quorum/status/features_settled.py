@@ -1,4 +1,4 @@
-"""FeaturesSettled: whether every feature is at the level that the spec asks for, and who stands against it."""
+"""FeaturesSettled: whether every feature is at the level that the spec requests, and what blocks it."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ _REASONS: Final = {
     "Soaking": "Soaking",
     "SteppingFeature": "Raising",
 }
-"""The waits that are about features, by the condition's own words; the gravest first."""
+"""The waits about features, with the condition's own words; the most severe first."""
 
 _NOT_COMPARED: Final = (
     "Paused",
@@ -35,7 +35,7 @@ _NOT_COMPARED: Final = (
 
 
 def features_settled(done: Pass) -> Finding:
-    """Settled, or held where levels could be raised; else what is waited for, in the words of who blocks it."""
+    """Settled, or held if levels could be raised; else what is waited for, in the words of the wait that blocks it."""
     look = done.observed
     if look.record is None or isinstance(look.quorum, Unknown) or not look.finalized:
         return _finding(Truth.UNKNOWN, "NoAnswer", "no active controller reports which levels are finalized")

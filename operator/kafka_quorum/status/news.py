@@ -1,7 +1,7 @@
-"""What of a new status is worth an event: waits that begin, a spec that is refused, a quorum that degrades.
+"""Which parts of a new status need an event: waits that begin, a spec that is refused, a quorum that degrades.
 
-It is told by comparing the status with the one before it, so that each appearance is told once, by whichever operator
-writes it, and again when it comes back.
+The status is compared with the one before it. So each appearance gets one event, from the operator that writes it, and
+another event when it comes back.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from kit.report.notice import Notice
 Json: TypeAlias = dict[str, Any]
 
 _TOLD: Final = frozenset({"Degraded", "Held"})
-"""The severities of waits that a person should read of; progress is told by what is done."""
+"""The severities of waits that a person should read about; events of actions report progress."""
 
 
 def news(old: Json, new: Json) -> tuple[Notice, ...]:
@@ -32,7 +32,7 @@ def _waits(old: Json, new: Json) -> Iterator[Notice]:
 
 
 def _subject(row: Json) -> str:
-    """The same for one controller and for several: further controllers are counted on the event of the first."""
+    """The same text for one controller and for several: further controllers count on the event of the first."""
     message = str(row["message"])
     if row.get("nodeIDs"):
         return message.partition(": ")[2]

@@ -9,11 +9,11 @@ from kafka_quorum.status.ready import ready, said_of, work
 from kit.conditions.finding import Finding, Truth
 
 _OF_FEATURES: Final = frozenset({"FeatureBlocked", "DowngradeRefused"})
-"""Waits that a quorum may have for weeks: voters that start are what happens now."""
+"""Waits that a quorum may have for weeks: voters that are starting are shown before them."""
 
 
 def progressing(done: Pass) -> Finding:
-    """Whether the operator is at work on this quorum, and on what. `Done` only where the quorum is Ready."""
+    """Whether the operator is at work on this quorum, and on what. `Done` only if the quorum is Ready."""
     held, moving = done.first(Severity.HELD), done.first(Severity.PROGRESS)
     if held is not None and held.reason == "Paused":
         return _finding(Truth.FALSE, held.reason, held.message)
@@ -26,7 +26,7 @@ def progressing(done: Pass) -> Finding:
 
 
 def _resting(done: Pass) -> Finding:
-    """Nothing is done and nothing moves: because of a person, of what is lost, of time alone, or it is all done."""
+    """Nothing is done and nothing moves: it waits for a person, something is lost, it needs time, or all is done."""
     still, starting = done.first(Severity.HELD) or done.first(Severity.DEGRADED), lag_of(done).starting
     if still is not None and not (starting and still.reason in _OF_FEATURES):
         return _finding(Truth.FALSE, still.reason, still.message)

@@ -1,6 +1,6 @@
 """Ready: every desired controller is a committed, caught-up voter at this generation, and nothing is left to do.
 
-Feature levels are FeaturesSettled's: a step that is taken, soaks or is blocked leaves a quorum Ready.
+Feature levels belong to FeaturesSettled: a step that is taken, soaks or is blocked leaves a quorum Ready.
 """
 
 from collections.abc import Collection
@@ -17,11 +17,11 @@ from kafka_quorum.status.finding import IDENTITY_MISSING, Pass, sentence
 from kit.conditions.finding import Finding, Truth
 
 BESIDE_READY: Final = frozenset({"Paused", "FeatureBlocked", "DowngradeRefused", "Soaking", "SteppingFeature"})
-"""Waits that leave a quorum Ready: of a person who paused it, and of feature levels."""
+"""Waits that leave a quorum Ready: those of a person who paused it, and those of feature levels."""
 
 
 def ready(done: Pass) -> Finding:
-    """Whether everything that the resource asks for is there."""
+    """Whether every requested controller is a committed, caught-up voter, and nothing is left to do."""
     if done.faults:
         listed = "; ".join(f"{fault.field}: {fault.message}" for fault in done.faults)
         return _finding(Truth.FALSE, "InvalidSpec", listed)
@@ -55,10 +55,10 @@ def _without_record(done: Pass) -> Finding:
 
 
 def _lacking(situation: Situation, view: QuorumView) -> tuple[str, str] | None:
-    """What still stands between this quorum and its voters: reason and sentence; None if nothing does."""
+    """What is still missing in the voters of this quorum: reason and sentence; None if nothing is."""
     observed, record, wanted = situation.observed, situation.record, situation.requested
     keys = {node.node_id: node.key for node in record.nodes}
-    # Kafka goes on calling a voter caught up for a fetch timeout after it was killed: its pod shows it at once.
+    # Kafka reports a killed voter as caught up for a fetch timeout more: its pod shows the end at once.
     up = {pod.node_id for pod in observed.pods if pod.serves}
     voting = {node for node in wanted if keys.get(node) in view.voters & view.shown}
     older = [str(node.node_id) for node in situation.older]
@@ -80,7 +80,7 @@ def _lacking(situation: Situation, view: QuorumView) -> tuple[str, str] | None:
 
 
 def _unfinished(done: Pass) -> tuple[str, str] | None:
-    """What is still waited for, failed, or being done beside the voters; None if nothing but feature levels is."""
+    """What else is waited for, failed, or being done; None if nothing but feature levels is."""
     for wait in done.plan.waits:
         if wait.reason not in BESIDE_READY:
             return wait.reason, wait.message
@@ -91,7 +91,7 @@ def _unfinished(done: Pass) -> tuple[str, str] | None:
 
 
 def work(done: Pass) -> tuple[Action, ...]:
-    """The actions of a pass that change something; not the note of feature levels that Kafka has already."""
+    """The actions of a pass that change something; storing feature levels that Kafka has already is not one of them."""
     return tuple(action for action in done.plan.actions if not _is_note(action))
 
 

@@ -1,10 +1,10 @@
-"""The status of a resource that has no valid spec, and had none that is known: nothing is looked at, and it says so."""
+"""The status of a resource that has no valid spec, and no earlier one is known: it reports that no look is taken."""
 
 from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 from kafka_quorum.model.desired import FieldFault
-from kafka_quorum.status.build import kept_identity, readable, selector, unanswered
+from kafka_quorum.status.build import CONDITIONS, kept_identity, readable, selector, unanswered
 from kafka_quorum.status.doing import of_conditions
 from kafka_quorum.status.spec_accepted import finding
 from kit.conditions.finding import Finding, Truth
@@ -13,11 +13,11 @@ from kit.conditions.merge import merged, shortened
 Json: TypeAlias = dict[str, Any]
 
 _KEPT: Final = ("operation", "features", "metadataVersion", "soak", "restartedAt")
-"""The fields of the present status that stay: an open intent, and what FeaturesSettled marks as unknown."""
+"""The fields of the present status that are kept: an open intent, and what FeaturesSettled marks as unknown."""
 
 
 def refused(old: Json, faults: Iterable[FieldFault], *, name: str, generation: int, now: str) -> Json:
-    """The whole status. `old` is the present one: its copy of the identity lives on, and nothing else looks current."""
+    """The whole status. `old` is the present one: its copy of the identity is kept, and nothing else looks current."""
     old = readable(old)
     accepted = finding(faults)
     findings = _findings(accepted, existed="clusterID" in old)
@@ -37,7 +37,7 @@ def refused(old: Json, faults: Iterable[FieldFault], *, name: str, generation: i
 
 
 def _findings(accepted: Finding, *, existed: bool) -> tuple[Finding, ...]:
-    """Every condition, in the order of `build.CONDITIONS`."""
+    """Every condition. One that is not named here needs a look, and is Unknown."""
     reason, message = accepted.reason, accepted.message
     unknown = "not known: the operator does not look at this quorum until the spec is valid"
     if existed:
@@ -47,12 +47,12 @@ def _findings(accepted: Finding, *, existed: bool) -> tuple[Finding, ...]:
         nothing = "nothing was created, because the spec has never been valid"
         lives = Finding(type="Available", truth=Truth.FALSE, reason="NotStarted", message=nothing)
         broken = Finding(type="Degraded", truth=Truth.FALSE, reason="Healthy", message=nothing)
-    return (
+    told = (
         Finding(type="Ready", truth=Truth.FALSE, reason=reason, message=message),
         lives,
         Finding(type="Progressing", truth=Truth.FALSE, reason=reason, message=message),
         broken,
-        Finding(type="FeaturesSettled", truth=Truth.UNKNOWN, reason=reason, message=unknown),
         accepted,
-        Finding(type="OddVoterCount", truth=Truth.UNKNOWN, reason=reason, message=unknown),
     )
+    unseen = (Finding(type=name, truth=Truth.UNKNOWN, reason=reason, message=unknown) for name in CONDITIONS)
+    return tuple({each.type: each for each in (*unseen, *told)}.values())
