@@ -4,13 +4,14 @@ import argparse
 import logging
 import sys
 import time
+from pathlib import Path
 
 from tests.simulation.runs.explore import any_replay, explore
 from tests.simulation.runs.scenarios.scenarios import ALL
 
 
 def main() -> int:
-    """Explore or replay; 1 if anything went wrong."""
+    """Explore or replay; 1 if a run failed."""
     names = [one.name for one in ALL]
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("scenario", nargs="*", choices=[*names, []], help="all of them by default")
@@ -23,13 +24,7 @@ def main() -> int:
     parser.add_argument("--storms", type=int, default=0, metavar="N", help="so many storms besides")
     parser.add_argument("--rolling", type=int, default=0, metavar="N", help="so many storms with rolls besides")
     parser.add_argument("--disks", type=int, default=0, metavar="N", help="so many storms with disks that hide besides")
-    parser.add_argument(
-        "--part",
-        type=_part,
-        default=(1, 1),
-        metavar="K/N",
-        help="only the K-th of N parts, which together are the whole",
-    )
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep what is done here, and go on from there")
     parser.add_argument("--seed", type=int, default=0, help="which share, and which storms")
     arguments = parser.parse_args()
     if arguments.replay:
@@ -43,18 +38,10 @@ def main() -> int:
         sys.stderr.write(f"[{time.monotonic() - began_s:7.0f}s] {text}\n")
 
     tally = explore(
-        named, one_in=one_in, seed=seed, storms=storms, rolling=rolling, disks=disks, part=arguments.part, tell=tell
+        named, one_in=one_in, seed=seed, storms=storms, rolling=rolling, disks=disks, keep=arguments.keep, tell=tell
     )
-    number, parts = arguments.part
-    sys.stdout.write(f"{tally.report()}\npart {number} of {parts}, seed {seed}, {time.monotonic() - began_s:.0f} s\n")
+    sys.stdout.write(f"{tally.report()}\nseed {seed}, {time.monotonic() - began_s:.0f} s\n")
     return 1 if tally.failures else 0
-
-
-def _part(text: str) -> tuple[int, int]:
-    number, _, parts = text.partition("/")
-    if not 1 <= int(number) <= int(parts):
-        raise argparse.ArgumentTypeError(f"{text!r} is no part: 1/12 is the first of twelve")
-    return int(number), int(parts)
 
 
 def _tell(name: str) -> int:

@@ -22,6 +22,7 @@ from typing import Final
 
 from tests.simulation.mutations.claims import CLAIM_MUTANTS
 from tests.simulation.mutations.edits import MisfitError, edited
+from tests.simulation.mutations.evidence import EVIDENCE_MUTANTS
 from tests.simulation.mutations.later import LATER_MUTANTS
 from tests.simulation.mutations.leases import LEASE_MUTANTS
 from tests.simulation.mutations.looks import LOOK_MUTANTS
@@ -33,17 +34,26 @@ from tests.simulation.runs.driver import Run
 from tests.simulation.runs.explore import any_replay, runs_of
 from tests.simulation.runs.weather import Weathered
 
-ALL: Final = (*MUTANTS, *TIME_MUTANTS, *LOOK_MUTANTS, *LEASE_MUTANTS, *STATUS_MUTANTS, *CLAIM_MUTANTS, *LATER_MUTANTS)
+ALL: Final = (
+    *MUTANTS,
+    *TIME_MUTANTS,
+    *LOOK_MUTANTS,
+    *LEASE_MUTANTS,
+    *STATUS_MUTANTS,
+    *CLAIM_MUTANTS,
+    *LATER_MUTANTS,
+    *EVIDENCE_MUTANTS,
+)
 ROOT: Final = Path(__file__).resolve().parents[2]
 _LIMIT_S: Final = 1800
 _AT_ONCE: Final = 4
-"""So many runs are tried in one process with the unchanged source."""
+"""The number of runs that one process tries with the unchanged source."""
 _CRASHED: Final = "no fault of the operator"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fate:
-    """What became of a mutant: the run that killed it and how, or why it lives."""
+    """The fate of a mutant: the run that killed it and how, or why it lives."""
 
     name: str
     killed: bool
@@ -53,7 +63,7 @@ class Fate:
 
 
 def main() -> int:
-    """Try mutants; 1 if one of them lives, or the unchanged source does not."""
+    """Try mutants; 1 if one of them lives, or the unchanged source fails."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.mutants", description=__doc__)
     parser.add_argument("mutant", nargs="*", help="all of them by default")
     parser.add_argument("--judge", nargs="+", metavar="SHARE", help="run these shares here, and print what kills")
@@ -92,7 +102,7 @@ def sources() -> dict[str, str]:
 
 
 def _judge(shares: list[str]) -> int:
-    """Run shares until one of their runs kills; say which, and how."""
+    """Run shares until one of their runs kills; returns which run, and how."""
     logging.disable(logging.CRITICAL)
     crashed = ""
     for share in shares:
@@ -112,14 +122,14 @@ def _judge(shares: list[str]) -> int:
 
 
 def _how(run: Run | Weathered) -> str:
-    """The violation, or the liveness failure, of a run; empty if there is none but an exception."""
+    """The violation, or the liveness failure, of a run; empty if there is none, or only an exception."""
     if run.violations:
         return next((str(one) for one in run.violations if one.rule != _CRASHED), "")
     return "" if run.ending.honest else f"liveness: {run.ending.why}"
 
 
 def _unsound(fates: list[Fate], pool: Executor) -> list[str]:
-    """Which of the runs that killed fail with the unchanged source, too; how far that is goes to standard error."""
+    """The runs that killed and also fail with the unchanged source; the progress goes to standard error."""
     runs = list(dict.fromkeys(fate.run for fate in fates if fate.run))
     parts = [runs[start : start + _AT_ONCE] for start in range(0, len(runs), _AT_ONCE)]
     with tempfile.TemporaryDirectory() as directory:
@@ -157,7 +167,7 @@ def _said(tree: Path, shares: list[str]) -> str:
     command = [sys.executable, "-m", "tests.simulation.mutants", "--judge", *shares]
     environment = os.environ | {"PYTHONPATH": f"{tree / 'operator'}{os.pathsep}{tree}"}
     try:
-        done = subprocess.run(  # its failure is an answer, too
+        done = subprocess.run(  # its failure is also an answer
             command, cwd=tree, env=environment, capture_output=True, text=True, timeout=_LIMIT_S, check=False
         )
     except subprocess.TimeoutExpired:

@@ -33,7 +33,7 @@ Entry: TypeAlias = tuple[float, str, dict[str, str]]
 Traced: TypeAlias = dict[str, list[Entry]]
 
 Foreign: TypeAlias = Any
-"""A value of whichever checkout performs the runs."""
+"""A value from the checkout that performs the runs."""
 
 UNESSENTIAL: Final = frozenset({"message", "judged_at_s", "permit"})
 _REQUESTS: Final = {
@@ -98,7 +98,7 @@ def _names(chosen: argparse.Namespace) -> Iterable[str]:
 
 @functools.cache
 def _module(name: str) -> Foreign:
-    """The module of the simulation that has this name, in whichever of its packages."""
+    """The module of the simulation with this name, in any of its packages."""
     package = importlib.import_module("tests.simulation")
     names = _modules(package.__path__, "tests.simulation.")
     found = sorted({one for one in names if one.rpartition(".")[2] == name})
@@ -123,7 +123,7 @@ class Trace:
     """Notes down what the operators of one world at a time do."""
 
     def __init__(self, *, whole: bool) -> None:
-        """Nothing has been done yet."""
+        """Begin without entries."""
         self.entries: list[Entry] = []
         self.world: Foreign = None
         self._whole = whole
@@ -141,7 +141,7 @@ class Trace:
             self.note(type(action).__name__, fields)
 
     def request(self, method: str, given: Mapping[str, Foreign]) -> None:
-        """A write request, as it is sent; a question is none."""
+        """A write request, as it is sent; a read is not noted."""
         if given.get("dry_run") or getattr(given.get("request"), "validate_only", False):
             return
         what = getattr(given.get("resource"), "plural", "")
@@ -161,7 +161,7 @@ class Trace:
 
 
 def _head(value: object) -> str:
-    """What a long value is: its class, and the name and uid that it has."""
+    """The head of a long value: its class, and its name and uid if it has them."""
     named = [str(getattr(value, field)) for field in ("name", "uid") if hasattr(value, field)]
     if isinstance(value, Mapping):
         named.append(str((value.get("metadata") or {}).get("name", "")))
@@ -173,7 +173,7 @@ def _digest(text: str) -> str:
 
 
 def plain(value: Foreign) -> Foreign:
-    """A value as JSON has it: classes and fields by name, sets in order, without what is not essential."""
+    """A value as JSON: classes and fields by name, sets in order, without unessential fields."""
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -189,7 +189,7 @@ def plain(value: Foreign) -> Foreign:
 
 
 def trace(name: str, *, whole: bool = False) -> list[Entry]:
-    """Perform one run, or one storm, and say what the operator did in it."""
+    """Perform one run, or one storm, and return what the operator did in it."""
     noted = Trace(whole=whole)
     world, checker = _module("world").World, _module("invariants").Checker
     undo = [_wrap(world, "__init__", functools.partial(_begins, noted))]
@@ -206,7 +206,7 @@ def trace(name: str, *, whole: bool = False) -> list[Entry]:
 
 
 def _wrap(cls: type, name: str, around: Callable[[Foreign], Foreign]) -> Callable[[], None]:
-    """Put something around a method, and say how to undo that."""
+    """Wrap a method, and return how to undo that."""
     original = cls.__dict__[name]
     setattr(cls, name, around(original))
     return lambda: setattr(cls, name, original)
@@ -248,7 +248,7 @@ def _sends(noted: Trace, method: str, original: Callable[..., Awaitable[Foreign]
     return send
 
 
-# Files, and what two of them differ in
+# Files, and the differences of two files
 
 
 def line(name: str, entries: list[Entry]) -> str:
@@ -258,7 +258,7 @@ def line(name: str, entries: list[Entry]) -> str:
 
 
 def read(text: str) -> Traced:
-    """The runs of a file; ValueError where a line is none of ours."""
+    """The runs of a file; ValueError if a line is not a trace."""
     found: Traced = {}
     for number, one in enumerate(text.splitlines(), 1):
         parts = one.split("\t")
@@ -295,7 +295,7 @@ def _shown(entry: Entry | None) -> str:
 
 
 def _report(before: Traced, after: Traced, *, only: str, without: frozenset[str]) -> int:
-    """Say how two files differ; 1 if they do."""
+    """Report the differences of two files; 1 if there are any."""
     both = [name for name in before if name in after]
     differing = 0
     for name in both:

@@ -1,4 +1,4 @@
-"""What the world does, as values: the ground truth that the safety rules are checked on."""
+"""What happens in the world, as values: the ground truth of the safety rules."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Formatted:
     initial: bool
     voters: frozenset[ReplicaKey]
     static: bool = False
-    """With the voters of the configuration, and none on the disk."""
+    """The voters are those of the configuration, and the disk has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskLost:
-    """A disk is gone or empty. `reported`: its formatter's report was out already."""
+    """A disk is gone or empty. `reported`: its formatter had already reported."""
 
     namespace: str
     quorum: str
@@ -61,7 +61,7 @@ class DiskLost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimDeleted:
-    """The operator deleted a claim; the disk that was behind it."""
+    """The operator deleted a claim; `disk` was behind it."""
 
     name: str
     disk: Disk | None
@@ -78,7 +78,7 @@ class RevisionDeleted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodDeleted:
-    """The operator deleted a pod, or evicted it; the process that ran in it, and the hash of what it was made from."""
+    """The operator deleted or evicted a pod. `process` ran in it, and `inputs` is the hash of its inputs."""
 
     namespace: str
     quorum: str
@@ -92,7 +92,7 @@ class PodDeleted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopSent:
-    """The operator sends the deletion or the eviction of a pod; `stop` is what it would take away at this moment."""
+    """The operator sends the deletion or the eviction of a pod; `stop` is what it removes at this moment."""
 
     stop: PodDeleted
 
@@ -115,7 +115,7 @@ class AddSent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateSent:
-    """The operator sends UpdateFeatures with one step, to change it or only to have it validated."""
+    """The operator sends UpdateFeatures with one step, to change the level or only to validate the step."""
 
     endpoint: Endpoint
     request: UpdateFeature
@@ -123,7 +123,7 @@ class UpdateSent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepAllowed:
-    """The active controller has said of a step that it would take it."""
+    """The active controller has answered that it accepts a step."""
 
     endpoint: Endpoint
     step: FeatureStep
@@ -139,7 +139,7 @@ class GhostCured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Created:
-    """The operator created an object; `late` if it asked for that before the world's present step."""
+    """The operator created an object; `late` if its request is older than the world's present step."""
 
     plural: str
     body: Json
@@ -153,4 +153,4 @@ Asked: TypeAlias = (
 Happened: TypeAlias = Formatted | Started | Shared | DiskLost | RevisionDeleted | Asked
 
 Fail: TypeAlias = Callable[[str, str], None]
-"""Whoever is told of a broken rule, and what happened."""
+"""The receiver of a broken rule and of what happened."""

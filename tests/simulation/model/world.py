@@ -1,7 +1,7 @@
 """Everything around the operator in one value: API server, scheduler, kubelets, garbage collector, Kafka, time.
 
-`step` lets half a second pass and moves each component once, in a fixed order. Accidents are methods; who has them
-happen, and when, is in `faults.py`.
+`step` lets half a second pass and moves each component once, in a fixed order. Accidents are methods; `faults.py`
+decides when they happen.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ _OWNED: Final = (PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS)
 
 
 class Witness(Protocol):
-    """Whoever judges what operators see, in the moment at which they see it."""
+    """Judges each look of an operator at the moment of the look."""
 
     def saw(self, namespace: str, name: str, observed: "Observed") -> None:
         """A look at this quorum, as a pass has it."""
@@ -46,15 +46,15 @@ class World:
         self.machines = Machines(self.kube, self.clock)
         self.kubelet = Kubelet(self.kube, self.kraft, self.clock, self.volumes, self.tell, self.machines)
         self.full = False
-        """Whether no machine has room for another pod that could go anywhere."""
+        """Whether no machine has room for another pod without a fixed machine."""
         self.steps = 0
         self.refused: set[str] = set()
         """Types that the operator has no right to list."""
         self.listeners: list[Callable[[Happened], None]] = []
         self.lookers: list[Callable[[], None]] = []
-        """Called after every step, whoever makes it: also while a slow call of the operator waits."""
+        """Called after every step, also while a slow call of the operator waits."""
         self.witness: Witness | None = None
-        """What an operator tells of its looks."""
+        """Receives the looks of an operator."""
         self._later: list[tuple[int, Callable[[], None]]] = []
 
     def step(self) -> None:
@@ -75,7 +75,7 @@ class World:
             look()
 
     def digest(self) -> tuple[object, ...]:
-        """What would have to differ for a fault to come to something else: not the time, and not the length of logs."""
+        """The state in which a fault makes a difference: without the time, and without the length of logs."""
         disks = tuple(
             (uid, volume.disk.serial, volume.disk.content, volume.disk.intent, volume.dead, volume.hidden)
             for uid, volume in sorted(self.volumes.by_claim.items())
@@ -97,7 +97,7 @@ class World:
         return ""
 
     def lose_machine(self, name: str) -> None:
-        """A machine is gone for good: its processes, and the disks on it."""
+        """A machine is gone permanently, with its processes and its disks."""
         machine = self.machines.by_name[name]
         machine.alive, machine.gone = False, True
         self.kubelet.lose_machine(name)
@@ -109,12 +109,12 @@ class World:
         self.kubelet.lose_machine(name)
 
     def switch_on(self, name: str) -> None:
-        """A machine has power again, unless it is gone for good."""
+        """A machine has power again, unless it is gone permanently."""
         machine = self.machines.by_name[name]
         machine.alive = not machine.gone
 
     def later(self, steps: int, act: Callable[[], None]) -> None:
-        """Do something so many steps from now: a request that is under way."""
+        """Do something after this number of steps: a request that is under way."""
         self._later.append((self.steps + steps, act))
 
     @property
@@ -123,7 +123,7 @@ class World:
         return bool(self._later)
 
     def tell(self, event: Happened) -> None:
-        """Something happened: whoever judges it does so at once."""
+        """Something happened: the listeners judge it at once."""
         for listener in self.listeners:
             listener(event)
 
@@ -141,11 +141,11 @@ class World:
                 self.kube.put_status(PODS, pod, {"conditions": [condition, *others]})
 
     def _bind(self, pod: Json) -> str:
-        """Give a pod its node, and its claims theirs; else say what stands against it."""
+        """Give a pod its node, and its claims theirs; else write why not."""
         namespace = pod["metadata"]["namespace"]
         node = ""
         for name in claims_of(pod):
-            claim = self.kube.get(CLAIMS, namespace, name)
+            claim = self.kube.view(CLAIMS, namespace, name)
             if claim is None:
                 return f'persistentvolumeclaim "{name}" not found'
             if "deletionTimestamp" in claim["metadata"]:
@@ -169,7 +169,7 @@ class World:
         return ""
 
     def _choose(self, pod: Json) -> str:
-        """The node with the fewest unfinished pods, those that the pod would rather avoid last."""
+        """The node with the fewest unfinished pods; nodes that the pod avoids by preference come last."""
         avoided = set(_avoided(pod))
         load = dict.fromkeys(NAMES, 0)
         for other in self.kube.all(PODS):
@@ -180,7 +180,7 @@ class World:
         return min(open_, key=lambda name: (name in avoided, load[name], name), default="")
 
     def _collect_garbage(self) -> None:
-        """The background collector: one object of an owner that is gone, each step."""
+        """The background collector: each step it deletes one object of an owner that is gone."""
         uids = self.kube.uids()
         for resource in _OWNED:
             for item in self.kube.all(resource):
@@ -206,7 +206,7 @@ class World:
         return any(True for _ in self._pods(namespace, quorum, node_id, ""))
 
     def delete_pods(self, namespace: str, quorum: str, node_id: int, *, force: bool) -> bool:
-        """Somebody deletes a controller's pods, or its node forgets them (`force`)."""
+        """A person deletes a controller's pods, or its node forgets them (`force`)."""
         found = list(self._pods(namespace, quorum, node_id, ""))
         for pod in found:
             if force:

@@ -1,4 +1,4 @@
-"""Mutants of stops that take a disk along, and of pods that are corrected: see `claim_scenarios`."""
+"""Mutants of stops that lose a disk, and of corrected pods: see `claim_scenarios`."""
 
 from typing import Final
 
@@ -22,6 +22,12 @@ CLAIM_MUTANTS: Final[tuple[Mutant, ...]] = (
         "live",
         ("claims-refused-and-a-disk-lost",),
         ("Reconciler._pass", "frozenset(filter(None, failed))", "frozenset()"),
+    ),
+    mutant(
+        "a-config-map-that-is-gone-is-waited-for",
+        "live",
+        ("config-map-of-a-formatter-gone", "config-map-of-a-pod-gone"),
+        ("lacks_config", "pod.config_name not in present", "False"),
     ),
     mutant(
         "a-roll-takes-the-only-disk",

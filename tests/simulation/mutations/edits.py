@@ -1,12 +1,12 @@
-"""Edits of the operator's source by syntax tree: what a function holds, wherever it is and however it is written.
+"""Edits of the operator's source by syntax tree: each names a part of a function, in any place and layout.
 
 An edit names a function by its qualified name (`Executor.execute`, `may_start`, `outer.inner`), which may be in any
-module below `operator/`, and says which expression or statements in it are replaced. It fits if it matches exactly once
-in all of the source. Layout, comments and the module do not matter.
+module below `operator/`, and names the expression or statements in it that are replaced. It fits if it matches exactly
+once in all of the source. Layout, comments and the module do not matter.
 
 A pattern is Python. `...` in the place of an expression stands for any expression, in the place of a statement for one
-statement or more, and `"..."` for any text, also within an f-string. Each of the replacement is what the one at the
-same place in the row stood for.
+statement or more, and `"..."` for any text, also within an f-string. Each wildcard of the replacement stands for the
+match of the pattern's wildcard at the same position.
 """
 
 import ast
@@ -19,7 +19,7 @@ _BLOCKS: Final = ("body", "orelse", "finalbody")
 _ANY_TEXT: Final = "..."
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Part: TypeAlias = ast.AST | list[ast.stmt]
-"""What a `...` stands for."""
+"""The match of a `...`."""
 
 
 class MisfitError(Exception):
@@ -28,7 +28,7 @@ class MisfitError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """What is replaced in a function, and by what: expressions or statements; nothing drops the statements."""
+    """The replacement of expressions or statements in a function; an empty replacement drops the statements."""
 
     function: str
     old: str
@@ -36,7 +36,7 @@ class Edit:
 
 
 def edited(sources: Mapping[str, str], edits: tuple[Edit, ...]) -> dict[str, str]:
-    """The modules that these edits change, by path, as they are afterwards. `MisfitError` where one does not fit."""
+    """The modules that these edits change, by path, with their new text. `MisfitError` if an edit does not fit."""
     trees: dict[str, ast.Module] = {}
     for edit in edits:
         path, tree = _applied(edit, {path: trees.get(path) or ast.parse(text) for path, text in _naming(edit, sources)})
@@ -51,7 +51,7 @@ def _naming(edit: Edit, sources: Mapping[str, str]) -> Iterator[tuple[str, str]]
 
 
 def _applied(edit: Edit, trees: Mapping[str, ast.Module]) -> tuple[str, ast.Module]:
-    """The one module that the edit changes, and what it becomes."""
+    """The one module that the edit changes, and its new text."""
     found = [
         (path, name, place)
         for path, tree in trees.items()
@@ -80,7 +80,7 @@ def functions_of(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, Functio
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """Where a pattern matches: a field of a node, the items of it if it is a list, and what each `...` stood for."""
+    """The place of a match: a field of a node, its items if it is a list, and the match of each `...`."""
 
     parent: ast.AST
     field: str
@@ -145,7 +145,7 @@ def _is_any(node: object) -> bool:
 
 
 def _matches(pattern: object, value: object, stood_for: list[Part]) -> bool:
-    """Whether a value has the pattern's form; fills in what each `...` stands for."""
+    """Whether a value has the pattern's form; records the match of each `...`."""
     if isinstance(pattern, ast.Constant) and isinstance(value, ast.expr) and _is_any(pattern):
         stood_for.append(value)
         return pattern.value is ... or (isinstance(value, ast.Constant) and isinstance(value.value, str))
@@ -171,20 +171,20 @@ def _all_match(pattern: list[ast.stmt], value: list[ast.stmt], stood_for: list[P
 
 
 class _Filler(ast.NodeTransformer):
-    """Puts what the `...` of a pattern stood for into the replacement, in order."""
+    """Puts the matches of a pattern's `...` into the replacement, in order."""
 
     def __init__(self, parts: list[Part]) -> None:
         self.parts = parts
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.stmt]:
-        """A statement may stand for several."""
+        """A statement may stand for several statements."""
         if _is_any(node.value) and self.parts:
             part = self.parts.pop(0)
             return part if isinstance(part, list) else ast.copy_location(ast.Expr(value=part), node)  # type: ignore[arg-type]
         return self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        """An expression stands for one."""
+        """An expression stands for one expression."""
         if _is_any(node) and self.parts:
             part = self.parts.pop(0)
             if isinstance(part, list):

@@ -1,4 +1,4 @@
-"""Mutants of the safety rules: what changes in which function, which rule that breaks, which runs must notice."""
+"""Mutants of the safety rules: the changed function, the rule that this breaks, the runs that must notice it."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from tests.simulation.mutations.mutant import mutant
 
 _LOST_DISKS: Final = ("lost-disk-of-follower", "emptied-disk-of-leader", "lost-disk-of-bootstrap-node")
 _SLOW_FORMAT: Final = tuple(f"initial-3/step:{step}:node-off:3001" for step in (6, 7, 8, 9))
-"""The machine of one formatter is without power for a while."""
+"""The machine of one formatter has no power for a while."""
 
 MUTANTS: Final = (
     # 1: the barrier, and no initial format behind it
@@ -71,6 +71,7 @@ MUTANTS: Final = (
             "(node_of(observed, node) for node in record.nodes if node.key not in view.live)",
             "(node_of(observed, node) for node in record.nodes)",
         ),
+        ("_fetches", "isinstance(observed.quorum, Known) and node.key in observed.quorum.value.live", "False"),
     ),
     mutant(
         "labels-make-things-ours",
@@ -81,6 +82,16 @@ MUTANTS: Final = (
             "is_config",
             "names.is_config_name(quorum, ...) and foreign_controller(item) is None",
             "True or names.is_config_name(quorum, ...) and foreign_controller(item) is None",
+        ),
+    ),
+    mutant(
+        "a-label-makes-a-revision-ours",
+        "6",
+        ("strangers",),
+        (
+            "is_revision",
+            "names.is_revision_name(quorum, ...)",
+            "True or names.is_revision_name(quorum, ...)",
         ),
     ),
     mutant(
@@ -322,7 +333,7 @@ MUTANTS: Final = (
         ("standalone-3",),
         ("format_arguments", "'--no-initial-controllers',", "'--no-initial-controllers', '--release-version', '4.4'"),
     ),
-    # Where a quorum has to get
+    # Endings that a quorum must reach
     mutant(
         "a-planner-that-does-nothing",
         "live",

@@ -1,4 +1,4 @@
-"""Mutants about time and about what a look is taken for; `safety` has the others."""
+"""Mutants about time and about the meaning of a look; `safety` has the others."""
 
 from typing import Final
 
@@ -22,7 +22,14 @@ TIME_MUTANTS: Final = (
         "5",
         ("stopped-on-an-old-look",),
         ("Executor._dispatch", "self._check_age(action)", ""),
+        ("Executor._stop", "self._check_age(action)", ""),
         ("Reconciler._pass", "self._clock.monotonic() - observed.looked_at_s > _ANSWERED_WITHIN_S", "False"),
+    ),
+    mutant(
+        "evicts-on-an-old-look",
+        "5",
+        ("evicted-on-an-old-look",),
+        ("Executor._stop", "self._check_age(action)", ""),
     ),
     mutant(
         "any-controller-reports-a-step-done",

@@ -1,7 +1,7 @@
-"""Rule 7 on ground truth: who supports a level, when one may be raised, which image may start; ghosts; static quorums.
+"""Rule 7 on ground truth: supported levels, the time of a raise, allowed images, ghosts, static quorums.
 
-A request is judged as it is sent, by what is true at that moment and was true for longer than a look is old. What
-Kafka refuses by itself changes nothing, and is still no request to send: the operator is to know before it asks.
+A request is judged when it is sent, by what was true at that moment and for longer than the age of a look. A request
+that Kafka would refuse changes nothing, and is still forbidden: the operator must check before it sends.
 """
 
 from collections.abc import Iterator
@@ -31,28 +31,28 @@ from kafka_quorum.model.quorum import FeatureStep
 from kit.kube.protocol import CONFIG_MAPS, PODS, Json
 
 SOAK_S: Final = 60
-"""Where a spec does not say for how long."""
+"""The default, if a spec sets none."""
 ROLLED, VALIDATED, SOAKED, ONE_LEVEL = "7, the roll", "7, validated", "7, soaked", "7, one level"
 GHOST: Final = "7, ghost"
 FEATURES_BY_KNOWLEDGE: Final = frozenset({ROLLED, VALIDATED, SOAKED, ONE_LEVEL, GHOST})
 
 
 class FeatureRules:
-    """Judges what the operator does about levels, registrations and images."""
+    """Judges the operator's acts on levels, registrations and images."""
 
     def __init__(self, world: World, glances: Glances, fail: Fail) -> None:
-        """Judge by this world, and tell `fail` the rule and what happened."""
+        """Judge by this world, and report the rule and what happened to `fail`."""
         self._world, self._glances, self._fail = world, glances, fail
         self._allowed: dict[tuple[ClusterID, FeatureStep], float] = {}
 
     def allowed(self, event: StepAllowed) -> None:
-        """The active controller would take a step."""
+        """The active controller would accept a step."""
         leader = self._leader(event.endpoint.host, event.endpoint.port)
         if leader is not None:
             self._allowed[leader.cluster_id, event.step] = self._now_s
 
     def sent(self, event: UpdateSent) -> None:
-        """UpdateFeatures, as it is sent; what only validates is free."""
+        """UpdateFeatures, as it is sent; a request that only validates is always allowed."""
         leader = self._leader(event.endpoint.host, event.endpoint.port)
         step = event.request.step
         if leader is None or event.request.validate_only:
@@ -71,7 +71,7 @@ class FeatureRules:
         self._at_the_time(leader, step)
 
     def _at_the_time(self, leader: Process, step: FeatureStep) -> None:
-        """Whether it is time: after the roll, after the server's word, after the soak."""
+        """A step is sent after the roll, after the server's consent and after the soak."""
         quorum, cluster_id = quorum_of(leader), leader.cluster_id
         if len(inputs := self._inputs(quorum)) > 1:
             self._fail(ROLLED, f"{step} is sent while pods are made of {len(inputs)} revisions")
@@ -92,19 +92,19 @@ class FeatureRules:
             self._fail("7", f"{step} is sent at level {present}, and downgrade is {policy or 'Forbid'}")
 
     def cured(self, event: GhostCured) -> None:
-        """A registration is taken out of the way, as it is asked for."""
+        """A registration is removed or replaced, as in the request."""
         leader = self._leader(event.endpoint.host, event.endpoint.port)
         if leader is None:
             return
         if any(key.node_id == event.node_id for key in leader.voters):
             self._fail(GHOST, f"controller {event.node_id} is cured as a ghost, and is a voter")
         for process in self._running(leader):
-            cut_off = not self._world.kraft.connected(process, leader)  # nobody can know: it registers when it is back
+            cut_off = not self._world.kraft.connected(process, leader)  # unknown to the operator until it returns
             if process.meta.node_id == event.node_id and not cut_off:
                 self._fail(GHOST, f"controller {event.node_id} is cured as a ghost, and runs")
 
     def pod_created(self, event: Created) -> None:
-        """A Kafka pod is made: its image runs on the finalized levels, and its configuration finds the voters."""
+        """A Kafka pod is created: its image runs on the finalized levels, and its configuration finds the voters."""
         body = event.body
         name, container = body["metadata"]["name"], body["spec"]["containers"][0]
         namespace, quorum = body["metadata"]["namespace"], body["metadata"]["labels"][LABEL_QUORUM]
@@ -117,9 +117,9 @@ class FeatureRules:
         self._configured(body, volumes, self._image(cluster_id))
 
     def _configured(self, body: Json, volumes: list[Volume], image: Image) -> None:
-        """The static setting goes when every voter has a directory id, and its own disk knows them."""
+        """The static setting is dropped when every voter has a directory id, and its own disk has them."""
         metadata = body["metadata"]
-        maps = (self._world.kube.get(CONFIG_MAPS, metadata["namespace"], name) for name in config_maps_of(body))
+        maps = (self._world.kube.view(CONFIG_MAPS, metadata["namespace"], name) for name in config_maps_of(body))
         texts = [properties_of(one, int(metadata["labels"][LABEL_NODE])) for one in maps if one is not None]
         if not any(texts) or any(static_voters(text) for text in texts):
             return
@@ -131,7 +131,7 @@ class FeatureRules:
                 self._fail("static", f"pod {metadata['name']} finds no voters on its disk, and none in its settings")
 
     def formatted(self, event: Formatted, *, ran: bool) -> None:
-        """No disk is formatted for a static quorum that has run: it would be taken for the voter that is lost."""
+        """No disk is formatted for a static quorum that has run: the quorum would take it for the lost voter."""
         disks = (volume.disk for volume in self._world.volumes.of_quorum(event.namespace, event.quorum))
         static = event.static or any(disk.static for disk in disks)
         if ran and static and not event.initial and self._image(event.cluster_id).voters is None:
@@ -141,7 +141,7 @@ class FeatureRules:
 
     def _who_cannot(self, leader: Process, step: FeatureStep) -> Iterator[str]:
         for process in self._running(leader):
-            told = self._now_s - process.up_s > RECENT_S  # nobody hears of it before it is up
+            told = self._now_s - process.up_s > RECENT_S  # it cannot be known before the process is up
             if told and not supports(supported(process.release), step.name, step.level):
                 yield f"{'broker' if process.broker else 'controller'} {process.meta.node_id}, {process.release},"
         for one in leader.disk.image.registered:
@@ -149,7 +149,7 @@ class FeatureRules:
                 yield f"{one}, as it has registered,"
 
     def _running(self, leader: Process) -> Iterator[Process]:
-        """Who runs for longer than a look is old."""
+        """The processes that have run for longer than the age of a look."""
         for process in self._world.kraft.processes:
             if process.cluster_id == leader.cluster_id and self._now_s - process.started_s > RECENT_S:
                 yield process
@@ -158,7 +158,7 @@ class FeatureRules:
         return (process for process in self._running(leader) if not process.broker)
 
     def _inputs(self, quorum: str) -> set[str]:
-        """What the pods of a quorum that run Kafka are made of."""
+        """The inputs of the quorum's Kafka pods."""
         wanted = {LABEL_QUORUM: quorum, LABEL_ROLE: "controller"}.items()
         found = (pod["metadata"] for pod in self._world.kube.all(PODS))
         ours = (metadata for metadata in found if wanted <= (metadata.get("labels") or {}).items())

@@ -1,6 +1,6 @@
-"""What was true of each cluster in the last seconds: the operator decides on a look, and a look is never of now.
+"""What was true of each cluster in the last seconds: the operator decides on a look, and a look is always older.
 
-A rule by knowledge is broken only where it was broken in every one of these moments.
+A rule by knowledge is broken only if it was broken in every one of these moments.
 """
 
 from collections import deque
@@ -13,19 +13,19 @@ from tests.simulation.model.world import World
 from kafka_quorum.model.ids import ClusterID, ReplicaKey
 
 LOOK_S: Final = 2.0
-"""How old a look may be when what was decided on it is sent."""
+"""The greatest age of a look when a decision on it is sent."""
 WINDOW_S: Final = 2.0
-"""How old the last catch-up of a replica may be that a look takes for caught up."""
+"""The greatest age of a replica's last catch-up at which a look shows it as caught up."""
 RECENT_S: Final = LOOK_S + WINDOW_S
-"""How old the operator's knowledge of who is caught up may be: a look, and the window of the look."""
+"""The greatest age of the operator's knowledge about caught-up replicas: a look, and the window of the look."""
 _REMEMBERED_S: Final = 10.0
 _WELL_S: Final = 5.0
-"""A shorter hiccup lies between two looks: the time in which all is well goes on."""
+"""A shorter disturbance can lie between two looks: it does not end the time in which the cluster is well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glance:
-    """One moment of a cluster. Keys are as the leader's voter set has them; all is empty without a leader."""
+    """One moment of a cluster. Keys are those of the leader's voter set; without a leader all fields are empty."""
 
     at_s: float
     leader: Process | None
@@ -33,21 +33,21 @@ class Glance:
     caught_up: frozenset[ReplicaKey]
     changing: bool
     well: bool
-    """Whether every voter has been caught up a moment ago."""
+    """Whether every voter was caught up a moment ago."""
 
 
 class Glances:
-    """The last seconds of every cluster, and for how long each has been well since its levels last changed."""
+    """The last seconds of every cluster, and how long each has been well since the last change of its levels."""
 
     def __init__(self, world: World) -> None:
-        """Nothing is known yet."""
+        """Begin without a moment."""
         self._world = world
         self._recent: dict[ClusterID, deque[Glance]] = {}
         self._changed_at: dict[ClusterID, int] = {}
         self.changed_s: dict[ClusterID, float] = {}
-        """When the committed levels changed last."""
+        """The last change of the committed levels."""
         self.well_s: dict[ClusterID, float] = {}
-        """For how long every voter was caught up since then."""
+        """How long every voter has been caught up since then."""
         self._seen_s = 0.0
 
     def look(self) -> None:

@@ -1,7 +1,7 @@
-"""The safety rules of `docs/safety.md`, with their numbers, checked on ground truth the moment something happens.
+"""The safety rules of `docs/safety.md`, with their numbers, checked on ground truth as soon as something happens.
 
-Nothing here asks the operator, its record or its code what is true: disks have serial numbers, processes run on disks,
-the API server's store says what was written. The record's JSON is read on its own terms, as a person would.
+Nothing here takes the truth from the operator, its record or its code: disks have serial numbers, processes run on
+disks, and the API server's store has every write. The record's JSON is read as a person would read it.
 """
 
 import json
@@ -55,29 +55,32 @@ BY_KNOWLEDGE: Final = FEATURES_BY_KNOWLEDGE | {
     "2, removed by another",
     KEPT,
 }
-"""Rules that nobody can keep for two operators that do not know of each other, for Kafka has no compare-and-swap.
+"""Rules that an operator keeps as far as it can know, because Kafka has no compare-and-swap.
 
-One may make the pod of a controller that the other has just removed: no write of Kubernetes hangs on another object's.
+Nothing excuses an operator that could have known, however many there are: only the holder of the lease acts. `excused`
+says when a request takes effect that was decided too long before. By then another operator may have acted. For example,
+the late request creates the pod of a controller that the other operator has just removed: no write of Kubernetes
+depends on another object's.
 """
 _RECORD_SUFFIX: Final = "-identity"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """A rule that was broken, and how."""
+    """A broken rule, and how it was broken."""
 
     rule: str
     text: str
     step: int
 
     def __str__(self) -> str:
-        """As a report prints it."""
+        """The line in a report."""
         return f"step {self.step}: rule {self.rule}: {self.text}"
 
 
 @dataclass(slots=True, kw_only=True)
 class Lineage:
-    """What has ever been true of one quorum: everything that shares its claims, or would have to."""
+    """What has ever been true of one quorum: of all that shares its claims, or must share them."""
 
     recorded: set[str] = field(default_factory=set)
     formatted: set[ClusterID] = field(default_factory=set)
@@ -86,19 +89,19 @@ class Lineage:
     phase_started: bool = False
     ran: bool = False
     lost: list[DiskLost] = field(default_factory=list)
-    """Disks that were lost once the record said Started, or so shortly before that nobody can know."""
+    """Disks that were lost once the record said Started, or so shortly before that the order is unknown."""
     lost_at_s: float = 0.0
-    """When the last of them was lost."""
+    """When the last of these disks was lost."""
     retired: dict[DirectoryID, str] = field(default_factory=dict)
-    """Directory ids that the record retires, and since when: no pod that is made later ever runs one."""
+    """Directory ids that the record retires, and since when: no pod that is created later ever runs one."""
     given_up: frozenset[DirectoryID] = frozenset()
-    """Directory ids that were retired with their machine, which may come back: no other disk with data is retired."""
+    """Directory ids that were retired with their machine, which may return. No other disk with data is retired."""
     static: set[NodeID] = field(default_factory=set)
     """The controllers that were formatted for a static quorum."""
 
 
 class Checker:
-    """Holds every quorum of a world to the rules."""
+    """Checks the rules on every quorum of a world."""
 
     def __init__(self, world: World) -> None:
         """Listen to everything that happens."""
@@ -108,10 +111,11 @@ class Checker:
         self._formatted_on: dict[DirectoryID, int] = {}
         self._ran_on: dict[DirectoryID, int] = {}
         self.tolerated: Counter[str] = Counter()
-        """Rules by knowledge that were broken where two operators, or late requests, excuse it."""
+        """How often each rule was broken without a fault of the operator: it could not know, or a request came late."""
         self.excused = _never
+        """Whether a request takes effect now that was decided too long ago: it may break the rules by knowledge."""
         self.misled = _never
-        """Whether the API server gave the operator an old answer: it may make a pod from the record before the last."""
+        """Whether the API server gave an old answer: the operator may create a pod from the record before the last."""
         self._late_pods: set[str] = set()
         """Formatters whose creation arrived late."""
         self._released: set[int] = set()
@@ -131,20 +135,20 @@ class Checker:
         world.kube.watchers.append(self._written)
 
     def lineage(self, namespace: str, quorum: str) -> Lineage:
-        """What is known of a quorum."""
+        """The recorded truth about a quorum."""
         return self._lineages.setdefault((namespace, quorum), Lineage())
 
     def end(self, namespace: str, quorum: str) -> None:
-        """A quorum is deleted together with its volumes: what is made of that name later is another one."""
+        """A quorum is deleted together with its volumes: a later quorum of that name is another one."""
         self._ended.append(self._lineages.pop((namespace, quorum), Lineage()))
 
     def abandoned(self, namespace: str, quorum: str) -> None:
-        """Of a quorum only its disks are left: a record of them begins anew, and none of them is formatted again."""
+        """Only the disks of a quorum are left: their record begins again, and none of them is formatted again."""
         before = self.lineage(namespace, quorum)
         self._lineages[namespace, quorum] = Lineage(ran=before.ran, formatted=before.formatted, static=before.static)
 
     def look(self) -> None:
-        """Judge what can be seen at any moment: after every step of the world, and after every pass."""
+        """Judge the present state: after every step of the world, and after every pass."""
         for text in self._world.kraft.broken:
             self.fail("committed records", text)
         self._world.kraft.broken.clear()
@@ -176,7 +180,7 @@ class Checker:
                 self._asked(event)
 
     def _asked(self, event: Asked) -> None:
-        """What the operator asked for."""
+        """A request of the operator."""
         match event:
             case ClaimDeleted(disk=disk):
                 if disk is not None:
@@ -209,7 +213,7 @@ class Checker:
             self._membership.pod_deleted(stop, retired)
 
     def _revision_deleted(self, event: RevisionDeleted) -> None:
-        """One that arrives late may find that the spec has gone back to it: then it is made again."""
+        """If the deletion arrives late, the spec may have returned to the revision: then it is created again."""
         pods = [pod["metadata"] for pod in self._world.kube.all(_PODS)]
         users = [str(one["name"]) for one in pods if (one.get("annotations") or {}).get(REVISION) == event.name]
         for item in self._world.kube.all(_CONFIG_MAPS):
@@ -226,7 +230,7 @@ class Checker:
             lineage.lost_at_s = self._world.clock.elapsed_s
 
     def fail(self, rule: str, text: str) -> None:
-        """Note that a rule of the book was broken; one by knowledge only where nothing excuses it."""
+        """Note that a rule of the book was broken; a rule by knowledge counts only if nothing excuses it."""
         if rule not in RULES:
             raise ValueError(f"there is no rule {rule!r} in the book: add it there, with what it says")
         if (rule in BY_KNOWLEDGE and self.excused()) or (rule == NEEDLESS and self.misled()):
@@ -284,7 +288,7 @@ class Checker:
             self.fail("2", f"{event.key} runs on disk {event.serial}, and ran on {self._ran_on[directory]} before")
 
     def _static_started(self, lineage: Lineage, event: Started) -> None:
-        """The barrier of a static quorum: who votes by the configuration was formatted before anybody runs."""
+        """The barrier of a static quorum: every voter of the configuration is formatted before any of them runs."""
         for process in self._world.kraft.processes:
             if process.key == event.key and process.is_static:
                 missing = {key.node_id for key in process.static} - lineage.static
@@ -311,7 +315,7 @@ class Checker:
         if event.late and role == FORMATTER:
             self._late_pods.add(name)
         if event.late:
-            return  # what it does then, its volume and its kubelet decide: `Shared` and `Started` tell
+            return  # its volume and its kubelet decide what it does then: `Shared` and `Started` report it
         others = self._world.kube.list(_PODS, namespace, {"kafkaquorum.io/quorum": quorum})
         volume = _claim_of(body)
         for other in others:
@@ -319,7 +323,7 @@ class Checker:
                 self.fail("one user of a claim", f"pod {name} is made while {other['metadata']['name']} is there")
 
     def _pod_created(self, lineage: Lineage, event: Created, *, formats: bool) -> None:
-        """Rules 2, 7 and 9: what a pod would run, with which image, and what it formats."""
+        """Rules 2, 7 and 9: the disk, the image and the format of a new pod."""
         body = event.body
         name, container = str(body["metadata"]["name"]), body["spec"]["containers"][0]
         expected = next((row.get("value", "") for row in container["env"] if row["name"] == "KQ_DIRECTORY_ID"), "")
@@ -333,7 +337,7 @@ class Checker:
             self.fail("9", f"pod {name} formats with --release-version")
 
     def _said(self, written: Written) -> None:
-        """A status is held against itself; it may be of a spec that was changed meanwhile, but not of a later one."""
+        """A status must not contradict itself. It may describe an older spec, but not a later one."""
         body = loaded(written.after)
         if body is None or not body.get("status", {}).get("conditions"):
             return
@@ -368,7 +372,7 @@ class Checker:
         retired = retired_in(record)
         kept = {node["node_id"] for node in record.get("nodes", ())}
         lineage.given_up |= self._membership.retired(retired - set(lineage.retired), kept)
-        self._committed.retired(retired - set(lineage.retired), kept)
+        self._committed.retired(ClusterID(cluster_id), retired_in({**record, "former": ()}) - set(lineage.retired))
         if forgotten := set(lineage.retired) - retired:
             self.fail("2", f"the record forgets that {', '.join(sorted(forgotten))} are retired")
         for directory in retired:
@@ -380,7 +384,7 @@ def _never() -> bool:
 
 
 def _changed(before: list[Json], now: list[Json]) -> bool:
-    """Whether initial voters are others than before; a static one has no directory id until it is formatted."""
+    """Whether the initial voters have changed; a static one has no directory id until it is formatted."""
     if len(before) != len(now):
         return True
     return any(old not in (new, {**new, "directory_id": None}) for old, new in zip(before, now, strict=True))

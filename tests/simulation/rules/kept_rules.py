@@ -1,7 +1,7 @@
 """Rules 2 and 3 on ground truth, for disks that go with their pods.
 
-The operator stops no pod with which a needed vote goes, and no change of the voters makes such a disk needed. A claim
-that is being deleted, or is lost or gone, leaves its disk to the pod that has it: the disk goes with the pod.
+The operator stops no pod whose end loses a needed vote, and no change of the voters makes such a disk needed. If a
+claim is being deleted, lost or gone, only the pod keeps its disk: the disk is lost with the pod.
 """
 
 from typing import Final
@@ -23,15 +23,15 @@ class KeptRules:
     """Judges every stop of a pod, whether Kafka runs in it or not, and every change of the voters."""
 
     def __init__(self, world: World, glances: Glances, fail: Fail) -> None:
-        """Judge by this world, and tell `fail` the rule and what happened."""
+        """Judge by this world, and report the rule and what happened to `fail`."""
         self._world, self._glances, self._fail = world, glances, fail
         self._going_s: dict[str, float] = {}
-        """Since when the claims of pods have been on their way out, by the uids of the pods."""
+        """By the uids of pods: since when their claims are being deleted, lost or gone."""
         self._held: dict[str, ReplicaKey] = {}
-        """The replicas whose disks go with their pods, by the uids of the pods."""
+        """By the uids of pods: the replicas whose disks are lost with their pods."""
 
     def look(self) -> None:
-        """Note which disks only their pods still hold."""
+        """Note which disks only their pods still keep."""
         going = {str(pod["metadata"]["uid"]): pod for pod in self._world.kube.all(PODS) if self._goes(pod)}
         now_s = self._world.clock.elapsed_s
         self._going_s = {uid: self._going_s.get(uid, now_s) for uid in going}
@@ -62,7 +62,7 @@ class KeptRules:
             self._fail(DISKS, f"{target} is {change}, and now a majority needs a disk that goes with its pod")
 
     def _hangs_on_disks(self, leader: Process, moment: Glance, target: ReplicaKey, *, adds: bool) -> bool:
-        """Whether the voters on disks that stay were a majority at that moment, and are none after the change."""
+        """Whether the voters on lasting disks were a majority at that moment, and are none after the change."""
         going = {leader.known(held) for uid, held in self._held.items() if self._is_known(uid)}
         voters = moment.voters | {target} if adds else moment.voters - {target}
         staying = moment.caught_up - going
@@ -71,7 +71,7 @@ class KeptRules:
 
     def _goes(self, pod: Json) -> bool:
         namespace = pod["metadata"]["namespace"]
-        claims = (self._world.kube.get(CLAIMS, namespace, name) for name in claims_of(pod))
+        claims = (self._world.kube.view(CLAIMS, namespace, name) for name in claims_of(pod))
         return any(
             claim is None or "deletionTimestamp" in claim["metadata"] or claim["status"].get("phase") == "Lost"
             for claim in claims
@@ -85,11 +85,11 @@ class KeptRules:
         return volume.disk.key if volume else sandbox.process.key if sandbox.process else None
 
     def _is_known(self, pod_uid: str) -> bool:
-        """Whether it has been so for longer than a look is old."""
+        """Whether this has been so for longer than the age of a look."""
         return self._world.clock.elapsed_s - self._going_s[pod_uid] > RECENT_S
 
     def _is_needed(self, moment: Glance, key: ReplicaKey) -> bool:
-        """Whether the others that are caught up, on disks that stay, were no majority at that moment."""
+        """Whether, at that moment, the other caught-up voters on lasting disks were no majority."""
         leader = moment.leader
         if leader is None:
             return True

@@ -1,43 +1,45 @@
-"""Rules 3, 4, 5 and 6 on ground truth: what a voter change, a stopped pod and a deleted claim leave of the quorum.
+"""Rules 3, 4, 5 and 6 on ground truth: the quorum after a voter change, a stopped pod or a deleted claim.
 
-A voter change is judged as it is decided on, by what is true at that moment: knowledge may be seconds old, and a
-newcomer counts as the guards count it. What a late request does is Kafka's to refuse; records are never lost by it.
+A voter change is judged when it is sent, by what is true at that moment. The knowledge may be seconds old, and a
+newcomer counts as in the guards. Whether a late request is refused depends on Kafka, and it never loses records.
 """
 
 from collections.abc import Set as AbstractSet
 from typing import Final
 
 from tests.simulation.model.happened import AddSent, ClaimDeleted, Fail, PodDeleted, RemoveSent
-from tests.simulation.model.kafka.process import Process
+from tests.simulation.model.kafka.process import Process, Row
 from tests.simulation.model.kubernetes.kube_model import claims_of
 from tests.simulation.model.kubernetes.volumes import Volume
 from tests.simulation.model.world import World
+from tests.simulation.rules.committed_rules import WRITTEN_S as _WRITTEN_S
 from tests.simulation.rules.feature_rules import quorum_of
 from tests.simulation.rules.glances import RECENT_S
 from tests.simulation.rules.roll_rules import RollRules
-from tests.simulation.rules.spoken import changed_meanwhile, resource_of
+from tests.simulation.rules.spoken import changed_meanwhile, resource_of, spec_changed_s
 
 from kafka_quorum.model.ids import DirectoryID, ReplicaKey
 from kit.kube.protocol import PODS, Json
 
 _PAIR: Final = 2
 _JUST_NOW_S: Final = 1.0
+_HEARD_S: Final = 1.0
 _LATELY_S: Final = 5.0
-"""What is back for no longer than this, the operator need not know of."""
+"""The operator need not see what has been back for no longer than this."""
 _LOOKED_S: Final = 10.0
-"""A disk that has been back for longer was there when its pod last had to look."""
+"""A disk that has been back for longer than this was there at the last check of its pod."""
 FORMATTER: Final = "formatter"
 _ROLE, _NODE_ID = "kafkaquorum.io/role", "kafkaquorum.io/node-id"
 
 
 class MembershipRules:
-    """Judges requests of the operator that take something from a quorum, or add to it."""
+    """Judges requests of the operator that remove something from a quorum, or add to it."""
 
     def __init__(self, world: World, rolls: RollRules, fail: Fail) -> None:
-        """Judge by this world, and tell `fail` the rule and what happened; restarts are for `rolls`."""
+        """Judge by this world, and report the rule and what happened to `fail`; `rolls` judges restarts."""
         self._world, self._rolls, self._fail = world, rolls, fail
         self._handing_over: set[str] = set()
-        """Incarnations of leaders of a pair that were asked to stop, so that the other one leads."""
+        """Incarnations of the leaders of a pair that were stopped so that the other voter leads."""
 
     def added(self, event: AddSent) -> None:
         """AddRaftVoter, as it is sent."""
@@ -79,21 +81,22 @@ class MembershipRules:
             self._in_order(leader, self._caught_up(leader, staying))
 
     def _in_order(self, leader: Process, others: set[ReplicaKey]) -> None:
-        """The active controller is removed when no other is left to remove."""
+        """The active controller is removed when no other controller is left to remove."""
         wanted = self._controllers(leader).get("nodeIDs") or ()
         unwanted = sorted(str(key) for key in others if wanted and key.node_id not in wanted)
         if unwanted and leader.meta.node_id not in wanted:
             self._fail("3", f"the active controller {leader.key} is removed before {', '.join(unwanted)}")
 
     def _elected_since_begun(self, leader: Process) -> bool:
-        """Whether the removal was begun when another one led, or for another spec."""
+        """Whether the removal was begun under another leader, or for another spec."""
         begun = ((self._resource(leader).get("status") or {}).get("operation") or {}).get("startedAt", "")
         if not begun or self._changed_meanwhile(leader):
             return True
-        return str(begun) <= self._world.clock.stamp_of(leader.elected_s)
+        since_s = max(leader.elected_s, spec_changed_s(self._world, quorum_of(leader)))
+        return str(begun) <= self._world.clock.stamp_of(since_s)
 
     def pod_deleted(self, event: PodDeleted, retired: AbstractSet[DirectoryID]) -> None:
-        """The operator stopped a pod in which a voter may run. What the request meant was judged as it was sent."""
+        """The operator stopped a pod in which a voter may run. The request itself was judged when it was sent."""
         process = event.process
         if process is None or process.failed or process.key.directory_id in retired:
             return
@@ -101,7 +104,7 @@ class MembershipRules:
             self._rolls.stopped(event, process)
 
     def stop_sent(self, event: PodDeleted, retired: AbstractSet[DirectoryID]) -> None:
-        """The operator asks for the stop of a pod in which a voter may run: a restart, or one of the `retired`."""
+        """The operator requests the stop of a pod in which a voter may run: a restart, or one of the `retired`."""
         process = event.process
         if process is None or process.failed:
             return
@@ -123,7 +126,7 @@ class MembershipRules:
             self._fail("3", f"pod {event.name} is stopped, and {len(others)} of {len(voters)} voters are caught up")
 
     def _hands_over(self, event: PodDeleted, process: Process) -> bool:
-        """Whether the leader of a pair is restarted to be removed; nothing else restarts it so, and not too early."""
+        """Whether the leader of a pair is restarted so that it can be removed. This must not happen too early."""
         leader = self._world.kraft.leader_of(process.cluster_id)
         if leader is not process or len(leader.voters) != _PAIR or not self._may_interrupt(leader):
             return False
@@ -132,9 +135,10 @@ class MembershipRules:
         return True
 
     def retired(self, directories: AbstractSet[DirectoryID], kept: AbstractSet[int]) -> frozenset[DirectoryID]:
-        """The record gives up disks of controllers that it keeps: none of them may run, and fetch, at that moment.
+        """The record gives up disks of controllers that it keeps: none of them may run and fetch at that moment.
 
-        Nor may there be anything on them, unless their machine is gone, or silent. Those of such machines are returned.
+        A process that stands still counts as fetching for the fetch timeout of the leader. The disks must also have no
+        data, unless their machine is gone or silent. The directory ids on such machines are returned.
         """
         for process in self._world.kraft.processes:
             if process.key.directory_id not in directories or process.meta.node_id not in kept:
@@ -145,8 +149,15 @@ class MembershipRules:
             row = leader.row(process.key)
             if process is leader or self._world.kraft.fresh_within(row.fetched_s, _JUST_NOW_S):
                 self._fail("given up", f"the disk of {process.key} is given up, and its Kafka runs and fetches")
+            elif self._was_live(leader, row):
+                self._fail("given up", f"the disk of {process.key} is given up within the fetch timeout of its Kafka")
         left = [volume for volume in self._with_data(directories, kept) if not self._is_there(volume)]
         return frozenset(key.directory_id for volume in left if (key := volume.disk.key) and key.directory_id)
+
+    def _was_live(self, leader: Process, row: Row) -> bool:
+        """Whether every look behind this write showed a replica that had fetched within the leader's own timeout."""
+        ago_s = (self._world.kraft.stamp_ms(leader, self._world.clock.elapsed_s) - row.fetched_ms) / 1000
+        return row.fetched_ms >= 0 and _WRITTEN_S < ago_s <= leader.fetch_timeout_s
 
     def _with_data(self, directories: AbstractSet[DirectoryID], kept: AbstractSet[int]) -> list[Volume]:
         """The volumes that hold these directory ids, of controllers that are kept, on machines that may come back."""
@@ -155,9 +166,10 @@ class MembershipRules:
         return [volume for volume, key in keys if key and key.node_id in kept and key.directory_id in directories]
 
     def _is_there(self, volume: Volume) -> bool:
-        """Whether anyone could read this disk now, or as soon as its pod is scheduled: then it is not given up."""
+        """Whether the disk is readable now, or as soon as its pod is scheduled: such a disk must not be given up."""
         machine, now_s = self._world.machines.by_name[volume.node], self._world.clock.elapsed_s
-        silent = not machine.heard or now_s - machine.back_s < _LATELY_S
+        heard = machine.heard and now_s - machine.heard_s <= _HEARD_S  # not if it came back in this very step
+        silent = not heard or now_s - machine.back_s < _LATELY_S
         if silent and (volume.local or self._is_attached(volume)):
             return False
         if volume.away:
@@ -167,12 +179,12 @@ class MembershipRules:
         return True
 
     def _is_attached(self, volume: Volume) -> bool:
-        """Whether a pod holds a volume that could be attached elsewhere: it cannot be, until that pod is gone."""
+        """Whether a pod holds a volume: it cannot be attached elsewhere until that pod is gone."""
         pods = self._world.kube.all(PODS)
         return any(pod["spec"].get("nodeName") == volume.node and volume.claim in claims_of(pod) for pod in pods)
 
     def claim_deleted(self, event: ClaimDeleted) -> None:
-        """The operator deleted a claim: its replica must be no voter, and not the last that has what is committed."""
+        """The operator deleted a claim: its replica must be no voter, and not the last with all committed records."""
         disk = event.disk
         if disk is None or disk.key is None:
             return
@@ -203,18 +215,18 @@ class MembershipRules:
         return self._world.kraft.is_caught_up(leader, key, RECENT_S)
 
     def _pair_is_safe(self, leader: Process, target: ReplicaKey) -> bool:
-        """From one voter to two the newcomer counts, with a third one ready where three or more are wanted.
+        """From one voter to two the newcomer counts; if three or more are required, a third one must be ready.
 
-        It does not where a list of the pods shows that it is on its way out.
+        The newcomer does not count if its pod is missing or being deleted.
         """
         if not self._healthy(leader, target) or not self._has_pod(leader, target):
             return False
         others = [key for key in leader.rows if key not in (target, leader.key) and self._healthy(leader, key)]
-        # A spec that wants more by now was another one when the operator looked.
+        # If the spec requires more now, it was another spec at the operator's look.
         return bool(others) or self._wanted(leader) <= len(leader.voters) + 1 or self._changed_meanwhile(leader)
 
     def _successors(self, leader: Process) -> set[ReplicaKey]:
-        """The replicas that are no voters, and are caught up."""
+        """The caught-up replicas that are no voters."""
         return self._caught_up(leader, frozenset(leader.rows) - leader.voters)
 
     def _has_pod(self, leader: Process, key: ReplicaKey) -> bool:
@@ -236,7 +248,7 @@ class MembershipRules:
         return dict(body["spec"]["controllers"]) if body else {}
 
     def _may_interrupt(self, leader: Process) -> bool:
-        """Whether the leader of a pair may be restarted, for it is, or was a moment ago, to be removed."""
+        """Whether the leader of a pair may be restarted because it is to be removed, now or a moment ago."""
         if self._changed_meanwhile(leader):
             return True
         spec = self._controllers(leader)
@@ -244,7 +256,7 @@ class MembershipRules:
         return not stays and self._wanted(leader) == 1 and spec.get("allowInterruption") is not False
 
     def _changed_meanwhile(self, leader: Process) -> bool:
-        """Whether the spec is another one by now than the operator has told of."""
+        """Whether the spec has changed since the operator's last report."""
         return changed_meanwhile(self._world, quorum_of(leader))
 
     def _wanted(self, leader: Process) -> int:

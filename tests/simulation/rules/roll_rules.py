@@ -1,6 +1,6 @@
-"""Rules 3, 4 and 5 for restarts on ground truth: who is stopped while its Kafka runs, in which order, and what for.
+"""Rules 3, 4 and 5 for restarts, on ground truth: which running controller is stopped, in which order, and why.
 
-A controller that the operator has stopped is away until another process runs as it and is a caught-up voter again.
+A controller that the operator has stopped is away until its next process runs and is a caught-up voter again.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _PAIR: Final = 2
 
 @dataclass(slots=True, kw_only=True)
 class Away:
-    """A voter whose pod the operator has stopped; `back_s` is when another process started as it."""
+    """A voter whose pod the operator has stopped; `back_s` is the start of its next process."""
 
     process: Process
     back_s: float | None = None
@@ -31,26 +31,26 @@ NEEDLESS: Final = "5, needless"
 SUCCESSOR: Final = "5, a successor"
 NO_PLACE: Final = "5, no place"
 _ASKED_S: Final = 4.0
-"""How old the API server's consent to the new pod may be when the old one is stopped."""
+"""The greatest age of the API server's consent to the new pod at the stop of the old one."""
 
 
 class RollRules:
     """Judges restarts."""
 
     def __init__(self, world: World, glances: Glances, fail: Fail) -> None:
-        """Judge by this world, and tell `fail` the rule and what happened."""
+        """Judge by this world, and report the rule and what happened to `fail`."""
         self._world, self._glances, self._fail = world, glances, fail
         self._away: dict[ReplicaKey, Away] = {}
         self._restarted: dict[tuple[str, str, str], tuple[str, int]] = {}
-        """By namespace, quorum and node id: the inputs of the pod that was stopped, and the generation then."""
+        """By namespace, quorum and node id: the inputs of the stopped pod, and the generation at that moment."""
         self._stopped_s: dict[tuple[str, str, str], float] = {}
-        """When the operator stopped it."""
+        """When the operator stopped the pod."""
         self._refused: set[tuple[str, str, str]] = set()
-        """The controllers of which a pod was refused since one was created."""
+        """The controllers with a refused pod since their last created pod."""
         world.kube.admission.listeners.append(self.refused)
 
     def look(self) -> None:
-        """Who is a caught-up voter again, or is no voter any more, is away no longer."""
+        """A controller is no longer away once it is a caught-up voter again, or no longer a voter."""
         for key, away in list(self._away.items()):
             leader = self._world.kraft.leader_of(away.process.cluster_id)
             if leader is None:
@@ -82,7 +82,7 @@ class RollRules:
             self._fail("5", f"pod {event.name} is stopped before {other} is a caught-up voter again")
 
     def stop_sent(self, event: PodDeleted, process: Process) -> None:
-        """The operator asks for the stop of a pod whose Kafka runs, on a disk that is not retired."""
+        """The operator requests the stop of a pod whose Kafka runs, on a disk that is not retired."""
         glances, key = self._glances.of(process.cluster_id), process.key
         votes = [glance for glance in glances if glance.leader and glance.leader.known(key) in glance.voters]
         if not votes:
@@ -104,16 +104,16 @@ class RollRules:
             self._fail("5", f"the active controller's pod {event.name} is stopped before {', '.join(left)}")
 
     def _has_no_place(self, event: PodDeleted, glance: Glance, key: ReplicaKey) -> bool:
-        """Whether the new pod of a voter that keeps up would have to wait for its node, as anybody could have read."""
+        """Whether the new pod of a caught-up voter would have to wait for its node, and readers could see that."""
         sandbox = self._world.kubelet.of_pod(event.namespace, event.name)
         if sandbox is None or glance.leader is None or glance.leader.known(key) not in glance.caught_up:
             return False
         return self._world.machines.takes_no_pods_s(sandbox.node) > RECENT_S
 
     def created(self, event: Created) -> None:
-        """A Kafka pod is made: after a restart it is made of other things, or the restart was for nothing.
+        """A Kafka pod is created: after a restart its inputs must differ, else the restart was needless.
 
-        Unless the API server refused the other things meanwhile.
+        This does not hold if the API server refused other inputs meanwhile.
         """
         metadata = event.body["metadata"]
         at = (metadata["namespace"], metadata["labels"][LABEL_QUORUM], metadata["labels"][LABEL_NODE])
@@ -125,7 +125,7 @@ class RollRules:
             self._fail(NEEDLESS, f"pod {metadata['name']} was stopped, and is made of the very same again")
 
     def refused(self, body: Json) -> None:
-        """A Kafka pod is refused: where it would have been before the restart already, it was not asked about."""
+        """A Kafka pod is refused: if it would have been refused before the restart, the operator did not ask."""
         metadata = body["metadata"]
         at = (metadata["namespace"], metadata["labels"][LABEL_QUORUM], metadata["labels"][LABEL_NODE])
         stopped_s = self._stopped_s.pop(at, None)
@@ -134,7 +134,7 @@ class RollRules:
             self._fail(SUCCESSOR, f"pod {metadata['name']} was stopped, and the API server refuses its successor")
 
     def _too_few(self, event: PodDeleted, glance: Glance, key: ReplicaKey) -> bool:
-        """Whether those that stay carry the quorum; of one or two nobody can, and it takes leave to go on."""
+        """Whether the remaining voters are too few; one or two voters need a permission for the interruption."""
         if glance.leader is None:
             return True
         gone = {glance.leader.known(other) for other in (*self._away, key)}
@@ -150,7 +150,7 @@ class RollRules:
         return bool(asked(self._world, quorum, "controllers", "replicas") == 1 if said is None else said)
 
     def _left(self, event: PodDeleted, glance: Glance) -> list[str]:
-        """Other voters that run on what the stopped pod was made of: they come before it."""
+        """Other voters that still run with the inputs of the stopped pod: they come before it."""
         names = []
         for pod in self._world.kube.all(PODS):
             metadata = pod["metadata"]

@@ -1,7 +1,8 @@
-"""What a resource asks for and what its operator has told of it, read as a person would read them."""
+"""The request of a resource and its operator's report, read as a person would read them."""
 
 from typing import Any
 
+from tests.simulation.model.kubernetes.kube_model import loaded
 from tests.simulation.model.world import World
 
 from kafka_quorum.kind import QUORUMS
@@ -14,14 +15,29 @@ def resource_of(world: World, quorum: str) -> Json:
 
 
 def changed_meanwhile(world: World, quorum: str) -> bool:
-    """Whether the spec is another one by now than the operator has told of, or gone."""
+    """Whether the spec has changed since the operator's last report, or is gone."""
     body = resource_of(world, quorum)
     told = (body.get("status") or {}).get("observedGeneration")
     return not body or bool(told != body["metadata"]["generation"])
 
 
+def spec_changed_s(world: World, quorum: str) -> float:
+    """When the spec got its present generation, in simulated seconds; -1 if the resource is gone."""
+    for written in reversed(world.kube.writes):
+        if (written.key[0], written.key[2]) == (QUORUMS.plural, quorum):
+            after, before = (_generation(raw) for raw in (written.after, written.before))
+            if after != before:
+                return -1.0 if after is None else written.at_s
+    return -1.0
+
+
+def _generation(raw: bytes | None) -> int | None:
+    body = loaded(raw)
+    return None if body is None else body["metadata"]["generation"]
+
+
 def asked(world: World, quorum: str, *path: str) -> Any:  # noqa: ANN401 - JSON
-    """A field of the spec; None where it is not given."""
+    """A field of the spec; None if it is not set."""
     found: Any = resource_of(world, quorum).get("spec")
     for name in path:
         found = found.get(name) if isinstance(found, dict) else None
@@ -29,6 +45,6 @@ def asked(world: World, quorum: str, *path: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def operation_of(world: World, quorum: str) -> str:
-    """The type of the operation that is open; empty if none is."""
+    """The type of the open operation; empty if there is none."""
     operation = (resource_of(world, quorum).get("status") or {}).get("operation") or {}
     return str(operation.get("type") or "")

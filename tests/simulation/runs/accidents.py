@@ -1,8 +1,9 @@
-"""Accidents, as the world has them. One that passes heals itself after a while; `heal` ends what is left of all."""
+"""Accidents in the world. A temporary one ends after a while; `heal` ends all that are left."""
 
 from functools import partial
 
 from tests.simulation.model.kafka.disk import Disk
+from tests.simulation.model.kafka.process import Process
 from tests.simulation.model.kubernetes.sandbox import Sandbox
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
@@ -21,7 +22,7 @@ _HOUR_MS = 3_600_000
 
 
 def can_lose(world: World, loss: Loss, node_id: int) -> bool:
-    """Whether there is something of this controller that could be lost now."""
+    """Whether this controller has something that could be lost now."""
     if loss in DISK_LOSSES:
         return any(True for _ in world.claims(NAMESPACE, NAME, node_id))
     if loss in (Loss.POD_DELETED, Loss.POD_FORGOTTEN):
@@ -36,7 +37,7 @@ def can_lose(world: World, loss: Loss, node_id: int) -> bool:
 
 
 def happen(world: World, accident: Accident) -> bool:
-    """Let it happen; False where there is nothing that could be lost."""
+    """Let the accident happen; False if nothing could be lost."""
     node_id = accident.node_id
     if not can_lose(world, accident.loss, node_id):
         return False
@@ -73,7 +74,7 @@ def happen(world: World, accident: Accident) -> bool:
 
 
 def heal(world: World) -> None:
-    """Whatever passes has passed: only what is lost for good stays lost."""
+    """All temporary accidents end: only permanent losses stay."""
     for process in world.kraft.processes:
         process.frozen = process.slow = False
     for volume in world.volumes.by_claim.values():
@@ -87,7 +88,7 @@ def heal(world: World) -> None:
 
 
 def hide(world: World, loss: Loss, claim_uid: str, steps: int) -> None:
-    """For so many steps pods do not find the disk that is on the volume; Kafka, which had it open, ends."""
+    """For this number of steps pods do not find the disk on the volume; Kafka, which had it open, ends."""
     volume = world.volumes.by_claim[claim_uid]
     volume.absent = loss is Loss.DISK_ABSENT
     if not volume.absent:
@@ -96,6 +97,18 @@ def hide(world: World, loss: Loss, claim_uid: str, steps: int) -> None:
         if sandbox.claim_uid == claim_uid and not sandbox.done:
             world.kubelet.kill_process(sandbox)
     world.later(steps, lambda: volume.shown(world.clock.elapsed_s))
+
+
+def freeze_for(world: World, process: Process, steps: int) -> None:
+    """For this number of steps a process stands still."""
+    process.frozen = True
+    world.later(steps, lambda: setattr(process, "frozen", False))
+
+
+def slow_for(world: World, process: Process, steps: int) -> None:
+    """For this number of steps a process fetches almost nothing."""
+    process.slow = True
+    world.later(steps, lambda: setattr(process, "slow", False))
 
 
 def _lose_disk(world: World, accident: Accident, uids: list[str], names: list[str]) -> None:
@@ -119,7 +132,7 @@ def _lose_disk(world: World, accident: Accident, uids: list[str], names: list[st
 
 
 def sandbox_of(world: World, node_id: int) -> Sandbox | None:
-    """The sandbox of the pod that is at work for this controller."""
+    """The sandbox of the present pod of this controller."""
     for role in ("controller", "formatter"):
         sandbox = world.sandbox(NAMESPACE, NAME, node_id, role)
         if sandbox is not None and not sandbox.done:
@@ -128,17 +141,15 @@ def sandbox_of(world: World, node_id: int) -> Sandbox | None:
 
 
 def _hamper(world: World, loss: Loss, sandbox: Sandbox) -> None:
-    """What a process suffers for a while."""
+    """A temporary disturbance of a process."""
     process, kraft, node = sandbox.process, world.kraft, sandbox.node
     if process is None:
         return
     match loss:
         case Loss.FROZEN:
-            process.frozen = True
-            world.later(_FROZEN_STEPS, lambda: setattr(process, "frozen", False))
+            freeze_for(world, process, _FROZEN_STEPS)
         case Loss.SLOW:
-            process.slow = True
-            world.later(_SHORT_STEPS, lambda: setattr(process, "slow", False))
+            slow_for(world, process, _SHORT_STEPS)
         case Loss.PEERS_CUT:
             kraft.cut.add(node)
             world.later(_SHORT_STEPS, partial(kraft.cut.discard, node))

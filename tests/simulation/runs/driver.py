@@ -1,7 +1,8 @@
-"""One run: a scenario, at most one fault, an operator, a world; in turns, until it has settled or the bound is reached.
+"""One run: a scenario, at most one fault, an operator and a world, until it has settled or reached the bound.
 
-The operator is whatever `make` returns; the real one is the reconcile code with edges into the models. It passes when a
-watch would wake it, when its own time has come, or at once when it says so; between any two passes the world moves.
+`make` returns the operator; the real one is the reconcile code with edges into the models. The operator and the world
+take turns: the operator runs a pass when a watch would wake it, when its own time has come, or at once if it requests
+that. Between any two passes the world moves.
 """
 
 import asyncio
@@ -43,24 +44,24 @@ NODE_IDS: Final = (3000, 3001, 3002, 3003, 3004, 3005)
 BOUND_STEPS: Final = 700
 READY_FOR_STEPS: Final = 6
 NOTICED_STEPS: Final = 24
-"""Longer than the operator's own tick and a kubelet's silence: a machine that is lost is told by no watch."""
+"""Longer than the operator's own tick and a kubelet's silence: no watch reports a lost machine."""
 QUIET_STEPS: Final = 80
-"""Longer than the operator's own tick, its waits before it tries again, and the kubelet's back-off."""
+"""Longer than the operator's own tick, its pauses between attempts, and the kubelet's back-off."""
 _RESTART_S: Final = 1.0
 
 
 class Operator(Passes[PassResult], Protocol):
-    """What runs passes."""
+    """The runner of passes."""
 
     def changed(self, key: ObjectKey) -> bool:
-        """A watch has spoken."""
+        """A watch has reported a change."""
 
 
 Make = Callable[[KubeApi, Controllers, Clock, IdSource], Operator]
 
 
 class Watched(Reconciler):
-    """The operator's own reconcile code. What it sees is told in the moment at which it has it, before any act."""
+    """The operator's own reconcile code. It reports each look to the witness before any act."""
 
     witness: Witness | None = None
 
@@ -74,7 +75,7 @@ class Watched(Reconciler):
 def real(
     kube: KubeApi, controllers: Controllers, clock: Clock, ids: IdSource, *, may_act: Callable[[], bool] = lambda: True
 ) -> Operator:
-    """The operator's own reconcile code. `may_act` says whether it holds the lease."""
+    """The operator's own reconcile code. `may_act` is whether it holds the lease."""
     settings = Settings(holder="simulation")
     made = Watched(kube=kube, controllers=controllers, clock=clock, ids=ids, settings=settings, may_act=may_act)
     made.witness = kube.world.witness if isinstance(kube, KubeEdge) else None
@@ -82,7 +83,7 @@ def real(
 
 
 def count(result: PassResult, actions: Counter[str], verdicts: Counter[str]) -> bool:
-    """Add what a pass planned to both counts; whether there was anything for it to do."""
+    """Add the plan of a pass to both counts; returns whether the plan had any action."""
     if result.plan is None:
         return False
     actions.update(type(action).__name__ for action in result.plan.actions)
@@ -92,21 +93,21 @@ def count(result: PassResult, actions: Counter[str], verdicts: Counter[str]) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """A step of a run: the world before it, which calls it made, and whether anything was left for it to do."""
+    """A step of a run: the world before it, its calls, and whether the operator acted."""
 
     step: int
     digest: tuple[object, ...]
     calls: range
     acted: bool
     turned: bool
-    """Whether every turn of the scenario lies behind it."""
+    """Whether every turn of the scenario is over."""
     losses: frozenset[tuple[Loss, int]]
-    """What could be lost before it."""
+    """What could be lost before the step."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Run:
-    """What became of a run. `actions` and `verdicts` are counted by name; a verdict's name ends in yes or no."""
+    """The result of a run. `actions` and `verdicts` are counted by name; a verdict's name ends in yes or no."""
 
     scenario: Scenario
     fault: Fault | None
@@ -122,12 +123,12 @@ class Run:
 
     @property
     def ok(self) -> bool:
-        """No rule was broken, and the ending is an honest one."""
+        """No rule was broken, and the ending is honest."""
         return not self.violations and self.ending.honest
 
     @property
     def replay(self) -> str:
-        """What replays this run."""
+        """The name that replays this run."""
         return f"{self.scenario.name}/{self.fault or 'no-fault'}"
 
 
@@ -137,7 +138,7 @@ class Driver:
     def __init__(
         self, scenario: Scenario, fault: Fault | None = None, *, make: Make = real, bound: int = BOUND_STEPS
     ) -> None:
-        """Set the stage."""
+        """Prepare the run."""
         self._scenario, self._fault, self._make, self._bound = scenario, fault, make, bound
         self.world = World()
         self.checker = Checker(self.world)
@@ -151,7 +152,7 @@ class Driver:
         self._life, self._operator = self._begin()
         self._round = Turns(self._operator, KEY)
         self._loop = VirtualLoop(self.world.clock)
-        self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end unheard
+        self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end without a report
         self._due_s, self._deaf_until_s, self._woken = 0.0, 0.0, True
         self._passes, self._ready_steps, self._quiet_steps = 0, 0, 0
         self._accident: Accident | None = fault if isinstance(fault, Accident) else None
@@ -171,12 +172,12 @@ class Driver:
         applies(self._scenario.spec)(self.world, self.checker)
 
     def go_on(self, step: int) -> None:
-        """Run without a fault until this step of the world is the next one."""
+        """Run without a fault until this step of the world is next."""
         while self.world.steps < step:
             self._step()
 
     def end_with(self, fault: Fault) -> Run:
-        """The rest of the run with this fault, which lies ahead: the same as a run that had it from its beginning."""
+        """Run the rest with this fault, which lies ahead: the result is that of a run that had it from its start."""
         self._fault = fault
         if isinstance(fault, Injection):
             self._wire.injection = fault
@@ -185,7 +186,7 @@ class Driver:
         return self._end()
 
     def close(self) -> None:
-        """End a run that goes no further."""
+        """End a run that does not continue."""
         self._loop.close()
 
     def _end(self) -> Run:
@@ -199,7 +200,7 @@ class Driver:
         return self._result()
 
     def _moment(self) -> None:
-        """One step of a fault-free run, noted down."""
+        """One step of a run without a fault, with a record of it."""
         step, digest, first = self.world.steps, self.world.digest(), len(self._wire.calls)
         acts = sum(self._actions.values())
         losses = frozenset(
@@ -222,7 +223,7 @@ class Driver:
         return life, self._make(kube, kafka, self.world.clock, self._ids)
 
     def _watch(self, written: Written) -> None:
-        """A watch wakes the operator on anything of the quorum."""
+        """A watch wakes the operator on any change of the quorum."""
         if written.key[0] == "kafkaquorums" or written.labels.get(LABEL_QUORUM) == NAME:
             self._woken = True
 
@@ -273,7 +274,7 @@ class Driver:
         self._due_s, self._deaf_until_s = now_s + rest.seconds, now_s + rest.deaf_s
 
     def _drain(self) -> None:
-        """Let what the pass left behind run into the dead edges."""
+        """Let the rest of the pass run into the dead edges."""
         tasks: Iterable[asyncio.Task[object]] = asyncio.all_tasks(self._loop)
         if pending := [task for task in tasks if not task.done()]:
             self._loop.run_until_complete(asyncio.wait(pending))

@@ -1,7 +1,7 @@
-"""What both edges of an operator have in common: its calls are counted, struck by faults, and told to the rules.
+"""The common part of an operator's two edges: its calls are counted, struck by faults, and reported to the rules.
 
-An operator is one incarnation. Once it has crashed, none of its calls has any effect any more, whatever of its code is
-still on the stack: `CrashedError` is no `Exception`, so that nothing in the operator can catch it by accident.
+An operator is one incarnation. Once it has crashed, none of its calls has an effect, whatever code of it is still on
+the stack. `CrashedError` is no `Exception`, so that no code of the operator catches it by accident.
 """
 
 import contextlib
@@ -26,23 +26,23 @@ class CrashedError(BaseException):
 
 @dataclass(slots=True, kw_only=True)
 class Wire:
-    """What an operator's calls go through. It outlives the operator: calls are numbered over all incarnations."""
+    """The path of an operator's calls. It outlives the operator: calls are numbered over all incarnations."""
 
     world: World
     injection: Injection | None = None
     calls: list[Call] = field(default_factory=list)
     fresh_pass: bool = True
-    """Set by whoever begins a pass: the next call is its first."""
+    """Set at the beginning of a pass: the next call is its first."""
     hitches: Hitches | None = None
     struck: bool = False
 
     @property
     def misled(self) -> bool:
-        """Whether a read was answered with what is not true any more."""
+        """Whether a read was answered with an outdated state."""
         return self.struck and self.injection is not None and self.injection.strike is Strike.STALE
 
     def strike(self, call: Call) -> Strike | None:
-        """Count a call, and say what happens to it; a hitch of the scenario comes first."""
+        """Count a call, and return what happens to it; a hitch of the scenario comes first."""
         if self.hitches is not None:
             self.hitches.strike(call)
         self.calls.append(replace(call, first=self.fresh_pass))
@@ -56,27 +56,27 @@ class Wire:
 
 @dataclass(slots=True, kw_only=True)
 class Life:
-    """Whether an incarnation still lives, and what it reaches. `gate` is what each of its calls has to pass first."""
+    """Whether an incarnation still lives, and what it reaches. Each of its calls passes `gate` first."""
 
     crashed: bool = False
     gate: Callable[[], Awaitable[None]] | None = None
     unreached: set[str] = field(default_factory=set)
-    """`kube`, `kafka` or both, where it is cut off."""
+    """`kube`, `kafka` or both, if it is cut off."""
     sent: Callable[[Call], None] | None = None
-    """Hears of each call at the moment at which it takes effect, or fails to."""
+    """Called for each call at the moment when it takes effect, or fails."""
 
     async def turn(self) -> None:
-        """Wait until it is this incarnation's turn."""
+        """Wait for the turn of this incarnation."""
         if self.gate is not None:
             await self.gate()
 
     def check(self) -> None:
-        """End whatever a dead operator still tries."""
+        """End every attempt of a dead operator."""
         if self.crashed:
             raise CrashedError
 
     def begin(self, call: Call) -> None:
-        """A call of this incarnation takes effect, or fails to."""
+        """A call of this incarnation takes effect, or fails."""
         self.check()
         if self.sent is not None:
             self.sent(call)
@@ -108,7 +108,7 @@ class Edge:
         touch: Callable[[], None] | None = None,
         stalled: Callable[[], T] | None = None,
     ) -> T:
-        """Make the call, or let happen to it what is injected there."""
+        """Make the call, or let its injected fault happen."""
         self.life.begin(call)
         if self.side in self.life.unreached:
             self.wire.strike(call)
@@ -138,7 +138,7 @@ class Edge:
         return act()
 
     def _without_answer(self, strike: Strike, act: Callable[[], object]) -> None:
-        """The operator hears that the call failed; it has its effect now, later, or never."""
+        """The operator sees a failure; the call has its effect now, later, or never."""
         match strike:
             case Strike.LOST_ANSWER:
                 _attempt(act)
@@ -150,7 +150,7 @@ class Edge:
                 pass
 
     def _marked(self, act: Callable[[], T]) -> T:
-        """Do it in the operator's name, whenever it is done."""
+        """Run it in the operator's name, at any time."""
         kube = self.world.kube
         kube.operator_writes = True
         try:
@@ -159,7 +159,7 @@ class Edge:
             kube.operator_writes = False
 
     def _slowly(self, act: Callable[[], T], *, arrives_late: bool) -> T:
-        """Let three seconds pass before or after the effect; the rules look on in each of their steps."""
+        """Let three seconds pass before or after the effect; the rules check each of these steps."""
         if arrives_late:
             self._wait()
             return act()

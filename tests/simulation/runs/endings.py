@@ -1,7 +1,8 @@
-"""How a run may end, held against ground truth: Ready, or what is honest where nothing else is.
+"""The honest endings of a run, compared with ground truth: Ready, or an honest alternative.
 
-`Ready` must be true. A lost disk is cured, so nothing else will do while a majority of the voters has its disks: only
-then may the quorum end `Degraded`, with a lost replica named; before its first leader, as `BootstrapFailed`.
+`Ready` must be true. A lost disk is cured, so no other ending is honest while a majority of the voters has its disks.
+Only without such a majority may the quorum end `Degraded`, with a lost replica named; before its first leader,
+`BootstrapFailed`.
 """
 
 import re
@@ -23,14 +24,14 @@ from kafka_quorum.model.names import KEPT
 from kit.kube.protocol import CLAIMS, PODS, Json
 
 _SEEN_S: Final = 1.5
-"""How long a leader must have been there for the operator to know."""
+"""How long a leader must have been there so that the operator must have seen it."""
 _SEEN_LOOKS: Final = 2
-"""How many looks must have shown it: there is none while no operator holds the lease, and one may fail to write."""
+"""How many looks must have shown it: without a lease holder there is none, and one may fail to write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """What the resource says at the end, whether that is honest, and if not, why."""
+    """What the resource reports at the end, whether that is honest, and if not, why."""
 
     says: str
     honest: bool
@@ -38,7 +39,7 @@ class Ending:
 
 
 def judge(world: World, checker: Checker, scenario: Scenario, *, settled: bool) -> Ending:
-    """Hold what the resource says against what is."""
+    """Compare the resource's report with the truth."""
     degraded, progressing = condition(world, "Degraded"), condition(world, "Progressing")
     said = str(degraded.get("reason") if degraded.get("status") == "True" else progressing.get("reason"))
     if not settled:
@@ -51,7 +52,9 @@ def judge(world: World, checker: Checker, scenario: Scenario, *, settled: bool) 
         return Ending(says="Ready", honest=not why, why=why)
     lost = [gone for gone in checker.lineage(NAMESPACE, NAME).lost if gone.key is not None]
     if degraded.get("status") == "True" and _is_stranded(world, checker):
-        return Ending(says=said, honest=f"pod {NAME}-" in str(degraded.get("message")), why=_story(world))
+        gone = (f"Kubernetes node {one.name} is down" for one in world.machines.by_name.values() if one.gone)
+        named = any(text in str(degraded.get("message")) for text in (f"pod {NAME}-", *gone))
+        return Ending(says=said, honest=named, why=_story(world))
     if degraded.get("status") != "True" or not lost:
         return Ending(says=said, honest=False, why=f"neither Ready nor Degraded by a lost disk: {_story(world)}")
     if said == "BootstrapFailed":
@@ -66,16 +69,26 @@ def judge(world: World, checker: Checker, scenario: Scenario, *, settled: bool) 
 
 
 def _is_stranded(world: World, checker: Checker) -> bool:
-    """Before the barrier there is no quorum that could agree on a lost machine: a person deletes the claim there."""
-    gone = any(machine.gone for machine in world.machines.by_name.values())
-    return gone and not checker.lineage(NAMESPACE, NAME).phase_started
+    """Whether a person has to decide about a machine that is gone, because no quorum can.
+
+    Before the barrier there is none: the claim is deleted there. Afterwards a pod that cannot end on that machine keeps
+    a volume, which another machine could have; without a leader the operator does not delete it by force.
+    """
+    gone = {machine.name for machine in world.machines.by_name.values() if machine.gone}
+    if not checker.lineage(NAMESPACE, NAME).phase_started:
+        return bool(gone)
+    held = any(pod["spec"].get("nodeName") in gone for pod in world.kube.all(PODS))
+    return held and not any(process.leads for process in world.kraft.processes)
 
 
 def is_doomed(world: World, given_up: AbstractSet[DirectoryID]) -> bool:
-    """Whether no majority of the voters can ever come together again: too many of their disks are gone.
+    """Whether no majority of the voters can ever meet again, because too many of their disks are gone.
 
-    Of those that are left only the ones that were `given_up` with their machines do not count. The newest voter set of
-    the best log that is left counts, committed or not.
+    The newest voter set of the best remaining log counts, committed or not. Of the remaining disks only those do not
+    count that were `given_up` while their machines were silent. The end of a run does not show this: such a machine may
+    be back, and its disk is intact. But its directory id never runs again, because the machine could have been gone
+    permanently. If another disk is lost before the vote has moved to a new one, no majority is left. What else the
+    record retires is no reason: that a retired disk has no data is a rule of its own (`2, data`).
     """
     present = (volume for volume in world.volumes.of_quorum(NAMESPACE, NAME) if not volume.dead)
     disks = {id(volume.disk): volume.disk for volume in present}
@@ -90,18 +103,18 @@ def is_doomed(world: World, given_up: AbstractSet[DirectoryID]) -> bool:
 
 
 def _is_static(world: World) -> bool:
-    """Whether the voters have no directory ids: such a quorum's lost disk is for a person to decide about."""
+    """Whether the voters have no directory ids: then a person must decide about a lost disk."""
     return any(process.is_static for process in world.kraft.processes if process.leads)
 
 
 def _has_static_majority(world: World, disks: Iterable[Disk]) -> bool:
-    """Whether of a static quorum, in which any disk of a voter's node id will do, more than half have one that ran."""
+    """Whether more than half of a static quorum have a disk that ran: any disk of a voter's node id counts."""
     wanted = int(((resource(world) or {}).get("spec") or {}).get("controllers", {}).get("replicas", 0))
     return sum(disk.static and disk.ran for disk in disks) > wanted // 2
 
 
 def _why_not_ready(world: World, checker: Checker) -> str:
-    """What stands against Ready, by ground truth; empty if nothing does."""
+    """Why Ready is false, by ground truth; empty if it is true."""
     body = resource(world) or {}
     lineage = checker.lineage(NAMESPACE, NAME)
     status = body.get("status") or {}
@@ -126,10 +139,10 @@ def _why_not_ready(world: World, checker: Checker) -> str:
 
 
 def _left_behind(world: World, body: Json, voters: frozenset[ReplicaKey]) -> str:
-    """What a Ready quorum must not have beside its voters: pods, and volumes that the policy does not retain."""
+    """What a Ready quorum must not have beside its voters: pods, and volumes that the policy does not keep."""
     pods = [pod["metadata"]["name"] for pod in world.kube.all(PODS)]
     retention = (body["spec"]["controllers"].get("storage") or {}).get("retentionPolicy") or {}
-    volumes = world.volumes.by_claim  # a claim that has lost its volume before anything ran there is no loss
+    volumes = world.volumes.by_claim  # a claim that lost its volume before a process ran there is no loss
     present = (claim["metadata"] for claim in world.kube.all(CLAIMS) if claim["metadata"]["uid"] in volumes)
     claims = [claim["name"] for claim in present if KEPT not in (claim.get("annotations") or {})]
     if len(pods) != len(voters):
@@ -153,13 +166,13 @@ def _why_not_failed(world: World, checker: Checker, lost: list[DiskLost]) -> str
 
 
 def _why_not_named(world: World, degraded: Json, lost: list[DiskLost]) -> str:
-    """Without a leader nobody knows who votes: one lost replica is named, in the status or in the message."""
+    """Without a leader the voters are unknown: one lost replica is named, in the status or in the message."""
     status = (resource(world) or {}).get("status") or {}
     stale = {row["nodeID"] for row in status.get("staleReplicas") or []}
     message = str(degraded.get("message", ""))
     hidden = any(machine.gone for machine in world.machines.by_name.values())
     if degraded.get("reason") == "NoLeader" and (hidden or len(lost) > 1):
-        return ""  # nobody tells of a machine; the first of several was being cured when the last broke the majority
+        return ""  # no report of a machine; or the first of several was being cured when the last broke the majority
     told = (
         "controller {} lost its disk",
         "controller {} is being removed, so its lost disk",
@@ -181,7 +194,7 @@ def _leader(world: World, cluster_id: str) -> Process | None:
 
 
 def _story(world: World) -> str:
-    """The conditions, in short."""
+    """The conditions, in one line."""
     rows = ((resource(world) or {}).get("status") or {}).get("conditions") or []
     told = (f"{row['type']}={row['status']}({row['reason']}: {row['message']})" for row in rows)
     return " | ".join(told) or "no condition at all"

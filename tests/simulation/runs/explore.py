@@ -1,22 +1,26 @@
-"""Every single fault of every scenario, and storms, in as many processes as there are cores, and what came of it.
+"""Every single fault of every scenario, and storms, with one process per core, and their results.
 
-The fault-free run of a scenario says which calls there are; each of them is struck by everything that can happen to it.
-Calls that come only after a fault are not struck again: that would be two faults. Runs are independent and
-deterministic, so that a failure is replayed by its own name alone.
+The run of a scenario without a fault lists the calls; each of them is struck by every possible fault. Calls that come
+only after a fault are not struck again, because that would be two faults. Runs are independent and deterministic, so a
+failure is replayed by its name alone.
 """
 
+import contextlib
 import gc
 import logging
 import multiprocessing
 import os
 import random
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Final
 
 from tests.simulation.runs.branches import grown
 from tests.simulation.runs.disk_storm import DiskStorm
 from tests.simulation.runs.driver import Driver, Make, Moment, Run, real
 from tests.simulation.runs.faults import Accident, Fault, Injection, parse_fault
+from tests.simulation.runs.kept import Kept
 from tests.simulation.runs.rolling_storm import RollingStorm
 from tests.simulation.runs.scenarios.scenarios import ALL
 from tests.simulation.runs.scenarios.scenes import Scenario
@@ -24,8 +28,11 @@ from tests.simulation.runs.storm import Storm
 from tests.simulation.runs.tally import Tally, kind_of
 from tests.simulation.runs.weather import Weathered
 
-_AT_ONCE: Final = 80
-"""So many runs are one share: a hundredth of them is spent on what its faults have in common."""
+_FAULTS_AT_ONCE: Final = 300
+"""The number of single faults in one share: a thirtieth of its time goes to the part that they share."""
+_STORMS_AT_ONCE: Final = 10
+"""The number of storms in one share: they share no part."""
+_STORMS: Final = {kind.kind: kind for kind in (Storm, RollingStorm, DiskStorm)}
 
 
 def scenario(name: str) -> Scenario:
@@ -37,7 +44,7 @@ def faults_of(plain: Run) -> Iterator[Fault]:
     """Every single fault of a scenario, from its fault-free run.
 
     A moment like the one before it, in which nothing was done either, is not struck again. In a scenario with turns
-    only what follows the last one is struck: what comes before is a scenario of its own.
+    only the part after the last turn is struck: another scenario covers the part before.
     """
     before: Moment | None = None
     for moment in plain.moments:
@@ -57,7 +64,7 @@ def _alike(plain: Run, one: Moment, other: Moment) -> bool:
 
 
 def runs_of(names: Iterable[str], *, one_in: int = 1, seed: int = 0) -> list[str]:
-    """What replays every run of these scenarios: `scenario/fault`; of the faults a seeded share, with each kind."""
+    """The names of all runs of these scenarios, `scenario/fault`: of the faults a seeded share, with each kind."""
     found: list[str] = []
     drawn: set[str] = set()
     spare: dict[str, str] = {}
@@ -82,8 +89,7 @@ def replay(text: str, make: Make = real) -> Run:
 def any_replay(text: str, make: Make = real) -> Run | Weathered:
     """One run or one storm by its name."""
     name, _, seed = text.partition("/")
-    kinds = {kind.kind: kind for kind in (Storm, RollingStorm, DiskStorm)}
-    return kinds[name](int(seed), make=make).run() if name in kinds else replay(text, make)
+    return _STORMS[name](int(seed), make=make).run() if name in _STORMS else replay(text, make)
 
 
 def explore(
@@ -94,43 +100,63 @@ def explore(
     storms: int = 0,
     rolling: int = 0,
     disks: int = 0,
-    part: tuple[int, int] = (1, 1),
+    keep: Path | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Tally:
     """Every run of these scenarios, or a seeded share of them, and so many storms of each kind, on every core.
 
-    `part`: (2, 12) is the second of twelve parts, which together are the whole; each has some of everything. `tell`
-    gets a line about how far it is whenever some of them are done.
+    `keep`: a folder for all completed shares, so that an interrupted exploration can continue. `tell` gets a line about
+    the progress whenever some shares are done.
     """
-    texts = runs_of(names, one_in=one_in, seed=seed)
-    for kind, wanted in ((Storm.kind, storms), (RollingStorm.kind, rolling), (DiskStorm.kind, disks)):
-        texts += [f"{kind}/{number}" for number in range(seed * wanted, seed * wanted + wanted)]
-    number, parts = part
-    random.Random(seed).shuffle(texts)
-    texts = texts[number - 1 :: parts]
-    tally = Tally()
+    names = list(names)
+
+    def draw() -> list[list[str]]:
+        texts = runs_of(names, one_in=one_in, seed=seed)
+        for kind, wanted in ((Storm.kind, storms), (RollingStorm.kind, rolling), (DiskStorm.kind, disks)):
+            texts += [f"{kind}/{number}" for number in range(seed * wanted, seed * wanted + wanted)]
+        return shares(texts)
+
+    with contextlib.ExitStack() as stack:
+        folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        return _explored(Kept(folder, repr((names, one_in, seed, storms, rolling, disks))), draw, tell)
+
+
+def _explored(kept: Kept, draw: Callable[[], list[list[str]]], tell: Callable[[str], None]) -> Tally:
+    """The sum of all shares, of which those that are not kept yet run now."""
+    every, tally = kept.shares(draw), Tally()
+    counted = {number: done for number in range(len(every)) if (done := kept.counted(number)) is not None}
+    for done in counted.values():
+        tally.join(done)
+    left = [(number, share) for number, share in enumerate(every) if number not in counted]
+    total = sum(map(len, every))
+    tell(f"{tally.runs + tally.storms} of {total} runs are done")
     with multiprocessing.get_context("spawn").Pool(os.cpu_count() or 1) as pool:
-        for done in pool.imap_unordered(_share, shares(texts)):
+        for number, done in pool.imap_unordered(_share, left):
+            kept.keep(number, done)
             tally.join(done)
             failed = "".join(f"\n{text}" for text in done.failures)
-            tell(f"{tally.runs + tally.storms} of {len(texts)} runs, {len(tally.failures)} failures{failed}")
+            tell(f"{tally.runs + tally.storms} of {total} runs, {len(tally.failures)} failures{failed}")
     tally.failures.sort()
     return tally
 
 
 def shares(texts: list[str]) -> list[list[str]]:
-    """What one process does at a time: faults of the same scenario together, and no share much longer than another."""
+    """The work of one process at a time: faults of one scenario together, and all shares of about equal length."""
     by_name: dict[str, list[str]] = {}
     for text in texts:
         by_name.setdefault(text.partition("/")[0], []).append(text)
-    found = [each[start : start + _AT_ONCE] for each in by_name.values() for start in range(0, len(each), _AT_ONCE)]
-    random.Random(len(texts)).shuffle(found)  # so that no core is left with the longest scenario
+    found = []
+    for name, each in by_name.items():
+        size = _STORMS_AT_ONCE if name in _STORMS else _FAULTS_AT_ONCE
+        found += [each[start : start + size] for start in range(0, len(each), size)]
+    random.Random(len(texts)).shuffle(found)  # so that no core works alone on the longest scenario at the end
     return found
 
 
-def _share(texts: list[str]) -> Tally:
+def _share(share: tuple[int, list[str]]) -> tuple[int, Tally]:
+    number, texts = share
     logging.disable(logging.CRITICAL)
-    gc.disable()  # every run is thrown away as a whole
+    gc.disable()  # no garbage is collected: the whole run is thrown away
     tally = Tally()
     faults: list[Fault] = []
     for text in texts:
@@ -143,4 +169,4 @@ def _share(texts: list[str]) -> Tally:
         for one in grown(scenario(name), faults):
             tally.join(one)
     gc.collect()
-    return tally
+    return number, tally

@@ -1,7 +1,7 @@
 """Everything that can go wrong between the operator and the world, and in the world, one at a time.
 
-A call of the operator is numbered in the order in which it is made. An `Injection` says which call is struck and how;
-an `Accident` says at which step of the world what is lost. Both are values that print as what replays them.
+A call of the operator has a number, in the order of the calls. An `Injection` names the struck call and the strike; an
+`Accident` names the step of the world and the loss. Both are values whose text replays them.
 """
 
 from dataclasses import dataclass
@@ -15,31 +15,31 @@ class Strike(Enum):
     CRASH_BEFORE = "crash-before"
     """The operator dies before it makes the call."""
     CRASH_AFTER = "crash-after"
-    """The operator dies after the call had its effect, before it knows."""
+    """The operator dies after the effect of the call, before it gets the answer."""
     ERROR = "error"
     """The call fails, and has no effect."""
     LOST_ANSWER = "lost-answer"
-    """The call has its effect; the operator hears that it failed."""
+    """The call has its effect; the operator sees a failure."""
     LATE_EFFECT = "late-effect"
-    """The operator hears that the call failed; three seconds later it has its effect all the same."""
+    """The operator sees a failure; three seconds later the call still has its effect."""
     DOUBLED = "doubled"
     """The call has its effect and its answer; three seconds later it arrives once more."""
     LONG_AFTER = "long-after"
-    """The operator hears that the call failed; twenty seconds later it has its effect all the same."""
+    """The operator sees a failure; twenty seconds later the call still has its effect."""
     SLOW = "slow"
     """The call has its effect, and its answer takes three seconds."""
     DELAYED = "delayed"
     """The call takes three seconds to arrive; then it has its effect, and its answer at once."""
     CONFLICT = "conflict"
-    """Somebody else writes the object just before."""
+    """Another writer changes the object just before."""
     STALE = "stale"
-    """The answer is that of one write, or one question, ago."""
+    """The answer is the one before the last write, or the last answer to the same question."""
     APPENDED = "appended"
-    """A change of voters or levels: the leader appends it, and answers with an error, for all others stand still."""
+    """A change of voters or levels: the leader appends it and answers with an error, because all others stand still."""
 
 
 READ_STRIKES = (Strike.ERROR, Strike.SLOW)
-"""A read that arrives late has a fresher answer than one that is answered late."""
+"""A delayed read has a fresher answer than a read with a late answer."""
 WRITE_STRIKES = (
     Strike.CRASH_AFTER,
     Strike.ERROR,
@@ -51,7 +51,7 @@ WRITE_STRIKES = (
     Strike.DELAYED,
 )
 EVENT_STRIKES = (Strike.CRASH_AFTER, Strike.ERROR, Strike.SLOW)
-"""Nobody reads what was written there: when it takes effect makes no difference."""
+"""No component reads these writes: the time of their effect makes no difference."""
 _APPENDS = ("AddRaftVoter", "RemoveRaftVoter", "UpdateFeatures")
 DELAY_STEPS = 6
 LONG_STEPS = 40
@@ -59,9 +59,9 @@ LONG_STEPS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call of the operator, as it is made. `conditional` says that another's write makes it a conflict.
+    """One call of the operator. `conditional`: another's write makes it a conflict.
 
-    `first` says that it is the first of its pass; `fickle` that a moment ago its answer would have been another one.
+    `first`: it is the first of its pass. `fickle`: a moment ago its answer would have been different.
     """
 
     verb: str
@@ -73,9 +73,9 @@ class Call:
     fickle: bool = False
 
     def strikes(self) -> tuple[Strike, ...]:
-        """What can happen to it, without what comes to the very same as something else.
+        """What can happen to this call, without strikes that have the same result as another one.
 
-        A crash before a call is a crash after the write before it, or, without one, one at the beginning of the pass.
+        A crash before a call is the same as a crash after the write before it, or at the beginning of the pass.
         """
         found = EVENT_STRIKES if self.what == "events" else WRITE_STRIKES if self.writes else READ_STRIKES
         rows = (
@@ -107,7 +107,7 @@ class Loss(Enum):
     """What is lost in an accident."""
 
     POD_DELETED = "pod-deleted"
-    """Somebody deletes the pods of a controller."""
+    """A person deletes the pods of a controller."""
     POD_FORGOTTEN = "pod-forgotten"
     """The pods are force-deleted; their containers end a step later."""
     POD_EVICTED = "pod-evicted"
@@ -119,13 +119,13 @@ class Loss(Enum):
     FROZEN = "frozen"
     """Kafka stands still for five seconds."""
     EMPTIED = "emptied"
-    """The volume is emptied under whatever runs on it."""
+    """The volume is emptied under its running pod."""
     EMPTIED_AND_KILLED = "emptied-and-killed"
     """The volume is emptied and the sandbox killed."""
     EMPTIED_AND_DELETED = "emptied-and-deleted"
     """The volume is emptied and the pods are deleted."""
     DISK_UNREADABLE = "disk-unreadable"
-    """For twenty seconds nothing on the volume can be read: Kafka ends, and the scripts say so."""
+    """For twenty seconds nothing on the volume can be read: Kafka ends, and the scripts report that."""
     DISK_BLANK = "disk-blank"
     """For ten seconds an empty directory is mounted in the volume's place: Kafka ends, and the scripts find nothing."""
     DISK_ABSENT = "disk-absent"
@@ -135,27 +135,27 @@ class Loss(Enum):
     VOLUME_LOST = "volume-lost"
     """The volume is gone behind its claim, which says `Lost`, and the pods end."""
     NODE_KILLED = "node-killed"
-    """The machine is gone for good, with the disks that are on it."""
+    """The machine is gone permanently, with its disks."""
     NODE_DELETED = "node-deleted"
-    """The same, and its node object is deleted, too."""
+    """The same, and its node object is deleted."""
     NODE_OFF = "node-off"
     """The machine is without power for twenty seconds."""
     NODE_FLAPS = "node-flaps"
     """The machine loses power three times, for three seconds each."""
     NODE_CUT = "node-cut"
-    """For thirty seconds the machine reaches nobody, and nobody reaches it; its processes run on."""
+    """For thirty seconds the machine has no connection to any other; its processes run on."""
     NODE_SILENT = "node-silent"
     """For thirty seconds the machine's kubelet does not reach the API server; its controller still fetches."""
     PEERS_CUT = "peers-cut"
-    """For ten seconds the machine's controller does not reach the others, nor they it; all else works."""
+    """For ten seconds the machine's controller has no connection to the others; all other connections work."""
     UNSEEN = "unseen"
     """For ten seconds the operator does not reach the controller; all others do."""
     SLOW = "slow-fetches"
-    """For ten seconds the controller fetches, and what it fetches is next to nothing."""
+    """For ten seconds the controller fetches, and each fetch brings almost nothing."""
     CLOCK_BACK = "clock-back"
     """The machine's clock is set back by an hour."""
     CLOCK_AHEAD = "clock-ahead"
-    """The machine's clock is set ahead by an hour."""
+    """The machine's clock is set forward by an hour."""
 
 
 DISK_LOSSES = frozenset(
@@ -168,7 +168,7 @@ DISK_LOSSES = frozenset(
     }
 )
 HIDDEN_DISKS = frozenset({Loss.DISK_UNREADABLE, Loss.DISK_BLANK, Loss.DISK_ABSENT})
-"""After these the disk is back, as it was."""
+"""After these the disk returns unchanged."""
 MACHINE_LOSSES = frozenset(
     {
         Loss.NODE_KILLED,

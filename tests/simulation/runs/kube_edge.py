@@ -54,7 +54,7 @@ class KubeEdge(Edge):
         return self.world.kube.list(resource, namespace, labels)
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
-        """Create, or ask what a creation would be answered."""
+        """Create, or ask for the answer to a creation."""
         asked = self.world.steps
         await self.life.turn()
         if dry_run:
@@ -123,7 +123,7 @@ class KubeEdge(Edge):
         resource_version: str | None = None,
         ended: bool = False,
     ) -> None:
-        """Delete exactly this object. The rules judge the stop of a pod as it is sent, whatever becomes of it."""
+        """Delete exactly this object. The rules judge the stop of a pod when it is sent, whatever its result."""
         asked = self.world.steps
         if resource == PODS:
             self._stop_sent(namespace, name, resource_version, evicted=False)
@@ -139,31 +139,34 @@ class KubeEdge(Edge):
         touch = (lambda: kube.touch(resource, namespace, name)) if resource_version else None
         self._kube("delete", resource, name, act, writes=True, touch=touch)
 
-    async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
-        """Evict exactly this pod."""
-        asked = self.world.steps
+    async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str, dry_run: bool = False) -> None:
+        """Evict exactly this pod, or ask for the answer to its eviction."""
+        asked, kube = self.world.steps, self.world.kube
+        request = partial(evict, kube, namespace, name, uid=uid, resource_version=resource_version)
+        if dry_run:
+            await self.life.turn()
+            return self._kube("ask-evict", PODS, name, partial(request, dry_run=True))
         self._stop_sent(namespace, name, resource_version, evicted=True)
         await self.life.turn()
-        kube = self.world.kube
 
         def act() -> None:
             gone = self._pod_goes(namespace, name, asked, evicted=True)
-            evict(kube, namespace, name, uid=uid, resource_version=resource_version)
+            request()
             self.world.tell(gone)
 
         touch = partial(kube.touch, PODS, namespace, name)
-        self._kube("evict", PODS, name, act, writes=True, touch=touch)
+        return self._kube("evict", PODS, name, act, writes=True, touch=touch)
 
     def _stop_sent(self, namespace: str, name: str, resource_version: str | None, *, evicted: bool) -> None:
-        """Tell of a stop that can take effect: one that names a version from before is refused whenever it arrives."""
+        """Report a stop that can take effect: a stop that names an older version is refused whenever it arrives."""
         self.life.check()
-        pod = self.world.kube.get(PODS, namespace, name)
+        pod = self.world.kube.view(PODS, namespace, name)
         if pod is None or resource_version not in (None, pod["metadata"]["resourceVersion"]):
             return
         self.world.tell(StopSent(stop=self._pod_goes(namespace, name, self.world.steps, evicted=evicted)))
 
     def _what_goes(self, resource: ResourceType, namespace: str, name: str, asked: int) -> Happened | None:
-        """What a deletion of this object takes away, as it is just before."""
+        """What a deletion of this object removes, as it is just before."""
         world = self.world
         if resource == CLAIMS:
             volume = world.volumes.by_claim.get(world.volumes.claim_uid(namespace, name) or "")
@@ -175,7 +178,7 @@ class KubeEdge(Edge):
     def _pod_goes(self, namespace: str, name: str, asked: int, *, evicted: bool = False) -> PodDeleted:
         sandbox = self.world.kubelet.of_pod(namespace, name)
         quorum, process = (sandbox.quorum, sandbox.process) if sandbox else ("", None)
-        annotations = ((self.world.kube.get(PODS, namespace, name) or {}).get("metadata") or {}).get("annotations")
+        annotations = ((self.world.kube.view(PODS, namespace, name) or {}).get("metadata") or {}).get("annotations")
         return PodDeleted(
             namespace=namespace,
             quorum=quorum,

@@ -1,6 +1,6 @@
-"""A storm in which somebody also wants other releases, heaps, levels and fetch timeouts, while all else goes wrong.
+"""A storm in which a person also changes releases, heaps, levels and fetch timeouts, under all other faults.
 
-Its seeds are its own: what is drawn in a storm without rolls stays what it was.
+It has its own seeds, so that the storms without rolls stay the same.
 """
 
 from tests.simulation.model.kubernetes.pod_words import FETCH_TIMEOUT
@@ -21,10 +21,10 @@ class RollingStorm(Storm):
 
     kind = "rolling"
     quiet_steps = QUIET_STEPS + int(2 * max(_TIMEOUTS_MS) / 1000 / STEP_S)
-    """Longer than a leader leads that nobody fetches from, and than its followers wait for it."""
+    """Longer than a leader leads without any fetch, and longer than its followers wait for it."""
 
     def first_spec(self) -> Json:
-        """An old release, whose levels every later one supports."""
+        """An old release, with levels that every later release supports."""
         spec = super().first_spec()
         spec["kafka"] = self._kafka(_RELEASES[0], "Hold")
         spec["controllers"]["allowInterruption"] = self.draw.random() < 0.7
@@ -32,7 +32,7 @@ class RollingStorm(Storm):
         return spec
 
     def change(self) -> None:
-        """Other controllers, another heap, timeout or release; levels follow, or are held."""
+        """Other controllers, another heap, timeout or release; levels follow, or are fixed."""
         match self.draw.choice(("controllers", "heap", "release", "release", "timeout")):
             case "controllers":
                 super().change()
@@ -49,7 +49,7 @@ class RollingStorm(Storm):
                 applies({"kafka": kafka})(self.world, self.checker)
 
     def calm(self) -> None:
-        """In the end they want what can be had: an image that runs on any level, and leave to restart."""
+        """In the end the spec can be fulfilled: an image that runs on any level, and a permission to restart."""
         super().calm()
         wanted = {"kafka": self._kafka(_RELEASES[-1], "Hold"), "controllers": {"allowInterruption": True}}
         applies(wanted)(self.world, self.checker)

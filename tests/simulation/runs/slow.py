@@ -1,7 +1,7 @@
-"""Calls that take their time before they have an effect: in storms by chance, in a scenario one that it chooses.
+"""Calls that arrive late: by chance in storms, and a chosen call in a scenario.
 
-The rules judge a request as it is sent. What a call takes after that is nothing that the operator could bound; what the
-calls before it took makes the look older that the request was decided on, and that the operator must notice.
+The rules judge a request when it is sent. The operator cannot limit how long a call takes after that. Slow calls before
+a request make the look behind it older, and the operator must notice that.
 """
 
 import random
@@ -21,19 +21,25 @@ _SECONDS: Final = (1.0, 2.0, 3.0, 5.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hitch:
-    """A call of a scenario that arrives late: the first `verb` once `when` holds takes so many `steps` to arrive.
+    """A late call of a scenario: the first `verb` once `when` holds takes this number of `steps` to arrive.
 
-    `meanwhile` happens as these steps begin: it is what the answers that the operator has by then do not tell.
+    With `what` it is the first one for this type of object. `meanwhile` happens as these steps begin: the operator's
+    answers up to then do not show it.
     """
 
     verb: str
     when: Callable[[World], bool]
     steps: int
     meanwhile: Callable[[World], None]
+    what: str = ""
+
+    def fits(self, call: Call, world: World) -> bool:
+        """Whether this call is the one."""
+        return self.verb == call.verb and self.what in ("", call.what) and self.when(world)
 
 
 class Hitches:
-    """The hitches of one run that are still to come."""
+    """The remaining hitches of one run."""
 
     def __init__(self, hitches: tuple[Hitch, ...], world: World) -> None:
         """Wait for the calls."""
@@ -41,12 +47,12 @@ class Hitches:
 
     @property
     def left(self) -> bool:
-        """Whether one of them has not come yet."""
+        """Whether a hitch is still to come."""
         return bool(self._left)
 
     def strike(self, call: Call) -> None:
-        """Hold a call up, if it is the one that the next hitch is for."""
-        found = next((one for one in self._left if one.verb == call.verb and one.when(self._world)), None)
+        """Delay a call, if the next hitch is for it."""
+        found = next((one for one in self._left if one.fits(call, self._world)), None)
         if found is None:
             return
         self._left.remove(found)
@@ -56,17 +62,17 @@ class Hitches:
 
 
 class Slowness:
-    """Of a storm: calls that arrive late, each by some seconds, while everything else goes on."""
+    """Late calls in a storm: each is some seconds late, while all else continues."""
 
     def __init__(self, seed: int) -> None:
-        """Draw how often that is so; the storm's own sequence is left as it is."""
+        """Draw how often a call is late; the storm's own sequence stays the same."""
         self._draw = random.Random(f"slow {seed}")
         self.chance = self._draw.choice(_CHANCES)
         self._held: list[tuple[float, Turn]] = []
         self.count = 0
 
     def holds(self, turn: Turn, now_s: float) -> bool:
-        """Whether this call is one of them; then it is kept until its time has come."""
+        """Whether this call is late; if so, it is kept until its time."""
         if self._draw.random() >= self.chance:
             return False
         self.count += 1
@@ -80,7 +86,7 @@ class Slowness:
         return found
 
     def all(self) -> list[Turn]:
-        """Every call that is still held, which is let go at once."""
+        """Every call that is still kept: all are released at once."""
         found = [turn for _, turn in self._held]
         self._held = []
         return found
@@ -91,5 +97,5 @@ class Slowness:
 
     @property
     def waits(self) -> bool:
-        """Whether a call is held that somebody still waits for."""
+        """Whether a task still waits for a kept call."""
         return any(not turn.done() for _, turn in self._held)

@@ -1,9 +1,9 @@
-"""A seeded storm: everything at once and at random, and then a calm in which the quorum has to become whole.
+"""A seeded storm: all faults at random, and then a calm in which the quorum must become whole.
 
-One or two operators run passes at the same time, each with its own memory and clock; before every call of theirs it is
-drawn who goes on: one of the calls that wait, or the world by one step. So passes are interleaved call by call, and an
-operator may stand still for minutes in the middle of one. Requests are struck, machines, disks and processes are lost,
-the target changes. The same seed is the same storm.
+One or two operators run passes at the same time, each with its own memory and clock. Before every call of theirs the
+storm draws what continues: one of the waiting calls, or the world by one step. So passes are interleaved call by call,
+and an operator may stand still for minutes within one. Requests are struck, machines, disks and processes are lost, the
+spec changes. The same seed is the same storm.
 """
 
 import asyncio
@@ -36,9 +36,9 @@ from kit.kube.protocol import Json
 from kit.turns import Turns
 
 CALM_STEPS: Final = 1500
-"""Within so many steps after the last fault the quorum is whole."""
+"""Within this number of steps after the last fault the quorum is whole."""
 _HOPS: Final = 10
-"""So many turns of the event loop bring every task to its next gate."""
+"""This number of turns of the event loop brings every task to its next gate."""
 _EXCUSED_S: Final = 10.0
 _LATEST_S: Final = 20.0
 _HOUR_S: Final = 3600.0
@@ -49,12 +49,12 @@ class Storm:
 
     kind = "storm"
     quiet_steps = QUIET_STEPS
-    """After so many steps without anything to do it has come to its end."""
+    """After this number of steps without an action the storm ends."""
     losses = tuple(loss for loss in Loss if loss not in HIDDEN_DISKS)
-    """What may be lost; disks that come back are in storms of their own."""
+    """What may be lost; disks that return are in other storms."""
 
     def __init__(self, seed: int, *, make: Make = real) -> None:
-        """Draw the weather and the quorum that it comes over."""
+        """Draw the weather and the quorum."""
         self._seed, self._make = seed, make
         self.draw = random.Random(seed)
         self.world = World()
@@ -66,7 +66,7 @@ class Storm:
         self._wire = StormWire(world=self.world)
         self._wire.draw, self._wire.chance, self._wire.strikes = self.draw, self._weather.strike, Counter()
         self._loop = VirtualLoop(self.world.clock)
-        self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end unheard
+        self._loop.set_exception_handler(lambda _, __: None)  # a crashed operator's other requests end without a report
         self._ids = SeededIds(seed + 1000)  # never the sequence of the kubelet
         self.faults: Counter[str] = Counter()
         self._incarnations = 0
@@ -122,7 +122,7 @@ class Storm:
         )
 
     def first_spec(self) -> Json:
-        """What it begins with."""
+        """The first spec."""
         fate = {"retentionPolicy": {"whenScaled": self.draw.choice(("Delete", "Retain"))}}
         replicas = self.draw.choice((1, 1, 2, 3, 3, 3, 4, 5))
         mode = self.draw.choice(("InitialControllers", "InitialControllers", "Standalone"))
@@ -134,7 +134,7 @@ class Storm:
         return hand
 
     def _restart(self, hand: Hand) -> None:
-        """A new incarnation: nothing is remembered."""
+        """A new incarnation, without memory."""
 
         async def gate() -> None:
             turn, since_s, held = self._loop.create_future(), self.world.clock.elapsed_s, hand.holds
@@ -169,7 +169,7 @@ class Storm:
             await self._kill(hand)
 
     def calm(self) -> None:
-        """The storm is over: nothing goes wrong from now on."""
+        """The storm is over: from now on no fault strikes."""
         self._raging = False
         self._ready_steps = self._quiet_steps = 0
         self._wire.chance = self._leases.chance = 0.0
@@ -182,7 +182,7 @@ class Storm:
             hand.asleep_until_s = 0.0
 
     async def _event(self) -> None:
-        """One thing happens: a call goes on, a pass begins, or half a second passes."""
+        """One event: a call continues, a pass begins, or half a second passes."""
         self._events += 1
         now_s = self.world.clock.elapsed_s
         awake = [hand for hand in self._hands if hand.asleep_until_s <= now_s]
@@ -208,7 +208,7 @@ class Storm:
         await self._end(hand)
 
     async def _renew(self, hand: Hand, now_s: float) -> None:
-        """The operator's lease task: it is a task of its own, and waits for no pass."""
+        """The operator's lease task: it is a separate task, and waits for no pass."""
         assert hand.tenure is not None
         assert hand.operator is not None
         if await hand.tenure.go(now_s):
@@ -218,7 +218,7 @@ class Storm:
             self.checker.fail("lease", "two operators hold the lease at the same moment")
 
     def _sent(self, hand: Hand, call: Call) -> None:
-        """A call takes effect. What was decided before the operator slept, or lost its lease, is the world's fault."""
+        """A call takes effect. The operator is excused if it decided before a sleep or before the end of its lease."""
         stalled, hand.stalled = hand.stalled, False
         if not call.writes:
             return
@@ -243,7 +243,7 @@ class Storm:
         hand.task = self._loop.create_task(hand.round.take(lambda: hand.woken))
 
     async def _end(self, hand: Hand) -> None:
-        """What a pass came to, if it is over."""
+        """The result of a pass, if it is over."""
         task, now_s = hand.task, self.world.clock.elapsed_s
         if hand.life.crashed:
             await self._kill(hand)
@@ -267,7 +267,7 @@ class Storm:
         hand.due_s, hand.deaf_until_s = now_s + rest.seconds, now_s + rest.deaf_s
 
     async def _kill(self, hand: Hand) -> None:
-        """The process is gone: whatever of it still waits ends there."""
+        """The process is gone: all its waiting calls end there."""
         hand.life.crashed = True
         await self._release(hand)
         if hand.task is not None:
@@ -278,7 +278,7 @@ class Storm:
             hand.task = None
 
     async def _release(self, hand: Hand) -> None:
-        """Let every call that waits run into the dead edges, or beside a pass that has failed."""
+        """Let every waiting call run into the dead edges, or beside a failed pass."""
         while hand.waiting or hand.slowness.waits:
             hand.waiting += hand.slowness.all()
             turn = hand.waiting.pop()
@@ -301,18 +301,23 @@ class Storm:
             await self._rage()
         self.world.step()
         self._ready_steps = self._ready_steps + 1 if rests(self.world) else 0
-        self._quiet_steps = 0 if self.world.pending else self._quiet_steps + 1
+        self._quiet_steps = self._quiet_steps + 1 if self._acts() and not self.world.pending else 0
 
     def _settled(self) -> bool:
-        if self._raging or self.world.pending:
-            return False
+        if self._raging or self.world.pending or any(hand.task is not None for hand in self._hands):
+            return False  # a pass in flight may not have done all that it does
         whole = self._ready_steps >= NOTICED_STEPS and self._quiet_steps >= NOTICED_STEPS
         return whole or self._quiet_steps >= self.quiet_steps
 
-    def _excused(self) -> bool:
-        """Whether rules by knowledge may be broken: by requests that come late, or that were decided before a sleep.
+    def _acts(self) -> bool:
+        """Whether an operator holds the lease. While none does, a status that says Ready may be an old one."""
+        return any(hand.holds for hand in self._hands)
 
-        Two operators are no excuse: the lease keeps them from acting at once.
+    def _excused(self) -> bool:
+        """Whether rules by knowledge may be broken: for some seconds after a late request, or one decided too early.
+
+        Too early is before a sleep, or before the operator's lease ended. Two operators alone are no excuse, because
+        only the holder of the lease acts.
         """
         return self.world.clock.elapsed_s < self._excused_until_s
 
@@ -342,7 +347,7 @@ class Storm:
             hand.clock.off_s += draw.choice((-_HOUR_S, _HOUR_S))
 
     def _accident(self) -> None:
-        """Something is lost; a disk only while the storm may still lose one, and seldom one too many."""
+        """Something is lost; a disk only while the storm may still lose one, and rarely one too many."""
         loss, node_id = self.draw.choice(self.losses), self.draw.choice(NODE_IDS)
         if not can_lose(self.world, loss, node_id):
             return
@@ -356,7 +361,7 @@ class Storm:
             self.faults[loss.value] += 1
 
     def _spares(self) -> int:
-        """How many voters could lose their disks now, and the quorum still come back."""
+        """How many voters could lose their disks now without a permanent loss of the quorum."""
         processes = self.world.kraft.processes
         if not processes or is_doomed(self.world, self.checker.lineage(NAMESPACE, NAME).given_up):
             return 0
@@ -366,7 +371,7 @@ class Storm:
         return len(alive) - (len(voters) // 2 + 1)
 
     def change(self) -> None:
-        """Somebody wants other controllers."""
+        """A person changes the controllers in the spec."""
         self.faults["target"] += 1
         count = self.draw.choice((1, 2, 3, 3, 4, 5))
         if self.draw.random() < 0.3:

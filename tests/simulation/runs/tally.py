@@ -1,4 +1,4 @@
-"""Counts over many runs, and those that went wrong."""
+"""Counts over many runs, and the failed ones."""
 
 from collections import Counter
 from dataclasses import dataclass, field, fields
@@ -10,7 +10,7 @@ from tests.simulation.runs.weather import Weathered
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """Counts over many runs, and those that went wrong."""
+    """Counts over many runs, and the failed ones."""
 
     runs: int = 0
     steps: int = 0
@@ -18,15 +18,15 @@ class Tally:
     calls: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     idle: int = 0
-    """Faults that struck nothing: there was nothing to lose at that moment."""
+    """Faults that struck nothing: at that moment nothing could be lost."""
     actions: Counter[str] = field(default_factory=Counter)
     verdicts: Counter[str] = field(default_factory=Counter)
     endings: Counter[str] = field(default_factory=Counter)
     storms: int = 0
     events: int = 0
-    """What was drawn at random: who goes on, with which fault."""
+    """The number of random draws: what continues, with which fault."""
     tolerated: Counter[str] = field(default_factory=Counter)
-    """Rules by knowledge, broken where two operators or late requests excuse it."""
+    """How often each rule was broken without a fault of the operator: it could not know, or a request came late."""
     failures: list[str] = field(default_factory=list)
 
     def add(self, run: Run | Weathered) -> None:
@@ -82,7 +82,7 @@ class Tally:
 
 
 def kind_of(fault: Fault) -> str:
-    """The word for what strikes, as `Strike` and `Loss` have it."""
+    """The word for a fault, as `Strike` and `Loss` have it."""
     return fault.strike.value if isinstance(fault, Injection) else fault.loss.value
 
 

@@ -1,7 +1,7 @@
-"""The lease in a storm: who of several operators may act, with the operator's own code over the same API server.
+"""The lease in a storm: which of several operators may act, with the operator's own code over the same API server.
 
-Its calls are struck by a random sequence of their own, so that a storm of one operator stays what it was. Each operator
-has a monotonic clock with a zero and a rate of its own, as machines have.
+Its calls are struck by a random sequence of their own, so that the storms of one operator stay the same. Each operator
+has a monotonic clock with its own zero and rate, as machines have.
 """
 
 import random
@@ -23,15 +23,15 @@ NAME: Final = "operator"
 _CHANCE: Final = 0.05
 _FAULT_CHANCE: Final = 0.02
 _NOT_HERE: Final = (Strike.SLOW, Strike.DELAYED, Strike.CRASH_BEFORE, Strike.CRASH_AFTER)
-"""What a storm does to an operator by itself."""
+"""The storm itself makes these strikes."""
 
 
 class UnforeseenError(Exception):
-    """What no client of the API server is known to raise."""
+    """An error that no client of the API server is known to raise."""
 
 
 class LeaseWire(Wire):
-    """Strikes the calls of the lease by chance. Now and then one ends in an error that nobody foresaw."""
+    """Strikes the calls of the lease by chance. Sometimes one ends in an unforeseen error."""
 
     def __init__(self, world: World, seed: object) -> None:
         """The sequence of this seed."""
@@ -59,7 +59,7 @@ class LeaseWire(Wire):
 
 @dataclass(slots=True, kw_only=True)
 class Tenure:
-    """One incarnation's lease. Whoever keeps it ends for good with an error that `Lease` lets through."""
+    """One incarnation's lease. Its task ends permanently with an error that `Lease` lets through."""
 
     lease: Lease
     holder: str
@@ -68,7 +68,7 @@ class Tenure:
     ended: bool = False
 
     async def go(self, now_s: float) -> bool:
-        """An attempt, if it is time for one; whether the lease was acquired by it."""
+        """Make an attempt, if it is due; returns whether it acquired the lease."""
         if self.ended or now_s < self.due_s:
             return False
         got: list[None] = []
@@ -82,13 +82,13 @@ class Tenure:
 
 
 def tenure_of(wire: LeaseWire, life: Life, clock: Clock, holder: str, now_s: float) -> Tenure:
-    """The lease of an operator that begins now. `life` is the operator's: what it cannot reach, its lease cannot."""
+    """The lease of a new operator. `life` is the operator's: its lease reaches only what the operator reaches."""
     own = Life(unreached=life.unreached)
     lease = Lease(KubeEdge(wire, own), clock, namespace=NAMESPACE, name=NAME, holder=holder)
     return Tenure(lease=lease, holder=holder, due_s=now_s)
 
 
 def holder_of(world: World) -> str:
-    """Who holds the lease, as the API server has it; empty if it was released, or never acquired."""
+    """The holder of the lease in the API server; empty if it was released, or never acquired."""
     body = world.kube.get(LEASES, NAMESPACE, NAME)
     return "" if body is None else str(body["spec"].get("holderIdentity") or "")

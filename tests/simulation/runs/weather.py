@@ -1,4 +1,4 @@
-"""What a storm is made of: its weather, its operators with clocks of their own, the wire, and what became of it."""
+"""The parts of a storm: its weather, its operators with their own clocks, the wire, and the result."""
 
 import asyncio
 import random
@@ -30,7 +30,7 @@ _LATE: Final = (Strike.LATE_EFFECT, Strike.LONG_AFTER, Strike.DOUBLED)
 
 
 class OwnClock:
-    """An operator's clock: its wall time may be off, and its monotonic time is that of its machine."""
+    """An operator's clock: its wall time may be wrong, and its monotonic time is that of its machine."""
 
     def __init__(self, clock: VirtualClock) -> None:
         """Right at first."""
@@ -43,13 +43,13 @@ class OwnClock:
         return self._clock.now() + timedelta(seconds=self.off_s)
 
     def monotonic(self) -> float:
-        """Monotonic seconds of this machine: with a zero of its own, and not quite as fast as the world's."""
+        """Monotonic seconds of this machine: with its own zero, and not exactly at the world's rate."""
         return self.zero_s + self._clock.monotonic() * self.rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weather:
-    """What a storm is like: chances for a call, and for a step of the world."""
+    """The weather of a storm: chances for a call, and for a step of the world."""
 
     steps: int
     operators: int
@@ -60,12 +60,12 @@ class Weather:
     cut: float
     change: float
     losses: int
-    """How many disks may be lost for good."""
+    """How many disks may be lost permanently."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Hand:
-    """One operator in a storm: its incarnation, its pass, and the calls of it that wait for their turn."""
+    """One operator in a storm: its incarnation, its pass, and its calls that wait for their turn."""
 
     clock: OwnClock
     slowness: Slowness
@@ -81,14 +81,14 @@ class Hand:
     slept_s: float = -1.0
     """When it was last suspended."""
     stalled: bool = False
-    """Whether the call that goes on now was waiting while it was suspended."""
+    """Whether the present call waited during a suspension."""
     held: bool = True
-    """Whether it held the lease when the call that goes on now was sent."""
+    """Whether it held the lease when the present call was sent."""
     tenure: Tenure | None = None
 
     @property
     def holds(self) -> bool:
-        """Whether it holds the lease, as far as it knows."""
+        """Whether it holds the lease by its own state."""
         return self.tenure is not None and self.tenure.lease.held()
 
 
@@ -98,14 +98,14 @@ class StormWire(Wire):
     chance: float = 0.0
     draw: random.Random
     late: bool = False
-    """Whether a change of the quorum was struck that will have its effect late."""
+    """Whether a change of the quorum was struck that takes effect late."""
 
     def strike(self, call: Call) -> Strike | None:
         """Count a call, and draw what happens to it."""
         self.calls.append(call)
         if self.chance <= 0 or self.draw.random() >= self.chance:
             return None
-        # Slowness is what the storm itself makes, and a crash may come before any call.
+        # The storm itself draws slowness, and a crash may come before any call.
         strike = self.draw.choice([*(one for one in call.strikes() if one is not Strike.SLOW), Strike.CRASH_BEFORE])
         self.late = self.late or (call.verb in _CHANGES and strike in _LATE)
         self.struck = True
@@ -117,7 +117,7 @@ class StormWire(Wire):
 
 @dataclass(slots=True, kw_only=True)
 class Weathered:
-    """What became of a storm."""
+    """The result of a storm."""
 
     seed: int
     ending: Ending
@@ -133,10 +133,10 @@ class Weathered:
 
     @property
     def ok(self) -> bool:
-        """No rule was broken, and the ending is an honest one."""
+        """No rule was broken, and the ending is honest."""
         return not self.violations and self.ending.honest
 
     @property
     def replay(self) -> str:
-        """What replays this storm."""
+        """The name that replays this storm."""
         return f"{self.kind}/{self.seed}"

@@ -1,20 +1,25 @@
-"""Runs that are forked from the one without a fault: they are the same as from their beginning, and none gets lost."""
+"""Forked runs: they equal runs from the beginning, and none is lost."""
 
 import os
 import random
+import sys
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 from tests.simulation.runs.branches import BranchError, forked, grown
 from tests.simulation.runs.driver import Driver
 from tests.simulation.runs.explore import explore, faults_of, replay, scenario, shares
+from tests.simulation.runs.kept import Kept
 from tests.simulation.runs.tally import Tally
 
 
 @pytest.mark.simulation
 @pytest.mark.parametrize("name", ["scale-3-to-5", "lost-node", "refused-pod-set-back-1"])
 def test_a_forked_run_is_the_run_from_its_beginning(name: str) -> None:
-    """Steps, passes, calls, actions, verdicts and the end are the same, whatever order the faults are in."""
+    """Steps, passes, calls, actions, verdicts and endings are the same, in any order of the faults."""
     faults = list(faults_of(Driver(scenario(name)).run()))
     drawn = random.Random(f"forked {name}").sample(faults, 6)
     for fault, tally in zip(sorted(drawn, key=_step_of(name)), grown(scenario(name), drawn), strict=True):
@@ -35,7 +40,7 @@ def _step_of(name: str) -> Callable[[object], int]:
 
 
 def test_what_a_forked_run_raises_names_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that ends in an exception is no run that went well: the exploration ends, and says which it was."""
+    """A forked run that ends in an exception ends the exploration, and the error names the run."""
     fault = next(faults_of(Driver(scenario("initial-1")).run()))
     monkeypatch.setattr(Driver, "end_with", _raises)
     with pytest.raises(BranchError, match=f"initial-1/{fault}: (?s:.*)ValueError: nobody expects this"):
@@ -47,13 +52,13 @@ def _raises(_: Driver, __: object) -> None:
 
 
 def test_a_process_that_says_nothing_is_no_result() -> None:
-    """A forked process that dies half-way is an error with its status."""
+    """A forked process that dies without a result is an error with its status."""
     with pytest.raises(BranchError, match="status 7 and said nothing"):
         forked(lambda: os._exit(7))
 
 
 def test_shares_hold_every_run_once() -> None:
-    """However runs are divided among processes, each of them is performed exactly once."""
+    """Shares divide all runs among processes so that each run is performed exactly once."""
     texts = [f"s{number % 7}/{number}" for number in range(2000)]
     divided = shares(texts)
     assert sorted(text for share in divided for text in share) == sorted(texts)
@@ -62,12 +67,37 @@ def test_shares_hold_every_run_once() -> None:
 
 @pytest.mark.simulation
 @pytest.mark.timeout(300)
-def test_parts_together_are_the_whole() -> None:
-    """Each run belongs to one of the parts, and their counts add up to those of the whole."""
+def test_an_exploration_goes_on_where_it_was(tmp_path: Path) -> None:
+    """Kept shares are not run again, the sum is the same, and a lost share is run again."""
     whole = explore(["initial-1"], one_in=20, storms=1)
-    parts = [explore(["initial-1"], one_in=20, storms=1, part=(number, 3)) for number in (1, 2, 3)]
-    added = Tally()
-    for part in parts:
-        added.join(part)
-    assert added == whole
-    assert all(part.runs > 10 for part in parts)
+    assert explore(["initial-1"], one_in=20, storms=1, keep=tmp_path) == whole
+    lost, *kept = sorted(tmp_path.glob("*/share-*.json"))
+    before = {path: path.stat().st_mtime_ns for path in kept}
+    lost.unlink()
+    assert explore(["initial-1"], one_in=20, storms=1, keep=tmp_path) == whole
+    assert lost.exists()
+    assert {path: path.stat().st_mtime_ns for path in kept} == before
+
+
+def test_another_question_finds_nothing_kept(tmp_path: Path) -> None:
+    """The result for one seed is no answer for another one; a share that is not done differs from an empty one."""
+    one, other = Kept(tmp_path, "seed 1"), Kept(tmp_path, "seed 2")
+    told = Tally(runs=3, faults=Counter(error=2), failures=["initial-1/call:3:error: rule 3"])
+    one.keep(0, told)
+    assert one.counted(0) == told
+    assert one.counted(1) is None
+    assert other.counted(0) is None
+
+
+def test_what_is_kept_is_of_one_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a change of any loaded module an exploration starts again."""
+    module = tmp_path / "changes.py"
+    module.write_text("A = 1")
+    monkeypatch.setattr("tests.simulation.runs.kept._ROOT", tmp_path)
+    loaded = ModuleType("changes")
+    loaded.__file__ = str(module)
+    monkeypatch.setitem(sys.modules, "changes", loaded)
+    first = Kept(tmp_path, "seed 1")
+    assert Kept(tmp_path, "seed 1").folder == first.folder
+    module.write_text("A = 2")
+    assert Kept(tmp_path, "seed 1").folder != first.folder

@@ -1,4 +1,4 @@
-"""Every safety rule is noticed when it is broken: the checker is shown what no operator may do."""
+"""Every broken safety rule is noticed: the checker gets forbidden events."""
 
 import json
 from dataclasses import replace
@@ -11,6 +11,7 @@ from tests.simulation.model.happened import (
     Formatted,
     Happened,
     RemoveSent,
+    RevisionDeleted,
     Shared,
     Started,
 )
@@ -20,9 +21,13 @@ from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
 from tests.simulation.tests.bodies import pod
 from tests.simulation.tests.quorums import CLUSTER, disk, key
+from tests.status.passes import done
 
+from kafka_quorum.kind import QUORUMS
 from kafka_quorum.model.ids import ClusterID, ReplicaKey, uuid_from_bytes
+from kafka_quorum.model.names import REVISION
 from kafka_quorum.model.quorum import AddVoter, Endpoint, Listener, RemoveVoter
+from kafka_quorum.status.build import build
 from kit.kube.protocol import CONFIG_MAPS, PODS, Json
 
 OTHER = ClusterID(uuid_from_bytes(b"o" * 16))
@@ -78,7 +83,7 @@ def bootstrapped() -> tuple[World, Checker]:
 
 
 def test_an_honest_bootstrap_breaks_no_rule() -> None:
-    """Format, Started, run: nothing to say."""
+    """An honest bootstrap (format, Started, run) breaks no rule."""
     world, checker = bootstrapped()
     for serial, replica in enumerate(sorted(KEYS, key=str), start=1):
         world.tell(started(replica, serial=serial))
@@ -107,7 +112,7 @@ def test_an_honest_bootstrap_breaks_no_rule() -> None:
     ],
 )
 def test_a_broken_rule_is_noticed(rule: str, events: list[Happened]) -> None:
-    """Each of these is reported under its number."""
+    """Each of these events is reported under the number of its rule."""
     world, checker = bootstrapped()
     for event in events:
         world.tell(event)
@@ -115,7 +120,7 @@ def test_a_broken_rule_is_noticed(rule: str, events: list[Happened]) -> None:
 
 
 def test_running_before_the_barrier_is_noticed() -> None:
-    """A process while the record still says Formatting breaks rule 1."""
+    """A process that runs while the record still has Formatting breaks rule 1."""
     world = World()
     checker = Checker(world)
     write(world, record("Formatting"))
@@ -125,7 +130,7 @@ def test_running_before_the_barrier_is_noticed() -> None:
 
 
 def test_a_record_that_goes_back_or_changes_is_noticed() -> None:
-    """Started never becomes Formatting, a cluster id never another one, initial voters never others."""
+    """Started must not become Formatting, and the cluster id and the initial voters must not change."""
     changed = [record("Formatting"), record("Started", OTHER), record("Started", initial=[1])]
     broken = []
     for body in changed:
@@ -157,7 +162,7 @@ def process(world: World, on: Disk) -> Process:
 
 
 def sent(leader: Process, target: ReplicaKey) -> AddSent:
-    """AddRaftVoter on its way."""
+    """AddRaftVoter, as it is sent."""
     listener = Listener(name="CONTROLLER", host="h", port=9093)
     request = AddVoter(cluster_id=CLUSTER, voter=target, listeners=(listener,), timeout_ms=1000)
     endpoint = Endpoint(node_id=leader.meta.node_id, host=leader.address, port=leader.port)
@@ -165,7 +170,7 @@ def sent(leader: Process, target: ReplicaKey) -> AddSent:
 
 
 def test_adding_without_a_caught_up_majority_is_noticed() -> None:
-    """One of two voters stands still: a third would leave two of three that are not caught up."""
+    """With one of two voters standing still, the addition of a third one breaks a rule."""
     world = World()
     checker = Checker(world)
     voters = frozenset({key(3000), key(3001)})
@@ -183,7 +188,7 @@ def test_adding_without_a_caught_up_majority_is_noticed() -> None:
 
 
 def test_adding_during_another_change_is_noticed() -> None:
-    """An uncommitted voter set breaks rule 4."""
+    """An addition while the voter set is uncommitted breaks rule 4."""
     world = World()
     checker = Checker(world)
     voters = frozenset({key(3000), key(3001), key(3002)})
@@ -214,13 +219,13 @@ def whole(*node_ids: int) -> tuple[World, Checker, list[Process], Process]:
 
 
 def removal(leader: Process, target: ReplicaKey) -> RemoveSent:
-    """RemoveRaftVoter on its way."""
+    """RemoveRaftVoter, as it is sent."""
     endpoint = Endpoint(node_id=leader.meta.node_id, host=leader.address, port=leader.port)
     return RemoveSent(endpoint=endpoint, request=RemoveVoter(cluster_id=CLUSTER, voter=target))
 
 
 def test_removing_without_a_majority_that_stays_is_noticed() -> None:
-    """Of three voters one is down: removing another leaves one of two."""
+    """With one of three voters down, the removal of another one breaks a rule."""
     world, checker, processes, leader = whole(3000, 3001, 3002)
     down, other = (one.key for one in processes if one is not leader)
     world.tell(removal(leader, other))
@@ -231,7 +236,7 @@ def test_removing_without_a_majority_that_stays_is_noticed() -> None:
 
 
 def test_removing_during_another_change_is_noticed() -> None:
-    """An uncommitted voter set breaks rule 4."""
+    """A removal while the voter set is uncommitted breaks rule 4."""
     world, checker, processes, leader = whole(3000, 3001, 3002)
     for one in processes:
         one.frozen = one is not leader
@@ -240,8 +245,30 @@ def test_removing_during_another_change_is_noticed() -> None:
     assert "4" in rules(checker)
 
 
+@pytest.mark.parametrize("edited", [False, True])
+def test_removing_the_leader_before_another_is_noticed(*, edited: bool) -> None:
+    """The leader is removed last of the unwanted voters, unless the spec is newer than the removal that is open."""
+    world, checker, processes, leader = whole(3000, 3001, 3002, 3003, 3004)
+    other = next(one for one in processes if one is not leader)
+    stay = [one.meta.node_id for one in processes if one not in (leader, other)]
+    spec = {"controllers": {"replicas": 3, "nodeIDs": stay}}
+    world.kube.create(QUORUMS, "kafka", {"metadata": {"name": "demo"}, "spec": spec})
+    world.clock.advance(30)
+    operation = {"type": "RemoveVoter", "startedAt": world.clock.stamp_of(world.clock.elapsed_s)}
+    if edited:
+        world.clock.advance(30)
+        world.kube.patch(QUORUMS, "kafka", "demo", {"spec": {"paused": False}})
+    status = {"observedGeneration": 2 if edited else 1, "operation": operation}
+    world.kube.operator_writes = True
+    world.kube.patch(QUORUMS, "kafka", "demo", {"status": status}, subresource="status")
+    for one in processes:
+        leader.row(one.key).caught_up_s = world.clock.elapsed_s
+    world.tell(removal(leader, leader.key))
+    assert rules(checker) == (set() if edited else {"3"})
+
+
 def test_a_retired_disk_that_runs_is_noticed() -> None:
-    """In a pod that is made after the record retired it; only two operators are excused."""
+    """A pod that was created after its disk was retired must not run it, unless the operator could not know."""
     world, checker = bootstrapped()
     gone = key(3000)
     nodes = [{"node_id": 3000, "lost": [gone.directory_id]}]
@@ -263,7 +290,7 @@ def retiring(nodes: list[Json]) -> Json:
 
 
 def test_giving_up_a_disk_that_runs_is_noticed() -> None:
-    """Its replica fetches at this moment."""
+    """A disk must not be given up while its replica fetches."""
     world, checker, processes, leader = whole(3000, 3001, 3002)
     follower = next(one for one in processes if one is not leader)
     nodes = [{"node_id": follower.meta.node_id, "lost": [follower.key.directory_id]}]
@@ -271,8 +298,120 @@ def test_giving_up_a_disk_that_runs_is_noticed() -> None:
     assert rules(checker) == {"given up"}
 
 
+@pytest.mark.parametrize(
+    ("timeout_s", "frozen_s", "broken"),
+    [(30.0, 20, {"given up"}), (30.0, 40, set()), (10.0, 20, set()), (2.0, 5, set())],
+)
+def test_giving_up_a_disk_within_the_fetch_timeout_is_noticed(
+    timeout_s: float, frozen_s: int, broken: set[str]
+) -> None:
+    """A replica that stands still counts as fetching for as long as the leader's own fetch timeout says."""
+    world, checker, processes, leader = whole(3000, 3001, 3002)
+    frozen = next(one for one in processes if one is not leader)
+    for one in processes:
+        one.fetch_timeout_s = timeout_s
+    frozen.frozen = True
+    for _ in range(2 * frozen_s):
+        world.step()
+    nodes = [{"node_id": frozen.meta.node_id, "lost": [frozen.key.directory_id]}]
+    write(world, {**record("Started"), "data": {"record.json": json.dumps(retiring(nodes))}})
+    assert rules(checker) == broken
+
+
+def test_removing_a_voter_before_its_successor_is_ready_is_noticed() -> None:
+    """With three voters wanted, none of three is removed before another controller has caught up."""
+    world, checker, processes, leader = whole(3000, 3001, 3002)
+    world.kube.create(QUORUMS, "kafka", {"metadata": {"name": "demo"}, "spec": {"controllers": {"replicas": 3}}})
+    world.kube.patch(QUORUMS, "kafka", "demo", {"status": {"observedGeneration": 1}}, subresource="status")
+    other = next(one for one in processes if one is not leader)
+    world.tell(removal(leader, other.key))
+    assert rules(checker) == {"3, fewer"}
+    checker.violations.clear()
+    process(world, disk(key(3003), frozenset()))
+    for _ in range(8):
+        world.step()
+    world.tell(removal(leader, other.key))
+    assert checker.violations == []
+
+
+def test_a_leader_without_committed_records_is_noticed() -> None:
+    """Whatever the cause: disks whose logs are gone elect a leader that lacks what was committed."""
+    world, checker, processes, _ = whole(3000, 3001, 3002)
+    for one in processes:
+        world.kraft.stop(one)
+        one.disk.log = []
+        process(world, one.disk)
+    for _ in range(8):
+        world.step()
+    assert rules(checker) == {"committed records"}
+
+
+def test_a_record_that_cannot_be_read_is_noticed() -> None:
+    """The operator must not write a record that nobody can read; a person with an editor may."""
+    world, checker = bootstrapped()
+    broken = {"metadata": {"name": "demo-identity"}, "data": {"record.json": "{"}}
+    world.kube.apply(CONFIG_MAPS, "kafka", broken)
+    assert checker.violations == []
+    write(world, {**broken, "data": {"record.json": "}"}})
+    assert rules(checker) == {"identity"}
+
+
+@pytest.mark.parametrize(("revision", "late", "broken"), [("a", False, True), ("a", True, False), ("b", False, False)])
+def test_a_deleted_revision_that_is_in_use_is_noticed(revision: str, *, late: bool, broken: bool) -> None:
+    """A revision stays as long as a pod is made from it; a deletion that arrives late is excused."""
+    world = World()
+    checker = Checker(world)
+    body = pod("k", "controller")
+    body["metadata"]["annotations"] = {REVISION: "a"}
+    world.kube.create(PODS, "kafka", body)
+    world.tell(RevisionDeleted(namespace="kafka", name=revision, late=late))
+    assert rules(checker) == ({"revisions"} if broken else set())
+
+
+def test_a_format_with_a_release_version_is_noticed() -> None:
+    """A formatter must not name a release, because that decides levels."""
+    world = World()
+    checker = Checker(world)
+    body = pod("f", "formatter")
+    body["spec"]["containers"][0]["command"] += ["--release-version", "4.4"]
+    world.tell(Created(plural="pods", body=world.kube.create(PODS, "kafka", body)))
+    assert rules(checker) == {"9"}
+
+
+def says(change: Json, *, generation: int, by_operator: bool = True) -> set[str]:
+    """Write the status of a quorum at rest with this change; returns the broken rules. The spec is of generation 1."""
+    world = World()
+    checker = Checker(world)
+    world.kube.create(QUORUMS, "kafka", {"metadata": {"name": "demo"}, "spec": {"paused": False}})
+    status = build(done(), {}, generation=generation, now="2026-01-01T00:00:00Z") | change
+    world.kube.operator_writes = by_operator
+    world.kube.patch(QUORUMS, "kafka", "demo", {"status": status}, subresource="status")
+    return rules(checker)
+
+
+@pytest.mark.parametrize(
+    ("change", "generation", "broken"),
+    [
+        ({}, 1, set()),
+        ({}, 0, set()),
+        ({}, 2, {"conditions"}),
+        ({"doing": "Rolling"}, 1, {"conditions"}),
+        ({"quorum": {"summary": "2/3", "voters": 3, "healthyVoters": 2, "leaderID": 3000}}, 1, {"conditions"}),
+    ],
+    ids=["consistent", "of an older spec", "of a later spec", "Ready beside work", "Ready beside a voter that lags"],
+)
+def test_a_status_that_contradicts_itself_is_noticed(change: Json, generation: int, broken: set[str]) -> None:
+    """A status of the operator must not contradict itself, nor be newer than the spec."""
+    assert says(change, generation=generation) == broken
+
+
+def test_a_status_of_somebody_else_is_no_fault_of_the_operator() -> None:
+    """The status that a person writes may contradict itself."""
+    assert says({"doing": "Rolling"}, generation=1, by_operator=False) == set()
+
+
 def test_a_pod_on_a_claim_that_another_pod_names_is_noticed() -> None:
-    """A Kafka pod is made only when the formatter is confirmed gone."""
+    """A Kafka pod must not be created while a formatter's pod names the claim."""
     world = World()
     checker = Checker(world)
     world.kube.create(PODS, "kafka", pod("f", "formatter"))

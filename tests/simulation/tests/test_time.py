@@ -1,4 +1,4 @@
-"""Time in the simulation: start-up, catching up, names, fetch timeouts, calls that arrive late, and who looks on."""
+"""Time in the simulation: start-up, catching up, names, fetch timeouts, late calls, and the rules' checks."""
 
 import asyncio
 from dataclasses import replace
@@ -25,7 +25,7 @@ from kit.kube.protocol import PODS
 
 
 def restarted(quorum: Quorum, pace: Pace, *, away_s: float = 10.0) -> Process:
-    """A follower that was away for some seconds, and starts again at this pace."""
+    """A follower that was away for some seconds, and starts again with this pace."""
     follower = next(one for one in quorum.processes.values() if one is not quorum.leader)
     quorum.kraft.stop(follower)
     quorum.pass_time(away_s)
@@ -49,7 +49,7 @@ def three() -> Quorum:
 
 
 def test_kafka_fetches_and_answers_after_its_start_up_time() -> None:
-    """Its container runs before that: nobody fetches, and nobody answers."""
+    """Before its start-up time is over, Kafka does not fetch and does not answer, although its container runs."""
     quorum = three()
     process = restarted(quorum, Pace(startup_s=3.0))
     began_s, at = quorum.kraft.now_s, Endpoint(node_id=process.meta.node_id, host="10.0.1.1", port=process.port)
@@ -63,7 +63,7 @@ def test_kafka_fetches_and_answers_after_its_start_up_time() -> None:
 
 
 def test_catching_up_takes_as_many_fetches_as_there_is_to_fetch() -> None:
-    """A slow starter fetches, and is caught up only when it has the end of the log."""
+    """A slow starter fetches, and is caught up only at the end of the log."""
     quorum = three()
     process = restarted(quorum, Pace(records=1), away_s=20.0)
     quorum.pass_time(5)
@@ -74,7 +74,7 @@ def test_catching_up_takes_as_many_fetches_as_there_is_to_fetch() -> None:
 
 
 def test_nobody_fetches_from_a_leader_whose_name_is_not_found() -> None:
-    """One that only the others' old answers name does not lead them; one that follows needs no name."""
+    """A controller without a name in DNS can follow, but does not lead the others at first."""
     quorum = three()
     process = restarted(quorum, Pace(dns_s=30.0))
     quorum.pass_time(2)
@@ -89,7 +89,7 @@ def test_nobody_fetches_from_a_leader_whose_name_is_not_found() -> None:
 
 @pytest.mark.parametrize(("timeout_s", "leads"), [(2.0, True), (10.0, False)])
 def test_followers_wait_for_a_leader_that_is_gone_as_long_as_their_timeout(timeout_s: float, *, leads: bool) -> None:
-    """Four seconds after a kill there is another leader, or not yet."""
+    """Four seconds after a kill there is a new leader only if the fetch timeout is short."""
     quorum = three()
     for process in quorum.processes.values():
         process.fetch_timeout_s = timeout_s
@@ -101,7 +101,7 @@ def test_followers_wait_for_a_leader_that_is_gone_as_long_as_their_timeout(timeo
 
 
 def test_a_leader_gives_up_by_its_own_fetch_timeout() -> None:
-    """Cut off, it leads for one and a half timeouts."""
+    """A cut-off leader leads for one and a half of its own fetch timeouts."""
     quorum = three()
     leader = quorum.leader
     leader.fetch_timeout_s = 10.0
@@ -114,13 +114,13 @@ def test_a_leader_gives_up_by_its_own_fetch_timeout() -> None:
 
 
 def test_the_fetch_timeout_comes_from_the_settings() -> None:
-    """In milliseconds there, and Kafka's default without the line."""
+    """The fetch timeout comes from the properties, in milliseconds; without the line it is Kafka's default."""
     assert fetch_timeout_in("a=b\ncontroller.quorum.fetch.timeout.ms=30000\n") == 30.0
     assert fetch_timeout_in("a=b") == 2.0
 
 
 def test_the_paces_of_a_storm_are_those_of_its_seed() -> None:
-    """Some starts are slow, and the same ones in every replay."""
+    """Some starts of a storm are slow, and the same ones in every replay."""
     first, second, other = drawn(1), drawn(1), drawn(2)
     found = [first() for _ in range(20)]
     assert found == [second() for _ in range(20)]
@@ -129,7 +129,7 @@ def test_the_paces_of_a_storm_are_those_of_its_seed() -> None:
 
 
 def evicted(strike: Strike | None) -> tuple[World, list[tuple[int, Happened]]]:
-    """Evict a pod; at which steps the rules heard of what."""
+    """Evict a pod; returns the steps of the rules' events."""
     world = World()
     prepare(world)
     make(world, pod("f", "formatter"))
@@ -145,7 +145,7 @@ def evicted(strike: Strike | None) -> tuple[World, list[tuple[int, Happened]]]:
 
 @pytest.mark.parametrize(("strike", "late"), [(None, False), (Strike.SLOW, False), (Strike.DELAYED, True)])
 def test_a_stop_is_told_as_it_is_sent_and_as_it_arrives(strike: Strike | None, *, late: bool) -> None:
-    """A delayed one arrives three seconds after it was sent; only its answer is late where the call is slow."""
+    """A delayed stop arrives three seconds after it was sent; in a slow call only the answer is late."""
     world, ((sent_at, sent), (done_at, done)) = evicted(strike)
     assert isinstance(sent, StopSent)
     assert isinstance(done, PodDeleted)
@@ -155,7 +155,7 @@ def test_a_stop_is_told_as_it_is_sent_and_as_it_arrives(strike: Strike | None, *
 
 
 def test_the_rules_look_on_in_every_step_of_a_slow_call() -> None:
-    """Whoever makes the world go on."""
+    """The rules check every step of a slow call."""
     world = World()
     seen: list[float] = []
     world.lookers.append(lambda: seen.append(world.clock.elapsed_s))
@@ -166,7 +166,7 @@ def test_the_rules_look_on_in_every_step_of_a_slow_call() -> None:
 
 
 def test_a_hitch_holds_up_one_call_and_something_happens_meanwhile() -> None:
-    """The first call of its verb once its condition holds; no other."""
+    """A hitch delays the first call of its verb once its condition holds, and no other call."""
     world, happened = World(), list[int]()
     hitch = Hitch(
         verb="get", when=lambda world: world.steps >= 1, steps=4, meanwhile=lambda world: happened.append(world.steps)
@@ -180,8 +180,18 @@ def test_a_hitch_holds_up_one_call_and_something_happens_meanwhile() -> None:
     assert (world.steps, happened, hitches.left) == (5, [1], False)
 
 
+def test_a_hitch_may_be_for_one_type_of_object() -> None:
+    """A hitch that names a type of object delays no call for another one."""
+    world = World()
+    hitch = Hitch(verb="patch", what="pods", when=lambda _: True, steps=4, meanwhile=lambda _: None)
+    hitches = Hitches((hitch,), world)
+    for what, steps_ in (("configmaps", 0), ("pods", 4), ("pods", 4)):
+        hitches.strike(Call(verb="patch", what=what, name="p", writes=True))
+        assert world.steps == steps_
+
+
 def test_a_storms_slow_calls_wait_for_their_time() -> None:
-    """Some of them, in a storm in which calls are slow at all, and none of them for ever."""
+    """In a storm with slow calls some calls wait for their time, and none waits forever."""
 
     async def held() -> int:
         loop, slowness = asyncio.get_running_loop(), next(one for one in map(Slowness, range(50)) if one.chance)
@@ -198,7 +208,7 @@ def test_a_storms_slow_calls_wait_for_their_time() -> None:
 
 
 def test_a_run_under_slow_starters_is_the_same_every_time() -> None:
-    """The pace is a value of the scenario."""
+    """The pace is a value of the scenario, so that two runs with slow starters are the same."""
     one = replace(scenario("initial-3"), pace=scenario("slow-starters-at-1s").pace)
     first, second, usual = Driver(one).run(), Driver(one).run(), Driver(scenario("initial-3")).run()
     assert (first.steps, first.calls) == (second.steps, second.calls)

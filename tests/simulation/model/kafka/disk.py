@@ -1,7 +1,7 @@
-"""A disk as Kafka's tools see it, and what a format leaves on it step by step: a crash can come between any two.
+"""A disk as Kafka's tools see it, and what each step of a format writes. A crash can come between any two steps.
 
-A disk is an object of its own: emptying a volume puts another one in its place, while a process that had files open
-keeps the old one, as a file system does with unlinked files. `serial` is the ground truth of which disk this is.
+Each disk is an object. An emptied volume gets a new one, and a process with open files keeps the old one, as with
+unlinked files in a file system. `serial` identifies the disk in the ground truth.
 """
 
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from kafka_quorum.model.quorum import FeatureRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """A node as it has registered: it stays when the node stops. `at_s` is the moment of its record."""
+    """A node's registration: it stays when the node stops. `at_s` is the moment of its record."""
 
     node_id: NodeID
     broker: bool
@@ -31,7 +31,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """What the records up to one say together. `changed_at` is the offset of the last change of a level.
+    """The combined content of all records up to this one. `changed_at` is the offset of the last change of a level.
 
     `voters` is None without a VotersRecord: then the checkpoint counts, or the configuration.
     """
@@ -47,7 +47,7 @@ NOTHING: Final = Image()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One record of the metadata log. `voters` is set for a VotersRecord, `image` is what holds from here on."""
+    """One record of the metadata log. `voters` is set for a VotersRecord; `image` holds from this record on."""
 
     epoch: int
     what: str
@@ -65,7 +65,7 @@ class Meta:
 
 
 class Content(Enum):
-    """What a script finds where the metadata log should be."""
+    """What a script finds at the path of the metadata log."""
 
     EMPTY = "empty"
     PARTIAL = "partial"
@@ -77,7 +77,7 @@ class Content(Enum):
 class Disk:
     """One disk. `voters` are those of the checkpoint that the format wrote; empty without initial controllers.
 
-    `static` says that there is no checkpoint, and so kraft.version 0; `levels` are what the format was to begin with.
+    `static`: there is no checkpoint, so kraft.version is 0. `levels` are the initial levels of the format.
     """
 
     serial: int
@@ -90,16 +90,16 @@ class Disk:
     levels: Levels | None = None
     ran: bool = False
     reported: bool = False
-    """A formatter has ended with its report: what is lost from now on, nobody can know before the barrier."""
+    """A formatter has ended with its report. Before the barrier, a later loss of the disk cannot be known."""
     unreadable: bool = False
-    """Nothing on it can be read: it stands in for a disk that is there."""
+    """Its content cannot be read: it stands in for a disk that is there."""
     epoch: int = 0
     """The highest epoch that this disk's quorum-state has seen or voted in."""
     log: list[Entry] = field(default_factory=list)
 
     @property
     def content(self) -> Content:
-        """What is there, as the scripts tell it apart."""
+        """What is on the disk, as the scripts distinguish it."""
         if self.unreadable:
             return Content.UNREADABLE
         if self.meta is not None:
@@ -115,13 +115,13 @@ class Disk:
 
     @property
     def voter_set(self) -> frozenset[ReplicaKey]:
-        """The newest voter set in the log, committed or not; that of the checkpoint before there is one."""
+        """The newest voter set in the log, committed or not; the one of the checkpoint if the log has none."""
         voters = self.image.voters
         return self.voters if voters is None else voters
 
     @property
     def image(self) -> Image:
-        """What the whole log says, committed or not."""
+        """The content of the whole log, committed or not."""
         return self.log[-1].image if self.log else NOTHING
 
     @property
@@ -135,7 +135,7 @@ class Disk:
         return self.log[-1].epoch if self.log else 0
 
     def wipe(self) -> None:
-        """Remove the log directory, as the formatter does with half a format of its own. The intent stays."""
+        """Remove the log directory, as the formatter does with its own incomplete format. The intent stays."""
         self.files, self.meta, self.initial, self.static, self.ran, self.epoch = False, None, False, False, False, 0
         self.voters, self.levels = frozenset(), None
         self.log = []

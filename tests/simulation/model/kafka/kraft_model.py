@@ -1,10 +1,10 @@
 """KRaft, as far as membership needs it: replica keys, epochs, elections, replication, voter changes, partitions.
 
-A deterministic Raft in rounds (KIP-595, KIP-853): in each round leaders without a majority resign, somebody with the
-best log is elected, everybody fetches, high watermarks move, leaders write a record: the lag rarely reads 0.
-The log of a replica is on its disk. The newest voter set in a log counts, committed or not; without any, at
-kraft.version 0, the node ids of the configuration do, on whatever disk they run. Every leader stamps with a clock of
-its own, which may jump. `kraft_api.py` has Kafka's order of checks, and its error codes; so has `features_api.py`.
+A deterministic Raft in rounds (KIP-595, KIP-853): in each round leaders without a majority resign, a controller with
+the best log is elected, all others fetch, high watermarks move, and leaders write a record. So the lag rarely reads 0.
+The log of a replica is on its disk. The newest voter set in a log counts, committed or not. Without any, at
+kraft.version 0, the node ids of the configuration count, on any disk. Every leader stamps with its own clock, which may
+jump. `kraft_api.py` and `features_api.py` have Kafka's order of checks and its error codes.
 """
 
 from dataclasses import replace
@@ -20,18 +20,18 @@ from kafka_quorum.model.ids import ClusterID, NodeID, ReplicaKey
 ELECTION_S: Final = 1.0
 OBSERVER_FORGOTTEN_S: Final = 300.0
 CAUGHT_UP_WITHIN_S: Final = 3600.0
-"""AddRaftVoter itself only asks that a newcomer has been at the log's end within the last hour."""
+"""AddRaftVoter itself only requires that a newcomer was at the log's end within the last hour."""
 
 
 class CannotStartError(Exception):
-    """Kafka exits at once: the disk is not what its configuration says."""
+    """Kafka exits at once: the disk does not match its configuration."""
 
 
 class KraftModel:
-    """Every controller process of every cluster, and what they agree on."""
+    """Every controller process of every cluster, and the state that they agree on."""
 
     def __init__(self, clock: VirtualClock) -> None:
-        """Begin with nothing running."""
+        """Begin with no process."""
         self._clock = clock
         self._started = 0
         self.processes: list[Process] = []
@@ -39,13 +39,13 @@ class KraftModel:
         self.led_since_s: dict[ClusterID, float] = {}
         self.committed: dict[ClusterID, list[Entry]] = {}
         self.cut: set[str] = set()
-        """Machines whose processes reach no process on another machine, nor are reached by one."""
+        """Machines whose processes have no connection to processes on other machines."""
         self.unseen: set[str] = set()
-        """Machines whose processes the operator does not reach."""
+        """Machines whose processes the operator cannot reach."""
         self.jumped_ms: dict[NodeID, int] = {}
-        """By how much the clock of a controller's machine is off, beside its steady difference."""
+        """The offset of the clock of a controller's machine, beside its steady difference."""
         self.broken: list[str] = []
-        """What no quorum may do, whoever is to blame: committed records that a new leader does not have."""
+        """What no quorum may do, whatever the cause: committed records that a new leader does not have."""
 
     # Processes come and go
 
@@ -61,7 +61,7 @@ class KraftModel:
         node: str = "",
         as_: Software = CONTROLLER,
     ) -> Process:
-        """Start Kafka on a disk; it exits where the disk, the release and the configuration do not go together."""
+        """Start Kafka on a disk; it exits if the disk, the release and the configuration do not match."""
         if disk.meta is None:
             raise CannotStartError("No readable meta.properties files found")
         if disk.meta.node_id != node_id:
@@ -97,12 +97,12 @@ class KraftModel:
         return process
 
     def stop(self, process: Process) -> None:
-        """The process is gone; the others find out by themselves."""
+        """The process is gone; the other processes notice that by themselves."""
         self.processes.remove(process)
         process.leads = False
 
     def resign(self, process: Process) -> None:
-        """SIGTERM: a leader lets its followers fetch what it has, and the one that wins leads before it is gone."""
+        """SIGTERM: a leader lets its followers fetch all records; its successor leads before the process is gone."""
         if not process.leads or process.frozen:
             return
         self.replicate(process.cluster_id)
@@ -122,7 +122,7 @@ class KraftModel:
         return next((one for one in self.processes if (one.host, one.port) == (host, port)), None)
 
     def leader_of(self, cluster_id: ClusterID) -> Process | None:
-        """The leader of the highest epoch whom a majority follows, by ground truth."""
+        """The leader of the highest epoch that a majority follows, by ground truth."""
         leaders = [one for one in self._running(cluster_id) if one.leads and self._has_majority(one)]
         return max(leaders, key=lambda one: one.disk.epoch, default=None)
 
@@ -130,7 +130,7 @@ class KraftModel:
         return [one for one in self.processes if one.cluster_id == cluster_id and self.is_up(one)]
 
     def is_up(self, process: Process) -> bool:
-        """Whether it has started, and does not stand still."""
+        """Whether the process has started, and does not stand still."""
         return not process.frozen and process.up_s <= self._clock.elapsed_s
 
     def connected(self, one: Process, other: Process) -> bool:
@@ -138,13 +138,13 @@ class KraftModel:
         return one.node == other.node or not {one.node, other.node} & self.cut
 
     def finds(self, one: Process, other: Process) -> bool:
-        """Whether a process reaches another one by its name."""
+        """Whether a process finds another one by its name."""
         return self.connected(one, other) and other.named_s <= self._clock.elapsed_s
 
     # One round
 
     def step(self) -> None:
-        """One round of every cluster: elections, fetches, watermarks, a record of the leader's."""
+        """One round of every cluster: elections, fetches, watermarks, a record of the leader."""
         for cluster_id in sorted({one.cluster_id for one in self.processes}):
             running = sorted(self._running(cluster_id), key=lambda one: str(one.key))
             self._resign(running)
@@ -157,7 +157,7 @@ class KraftModel:
                     self.append(one, "no-op")
 
     def _end_too_old(self, running: list[Process]) -> None:
-        """A process whose release does not support what it reads of levels ends at once."""
+        """A process ends at once if its release does not support a level that it reads."""
         for one in running:
             levels = one.committed.levels
             if levels is one.vetted:
@@ -168,7 +168,7 @@ class KraftModel:
             one.vetted = levels
 
     def _register(self, nodes: list[Process], leader: Process) -> None:
-        """Who runs and is not registered as it is registers, as soon as the leader knows what is committed."""
+        """Each running process with a missing or old registration registers, once the leader has a high watermark."""
         if leader.high_watermark < 0:
             return
         known = {one.incarnation for one in leader.disk.image.registered}
@@ -186,11 +186,11 @@ class KraftModel:
                 )
 
     def replicate(self, cluster_id: ClusterID) -> None:
-        """Everybody fetches, and the high watermarks move."""
+        """All followers fetch, and the high watermarks move."""
         running = sorted(self._running(cluster_id), key=lambda one: str(one.key))
         ranked = sorted((one for one in running if one.leads), key=lambda one: one.disk.epoch, reverse=True)
         followed: set[int] = set()
-        for leader in ranked:  # one beyond a partition leads its side until it finds that no majority fetches
+        for leader in ranked:  # a leader beyond a partition leads its side until it finds that no majority fetches
             if id(leader) in followed:
                 continue
             side = [one for one in running if one is not leader and self.finds(one, leader)]
@@ -199,7 +199,7 @@ class KraftModel:
             self._round(leader, followers)
 
     def _round(self, leader: Process, followers: list[Process]) -> None:
-        for _ in range(2):  # the second fetch tells the leader what the first one brought, as pipelined fetches do
+        for _ in range(2):  # the second fetch reports to the leader what the first one brought, as pipelined fetches do
             for one in followers:
                 self._fetch(one, leader)
             self._advance(leader)
@@ -216,24 +216,24 @@ class KraftModel:
             leader = one.leader
             if leader is not None and not self._follows(one, leader):
                 gone = leader not in self.processes or leader.frozen or not self.connected(one, leader)
-                until_s = one.fetched_s + one.fetch_timeout_s  # who hears that it leads no longer does not wait for it
+                until_s = one.fetched_s + one.fetch_timeout_s  # on a known resignation it does not wait
                 one.leader, one.leaderless_since_s = None, max(now_s, until_s) if gone else now_s
 
     def _follows(self, one: Process, leader: Process) -> bool:
         return leader in self.processes and self.is_up(leader) and leader.leads and self.finds(one, leader)
 
     def _is_removed(self, leader: Process) -> bool:
-        """A leader that is no voter any more leads until that is committed, and no longer."""
+        """A leader that is no longer a voter leads until its removal is committed, and no longer."""
         return leader.known(leader.key) not in leader.voters and not self.uncommitted_change(leader)
 
     def _has_majority(self, leader: Process) -> bool:
-        """Check-quorum: a majority has fetched within the timeout, or the leader is too young to know."""
+        """Check-quorum: a majority has fetched within the timeout, or the leader was elected too recently to tell."""
         now_s = self._clock.elapsed_s
         voters = leader.voters
         since_s = now_s - 1.5 * leader.fetch_timeout_s
         if (
             leader.elected_s > since_s or len(voters) == 1
-        ):  # of a single voter no leader waits to hear, not even another
+        ):  # with one voter no leader waits for fetches, not even one that is no voter
             return leader in self.processes
         own = leader.known(leader.key)
         alive = {key for key in voters if key == own or leader.row(key).fetched_s >= since_s}
@@ -277,7 +277,7 @@ class KraftModel:
         leader.rows = {}
         leader.epoch_start = leader.disk.end
         self.append(leader, f"leader {leader.key}")
-        if not leader.disk.image.levels:  # the first leader of all: what it was formatted with begins to hold
+        if not leader.disk.image.levels:  # the first leader of all: from here on the levels of the format hold
             levels = leader.disk.levels or defaults(leader.release, static=leader.is_static)
             self.append(leader, "features", levels=levels)
         self.led_since_s.setdefault(leader.cluster_id, now_s)
@@ -314,7 +314,7 @@ class KraftModel:
             if reached > len(done):
                 self.committed[leader.cluster_id] = leader.disk.log[:reached]
 
-    # What the leader knows
+    # The leader's data
 
     @property
     def now_s(self) -> float:
@@ -322,11 +322,11 @@ class KraftModel:
         return self._clock.elapsed_s
 
     def fresh_within(self, at_s: float, within_s: float) -> bool:
-        """Whether a moment lies at most so long ago."""
+        """Whether a moment lies at most that many seconds ago."""
         return at_s >= 0 and self._clock.elapsed_s - at_s <= within_s
 
     def stamp_ms(self, leader: Process, at_s: float) -> int:
-        """A moment on the leader's own clock as it goes now, which is nobody else's; -1 for never."""
+        """A moment on the leader's own clock at its present offset; -1 for never."""
         if at_s < 0:
             return -1
         skew_ms = 61_000 * (1 + leader.meta.node_id % 5) - self.jumped_ms.get(leader.meta.node_id, 0)
@@ -352,7 +352,7 @@ class KraftModel:
         levels: Levels | None = None,
         registered: tuple[Registration, ...] | None = None,
     ) -> None:
-        """Write one record; what it changes holds from there on, and nothing waits for it to be committed."""
+        """Write one record; its change holds from this record on, before it is committed."""
         log, image = leader.disk.log, leader.disk.image
         if voters is not None:
             image = replace(image, voters=voters)
@@ -363,7 +363,7 @@ class KraftModel:
         log.append(Entry(epoch=leader.disk.epoch, what=what, voters=voters, image=image))
 
     def append_voters(self, leader: Process, voters: frozenset[ReplicaKey]) -> bool:
-        """Write a VotersRecord and replicate it; whether it was committed at once."""
+        """Write a VotersRecord and replicate it; returns whether it was committed at once."""
         self.append(leader, "voters", voters=voters)
         self.replicate(leader.cluster_id)
         return not self.uncommitted_change(leader)

@@ -1,4 +1,4 @@
-"""A process of the KRaft model: what runs on a disk, and what a leader among them knows of the others."""
+"""A process of the KRaft model: what runs on a disk, and what a leader records about the other replicas."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,7 +15,7 @@ FETCH_TIMEOUT_S: Final = 2.0
 
 @dataclass(slots=True, kw_only=True)
 class Row:
-    """What a leader knows of another replica: moments, negative for never, and its own clock's stamps of them."""
+    """What a leader records about another replica: moments (negative for never), and its own clock's stamps of them."""
 
     end: int = 0
     fetched_s: float = -1.0
@@ -29,7 +29,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Software:
-    """What runs: the release, as controller or broker, and `controller.quorum.voters` where that is set."""
+    """What runs: the release, as controller or broker, and `controller.quorum.voters` if it is set."""
 
     release: str = NEWEST
     static: frozenset[NodeID] = frozenset()
@@ -37,7 +37,7 @@ class Software:
     fetch_timeout_s: float = FETCH_TIMEOUT_S
     pace: Pace = INSTANT
     addressed_s: float | None = None
-    """When its pod got its address; None for the moment of the start."""
+    """When its pod got its address; None if that was at the start."""
 
 
 CONTROLLER: Final = Software()
@@ -63,11 +63,11 @@ class Process:
     incarnation: str = ""
     started_s: float = 0.0
     up_s: float = 0.0
-    """From when it listens, fetches and votes."""
+    """The moment from which it listens, fetches and votes."""
     told: Image | None = None
-    """What it reports instead of what it knows to be committed: its image is published late."""
+    """The levels that it reports in place of the committed ones: its image is published late."""
     named_s: float = 0.0
-    """From when the others find it by its name."""
+    """The moment from which the others find it by its name."""
     records: int = UNBOUNDED
     """How many records one fetch brings at most."""
     fetch_timeout_s: float = FETCH_TIMEOUT_S
@@ -79,7 +79,7 @@ class Process:
     """The levels that it is known to support."""
     frozen: bool = False
     slow: bool = False
-    """It fetches, and what it fetches is next to nothing."""
+    """It fetches, and each fetch brings almost nothing."""
     leads: bool = False
     leader: "Process | None" = None
     leaderless_since_s: float = 0.0
@@ -100,7 +100,7 @@ class Process:
 
     @property
     def is_static(self) -> bool:
-        """Whether its voters are those of its configuration: it knows of no voter set with directory ids."""
+        """Whether its voters are those of its configuration: it has no voter set with directory ids."""
         return bool(self.static) and not self.disk.voter_set
 
     @property
@@ -109,7 +109,7 @@ class Process:
         return self.disk.voter_set or self.static
 
     def known(self, key: ReplicaKey) -> ReplicaKey:
-        """A replica as the voter set of this process has it: a static voter is its node id, on any disk."""
+        """A replica as in the voter set of this process: a static voter is its node id, on any disk."""
         if not self.static or not self.is_static:
             return key
         bare = ReplicaKey(node_id=key.node_id, directory_id=None)
@@ -117,14 +117,14 @@ class Process:
 
     @property
     def committed(self) -> Image:
-        """What this process knows to be committed."""
+        """What is committed, as far as this process can tell."""
         return self.disk.log[self.high_watermark - 1].image if self.high_watermark > 0 else NOTHING
 
     @property
     def reported(self) -> Image:
-        """What it reports of levels."""
+        """The levels that it reports."""
         return self.committed if self.told is None else self.told
 
     def row(self, key: ReplicaKey) -> Row:
-        """What this leader knows of a replica."""
+        """What this leader records about a replica."""
         return self.rows.setdefault(self.known(key), Row())

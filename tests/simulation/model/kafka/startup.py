@@ -1,6 +1,6 @@
-"""How long Kafka takes from the start of its container until it is of use: start-up, catching up, and its name in DNS.
+"""How long a started Kafka container takes until it is usable: start-up, catching up, and its name in DNS.
 
-A pod is running, for Kubernetes and for the operator, all that time. Measured on real servers: 2.1 to 6.1 s from the
+During all that time the pod runs, for Kubernetes and for the operator. Measured on real servers: 2.1 to 6.1 s from the
 start to an elected leader, 1.7 s until an observer fetches (shared/kafka-facts: Formatting, Lost disks).
 """
 
@@ -16,8 +16,8 @@ UNBOUNDED: Final = 1_000_000
 class Pace:
     """The pace of one start.
 
-    `startup_s` passes until it listens, fetches and votes; `dns_s` from the moment at which its pod has an address
-    until the others find that address by its name; one fetch brings at most so many `records`.
+    `startup_s` passes until it listens, fetches and votes. `dns_s` passes from the moment when its pod has an address
+    until the others find that address by its name. One fetch brings at most `records` records.
     """
 
     startup_s: float = 0.0
@@ -26,12 +26,12 @@ class Pace:
 
 
 Paces: TypeAlias = Callable[[], Pace]
-"""What draws the pace of the next start."""
+"""Draws the pace of the next start."""
 
 INSTANT: Final = Pace()
-"""Of tests of the model itself."""
+"""For tests of the model itself."""
 STEADY: Final = Pace(startup_s=1.5, dns_s=2.0, records=100)
-"""Where nothing else is said."""
+"""The default."""
 SLOW: Final = Pace(startup_s=4.0, dns_s=6.0, records=4)
 """A large log, a busy machine, a cached name."""
 _STARTUPS_S: Final = (1.5, 1.5, 1.5, 3.0, 5.0, 9.0)
@@ -40,17 +40,17 @@ _RECORDS: Final = (100, 100, 10, 3)
 
 
 def steady() -> Pace:
-    """What every start of an ordinary run takes."""
+    """The pace of every start in an ordinary run."""
     return STEADY
 
 
 def slow() -> Pace:
-    """What every start of a slow quorum takes."""
+    """The pace of every start in a slow quorum."""
     return SLOW
 
 
 def drawn(seed: int) -> Paces:
-    """The paces of a storm: each start takes its own."""
+    """The paces of a storm: each start draws one."""
     draw = random.Random(f"pace {seed}")
 
     def pace() -> Pace:

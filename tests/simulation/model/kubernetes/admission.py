@@ -1,7 +1,7 @@
-"""What the API server refuses: changes of what never changes, and pods that an admission plugin does not let in.
+"""What the API server refuses: changes of immutable fields, and pods that an admission plugin refuses.
 
-Admission is asked before the name: a dry run of a pod whose name is taken is refused for the pod, if it is refused at
-all, and answers `AlreadyExists` else (measured on Kubernetes).
+Admission runs before the check of the name. A dry run of a pod whose name is taken is refused because of the pod, if
+admission refuses it. Otherwise the answer is `AlreadyExists` (measured on Kubernetes).
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Refuse: TypeAlias = Callable[[Json], str]
 
 @dataclass(slots=True)
 class PodAdmission:
-    """The admission plugins that refuse pods, and what they have refused; and a quota that refuses claims."""
+    """The admission plugins that refuse pods, with their refusals; and a quota that refuses claims."""
 
     clock: VirtualClock
     plugins: dict[str, Refuse] = field(default_factory=dict)
@@ -28,17 +28,17 @@ class PodAdmission:
     keeper: Refuse = lambda _: ""
     """Why a claim may not be deleted."""
     changed_s: float = 0.0
-    """When a plugin last changed its mind."""
+    """When a plugin last changed its rules."""
     listeners: list[Callable[[Json], None]] = field(default_factory=list)
-    """Told of every pod that was to be created, and was refused."""
+    """Called with every pod whose creation was refused."""
 
     def refuse(self, plugin: str, why: Refuse) -> None:
-        """From now on this plugin refuses what `why` has words for."""
+        """From now on this plugin refuses each object for which `why` returns a text."""
         self.plugins[plugin] = why
         self.changed_s = self.clock.elapsed_s
 
     def admit(self, resource: ResourceType, body: Json, *, dry_run: bool) -> None:
-        """KubeRefused where one of the plugins refuses this pod, or the quota this claim."""
+        """KubeRefused if a plugin refuses this pod, or the quota refuses this claim."""
         name = body["metadata"]["name"]
         if resource.plural == CLAIMS.plural and (words := self.quota(body)):
             raise KubeRefused(f"persistentvolumeclaims {name!r} is forbidden: {words}")
@@ -49,13 +49,13 @@ class PodAdmission:
                 raise KubeRefused(f"pods {name!r} is forbidden: {words}")
 
     def part_with(self, resource: ResourceType, body: Json) -> None:
-        """KubeRefused where a policy keeps this claim from being deleted."""
+        """KubeRefused if a policy keeps this claim from being deleted."""
         if resource.plural == CLAIMS.plural and (words := self.keeper(body)):
             raise KubeRefused(f"persistentvolumeclaims {body['metadata']['name']!r} is forbidden: {words}")
 
 
 def immutable(resource: ResourceType, old: Json, new: Json) -> None:
-    """KubeRefused where a field changes that never does."""
+    """KubeRefused if an immutable field changes."""
     name = old["metadata"]["name"]
     if resource.plural == CONFIG_MAPS.plural and old.get("immutable"):
         if old.get("data") != new.get("data") or not new.get("immutable"):

@@ -1,4 +1,4 @@
-"""The API server as the operator asks it: `KubeApi` over the model, for whoever needs no faults in between."""
+"""The API server for the operator's requests: `KubeApi` over the model, for callers that need no faults in between."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 class ModelKube:
-    """Answers from the model, in the operator's name. Others get their turn first, as with any request."""
+    """Answers from the model, in the operator's name. Other tasks run first, as with any request."""
 
     def __init__(self, model: KubeModel) -> None:
-        """Ask this one."""
+        """Use this model."""
         self.model = model
 
     async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
@@ -28,7 +28,7 @@ class ModelKube:
         return await self._ask(lambda: self.model.list(resource, namespace, labels))
 
     async def create(self, resource: ResourceType, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
-        """Create, or ask what a creation would be answered."""
+        """Create, or ask for the answer to a creation."""
         return await self._ask(lambda: self.model.create(resource, namespace, body, dry_run=dry_run))
 
     async def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
@@ -71,9 +71,11 @@ class ModelKube:
             )
         )
 
-    async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
-        """Delete exactly this pod, unless a disruption budget needs it."""
-        await self._ask(lambda: evict(self.model, namespace, name, uid=uid, resource_version=resource_version))
+    async def evict(self, namespace: str, name: str, *, uid: str, resource_version: str, dry_run: bool = False) -> None:
+        """Delete exactly this pod, unless a disruption budget forbids it."""
+        await self._ask(
+            lambda: evict(self.model, namespace, name, uid=uid, resource_version=resource_version, dry_run=dry_run)
+        )
 
     async def _ask(self, request: Callable[[], T]) -> T:
         await asyncio.sleep(0)

@@ -1,23 +1,28 @@
-"""Evictions as the API server grants them: a disruption budget has a word in each of them.
+"""Evictions as the API server grants them: every disruption budget is checked.
 
-A pod counts as ready when its containers run and its gate, where it has one, is open; one that is on its way out does
-not. The budget is `minAvailable` as a number, over the pods that its selector matches.
+A pod counts as ready when its containers run and its gate, if it has one, is open. A pod that is being deleted does not
+count. The budget is `minAvailable` as a number, over the pods that its selector matches.
 """
 
 from tests.simulation.model.kubernetes.kube_model import KubeModel
 
-from kit.errors import KubeHeld
+from kit.errors import KubeHeld, KubeNotFound
 from kit.kube.protocol import BUDGETS, PODS, Json
 
 
-def evict(kube: KubeModel, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
-    """Evict exactly this pod; `KubeHeld` where a budget does not let it go, else as a deletion."""
+def evict(
+    kube: KubeModel, namespace: str, name: str, *, uid: str, resource_version: str, dry_run: bool = False
+) -> None:
+    """Evict exactly this pod; `KubeHeld` if a budget forbids it, else the pod is deleted, unless it is a dry run."""
     pod = kube.get(PODS, namespace, name)
-    if pod is not None and "deletionTimestamp" not in pod["metadata"]:
-        kube.check(PODS, pod, uid=uid, resource_version=resource_version)
+    if pod is None:
+        raise KubeNotFound(f"pods {name!r} not found")
+    kube.check(PODS, pod, uid=uid, resource_version=resource_version)
+    if "deletionTimestamp" not in pod["metadata"]:
         for budget in kube.list(BUDGETS, namespace, {}):
             _grant(kube, budget, pod)
-    kube.delete(PODS, namespace, name, uid=uid, resource_version=resource_version)
+    if not dry_run:
+        kube.delete(PODS, namespace, name, uid=uid, resource_version=resource_version)
 
 
 def is_ready(pod: Json) -> bool:

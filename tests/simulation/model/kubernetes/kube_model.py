@@ -1,9 +1,9 @@
-"""The Kubernetes API server in memory: what it stores, what it refuses, and what it remembers of the last write.
+"""The Kubernetes API server in memory: its stored objects, its refusals, and the state before the last write.
 
-It keeps the promises of the real one that the operator leans on: a resource version per write and none for a write that
-changes nothing, a uid per creation, preconditions, a status of its own, claims that stay while a scheduled pod names
-them, pods that stay until their kubelet lets go, immutable config maps and revisions. Who calls is not its business;
-faults are put between it and the operator (`faults.py`), the rest of the cluster moves in `kube_world.py`.
+It keeps the promises of the real one on which the operator depends: a resource version per write, and none for a write
+that changes nothing; a uid per creation; preconditions; a separate status; claims that stay while a scheduled pod names
+them; pods that stay until their kubelet releases them; immutable config maps and revisions. It does not distinguish
+callers. `runs/edges.py` puts faults between it and the operator, and `world.py` moves the rest of the cluster.
 """
 
 import marshal
@@ -22,7 +22,7 @@ from kit.kube.protocol import BUDGETS, CLAIMS, PODS, Json, ResourceType
 Key = tuple[str, str, str]
 """Plural, namespace and name."""
 Items: TypeAlias = list[Json]
-"""What a list request answers; the class below has a method of the name `list`."""
+"""The answer to a list request; the class below has a method with the name `list`."""
 
 _WITH_STATUS = frozenset({QUORUMS.plural, PODS.plural, CLAIMS.plural, BUDGETS.plural})
 _KINDS_BY_PLURAL = {QUORUMS.plural: QUORUMS}
@@ -33,7 +33,7 @@ _SYSTEM_METADATA = tuple(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """One write as the store saw it: the object before and after, None where there was or is none."""
+    """One write in the store: the object before and after, None if there was or is none."""
 
     key: Key
     by_operator: bool
@@ -49,7 +49,7 @@ def copied(body: Json) -> Json:
 
 
 LATELY_S: Final = 3.0
-"""How late an answer may be that is given as it was before the last write."""
+"""How late an answer with the state before the last write may be."""
 
 
 class KubeModel:
@@ -60,7 +60,7 @@ class KubeModel:
         self._clock = clock
         self._objects: dict[Key, bytes] = {}
         self._views: dict[Key, Json] = {}
-        """The same, read: shared with the cluster's components, which change nothing in them."""
+        """The same objects for reading: the cluster's components share them, and change nothing in them."""
         self._version = 1000
         self._uids = 0
         self.operator_writes = False
@@ -69,11 +69,15 @@ class KubeModel:
         self.watchers: list[Callable[[Written], None]] = []
         self.admission = PodAdmission(clock)
 
-    # What the operator may ask
+    # What the operator may request
 
     def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
         """One object or None."""
         return loaded(self._objects.get((resource.plural, namespace, name)))
+
+    def view(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
+        """One object or None, for reading only."""
+        return self._views.get((resource.plural, namespace, name))
 
     def list(self, resource: ResourceType, namespace: str, labels: Mapping[str, str]) -> Items:
         """Every object of the type with all of these labels, by name."""
@@ -111,7 +115,7 @@ class KubeModel:
         return self._store(key, body)
 
     def replace(self, resource: ResourceType, namespace: str, body: Json) -> Json:
-        """Replace everything but the status, at the resource version that the body names."""
+        """Replace everything but the status, at the resource version in the body."""
         name = body.get("metadata", {}).get("name", "")
         old = self._require(resource, namespace, name)
         if not body["metadata"].get("resourceVersion"):
@@ -158,7 +162,7 @@ class KubeModel:
         resource_version: str | None = None,
         ended: bool = False,
     ) -> None:
-        """Delete, at once or, where something still holds the object, by a mark that others finish."""
+        """Delete at once, or, if another component still holds the object, mark it for deletion."""
         old = self._require(resource, namespace, name)
         self.check(resource, old, uid=uid, resource_version=resource_version)
         self.admission.part_with(resource, old)
@@ -170,14 +174,14 @@ class KubeModel:
         self.remove(resource, namespace, name)
 
     def check(self, resource: ResourceType, found: Json, *, uid: str, resource_version: str | None) -> None:
-        """KubeConflict where an object is not the one, or not at the version, that a request names."""
+        """KubeConflict if an object does not have the uid or version that a request names."""
         wanted = {"uid": uid, "resourceVersion": resource_version}
         _match(resource, found, {key: value for key, value in wanted.items() if value})
 
     # What the cluster does with the store
 
     def remove(self, resource: ResourceType, namespace: str, name: str) -> None:
-        """Take an object out of the store, whatever held it."""
+        """Remove an object from the store, even if it is held."""
         key = (resource.plural, namespace, name)
         before = self._objects.pop(key)
         del self._views[key]
@@ -185,15 +189,15 @@ class KubeModel:
         self._wrote(key, before, None)
 
     def places(self) -> tuple[Key, ...]:
-        """Where there is something."""
+        """Every place with an object."""
         return tuple(self._objects)
 
     def read(self, key: Key) -> Json:
-        """A copy of what is there."""
+        """A copy of the object."""
         return _must(self._objects[key])
 
     def seed(self, key: Key, body: Json) -> None:
-        """Put an object there as it is, for a test that begins with it; what it lacks of identity is made up."""
+        """Put an object there as it is, for a test that begins with it; missing identity fields are generated."""
         body = copied(body)
         metadata = body["metadata"]
         self._version += 1
@@ -206,7 +210,7 @@ class KubeModel:
         self._objects[key], self._views[key] = raw, _must(raw)
 
     def forget(self, key: Key) -> None:
-        """Let an object be gone, for a test that begins without it."""
+        """Remove an object, for a test that begins without it."""
         del self._objects[key], self._views[key]
 
     def put_status(self, resource: ResourceType, body: Json, status: Json) -> Json:
@@ -223,14 +227,14 @@ class KubeModel:
         self._store(key, pod)
 
     def touch(self, resource: ResourceType, namespace: str, name: str) -> None:
-        """Somebody else writes the object: its resource version moves on."""
+        """Another writer changes the object: its resource version increases."""
         old = self.get(resource, namespace, name)
         if old is not None:
             old["metadata"].setdefault("annotations", {})["simulation/touched"] = str(self._version)
             self._store((resource.plural, namespace, name), old)
 
     def all(self, resource: ResourceType) -> Iterator[Json]:
-        """Every object of a type in any namespace, to be read only."""
+        """All objects of a type in any namespace, for reading only."""
         plural = resource.plural
         for key in sorted(key for key in self._views if key[0] == plural):
             if key in self._views:
@@ -247,7 +251,7 @@ class KubeModel:
     # Reads of the state before the last write of a type
 
     def written_lately(self, resource: ResourceType, namespace: str, name: str) -> bool:
-        """Whether the object, or with an empty name any of the type, was written in the last seconds."""
+        """Whether the object (with an empty name: any of the type) was written in the last seconds."""
         for written in reversed(self.writes):
             if self._clock.elapsed_s - written.at_s > LATELY_S:
                 return False
@@ -334,7 +338,7 @@ class KubeModel:
         return bool(body["metadata"].get("finalizers"))
 
     def finish_claims(self) -> Items:
-        """Let deleted claims go that no pod uses any more, as the claim controller does; those that went."""
+        """Remove deleted claims that no pod uses any more, as the claim controller does; returns them."""
         deleted = [claim for claim in self.all(CLAIMS) if "deletionTimestamp" in claim["metadata"]]
         gone = []
         for claim in deleted:
@@ -345,7 +349,7 @@ class KubeModel:
         return gone
 
     def claim_in_use(self, namespace: str, name: str) -> bool:
-        """Whether a scheduled pod names this claim: such a claim outlives its deletion."""
+        """Whether a scheduled pod names this claim: such a claim stays after its deletion."""
         return any(
             pod["metadata"]["namespace"] == namespace and name in claims_of(pod)
             for pod in self.all(PODS)

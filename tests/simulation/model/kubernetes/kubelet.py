@@ -1,8 +1,8 @@
-"""The kubelet of every node at once: sandboxes, init containers, containers, and the statuses that they leave.
+"""The kubelets of all nodes: sandboxes, init containers, containers, and the statuses that they write.
 
-Pods of ours are interpreted by what they say they are: a role, an environment, the arguments of the formatting tool.
-Each call of `step` moves every pod by one small step, so that a crash can come between any two of them: the formatter
-writes its intent, the checkpoint and `meta.properties` in steps of their own, and reports in another one.
+The operator's pods are interpreted by their own fields: a role, an environment, the arguments of the formatting tool.
+Each call of `step` moves every pod by one small step, so that a crash can come between any two of them. The formatter
+writes its intent, the checkpoint and `meta.properties` in separate steps, and reports in another one.
 """
 
 import json
@@ -43,9 +43,9 @@ BACK_OFF_S: Final = 4.0
 FIRST_BACK_OFF_S: Final = 10.0
 LONGEST_BACK_OFF_S: Final = 300.0
 RESET_S: Final = 600.0
-"""A kubelet's own pauses: none after the first end of a container, then 10 s, doubled each time, up to five minutes.
+"""A kubelet's pauses: none after the first end of a container, then 10 s, doubled each time, up to five minutes.
 
-They begin anew once a container has run for ten minutes.
+They begin again once a container has run for ten minutes.
 """
 LISTENER: Final = "CONTROLLER"
 
@@ -70,15 +70,15 @@ class Kubelet:
         self.sandboxes: dict[str, Sandbox] = {}
         self.pace: Paces = steady
         self.backs_off = False
-        """Whether containers wait as long as a real kubelet has them wait; else `BACK_OFF_S`."""
+        """Whether containers wait as long as with a real kubelet; else `BACK_OFF_S`."""
         self.bad_images: tuple[str, ...] = ("typo",)
         self.releases: dict[str, str] = {}
-        """What images hold, where it is not what their tags say."""
+        """The releases of images whose tags are wrong."""
 
     def step(self) -> None:
         """Move every pod by one small step; pods that are gone from the store end first.
 
-        Without the API server a kubelet learns and tells nothing, and what runs there runs on.
+        Without the API server a kubelet reads and writes nothing, and its containers run on.
         """
         pods = {pod["metadata"]["uid"]: pod for pod in self._kube.all(PODS) if pod["spec"].get("nodeName")}
         for sandbox in [one for uid, one in sorted(self.sandboxes.items()) if uid not in pods]:
@@ -94,20 +94,20 @@ class Kubelet:
         return next((one for one in self.sandboxes.values() if (one.namespace, one.name) == (namespace, name)), None)
 
     def restart_sandbox(self, sandbox: Sandbox) -> None:
-        """The sandbox is killed and made anew: another address, init containers run again."""
+        """The sandbox is killed and replaced: it has another address, and init containers run again."""
         self.kill(sandbox)
         sandbox.address, sandbox.addressed_s = self._address(), self._clock.elapsed_s
         sandbox.stage, sandbox.verified, sandbox.retry_s, sandbox.said = 0, False, 0.0, None
 
     def kill(self, sandbox: Sandbox) -> None:
-        """The containers end; the disk keeps what they wrote so far."""
+        """The containers end; the disk keeps what was written."""
         if sandbox.process is not None and not sandbox.process.failed:
             self._kraft.stop(sandbox.process)
         sandbox.process = None
         sandbox.stage = 0
 
     def lose_machine(self, node: str) -> None:
-        """The machine is gone, and everything that ran there."""
+        """The machine is gone, with everything that ran there."""
         for sandbox in [one for one in self.sandboxes.values() if one.node == node]:
             self._drop(sandbox)
 
@@ -120,7 +120,7 @@ class Kubelet:
         """The kubelet evicts a pod: it ends as Failed."""
         self.kill(sandbox)
         sandbox.done = True
-        pod = self._kube.get(PODS, sandbox.namespace, sandbox.name)
+        pod = self._kube.view(PODS, sandbox.namespace, sandbox.name)
         if pod is not None:
             self._kube.put_status(PODS, pod, {"phase": "Failed", "reason": reason, "containerStatuses": None})
 
@@ -163,7 +163,7 @@ class Kubelet:
         """A sandbox, once every volume of the pod can be mounted."""
         metadata = pod["metadata"]
         namespace = metadata["namespace"]
-        missing = [name for name in config_maps_of(pod) if self._kube.get(CONFIG_MAPS, namespace, name) is None]
+        missing = [name for name in config_maps_of(pod) if self._kube.view(CONFIG_MAPS, namespace, name) is None]
         claim_uid = self._volumes.claim_uid(namespace, claims_of(pod)[0])
         if missing or claim_uid is None or claim_uid not in self._volumes.by_claim:
             self._container(pod, {"waiting": {"reason": "ContainerCreating"}}, phase="Pending")
@@ -221,7 +221,7 @@ class Kubelet:
                 self._report(pod, sandbox, env, accepted=True, said="formatted")
 
     def _write_meta(self, pod: Json, sandbox: Sandbox, disk: Disk, env: dict[str, str]) -> None:
-        """The tool's last act. What it writes follows from the arguments that it was given."""
+        """The tool's last step. What it writes follows from its arguments."""
         container = pod["spec"]["containers"][0]
         command, voters = container["command"], initial_voters(container["command"])
         node_id = NodeID(int(env["KQ_NODE_ID"]))
@@ -252,7 +252,7 @@ class Kubelet:
     def _properties(self, pod: Json) -> str:
         """The properties in the configuration that a pod mounts."""
         namespace, node_id = pod["metadata"]["namespace"], int(pod["metadata"]["labels"][LABEL_NODE])
-        maps = (self._kube.get(CONFIG_MAPS, namespace, name) for name in config_maps_of(pod))
+        maps = (self._kube.view(CONFIG_MAPS, namespace, name) for name in config_maps_of(pod))
         return "\n".join(properties_of(one, node_id) for one in maps)
 
     def _report(self, pod: Json, sandbox: Sandbox, env: dict[str, str], *, accepted: bool, said: str) -> None:
@@ -356,7 +356,7 @@ class Kubelet:
         self._row(pod, sandbox, {"terminated": ended})
 
     def _pause_s(self, sandbox: Sandbox) -> float:
-        """How long a container that has ended waits."""
+        """How long a container waits after its end."""
         if not self.backs_off:
             return BACK_OFF_S
         if sandbox.began_s and self._clock.elapsed_s - sandbox.began_s >= RESET_S:
@@ -366,7 +366,7 @@ class Kubelet:
         return min(doubled, LONGEST_BACK_OFF_S) if sandbox.failures > 1 else 0.0
 
     def _row(self, pod: Json, sandbox: Sandbox, state: Json, phase: str = "Pending") -> None:
-        """Write the state of the container whose turn it is."""
+        """Write the state of the present container."""
         started = sandbox.process.incarnation if sandbox.process and sandbox.verified else ""
         rows = rows_of(pod, state, verified=sandbox.verified, said=sandbox.said, started=started)
         write_status(self._kube, pod, {"phase": phase, "podIP": sandbox.address, **rows})

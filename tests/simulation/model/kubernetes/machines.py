@@ -1,8 +1,8 @@
-"""The machines that are Kubernetes nodes: alive or dead, reachable or not, and what Kubernetes makes of it.
+"""The machines that are Kubernetes nodes: alive or dead, reachable or not, and how Kubernetes reacts.
 
-The node controller marks a node whose kubelet is not heard as not ready, and some time later the pods on it for
-deletion; their kubelet would have to confirm that, so they hang until it does, or until somebody forces it. With the
-node's object its pods are garbage. Times are shorter than Kubernetes' own, so that more happens in a run.
+The node controller marks a node as not ready when its kubelet is silent. Some time later it marks the pods on it for
+deletion. Their kubelet would have to confirm that, so they stay until it does, or until they are deleted by force.
+Without its node's object a pod is garbage. Times are shorter than Kubernetes' own, so that more happens in a run.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ EVICT_S: Final = 8.0
 
 @dataclass(slots=True, kw_only=True)
 class Machine:
-    """One machine. `gone`: for good. `cut_off`: its kubelet does not reach the API server; what is on it runs on."""
+    """One machine. `gone`: permanently. `cut_off`: its kubelet has no API server; its processes run on."""
 
     name: str
     alive: bool = True
@@ -28,13 +28,13 @@ class Machine:
     cut_off: bool = False
     heard_s: float = 0.0
     back_s: float = -1e9
-    """Since when it has been heard again, after it was silent."""
+    """When it was heard again, after it was silent."""
     cordoned_s: float | None = None
-    """Since when it takes no new pods, because somebody said so."""
+    """When it was cordoned."""
 
     @property
     def heard(self) -> bool:
-        """Whether its kubelet is at work, and reaches the API server."""
+        """Whether its kubelet runs, and reaches the API server."""
         return self.alive and not self.cut_off
 
 
@@ -49,7 +49,7 @@ class Machines:
             self._register(name)
 
     def step(self) -> None:
-        """Kubelets are heard, or not; the node controller and the pod garbage collector draw their conclusions."""
+        """Kubelets are heard or silent; the node controller and the pod garbage collector react."""
         for machine in self.by_name.values():
             if machine.heard:
                 if self._clock.elapsed_s - machine.heard_s > 1.0:
@@ -74,19 +74,19 @@ class Machines:
         return self.is_ready(name) and self.by_name[name].cordoned_s is None
 
     def takes_no_pods_s(self, name: str) -> float:
-        """For how long anybody could have read that a node takes no new pods; 0 if it does."""
+        """For how long readers could see that a node takes no new pods; 0 if it takes pods."""
         machine, now_s = self.by_name[name], self._clock.elapsed_s
         cordoned_s = now_s if machine.cordoned_s is None else machine.cordoned_s
         return max(now_s - cordoned_s, now_s - machine.heard_s - GRACE_S, 0.0)
 
     def cordon(self, name: str, *, cordoned: bool) -> None:
-        """Somebody cordons a node, or uncordons it."""
+        """A person cordons a node, or uncordons it."""
         self.by_name[name].cordoned_s = self._clock.elapsed_s if cordoned else None
         if self._kube.get(NODES, "", name) is not None:
             self._kube.patch(NODES, "", name, {"spec": {"unschedulable": cordoned or None}})
 
     def delete(self, name: str) -> None:
-        """Somebody, or a cloud's controller, deletes the node object."""
+        """A person, or a cloud's controller, deletes the node object."""
         if self._kube.get(NODES, "", name) is not None:
             self._kube.remove(NODES, "", name)
 

@@ -1,4 +1,4 @@
-"""A pod on its node, as the modelled kubelet has it."""
+"""A pod on its node, for the modelled kubelet."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from kit.kube.protocol import Json
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Sandbox:
-    """One pod on its node. `stage` counts the small steps of the container that runs now."""
+    """One pod on its node. `stage` counts the small steps of the running container."""
 
     namespace: str
     name: str
@@ -24,7 +24,7 @@ class Sandbox:
     process: Process | None = None
     retry_s: float = 0.0
     failures: int = 0
-    """How often a container has ended, since Kafka last ran for long."""
+    """How often a container has ended since Kafka last ran for long."""
     began_s: float = 0.0
     """When Kafka started."""
     said: Json | None = None

@@ -1,4 +1,4 @@
-"""Volumes behind claims: made when a claim is bound, gone with it, emptied or lost by accident."""
+"""Volumes behind claims: created when a claim is bound, deleted with it, emptied or lost by accident."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from kit.kube.protocol import CLAIMS, VOLUMES, Json
 
 @dataclass(slots=True, kw_only=True)
 class Volume:
-    """A volume, the Kubernetes node that it is on, or attached to, and the disk that is in it now."""
+    """A volume, the Kubernetes node that it is on or attached to, and its present disk."""
 
     disk: Disk
     node: str
@@ -21,17 +21,17 @@ class Volume:
     quorum: str
     claim: str
     local: bool = True
-    """Whether it stays on the machine where it was made; else any machine can have it."""
+    """Whether it stays on the machine where it was created; else any machine can attach it."""
     dead: bool = False
-    """The machine that it is on is gone for good."""
+    """Its machine is gone permanently."""
     stand_in: Disk | None = None
-    """What pods find in place of the disk for a while: an empty directory, or one that cannot be read."""
+    """What pods temporarily find in place of the disk: an empty directory, or an unreadable one."""
     absent: bool = False
-    """For a while it cannot be mounted: pods that need it wait."""
+    """Temporarily it cannot be mounted: pods that need it wait."""
     away: bool = False
     """It is hidden for so long that it counts as lost."""
     back_s: float = -1e9
-    """Since when the disk has been there again, after it was hidden or absent."""
+    """When the disk appeared again, after it was hidden or absent."""
 
     @property
     def found(self) -> Disk:
@@ -40,11 +40,11 @@ class Volume:
 
     @property
     def hidden(self) -> bool:
-        """Whether the disk is there, and pods cannot see it."""
+        """Whether the disk exists, and pods cannot see it."""
         return self.absent or self.stand_in is not None
 
     def shown(self, now_s: float) -> None:
-        """The disk is there again."""
+        """The disk is visible again."""
         self.stand_in, self.absent, self.away, self.back_s = None, False, False, now_s
 
 
@@ -57,12 +57,12 @@ class Volumes:
         self._kube = kube
         self._serials = 0
         self.local = True
-        """Whether volumes that are made from now on stay on their machines."""
+        """Whether new volumes stay on their machines."""
         self.by_claim: dict[str, Volume] = {}
 
     def claim_uid(self, namespace: str, name: str) -> str | None:
         """The uid of the claim of this name, if there is one."""
-        claim = self._kube.get(CLAIMS, namespace, name)
+        claim = self._kube.view(CLAIMS, namespace, name)
         return None if claim is None else str(claim["metadata"]["uid"])
 
     def bind(self, claim: Json, node: str) -> None:
@@ -87,13 +87,13 @@ class Volumes:
         self._kube.put_status(CLAIMS, claim, {"phase": "Bound"})
 
     def empty(self, claim_uid: str) -> None:
-        """Everything on the volume is gone; open files live on with the process that holds them."""
+        """All content of the volume is gone; a process keeps its open files."""
         volume = self.by_claim[claim_uid]
         self._lost(volume)
         volume.disk = self._disk()
 
     def sweep(self) -> None:
-        """Volumes whose claims are gone are reclaimed."""
+        """Volumes whose claims are gone are deleted."""
         present = {claim["metadata"]["uid"] for claim in self._kube.all(CLAIMS)}
         for uid in [uid for uid in self.by_claim if uid not in present]:
             self._lost(self.by_claim.pop(uid))
@@ -102,19 +102,19 @@ class Volumes:
         """The volume behind a bound claim is gone: the claim says `Lost`, and stays."""
         volume = self.by_claim.pop(claim_uid)
         self._lost(volume)
-        claim = self._kube.get(CLAIMS, volume.namespace, volume.claim)
+        claim = self._kube.view(CLAIMS, volume.namespace, volume.claim)
         if claim is not None:
             self._kube.put_status(CLAIMS, claim, {"phase": "Lost"})
 
     def lose_machine(self, node: str) -> None:
-        """Every volume of a machine is gone for good, and no claim tells of it."""
+        """Every volume of a machine is gone permanently, and no claim shows it."""
         for volume in self.by_claim.values():
             if volume.node == node and volume.local and not volume.dead:
                 volume.dead = True
                 self._lost(volume)
 
     def restore(self, claim: Json, copied: Disk, node: str) -> None:
-        """A new claim is bound to a volume made from a snapshot: another disk, with the same files."""
+        """A new claim is bound to a volume from a snapshot: another disk, with the same files."""
         self.bind(claim, node)
         volume = self.by_claim[claim["metadata"]["uid"]]
         self._serials += 1

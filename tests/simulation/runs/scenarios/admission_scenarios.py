@@ -1,4 +1,4 @@
-"""The tables about pods that the API server refuses: before a roll, in its midst, at the bootstrap, while scaling."""
+"""The tables about pods that the API server refuses: before a roll, during a roll, at the bootstrap, while scaling."""
 
 from typing import Any, Final
 
@@ -26,11 +26,11 @@ _NULLS: Final[Json] = {
 _PLUGIN: Final = "Priority"
 _GONE: Final = "late"
 _SHOWN_STEPS: Final = 60
-"""Long enough for an operator that would stop a controller to do so."""
+"""Long enough for a faulty operator to stop a controller."""
 
 
 def _classes(*known: str) -> Act:
-    """From now on the API server refuses every pod of another priority class than these."""
+    """From now on the API server refuses every pod with a priority class that is not one of these."""
 
     def refuse(pod: Json) -> str:
         name = pod["spec"].get("priorityClassName", "")
@@ -51,7 +51,7 @@ def _restricted(world: World, _: object) -> None:
 
 
 def _all_pods(why: str) -> Act:
-    """From now on the API server refuses every pod; with an empty text none any more."""
+    """From now on the API server refuses every pod; with an empty text it refuses none."""
     return lambda world, _: world.kube.admission.refuse("Namespace", lambda _: why)
 
 
@@ -74,7 +74,7 @@ def _named(world: World) -> bool:
 
 
 def _all_run(world: World) -> str:
-    """Every controller has a pod, and runs."""
+    """Every controller runs."""
     return "" if len(controllers(world)) == 3 else f"{len(controllers(world))} controllers run"
 
 
@@ -93,7 +93,7 @@ def _set_back(replicas: int) -> Scenario:
 
 
 def _refused_late(replicas: int) -> Scenario:
-    """The dry run is accepted, and the pod is refused all the same: the controller goes back to what it ran from."""
+    """The dry run is accepted, and the pod is still refused: the controller returns to its earlier revision."""
     return Scenario(
         name=f"refused-after-the-dry-run-{replicas}",
         spec=spec_of("InitialControllers", replicas),

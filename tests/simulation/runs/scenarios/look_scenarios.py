@@ -1,4 +1,4 @@
-"""Scenarios of rolls in which a look proves less than it seems to, or the roll would wait for what it repairs."""
+"""Scenarios of rolls in which a look proves less than it seems to, or the roll would wait for its own repair."""
 
 import json
 from typing import Final
@@ -19,7 +19,7 @@ _HEAP: Final = {"controllers": {"jvm": {"heap": "1Gi"}}}
 
 
 def moved(world: World) -> int | None:
-    """The controller that the record has moved, and whose pod still is of the old revision; None if there is none."""
+    """The controller that the record has moved, while its pod still has the old revision; None if there is none."""
     stored = world.kube.get(CONFIG_MAPS, NAMESPACE, record_name(NAME))
     nodes = json.loads(stored["data"]["record.json"])["nodes"] if stored else ()
     wanted = {node["node_id"]: node["revision"] for node in nodes if node["revision"]}
@@ -44,14 +44,14 @@ def other(world: World) -> int:
 
 
 def other_lags(world: World) -> None:
-    """Another follower gets no record any more, until it is restarted."""
+    """Another follower gets no record until it is restarted."""
     stuck = other(world)
     for one in controllers(world):
         one.slow = one.slow or one.meta.node_id == stuck
 
 
 def starts_slowly(world: World, _: Checker) -> None:
-    """Every server takes its time from now on."""
+    """From now on every server starts slowly."""
     world.kubelet.pace = slow
 
 
@@ -68,4 +68,4 @@ LOOKS: Final = (
         hitches=(Hitch(verb="list", when=is_moved, steps=10, meanwhile=other_lags),),
     ),
 )
-"""What the corrections of looks and rolls are for."""
+"""The cases behind the corrections of looks and rolls."""

@@ -51,9 +51,9 @@ from tests.simulation.runs.scenarios.scenes import (
 from kit.kube.protocol import Json
 
 ROLL_HELD: Final = "Rolling"
-"""What the resource says where a restart needs leave that it does not have."""
+"""The resource's report when a restart needs a permission that it does not have."""
 _WHILE_STEPS: Final = 40
-"""Long enough for whoever would go on to do so."""
+"""Long enough for a faulty operator to continue."""
 _HEAP: Final = {"controllers": {"jvm": {"heap": "1Gi"}}}
 _TYPO, _MIRROR = "apache/kafka:typo", "mirror/kafka:4.4.0"
 

@@ -1,4 +1,4 @@
-"""What scenarios about releases wait for, do and end with: read from the world, and never from the operator."""
+"""The conditions, acts and endings of scenarios about releases: read from the world, and never from the operator."""
 
 import json
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def finalized(world: World, name: str) -> int:
 
 
 def half_way(release: str) -> When:
-    """Once a controller runs this release, and not every one."""
+    """Once at least one controller runs this release, and not all do."""
     return lambda world: 0 < _running(world, release) < len(controllers(world))
 
 
@@ -61,12 +61,12 @@ def has_level(name: str, level: int) -> When:
 
 
 def is_dynamic(world: World) -> bool:
-    """Once every voter has a directory id, and no controller the static setting."""
+    """Once every voter has a directory id, and no controller has the static setting."""
     return not any(one.static or one.is_static for one in controllers(world))
 
 
 def ready_and(other: When) -> When:
-    """Once the resource says Ready, and something else holds as well."""
+    """Once the resource reports Ready, and another condition holds."""
     return lambda world: is_ready(world) and other(world)
 
 
@@ -79,7 +79,7 @@ def _pods_with(world: World, image: str) -> int:
     return sum(one == image for one in found)
 
 
-# What somebody does
+# What a person does
 
 
 def both(first: Act, second: Act) -> Act:
@@ -93,12 +93,12 @@ def both(first: Act, second: Act) -> Act:
 
 
 def later(steps: int, act: Act) -> Act:
-    """Something after a while; the run does not end before."""
+    """An act after this number of steps; the run does not end before."""
     return lambda world, checker: world.later(steps, lambda: act(world, checker))
 
 
 def pauses_for(steps: int) -> Act:
-    """Pause the quorum, and resume it after so many steps."""
+    """Pause the quorum, and resume it after this number of steps."""
     return both(applies({"paused": True}), later(steps, applies({"paused": False})))
 
 
@@ -108,7 +108,7 @@ def image_lies(image: str, release: str) -> Act:
 
 
 def at_most_one_with(image: str) -> Act:
-    """Hold against the operator that it rolled on, although the first controller did not get well."""
+    """A rule is broken if the operator continued the roll although the first controller was not well."""
 
     def act(world: World, checker: Checker) -> None:
         if (count := _pods_with(world, image)) > 1:
@@ -118,7 +118,7 @@ def at_most_one_with(image: str) -> Act:
 
 
 def broker_starts(node_id: int, release: str) -> Act:
-    """Somebody starts a broker beside the quorum."""
+    """A person starts a broker beside the quorum."""
 
     def act(world: World, _: Checker) -> None:
         world.brokers.start(node_id, release, cluster_of(world))
@@ -127,7 +127,7 @@ def broker_starts(node_id: int, release: str) -> Act:
 
 
 def broker_is_upgraded(node_id: int, release: str) -> Act:
-    """Its owner upgrades it."""
+    """A person upgrades the broker."""
 
     def act(world: World, _: Checker) -> None:
         world.brokers.upgrade(node_id, release)
@@ -136,7 +136,7 @@ def broker_is_upgraded(node_id: int, release: str) -> Act:
 
 
 def ghost_registers(node_id: int) -> Act:
-    """A controller of an early build of 4.4 was here once, and its registration still is."""
+    """The registration of a controller of an early build of 4.4, which is gone, is still there."""
 
     def act(world: World, _: Checker) -> None:
         leader = world.kraft.leader_of(cluster_of(world))
@@ -157,12 +157,12 @@ def ghost_registers(node_id: int) -> Act:
 
 
 def cordons(who: str) -> Act:
-    """Somebody cordons the Kubernetes node of the leader, of a follower, or of the bootstrap node."""
+    """A person cordons the Kubernetes node of the leader, of a follower, or of the bootstrap node."""
     return lambda world, _: world.machines.cordon(world.machine_of(NAMESPACE, NAME, one_of(world, who)), cordoned=True)
 
 
 def keeps_only(who: str) -> Act:
-    """Ask for this controller, and no other."""
+    """Ask for only this controller."""
 
     def act(world: World, checker: Checker) -> None:
         applies({"controllers": {"replicas": 1, "nodeIDs": [one_of(world, who)]}})(world, checker)
@@ -177,7 +177,7 @@ def uncordons(world: World, _: Checker) -> None:
 
 
 def was_edited(times: int, release: str) -> Act:
-    """The spec has been edited so many times: each left its revision, the first one of `release`."""
+    """The spec was edited this many times: each edit left its revision, the first one with `release`."""
 
     def act(world: World, _: Checker) -> None:
         present = next(iter(world.kube.all(REVISIONS)))
@@ -185,7 +185,7 @@ def was_edited(times: int, release: str) -> Act:
             number = present["revision"] + 1 + at
             old: Json = json.loads(json.dumps(present))
             old["metadata"] = {name: old["metadata"][name] for name in ("namespace", "labels", "annotations")}
-            old["metadata"]["name"], old["revision"] = f"{NAME}-edit-{number}", number
+            old["metadata"]["name"], old["revision"] = f"{NAME}-{number:010x}", number
             old["data"]["runtime"]["release"] = old["data"]["runtime"]["release"] if at else release
             world.kube.create(REVISIONS, NAMESPACE, old)
 
@@ -229,7 +229,7 @@ def ends_dynamic(release: str) -> Callable[[World], str]:
 
 
 def ends_with_revisions(most: int, release: str, heap: str) -> Callable[[World], str]:
-    """Every pod has this heap; no more revisions are left than that, and one is of this release."""
+    """Every pod has this heap; at most this number of revisions is left, and one has this release."""
 
     def why_not(world: World) -> str:
         left = list(world.kube.all(REVISIONS))
@@ -261,7 +261,7 @@ def ends_restarted(heap: str) -> Callable[[World], str]:
 
 
 def adopts(kafka: Json) -> Act:
-    """Nothing is left of a quorum but its disks: somebody prepares the claims, all but one, and names them."""
+    """Only the disks of a quorum are left: a person prepares all claims but one, and names them in the spec."""
 
     def act(world: World, checker: Checker) -> None:
         checker.abandoned(NAMESPACE, NAME)
@@ -292,7 +292,7 @@ def adopts(kafka: Json) -> Act:
 
 
 def brings_the_last_claim(world: World, _: Checker) -> None:
-    """The label that was missing is put on."""
+    """A person adds the missing label."""
     for claim in list(world.kube.all(CLAIMS)):
         if LABEL_QUORUM not in claim["metadata"]["labels"]:
             labels = {"metadata": {"labels": {LABEL_QUORUM: NAME}}}

@@ -1,4 +1,4 @@
-"""What users and the cluster do on purpose, beside which one fault at a time is tried: the tables."""
+"""The tables of deliberate acts of users and of the cluster; one fault at a time is tried beside them."""
 
 from collections.abc import Callable
 from typing import Final
@@ -8,6 +8,7 @@ from tests.simulation.rules.invariants import Checker
 from tests.simulation.runs.faults import HIDDEN_DISKS, Loss
 from tests.simulation.runs.scenarios.admission_scenarios import REFUSED
 from tests.simulation.runs.scenarios.claim_scenarios import CLAIM_SCENARIOS
+from tests.simulation.runs.scenarios.evidence_scenarios import EVIDENCE_SCENARIOS
 from tests.simulation.runs.scenarios.later_scenarios import LATER_SCENARIOS
 from tests.simulation.runs.scenarios.look_scenarios import LOOKS
 from tests.simulation.runs.scenarios.release_scenarios import RELEASES
@@ -468,4 +469,5 @@ ALL: Final = (
     *STATUS_SCENARIOS,
     *CLAIM_SCENARIOS,
     *LATER_SCENARIOS,
+    *EVIDENCE_SCENARIOS,
 )

@@ -1,12 +1,13 @@
-"""What a scenario is made of: turns, the conditions that they wait for, and what somebody does.
+"""The parts of a scenario: turns, their conditions, and their acts.
 
-A scenario is a resource and a list of turns: when its condition holds, a turn acts, and the next one waits for its own.
+A scenario is a resource and a list of turns: when its condition holds, a turn acts, and the next one waits for its own
+condition.
 """
 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from tests.simulation.model.kafka.startup import Paces, steady
 from tests.simulation.model.kubernetes.kube_model import claims_of
@@ -26,13 +27,13 @@ Act: TypeAlias = Callable[[World, Checker], None]
 
 
 def anywhere(_: World) -> str:
-    """Nothing more is asked of an ending."""
+    """An ending without further requirements."""
     return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """Something somebody does once `when` holds."""
+    """An act that happens once `when` holds."""
 
     what: str
     when: When
@@ -40,15 +41,15 @@ class Turn:
 
 
 def turn(what: str, when: When, act: Act) -> Turn:
-    """A turn, as tables write it."""
+    """A turn, for the tables."""
     return Turn(what=what, when=when, act=act)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A quorum's spec, what happens to it, and where it ends without faults: Ready, or `ends` as the reason.
+    """A quorum's spec, what happens to it, and its ending without faults: Ready, or `ends` as the reason.
 
-    `holds` says what is not as it is to be then, by ground truth; an empty text if all is.
+    `holds` returns what is wrong at the end, by ground truth; an empty text if nothing is.
     """
 
     name: str
@@ -57,11 +58,11 @@ class Scenario:
     hitches: tuple[Hitch, ...] = ()
     pace: Paces = steady
     backs_off: bool = False
-    """Whether the kubelet's pauses are as long as they are; they are short where a scenario does not need that."""
+    """Whether the kubelet's pauses have their real length; they are short if a scenario does not need that."""
     ends: str = "Ready"
     holds: Callable[[World], str] = anywhere
     exhaustive: bool = False
-    """Whether every call of it is struck by every fault; the others only reach what the exhaustive ones cannot."""
+    """Whether every fault strikes every call of it; the others only reach what the exhaustive ones cannot."""
 
     @property
     def replicas(self) -> int:
@@ -80,8 +81,8 @@ def spec_of(mode: str, replicas: int, **more: Any) -> Json:  # noqa: ANN401 - JS
 
 
 def resource(world: World) -> Json | None:
-    """The resource as it is."""
-    return world.kube.get(QUORUMS, NAMESPACE, NAME)
+    """The resource as it is, to be read only."""
+    return world.kube.view(QUORUMS, NAMESPACE, NAME)
 
 
 def condition(world: World, kind: str) -> Json:
@@ -100,30 +101,30 @@ def is_ready(world: World) -> bool:
 
 
 def rests(world: World) -> bool:
-    """Whether it is Ready, nothing is degraded, and nothing is done any more."""
+    """Whether it is Ready, nothing is degraded, and nothing is in progress."""
     off = (condition(world, kind).get("status") == "False" for kind in ("Progressing", "Degraded"))
     return is_ready(world) and all(off)
 
 
 def after(seconds: float) -> Callable[[World], bool]:
-    """Once so much time has passed since the beginning."""
+    """Once this time has passed since the beginning."""
     return lambda world: world.clock.elapsed_s >= seconds
 
 
 def volumes_go_anywhere(world: World, _: Checker) -> None:
-    """The storage class makes volumes that any machine can have."""
+    """The storage class makes volumes that any machine can attach."""
     world.volumes.local = False
 
 
 def loses_node_and_room(world: World, checker: Checker) -> None:
-    """A follower's machine and its node are gone, and for twenty seconds no other has room for its pod."""
+    """A follower's machine and its node are gone, and for twenty seconds no other machine has room for its pod."""
     world.full = True
     world.later(40, lambda: setattr(world, "full", False))
     loses(Loss.NODE_DELETED, "follower")(world, checker)
 
 
 def has_processes(count: int) -> Callable[[World], bool]:
-    """Once so many controllers run."""
+    """Once this number of controllers runs."""
     return lambda world: len(world.kraft.processes) >= count
 
 
@@ -133,7 +134,7 @@ def says(kind: str, reason: str) -> Callable[[World], bool]:
 
 
 def tells(kind: str, text: str) -> Callable[[World], bool]:
-    """Once the message of a condition contains this."""
+    """Once the message of a condition contains this text."""
     return lambda world: text in condition(world, kind).get("message", "")
 
 
@@ -143,7 +144,7 @@ def is_gone(world: World) -> bool:
     return not any(list(world.kube.all(kind)) for kind in kinds)
 
 
-# What somebody does
+# What a person does
 
 
 def applies(spec: Json) -> Callable[[World, Checker], None]:
@@ -184,13 +185,13 @@ def deletes_record(world: World, _: Checker) -> None:
 
 
 def deletes_record_and_status(world: World, checker: Checker) -> None:
-    """Both at once: only the claims and the pods remember."""
+    """Both at once: only the claims and the pods keep the identity."""
     deletes_record(world, checker)
     erases_status(world, checker)
 
 
 def edits_record(text: str) -> Callable[[World, Checker], None]:
-    """Replace what the record says, as a person with an editor does."""
+    """Replace the text of the record, as a person with an editor does."""
 
     def act(world: World, _: Checker) -> None:
         world.kube.patch(CONFIG_MAPS, NAMESPACE, f"{NAME}-identity", {"data": {"record.json": text}})
@@ -211,20 +212,20 @@ def image_vanishes(world: World, _: Checker) -> None:
 
 
 def foreign_disk(world: World, _: Checker) -> None:
-    """Files of somebody else lie on the first volume."""
+    """Files from another program are on the first volume."""
     for volume in world.volumes.of_quorum(NAMESPACE, NAME)[:1]:
         volume.disk.files = True
 
 
 def annotates_claim_wrongly(world: World, _: Checker) -> None:
-    """Somebody writes another cluster id on a claim."""
+    """A person writes another cluster id on a claim."""
     claim = next(world.kube.all(CLAIMS))
     wrong = {"metadata": {"annotations": {"kafkaquorum.io/cluster-id": "AAAAAAAAQACAAAAAAAAAAQ"}}}
     world.kube.patch(CLAIMS, NAMESPACE, claim["metadata"]["name"], wrong)
 
 
 def orphans(world: World, _: Checker) -> None:
-    """Delete the resource with `--cascade=orphan`: what it owned stays, without an owner."""
+    """Delete the resource with `--cascade=orphan`: its objects stay, without an owner."""
     world.kube.remove(QUORUMS, NAMESPACE, NAME)
     for kind in (PODS, CLAIMS, CONFIG_MAPS, SERVICES, BUDGETS, REVISIONS):
         for item in list(world.kube.all(kind)):
@@ -232,7 +233,7 @@ def orphans(world: World, _: Checker) -> None:
 
 
 def without_owner(world: World) -> str:
-    """What of a quorum has no owner, and should have one."""
+    """The objects of a quorum that should have an owner, and have none."""
     kinds = (PODS, CONFIG_MAPS, SERVICES, BUDGETS)
     items = (item["metadata"] for kind in kinds for item in world.kube.all(kind))
     bare = [one["name"] for one in items if not one.get("ownerReferences") and one["name"] != f"{NAME}-identity"]
@@ -247,26 +248,34 @@ def strips_claim(world: World, _: Checker) -> None:
 
 
 def bare_claims(world: World) -> str:
-    """Which claims lack their labels."""
+    """The claims that lack their labels."""
     claims = (claim["metadata"] for claim in world.kube.all(CLAIMS))
     bare = [one["name"] for one in claims if (one.get("labels") or {}).get("kafkaquorum.io/quorum") != NAME]
     return f"claims {', '.join(bare)} have no labels" if bare else ""
 
 
+_THEIR_REVISIONS: Final = tuple(f"theirs-{number}" for number in range(12))
+"""More than the operator keeps of its own."""
+
+
 def strangers_come(world: World, _: Checker) -> None:
-    """Somebody labels a claim, a config map and a ReplicaSet's pod as this quorum's, with copies of its identity."""
+    """A person creates a claim, a config map and revisions with this quorum's labels, the claim with its cluster id."""
     claim = next(world.kube.all(CLAIMS))["metadata"]
     marks = {"labels": claim["labels"], "annotations": {"kafkaquorum.io/cluster-id": _cluster_of(claim)}}
     size = {"resources": {"requests": {"storage": "10Gi"}}}
     world.kube.create(CLAIMS, NAMESPACE, {"metadata": {"name": "theirs", **marks}, "spec": size})
     role = {"kafkaquorum.io/quorum": NAME, "kafkaquorum.io/role": "config"}
     world.kube.create(CONFIG_MAPS, NAMESPACE, {"metadata": {"name": "theirs", "labels": role}, "data": {}})
+    revision = next(world.kube.all(REVISIONS))
+    for name in _THEIR_REVISIONS:
+        metadata = {field: revision["metadata"][field] for field in ("labels", "annotations")} | {"name": name}
+        world.kube.create(REVISIONS, NAMESPACE, {**revision, "metadata": metadata, "revision": 1})
 
 
 def strangers_left(world: World) -> str:
-    """What has become of them, if it is not what it was."""
-    kinds = (CLAIMS, CONFIG_MAPS)
-    gone = [kind.plural for kind in kinds if world.kube.get(kind, NAMESPACE, "theirs") is None]
+    """Which of these objects are gone; empty if none is."""
+    theirs = [(CLAIMS, "theirs"), (CONFIG_MAPS, "theirs"), *((REVISIONS, name) for name in _THEIR_REVISIONS)]
+    gone = [f"{kind.plural} {name}" for kind, name in theirs if world.kube.get(kind, NAMESPACE, name) is None]
     return f"somebody's {', '.join(gone)} are gone" if gone else ""
 
 
@@ -275,7 +284,7 @@ def _cluster_of(claim: Json) -> str:
 
 
 def loses(loss: Loss, who: str) -> Callable[[World, Checker], None]:
-    """Something of the leader, of a follower, or of the bootstrap node, is lost, unless it is already."""
+    """A loss strikes the leader, a follower, or the bootstrap node, if Kafka runs at all."""
 
     def act(world: World, _: Checker) -> None:
         if world.kraft.processes:
@@ -285,7 +294,7 @@ def loses(loss: Loss, who: str) -> Callable[[World, Checker], None]:
 
 
 def goes_blank(steps: int, *whos: str) -> Callable[[World, Checker], None]:
-    """For so many steps an empty directory is mounted in place of the volumes of these, all at once."""
+    """For this number of steps an empty directory is mounted in place of these volumes, all at once."""
 
     def act(world: World, _: Checker) -> None:
         for node_id in [one_of(world, who) for who in whos]:
@@ -296,9 +305,9 @@ def goes_blank(steps: int, *whos: str) -> Callable[[World, Checker], None]:
 
 
 def go_blank(steps: int, earlier: int, *, empty: bool = False) -> Callable[[World, Checker], None]:
-    """A follower's disk goes blank, the leader's so many steps later, and both are back after `steps` more.
+    """A follower's disk goes blank, the leader's `earlier` steps later, and both return after `steps` more steps.
 
-    The follower's is `empty` then.
+    With `empty` the follower's disk is also emptied.
     """
 
     def act(world: World, checker: Checker) -> None:
@@ -312,13 +321,13 @@ def go_blank(steps: int, earlier: int, *, empty: bool = False) -> Callable[[Worl
 
 
 def first_disks(world: World) -> set[str]:
-    """The directory ids of the first voters, as the status has them."""
+    """The directory ids of the first voters, from the status."""
     first = ((resource(world) or {}).get("status") or {}).get("bootstrap", {}).get("initialControllers") or ()
     return {row["directoryID"] for row in first}
 
 
 def has_a_new_disk(world: World) -> str:
-    """Whether an emptied disk was replaced: one of the voters is none of the first ones."""
+    """An emptied disk was replaced: not all of the first disks run."""
     ids = first_disks(world)
     left = [str(process.key) for process in world.kraft.processes if process.key.directory_id in ids]
     return f"{', '.join(left)} run on their first disks" if len(left) == len(ids) else ""
@@ -332,25 +341,25 @@ def goes_away(world: World, checker: Checker) -> None:
 
 
 def has_retired(world: World) -> bool:
-    """Once the record has given a disk up."""
+    """Once the record has given up a disk."""
     stored = world.kube.get(CONFIG_MAPS, NAMESPACE, f"{NAME}-identity")
     nodes = json.loads(stored["data"]["record.json"])["nodes"] if stored else ()
     return any(node.get("lost") for node in nodes)
 
 
 def shows_disks(world: World, _: Checker) -> None:
-    """Every disk that was hidden is there again."""
+    """Every hidden disk is visible again."""
     for volume in world.volumes.by_claim.values():
         volume.shown(world.clock.elapsed_s)
 
 
 def has_new_process(world: World) -> bool:
-    """Once a voter runs on a disk that was formatted in place of another."""
+    """Once the quorum is Ready, and a controller runs on a disk that was formatted in place of another."""
     return bool(_newest(world)) and is_ready(world)
 
 
 def shows_disk_of_newest(world: World, checker: Checker) -> None:
-    """The disk that was hidden is there again, on top of what was formatted meanwhile, and its pod starts again."""
+    """The hidden disk is visible again, over what was formatted meanwhile, and its pod starts again."""
     node_ids = _newest(world)
     shows_disks(world, checker)
     for node_id in node_ids:
@@ -360,13 +369,13 @@ def shows_disk_of_newest(world: World, checker: Checker) -> None:
 
 
 def _newest(world: World) -> list[NodeID]:
-    """The controllers that run on what stands in for their disks."""
+    """The controllers that run on a replacement for their hidden disks."""
     stand_ins = {id(one.stand_in) for one in world.volumes.by_claim.values() if one.stand_in is not None}
     return [process.meta.node_id for process in world.kraft.processes if id(process.disk) in stand_ins]
 
 
 def lacks_the_disk_of_before(world: World) -> str:
-    """A disk that came back after it was given up is kept as it was, and runs no more."""
+    """A disk that returned after it was given up is kept unchanged, and no longer runs."""
     disks = [volume.disk for volume in world.volumes.of_quorum(NAMESPACE, NAME)]
     run = {process.disk.serial for process in world.kraft.processes}
     left = [disk for disk in disks if disk.serial not in run and disk.key is not None]
@@ -374,7 +383,7 @@ def lacks_the_disk_of_before(world: World) -> str:
 
 
 def volume_goes_and_comes(steps: int) -> Callable[[World, Checker], None]:
-    """For so many steps the object of a follower's volume is missing: its claim says Lost, and its pod is deleted."""
+    """For this number of steps the object of a follower's volume is missing: its claim is Lost; its pod is deleted."""
 
     def act(world: World, _: Checker) -> None:
         node_id = one_of(world, "follower")
@@ -423,7 +432,7 @@ def removes_one_that_is_down(world: World, checker: Checker) -> None:
 
 
 def restores_snapshot(world: World, _: Checker) -> None:
-    """Somebody deletes a pod and its claim, and makes the claim again from a snapshot of the volume."""
+    """A person deletes a pod and its claim, and creates the claim again from a snapshot of the volume."""
     claim = max(world.kube.all(CLAIMS), key=lambda item: str(item["metadata"]["name"]))
     name, volume = claim["metadata"]["name"], world.volumes.by_claim[claim["metadata"]["uid"]]
     for pod in list(world.kube.all(PODS)):
@@ -437,7 +446,7 @@ def restores_snapshot(world: World, _: Checker) -> None:
 
 
 def is_changing(world: World) -> bool:
-    """Once a voter change is under way."""
+    """Once an operation is open."""
     return bool(((resource(world) or {}).get("status") or {}).get("operation"))
 
 

@@ -1,20 +1,25 @@
-"""The tables about standing still: rights that are missing for a while, and a program that undoes what is done."""
+"""The tables about standing still: missing rights, a program that reverts a change, and config maps that are gone."""
 
 from functools import partial
 from typing import Final
 
 from tests.simulation.model.kubernetes.kube_model import Written
-from tests.simulation.model.place import NAMESPACE
+from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
-from tests.simulation.runs.scenarios.scenes import Scenario, Turn, condition, is_ready, spec_of
+from tests.simulation.runs.accidents import happen
+from tests.simulation.runs.faults import Accident, Loss
+from tests.simulation.runs.scenarios.release_scenes import both
+from tests.simulation.runs.scenarios.scenes import Scenario, Turn, When, applies, condition, is_ready, spec_of
 
+from kafka_quorum.model.names import LABEL_ROLE, is_config_name
+from kafka_quorum.model.pods import PodRole
 from kafka_quorum.status.cannot_look import REASON
-from kit.kube.protocol import BUDGETS, SERVICES
+from kit.kube.protocol import BUDGETS, CONFIG_MAPS, PODS, SERVICES
 
 _UNDOES_STEPS: Final = 120
 _WRITES_MAX: Final = 20
-"""A minute of pauses that double up to half a minute has place for about ten."""
+"""A minute of pauses that double up to half a minute has room for about ten writes."""
 
 
 def _refuses(world: World, _: Checker) -> None:
@@ -26,7 +31,7 @@ def _grants(world: World, _: Checker) -> None:
 
 
 def says_cannot_look(world: World) -> bool:
-    """The status claims nothing that only a look can know."""
+    """The status claims nothing that needs a look."""
     ready, degraded = condition(world, "Ready"), condition(world, "Degraded")
     return ready.get("status") == "Unknown" and degraded.get("reason") == REASON
 
@@ -53,7 +58,36 @@ def _few_writes(world: World) -> str:
     return "" if writes <= _WRITES_MAX else f"the operator wrote the service {writes} times"
 
 
+def _has_formatter(world: World) -> bool:
+    """Once there is a formatter, which has not started yet."""
+    return any(pod["metadata"]["labels"].get(LABEL_ROLE) == PodRole.FORMATTER.value for pod in world.kube.all(PODS))
+
+
+def _has_voters(count: int) -> When:
+    """Once the quorum is Ready with so many voters."""
+
+    def when(world: World) -> bool:
+        leads = [len(one.voters) for one in world.kraft.processes if one.leads]
+        return is_ready(world) and count in leads
+
+    return when
+
+
+def _deletes_configs(world: World, _: Checker) -> None:
+    """Delete every config map that pods mount."""
+    for item in list(world.kube.all(CONFIG_MAPS)):
+        name = str(item["metadata"]["name"])
+        if is_config_name(NAME, name):
+            world.kube.remove(CONFIG_MAPS, NAMESPACE, name)
+
+
+def _ends_sandbox(world: World, _: Checker) -> None:
+    """End the sandbox of the second controller: its pod mounts everything anew."""
+    happen(world, Accident(step=0, loss=Loss.SANDBOX, node_id=3001))
+
+
 _THREE: Final = spec_of("InitialControllers", 3)
+_FIVE: Final = applies({"controllers": {"replicas": 5}})
 STANDING: Final = (
     Scenario(
         name="rights-removed",
@@ -68,5 +102,28 @@ STANDING: Final = (
         spec=_THREE,
         turns=(Turn(what="a program undoes the service", when=is_ready, act=_undoes),),
         holds=_few_writes,
+    ),
+    Scenario(
+        name="config-map-of-a-formatter-gone",
+        spec=spec_of("InitialControllers", 1),
+        turns=(
+            Turn(
+                what="its config map is deleted before it starts, and five are requested",
+                when=_has_formatter,
+                act=both(_deletes_configs, _FIVE),
+            ),
+        ),
+    ),
+    Scenario(
+        name="config-map-of-a-pod-gone",
+        spec=_THREE,
+        turns=(
+            Turn(what="five are requested", when=is_ready, act=_FIVE),
+            Turn(
+                what="the config maps are deleted, and the pod with the name of an earlier one starts again",
+                when=_has_voters(5),
+                act=both(_deletes_configs, _ends_sandbox),
+            ),
+        ),
     ),
 )

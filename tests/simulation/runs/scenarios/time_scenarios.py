@@ -1,6 +1,6 @@
-"""The tables about time: slow starters, calls that arrive late, a leader that reports late, voters that lag for long.
+"""The tables about time: slow starters, late calls, a leader that reports late, voters that lag for long.
 
-Each scenario is one that an earlier version of the operator got wrong; `mutations.py` has it go wrong again.
+An earlier version of the operator failed in each scenario; mutants in `mutations/` make it fail again.
 """
 
 import json
@@ -13,6 +13,7 @@ from tests.simulation.model.kubernetes.pod_words import FETCH_TIMEOUT
 from tests.simulation.model.place import NAME, NAMESPACE
 from tests.simulation.model.world import World
 from tests.simulation.rules.invariants import Checker
+from tests.simulation.runs.accidents import freeze_for
 from tests.simulation.runs.faults import Loss
 from tests.simulation.runs.scenarios.release_scenes import both, ends_on, ends_restarted, pauses_for
 from tests.simulation.runs.scenarios.scenes import (
@@ -36,21 +37,22 @@ _LAG_STEPS: Final = 20
 _REPORT_STEPS: Final = 20
 
 
-def _kafka(level: int) -> Json:
+def kafka_at(level: int) -> Json:
+    """The part of a spec that holds this metadata.version."""
     levels = [{"name": "metadata.version", "level": level}]
     return {"version": "4.4.0", "features": {"policy": "Hold", "soakSeconds": 2, "levels": levels}}
 
 
 def _spec(timeout_ms: int = 2_000, *, level: int = 27) -> Json:
     settings = {"config": {FETCH_TIMEOUT: str(timeout_ms)}}
-    return spec_of("InitialControllers", 3, controllers=settings, kafka=_kafka(level))
+    return spec_of("InitialControllers", 3, controllers=settings, kafka=kafka_at(level))
 
 
-# What somebody waits for, and does
+# The conditions and acts of these scenarios
 
 
 def moved_not_stopped(world: World) -> set[int]:
-    """The controllers that the record has moved to another revision than that of the pod that runs."""
+    """The controllers that the record has moved to a revision that their running pods do not have."""
     stored = world.kube.get(CONFIG_MAPS, NAMESPACE, f"{NAME}-identity")
     nodes = json.loads(stored["data"]["record.json"])["nodes"] if stored else ()
     wanted = {node["node_id"]: node.get("revision") for node in nodes}
@@ -64,18 +66,19 @@ def moved_not_stopped(world: World) -> set[int]:
     return found
 
 
-def _is_moving(world: World) -> bool:
+def is_moving(world: World) -> bool:
+    """Once a controller is moved to another revision and runs its earlier pod."""
     return bool(moved_not_stopped(world))
 
 
 def _is_stopping(world: World) -> bool:
-    """Once all is there that the pod of a moved controller is to be made of: the next pass stops it."""
+    """Once the inputs for the pod of a moved controller are all there: the next pass stops the old pod."""
     configs = [item for item in world.kube.all(CONFIG_MAPS) if "-config-" in item["metadata"]["name"]]
-    return len(configs) > 1 and _is_moving(world)
+    return len(configs) > 1 and is_moving(world)
 
 
 def _another_follower(world: World) -> Process:
-    """A voter that neither leads nor is about to be stopped."""
+    """A voter that does not lead and is not about to be stopped."""
     moved = moved_not_stopped(world)
     return max(
         (one for one in world.kraft.processes if not one.leads and one.meta.node_id not in moved),
@@ -84,26 +87,24 @@ def _another_follower(world: World) -> Process:
 
 
 def _freezes_another(world: World) -> None:
-    """Another follower stands still, for long enough to be missed and not for ever."""
-    process = _another_follower(world)
-    process.frozen = True
-    world.later(_OLD_LOOK_STEPS + _LAG_STEPS, lambda: setattr(process, "frozen", False))
+    """Another follower stands still, long enough to be noticed, and not permanently."""
+    freeze_for(world, _another_follower(world), _OLD_LOOK_STEPS + _LAG_STEPS)
 
 
 def _slows_another(world: World, _: Checker) -> None:
-    """Another follower fetches next to nothing, until it is restarted."""
+    """Another follower fetches almost nothing until it is restarted."""
     _another_follower(world).slow = True
 
 
 def _leader_reports_late(world: World, _: Checker) -> None:
-    """The leader goes on reporting the levels of this moment for a while, as one whose image is published late."""
+    """For a while the leader reports the levels of this moment: its image is published late."""
     leader = next(one for one in world.kraft.processes if one.leads)
     leader.told = leader.committed
     world.later(_REPORT_STEPS, lambda: setattr(leader, "told", None))
 
 
 def _slows_a_follower(world: World, _: Checker) -> None:
-    """The lowest follower lags, for a long time."""
+    """The lowest follower lags for a long time."""
     process = min((one for one in world.kraft.processes if not one.leads), key=lambda one: one.meta.node_id)
     process.slow = True
 
@@ -114,7 +115,7 @@ def _nothing_lags(world: World, _: Checker) -> None:
 
 
 def _voters(count: int) -> Callable[[World], str]:
-    """Where it ends: with so many voters."""
+    """The ending has this number of voters."""
 
     def why_not(world: World) -> str:
         leader = next((one for one in world.kraft.processes if one.leads), None)
@@ -150,19 +151,22 @@ TIMES: Final = (
         )
         for before, now in ((1, 30), (30, 1))
     ),
-    Scenario(
-        name="stopped-on-an-old-look",
-        spec=_spec(),
-        turns=(turn("wants another heap", is_ready, applies({"controllers": {"jvm": {"heap": "1Gi"}}})),),
-        hitches=(Hitch(verb="DescribeCluster", when=_is_stopping, steps=_OLD_LOOK_STEPS, meanwhile=_freezes_another),),
-        holds=ends_restarted("1024m"),
+    *(
+        Scenario(
+            name=name,
+            spec=_spec(),
+            turns=(turn("wants another heap", is_ready, applies({"controllers": {"jvm": {"heap": "1Gi"}}})),),
+            hitches=(Hitch(verb=verb, when=_is_stopping, steps=_OLD_LOOK_STEPS, meanwhile=_freezes_another),),
+            holds=ends_restarted("1024m"),
+        )
+        for name, verb in (("stopped-on-an-old-look", "DescribeCluster"), ("evicted-on-an-old-look", "ask-evict"))
     ),
     Scenario(
         name="moved-beside-one-that-lags",
         spec=_spec(),
         turns=(
             turn("wants another heap", is_ready, applies({"controllers": {"jvm": {"heap": "1Gi"}}})),
-            turn("pauses; another one lags", _is_moving, both(_slows_another, pauses_for(_LAG_STEPS))),
+            turn("pauses; another one lags", is_moving, both(_slows_another, pauses_for(_LAG_STEPS))),
         ),
         holds=ends_restarted("1024m"),
     ),
@@ -170,7 +174,7 @@ TIMES: Final = (
         name="leader-reports-late",
         spec=_spec(level=27),
         turns=(
-            turn("names the next level", is_ready, applies({"kafka": _kafka(28)})),
+            turn("names the next level", is_ready, applies({"kafka": kafka_at(28)})),
             turn("the leader reports late", is_changing, _leader_reports_late),
         ),
         holds=ends_on("4.4.0", metadata=28),
