@@ -12,7 +12,7 @@ OLDER_KAFKA_VERSIONS ?= 4.1.2 3.9.2
 WORKERS ?= 3
 STORMS ?= 2000
 SEED ?= 1
-PART ?= 1/1
+SOAK ?= $(HOME)/.cache/kafka-quorum-operator/soak
 MINUTES ?= 120
 
 VENV := .venv/bin
@@ -38,7 +38,7 @@ setup: ## make .venv with the locked packages; nothing if it is up to date
 	$(PYTHON) e2e/testbed venv-packages; \
 	[ -x $(VENV)/python ] && $(VENV)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear .venv; \
 	$(VENV)/python -m pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements-uv.lock; \
-	$(VENV)/uv pip install -q --python $(VENV)/python --require-hashes -r requirements-dev.lock; \
+	$(VENV)/uv pip install -q --compile-bytecode --python $(VENV)/python --require-hashes -r requirements-dev.lock; \
 	$(VENV)/uv pip install -q --python $(VENV)/python --no-deps -e .; \
 	echo "$(SETUP_KEY)" > .venv/.stamp
 
@@ -111,9 +111,9 @@ test-simulation: setup ## the reconcile code against models of KRaft and Kuberne
 	$(PYTEST) -m "simulation and not bench"
 
 .PHONY: soak
-soak: setup ## every scenario under every single fault, and 2000 storms of two kinds; PART=1/40 is a part of it
-	PYTHONPATH=operator:. $(VENV)/python -m tests.simulation --storms $(STORMS) --disks $(STORMS) --seed $(SEED) \
-	  --part $(PART)
+soak: setup ## every scenario under every single fault, and 2000 storms of each kind; goes on where it was ended
+	PYTHONPATH=operator:. $(VENV)/python -m tests.simulation --storms $(STORMS) --rolling $(STORMS) --disks $(STORMS) \
+	  --seed $(SEED) --keep $(SOAK)
 
 .PHONY: mutants
 mutants: setup ## deliberate faults of the source, each noticed by a share of the simulation
