@@ -1,4 +1,4 @@
-"""The last accepted spec: stored before the quorum is changed by it, and in force while a later one has faults."""
+"""The last accepted spec: stored before it changes the quorum, and in force while a later spec is invalid."""
 
 import copy
 import json
@@ -11,6 +11,7 @@ from tests.test_reconcile import KEY, SPEC, Bench, at_rest, at_work, passes
 
 from kafka_quorum.judge import Judged, judge
 from kafka_quorum.kind import QUORUMS
+from kafka_quorum.model.names import REVISION
 from kafka_quorum.reconcile import Reconciler
 from kafka_quorum.resources.stored import ACCEPTED_MAX_CHARS, accepted_from, accepted_text
 from kafka_quorum.settings import Settings
@@ -33,14 +34,14 @@ async def quorum() -> Bench:
 
 
 async def asks(bench: Bench, spec: Json, count: int = 1) -> None:
-    """The spec becomes this one, and the operator passes."""
+    """Sets this spec, and runs this many passes."""
     bench.kube.objects[QUORUMS.plural, NAME]["spec"] = copy.deepcopy(spec)
     bench.reconciler.changed(KEY)
     await passes(bench, count)
 
 
 def kept(bench: Bench) -> Any:  # noqa: ANN401 - any JSON
-    """The spec that is stored as accepted last; None if none is."""
+    """The spec that is stored as the last accepted one; None if there is none."""
     text = bench.kube.objects[IDENTITY]["data"].get("accepted-spec.json")
     return None if text is None else json.loads(text)["spec"]
 
@@ -51,7 +52,7 @@ async def judged(bench: Bench) -> Judged:
 
 
 async def test_a_quorum_of_an_earlier_version_gets_it() -> None:
-    """The first passes store the spec beside the record, and then no pass does again."""
+    """The first passes store the spec beside the record, and later passes do not store it again."""
     bench = await quorum()
     assert kept(bench) == SPEC
     bench.kube.calls.clear()
@@ -60,7 +61,7 @@ async def test_a_quorum_of_an_earlier_version_gets_it() -> None:
 
 
 async def test_an_invalid_spec_leaves_the_last_accepted_one_in_force() -> None:
-    """After 3 → 5 an invalid edit keeps five controllers of the new size: the applied revision came from three."""
+    """After three controllers became five, an invalid edit keeps five, although the applied revision is of three."""
     bench = await quorum()
     await asks(bench, LARGER)
     assert kept(bench) == LARGER
@@ -73,7 +74,7 @@ async def test_an_invalid_spec_leaves_the_last_accepted_one_in_force() -> None:
 
 
 async def test_it_survives_the_operator() -> None:
-    """A new operator, which meets the spec with its faults, uses the accepted one as well."""
+    """A new operator that finds an invalid spec also uses the stored one."""
     bench = await quorum()
     await asks(bench, LARGER)
     bench.kube.objects[QUORUMS.plural, NAME]["spec"] = copy.deepcopy(WRONG)
@@ -92,7 +93,7 @@ async def test_it_survives_the_operator() -> None:
 
 
 async def test_a_spec_with_faults_is_never_stored() -> None:
-    """Passes over an invalid spec, the record's writes among them, leave the stored one as it is."""
+    """Passes over an invalid spec, including writes of the record, do not change the stored spec."""
     bench = await quorum()
     await asks(bench, LARGER)
     await asks(bench, WRONG, 4)
@@ -100,7 +101,7 @@ async def test_a_spec_with_faults_is_never_stored() -> None:
 
 
 async def test_nothing_is_begun_with_a_spec_that_could_not_be_stored() -> None:
-    """Where it cannot be written, no voter changes and no controller is added or removed because of the spec."""
+    """If the spec cannot be stored, no voter changes and no controller is added or removed because of it."""
     bench = await at_rest()
     before = json.loads(bench.kube.objects[IDENTITY]["data"]["record.json"])
     for verb in ("patch", "replace"):
@@ -112,14 +113,14 @@ async def test_nothing_is_begun_with_a_spec_that_could_not_be_stored() -> None:
 
 
 async def test_a_paused_spec_is_not_accepted_yet() -> None:
-    """While the quorum is paused nothing is stored: the spec was not acted on."""
+    """While the quorum is paused no spec is stored, because it is not acted on."""
     bench = await quorum()
     await asks(bench, LARGER | {"paused": True}, 3)
     assert kept(bench) == SPEC
 
 
 async def test_without_one_the_applied_revision_counts() -> None:
-    """As before: a quorum of 0.1.0 whose spec has faults is repaired by the spec of its applied revision."""
+    """Without a stored spec, the spec of the applied revision is used while the present one is invalid."""
     bench = await quorum()
     del bench.kube.objects[IDENTITY]["data"]["accepted-spec.json"]
     await asks(bench, WRONG)
@@ -130,7 +131,7 @@ async def test_without_one_the_applied_revision_counts() -> None:
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"schemaVersion": 1}', '{"spec": [], "schemaVersion": 1}'])
 async def test_one_that_cannot_be_read(text: str) -> None:
-    """It is no missing one: a spec with faults repairs nothing and says why; a valid spec takes its place."""
+    """An unreadable stored spec is not a missing one: an invalid spec repairs nothing, and a valid one replaces it."""
     bench = await quorum()
     bench.kube.objects[IDENTITY]["data"]["accepted-spec.json"] = text
     bench.kube.calls.clear()
@@ -144,7 +145,7 @@ async def test_one_that_cannot_be_read(text: str) -> None:
 
 
 async def test_policies_bind_at_once() -> None:
-    """What the present spec says of pausing, replacing and keeping counts at once, whatever else is wrong with it."""
+    """The policies of the present spec apply at once, even if the rest of it is invalid."""
     bench = await quorum()
     await asks(bench, LARGER)
     wrong = {**WRONG, "controllers": {"replicas": 7, "replacement": {"lostDisk": "Manual"}}}
@@ -155,7 +156,7 @@ async def test_policies_bind_at_once() -> None:
 
 
 def test_the_size_is_bounded() -> None:
-    """A spec that is too long, or too deep to be read back, is not stored: the record beside it needs the room."""
+    """A spec that is too long, or too deep to be read back, is not stored, because the record needs the space."""
     assert accepted_from(accepted_text(LARGER), "x") == LARGER
     deep: Json = {}
     for _ in range(40):
@@ -164,7 +165,7 @@ def test_the_size_is_bounded() -> None:
 
 
 async def test_a_spec_that_is_too_long_is_removed() -> None:
-    """Where the accepted spec is too long, none is stored, not the one before it; and no pass tries again."""
+    """If the accepted spec is too long, none is stored, not even the earlier one."""
     bench = await quorum()
     long = copy.deepcopy(LARGER)
     long["kafka"]["config"] = {f"a.property.{number}": "x" * 1000 for number in range(140)}
@@ -193,7 +194,7 @@ FORGED: dict[str, Json] = {
 
 @pytest.mark.parametrize("spec", FORGED.values(), ids=FORGED.keys())
 async def test_one_that_was_never_accepted_is_not_acted_on(spec: Json) -> None:
-    """Others may edit the ConfigMap: a spec there that has faults of its own repairs nothing, and is named."""
+    """A stored spec that is invalid, because others edited the ConfigMap, repairs nothing and is named."""
     bench = await quorum()
     bench.kube.objects[IDENTITY]["data"]["accepted-spec.json"] = json.dumps({"schemaVersion": 1, "spec": spec})
     bench.kube.objects[QUORUMS.plural, NAME]["spec"] = copy.deepcopy(WRONG)
@@ -206,7 +207,7 @@ async def test_one_that_was_never_accepted_is_not_acted_on(spec: Json) -> None:
 
 
 async def test_a_rule_that_came_later_stops_no_repair() -> None:
-    """A spec that was accepted, and applied, before a rule was made is in force while the present one has faults."""
+    """A spec that was accepted before a rule existed is still in force while the present one is invalid."""
     bench = await quorum()
     earlier = _template({"securityContext": {"runAsUser": 0}})
     for (plural, _), item in bench.kube.objects.items():
@@ -220,3 +221,20 @@ async def test_a_rule_that_came_later_stops_no_repair() -> None:
     found = await judged(bench)
     assert found.desired is not None
     assert found.desired.replicas == 5
+
+
+async def test_a_rule_that_came_later_stops_no_repair_in_a_roll() -> None:
+    """The same holds if only the revision that is being rolled has the spec that the new rule refuses."""
+    bench = await quorum()
+    earlier = _template({"securityContext": {"runAsUser": 0}})
+    (place,) = [key for key in bench.kube.objects if key[0] == REVISIONS.plural]
+    rolled = copy.deepcopy(bench.kube.objects[place])
+    rolled["metadata"] |= {"name": "alpha-0123456789", "uid": "rolled"}
+    rolled["data"]["spec"] = earlier
+    bench.kube.put(REVISIONS, rolled)
+    text = json.dumps({"schemaVersion": 1, "spec": earlier})
+    bench.kube.objects[IDENTITY]["data"]["accepted-spec.json"] = text
+    bench.kube.objects[QUORUMS.plural, NAME]["spec"] = copy.deepcopy(WRONG)
+    assert (await judged(bench)).desired is None
+    bench.kube.objects[PODS.plural, "alpha-3001-g1"]["metadata"]["annotations"][REVISION] = "alpha-0123456789"
+    assert (await judged(bench)).desired is not None

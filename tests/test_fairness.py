@@ -25,7 +25,7 @@ from kit.loops import Loops
 
 SILENT = 120
 ANSWER_S = 5.0
-"""How long it takes until a request to a silent controller has failed."""
+"""The seconds after which a request to a silent controller fails."""
 REQUEST_S = 0.005
 WAIT_S = 1.0
 KEY = ObjectKey(namespace=NAMESPACE, name=NAME)
@@ -44,16 +44,16 @@ class LoopClock:
 
 
 class Slowly:
-    """An API server of many namespaces, each with its objects; every request takes some milliseconds."""
+    """An API server with many namespaces and their objects, on which every request takes some milliseconds."""
 
     def __init__(self, spaces: Mapping[str, RecordingKube]) -> None:
-        """Take the namespaces."""
+        """Takes the namespaces."""
         self._spaces = spaces
         self.busy_most = 0
         self._busy = 0
 
     def __getattr__(self, verb: str) -> Any:  # noqa: ANN401 - any request
-        """A request, a little later."""
+        """A request that is answered a little later."""
 
         async def request(*args: Any, **options: Any) -> Any:  # noqa: ANN401 - any request
             space = next(arg for arg in args if isinstance(arg, str))
@@ -70,17 +70,17 @@ class MostlySilent(AnsweringControllers):
     """Controllers by address: those of the silent quorums fail after five seconds."""
 
     async def describe_quorum(self, endpoint: Endpoint) -> QuorumAnswer:
-        """Answer, or keep silent."""
+        """Answers, or fails."""
         await _silence(endpoint)
         return await AnsweringControllers.describe_quorum(self, endpoint)
 
     async def api_versions(self, endpoint: Endpoint) -> NodeVersions:
-        """Answer, or keep silent."""
+        """Answers, or fails."""
         await _silence(endpoint)
         return await AnsweringControllers.api_versions(self, endpoint)
 
     async def describe_cluster(self, endpoint: Endpoint) -> ClusterAnswer:
-        """Answer, or keep silent."""
+        """Answers, or fails."""
         await _silence(endpoint)
         return await AnsweringControllers.describe_cluster(self, endpoint)
 
@@ -110,7 +110,7 @@ def looks_of(kube: RecordingKube) -> int:
 
 
 async def _waits() -> tuple[list[float], Slowly]:
-    """How long a healthy quorum waits for its pass after a watch has spoken, thirty times, beside many silent ones."""
+    """How long a healthy quorum waits for its pass after a wake-up, thirty times, beside many silent quorums."""
     spaces = {f"silent-{number}": space(f"silent-{number}", silent=True) for number in range(SILENT)}
     spaces[NAMESPACE] = space(NAMESPACE, silent=False)
     answering = healthy()
@@ -135,14 +135,14 @@ async def _waits() -> tuple[list[float], Slowly]:
 
 
 def test_a_healthy_quorum_does_not_wait_for_silent_ones() -> None:
-    """Beside 120 quorums that answer nothing, a healthy one has its pass within a second of virtual time, always."""
+    """Beside 120 quorums that do not answer, each pass of a healthy one begins within a second of virtual time."""
     waits, kube = virtual_time.run(_waits())
     assert max(waits) < WAIT_S
-    assert kube.busy_most <= 16 * 7 + SILENT  # reads of sixteen quorums at once, and what acts and reports
+    assert kube.busy_most <= 16 * 7 + SILENT  # reads of sixteen quorums, and requests of actions and reports
 
 
 async def _read(count: int) -> list[str]:
-    """In which order the objects of so many quorums are read that are woken one after the other."""
+    """The order in which the objects of this many quorums are read, if they are woken one after the other."""
     order: list[str] = []
 
     class Noting(Slowly):
@@ -173,7 +173,7 @@ async def _read(count: int) -> list[str]:
 
 
 def test_quorums_are_read_in_the_order_in_which_they_asked() -> None:
-    """Whoever waits for its turn to be read gets it before those that came later."""
+    """Quorums that wait to be read are read in the order of their wake-ups."""
     order = virtual_time.run(_read(100))
     assert order == sorted(order)
     assert len(order) == 100

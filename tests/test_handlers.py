@@ -1,29 +1,39 @@
-"""The edge: what ends a process, what keeps its stop from being whole, and what a watch's word wakes."""
+"""The edge: what ends a process, what a stop completes in spite of an error, and what a watch event wakes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, cast
 
+import aiohttp
 import pytest
 from tests import virtual_time
+from tests.kit.kube.recording import RecordingKube
+from tests.kit.test_lease import LeaseStore, SharedClock, lease_of
+from tests.model.values import IDS, NAME, NAMESPACE, desired, node, revision, running
 
 from kafka_quorum import handlers
 from kafka_quorum.handlers import Edge
+from kafka_quorum.kind import QUORUMS
+from kafka_quorum.probe import serve
+from kafka_quorum.resources import objects, pods
+from kafka_quorum.resources.stored import record_object
 from kafka_quorum.settings import Settings
 from kit.key import ObjectKey
+from kit.kube.protocol import CLAIMS, CONFIG_MAPS, PODS, SERVICES, Json, ResourceType
+from kit.loops import Loops
 
 if TYPE_CHECKING:
     from kafka_quorum.observations.recorder import Recorder
-    from kit.loops import Loops
 
 
 class Closed:
-    """Observations that note their end."""
+    """Observations that record their end."""
 
     closed = False
 
     def close(self, _: float) -> None:
-        """The end."""
+        """Records the end."""
         self.closed = True
 
 
@@ -33,7 +43,7 @@ def edge_of(closed: Closed | None = None) -> Edge:
 
 
 async def test_a_task_that_is_over_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Supervision itself may fail: then the process ends, non-zero, and Kubernetes starts it again."""
+    """If supervision itself fails, the process ends with an error, and Kubernetes starts it again."""
 
     async def broken(_: str, __: Callable[[], Awaitable[None]]) -> None:
         raise RuntimeError("supervision is over")
@@ -45,7 +55,7 @@ async def test_a_task_that_is_over_ends_the_process(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_task_that_fails_is_begun_again() -> None:
-    """An error in the lease task, of any kind, is not its end."""
+    """An error of the lease task, of any kind, does not end it."""
 
     async def tried() -> int:
         edge, times = edge_of(), 0
@@ -65,7 +75,7 @@ def test_a_task_that_fails_is_begun_again() -> None:
 
 
 async def test_a_stop_is_whole_although_a_step_fails() -> None:
-    """Loops that cannot be stopped keep neither the lease from being released nor observations from being stored."""
+    """If the loops cannot be stopped, the lease is still released and the observations are still closed."""
     closed = Closed()
     edge, released = edge_of(closed), asyncio.Event()
 
@@ -85,7 +95,7 @@ async def test_a_stop_is_whole_although_a_step_fails() -> None:
 
 
 def test_a_part_wakes_its_quorum() -> None:
-    """The metadata of an object with our label wakes the quorum of that name; anything else wakes nothing."""
+    """An object with our label wakes the quorum of that name; any other object wakes nothing."""
     edge = edge_of()
     woken: list[tuple[ObjectKey, bool]] = []
 
@@ -100,6 +110,89 @@ def test_a_part_wakes_its_quorum() -> None:
     assert woken == [(ObjectKey(namespace="ns", name="demo"), False)]
 
 
+class WatchedKube(RecordingKube):
+    """An API server that reports a change of each stored object to the watches of its type and label."""
+
+    async def watch(
+        self, resource: ResourceType, namespace: str, *, label: str, version: str, server_s: int
+    ) -> AsyncGenerator[bytes, None]:
+        """One event for each object with the label, then silence."""
+        assert (version, server_s > 0) == ("", True)
+        for item in self.model.list(resource, namespace, {}):
+            if label in item["metadata"]["labels"]:
+                yield json.dumps({"type": "MODIFIED", "object": {"metadata": item["metadata"]}}).encode() + b"\n"
+        await asyncio.Event().wait()
+
+    async def list_metadata(self, resource: ResourceType, namespace: str) -> list[Json]:
+        """No quorum is found by the search."""
+        assert (resource, namespace) == (QUORUMS, NAMESPACE)
+        return []
+
+    async def close(self) -> None:
+        """Closes nothing."""
+
+
+@pytest.mark.parametrize(
+    ("resource", "body"),
+    [
+        (CONFIG_MAPS, record_object(desired(), running())),
+        (CONFIG_MAPS, objects.config(desired(), "alpha-config-0123456789", revision(), IDS)),
+        (SERVICES, objects.service(desired(), 9093)),
+        (CLAIMS, objects.claim(desired(), running(), node(running(), 3001))),
+        (PODS, pods.kafka(desired(), running(), node(running(), 3001), revision(), config="c", pull_policy="Never")),
+    ],
+    ids=["identity", "config map", "service", "claim", "pod"],
+)
+async def test_a_change_of_an_object_wakes_its_quorum(
+    monkeypatch: pytest.MonkeyPatch, resource: ResourceType, body: Json
+) -> None:
+    """A change of the identity ConfigMap, the Service, a claim or a pod, as the operator makes it, wakes its quorum."""
+    kube, woken = WatchedKube(), asyncio.Event()
+    kube.put(resource, body)
+
+    class Waking(Loops):
+        def wake(self, key: ObjectKey, *, create: bool, resource_version: str = "") -> None:
+            assert (key, create, resource_version) == (ObjectKey(namespace=NAMESPACE, name=NAME), False, "")
+            woken.set()
+
+    async def connected(_: str) -> WatchedKube:
+        return kube
+
+    monkeypatch.setattr(handlers, "connect", connected)
+    monkeypatch.setattr(handlers, "Loops", Waking)
+    edge = Edge(Settings(namespaces=(NAMESPACE,), probe_port=0), cast("Recorder", Closed()))
+    await edge.start()
+    try:
+        await asyncio.wait_for(woken.wait(), 10)
+    finally:
+        await edge.stop()
+
+
+async def test_the_probe_reports_the_last_attempt_at_the_lease() -> None:
+    """The probe has the age of the last attempt, fails when that is too old, and succeeds after the next attempt."""
+    edge, clock = edge_of(), SharedClock()
+    edge._lease = lease_of(LeaseStore(), clock, "a")
+    server = await serve(0, edge.health)
+
+    async def answer() -> tuple[int, float, list[str]]:
+        async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{server.port}/healthz") as said:
+            body = await said.json()
+            return said.status, body["leaseAttemptAgeSeconds"], body["faults"]
+
+    try:
+        clock.seconds = 40.0
+        assert await answer() == (200, 40.0, [])
+        clock.seconds = 46.0
+        status, age_s, (fault,) = await answer()
+        assert (status, age_s) == (503, 46.0)
+        assert "lease" in fault
+        await edge._lease.step()
+        clock.seconds = 47.0
+        assert await answer() == (200, 1.0, [])
+    finally:
+        await server.close()
+
+
 def test_an_edge_that_does_not_stand_still_is_healthy() -> None:
-    """Before anything has begun, nothing is late."""
+    """Before anything has started, the edge is healthy."""
     assert edge_of().health().faults == ()

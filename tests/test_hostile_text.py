@@ -1,7 +1,7 @@
-"""Text that others chose goes through whole passes: logs, events and the status stay visible, bounded lines.
+"""Text of others in whole passes: logs, events and the status have only printable, bounded lines.
 
-Each entry point gets the same hostile text, or numbers and JSON that a parser could fail on. A pass over it ends like
-any other: it raises nothing, and what it says can be shown.
+Each entry point gets the same hostile text, or numbers and JSON on which a parser could fail. A pass over it ends
+normally: it raises nothing, and its output can be shown.
 """
 
 import logging
@@ -26,7 +26,7 @@ DIGITS = "9" * 5000
 DEEP = "[" * 50_000
 STATUS_MAX_CHARS = 2000
 OURS = ("kafka_quorum", "kit")
-"""Whose log it is: other packages in the process log what they like."""
+"""The packages whose logs are checked; other packages in the process are not."""
 
 Change = Callable[[Bench], None]
 
@@ -37,32 +37,32 @@ def pod(bench: Bench) -> Json:
 
 
 def pod_status(**changes: Any) -> Change:  # noqa: ANN401 - any JSON
-    """Its status, changed."""
+    """Changes the pod's status."""
     return lambda bench: pod(bench)["status"].update(changes)
 
 
 def container(state: Json, last: Json | None = None) -> Change:
-    """Its Kafka container's state."""
+    """Changes the state of the pod's Kafka container."""
     return pod_status(containerStatuses=[k8s.container("kafka", state, last)])
 
 
 def annotated(resource: Any, name: str, key: str, value: str = HOSTILE) -> Change:  # noqa: ANN401 - a resource type
-    """An annotation of an object."""
+    """Changes an annotation of an object."""
     return lambda bench: bench.kube.objects[resource.plural, name]["metadata"]["annotations"].update({key: value})
 
 
 def labelled(resource: Any, name: str, key: str, value: str) -> Change:  # noqa: ANN401 - a resource type
-    """A label of an object."""
+    """Changes a label of an object."""
     return lambda bench: bench.kube.objects[resource.plural, name]["metadata"]["labels"].update({key: value})
 
 
 def recorded(text: str) -> Change:
-    """The record's own text."""
+    """Replaces the text of the record."""
     return lambda bench: bench.kube.objects[CONFIG_MAPS.plural, "alpha-identity"]["data"].update({"record.json": text})
 
 
 def record_with(old: str, new: str) -> Change:
-    """The record with one thing changed."""
+    """Changes one part of the record's text."""
 
     def change(bench: Bench) -> None:
         data = bench.kube.objects[CONFIG_MAPS.plural, "alpha-identity"]["data"]
@@ -73,17 +73,17 @@ def record_with(old: str, new: str) -> Change:
 
 
 def status(**changes: Any) -> Change:  # noqa: ANN401 - any JSON
-    """The resource's status, changed."""
+    """Changes the resource's status."""
     return lambda bench: bench.kube.objects[QUORUMS.plural, "alpha"].setdefault("status", {}).update(changes)
 
 
 def spec(**changes: Any) -> Change:  # noqa: ANN401 - any JSON
-    """The resource's spec, changed."""
+    """Changes the resource's spec."""
     return lambda bench: bench.kube.objects[QUORUMS.plural, "alpha"]["spec"].update(changes)
 
 
 def revision(*path: str, value: object) -> Change:
-    """A field of the revision's data."""
+    """Changes a field of the revision's data."""
 
     def change(bench: Bench) -> None:
         holder = next(item for (plural, _), item in bench.kube.objects.items() if plural == REVISIONS.plural)
@@ -95,7 +95,7 @@ def revision(*path: str, value: object) -> Change:
 
 
 def failing(verb: str, plural: str, error: Exception) -> Change:
-    """A request that the API server answers with an error, while a pod is missing."""
+    """Lets the API server answer a request with an error, while a pod is missing."""
 
     def change(bench: Bench) -> None:
         del bench.kube.objects[PODS.plural, "alpha-3001-g1"]
@@ -105,7 +105,7 @@ def failing(verb: str, plural: str, error: Exception) -> Change:
 
 
 def saying(**answers: dict[int, Any]) -> Change:
-    """What controllers answer."""
+    """Changes the answers of controllers."""
 
     def change(bench: Bench) -> None:
         for name, answer in answers.items():
@@ -115,7 +115,7 @@ def saying(**answers: dict[int, Any]) -> Change:
 
 
 def refusal(message: str = HOSTILE) -> KafkaRefused:
-    """An error code with a server's own words."""
+    """An error code with this text of the server."""
     return KafkaRefused(
         f"DescribeQuorum was refused: {message}",
         code=42,
@@ -240,7 +240,7 @@ def at_work() -> Bench:
 
 @pytest.mark.parametrize("name", ENTRY_POINTS)
 async def test_hostile_text_is_never_shown(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Three passes raise nothing, and every log record, event and text of the status is one visible, bounded line."""
+    """Three passes raise nothing, and every log record, event and text of the status is one printable, bounded line."""
     caplog.set_level(logging.DEBUG)
     bench = at_work()
     ENTRY_POINTS[name](bench)
@@ -262,7 +262,7 @@ async def test_hostile_text_is_never_shown(name: str, caplog: pytest.LogCaptureF
 
 
 async def test_hostile_text_of_a_quorum_that_was_never_valid() -> None:
-    """Faults of a spec quote what stands there: visible and bounded."""
+    """The faults of an invalid spec quote it in printable, bounded text."""
     bench = Bench()
     bench.resource({"kafka": {"version": HOSTILE, HOSTILE: 1}, "controllers": {"replicas": HOSTILE}})
     await bench.run()

@@ -1,9 +1,9 @@
-"""What Kafka 4.4.0 answers to AddRaftVoter and RemoveRaftVoter, as data: held against real servers and the model.
+"""The answers of Kafka 4.4.0 to AddRaftVoter and RemoveRaftVoter, as data: compared with real servers and the model.
 
-The world of every add: a dynamic quorum with two voters, both up, and one controller that was formatted without
-initial controllers, the newcomer, which has caught up as an observer. That of every removal: three voters, all up, and
-such an observer. A case says what is different, what is sent, to whom, and what has to come back. The order of Kafka's
-own checks shows in the cases that are wrong in two ways.
+The world of every add: a dynamic quorum with two voters, both up, and one controller that was formatted without initial
+controllers, the newcomer, which has caught up as an observer. That of every removal: three voters, all up, and such an
+observer. A case lists what is different, what is sent, to which node, and the expected answer. The order of Kafka's own
+checks shows in the cases that are wrong in two ways.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 
 class Asked(Enum):
-    """Whom the request is sent to."""
+    """The node to which the request is sent."""
 
     LEADER = auto()
     FOLLOWER = auto()
@@ -22,13 +22,13 @@ class Voter(Enum):
 
     NEWCOMER = auto()
     NEWCOMER_OTHER_DIRECTORY = auto()
-    """The newcomer's id with a directory id that no disk has: nothing under that key has ever fetched."""
+    """The newcomer's id with a directory id that no disk has: no replica with this key has ever fetched."""
     NEWCOMER_ZERO_DIRECTORY = auto()
     SITTING = auto()
-    """The replica key of the follower, a voter already."""
+    """The replica key of the follower, which is a voter already."""
     SITTING_OTHER_DIRECTORY = auto()
     STRANGER = auto()
-    """An id that nobody has, at an address where nobody listens."""
+    """An id that no node has, at an address where none listens."""
 
 
 class Listeners(Enum):
@@ -44,7 +44,7 @@ class Newcomer(Enum):
 
     RUNS = auto()
     FROZEN = auto()
-    """Stopped by SIGSTOP: its sockets accept and nothing answers."""
+    """Stopped by SIGSTOP: its sockets accept connections, and it does not answer."""
     DEAD = auto()
 
 
@@ -59,7 +59,7 @@ class Cluster(Enum):
 class AddVoterCase:
     """One request and its answer; `refused` is Kafka's name of the error, None is success.
 
-    `at_most_s` bounds the answer's time where it is a fact that it comes at once, or that the server waits.
+    `at_most_s` bounds the answer's time in cases in which it comes at once, or in which the server waits.
     """
 
     name: str
@@ -118,11 +118,11 @@ ADD_VOTER = (
 )
 
 CONCURRENT_ADDS = (None, "REQUEST_TIMED_OUT")
-"""Two adds at once, of two caught-up observers: one succeeds, the other is refused."""
+"""Two adds at the same time, of two caught-up observers: one succeeds, the other is refused."""
 
 
 class Removed(Enum):
-    """The replica key in a removal. Of the two followers one is the first, the other the second."""
+    """The replica key in a removal: the leader's, or that of the first or second follower."""
 
     LEADER = auto()
     FIRST = auto()
@@ -131,7 +131,7 @@ class Removed(Enum):
     SECOND = auto()
     OBSERVER = auto()
     STRANGER = auto()
-    """An id that nobody has."""
+    """An id that no node has."""
 
 
 class Second(Enum):
@@ -218,4 +218,4 @@ REMOVE_VOTER = (
 )
 
 DURING_A_CHANGE = "REQUEST_TIMED_OUT"
-"""Add or removal, even one that names no voter: while an earlier change is uncommitted it is refused, at once."""
+"""While an earlier change is uncommitted, an add or removal is refused at once, even if it names no voter."""

@@ -1,8 +1,8 @@
-"""Containers of our pods as processes of this machine: their own commands and environments, on paths of their own.
+"""Containers of our pods as processes of this machine: their own commands and environments, on other paths.
 
-What an image would bring is put in its place: the fixed paths of the pods, the two programs of Kafka that the scripts
-call, and host names, which Java takes from a file. A pod has an address of loopback to itself, so that every controller
-listens at the same port, as in a cluster; only its listener has to be told that address.
+The parts of an image are replaced: the fixed paths of the pods, the two programs of Kafka that the scripts call, and
+host names, which Java reads from a file. Each pod has its own loopback address, so that every controller listens at the
+same port, as in a cluster. Only its listener gets that address as a setting.
 """
 
 import os
@@ -23,12 +23,12 @@ _KAFKA_BIN: Final = "/opt/kafka/bin"
 _TERMINATION_LOG: Final = "/dev/termination-log"
 _MOUNTS: Final = "/proc/self/mountinfo"
 _MESSAGE_LIMIT: Final = 4096
-"""Of bytes of a termination message, as the kubelet has it."""
+"""Bytes of a termination message, as in the kubelet."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Sandbox:
-    """One pod on its node: an address, a place for its files, the volume, and the container that runs now."""
+    """One pod on its node: an address, a directory for its files, the volume, and the container that runs now."""
 
     namespace: str
     name: str
@@ -38,7 +38,7 @@ class Sandbox:
     home: Path
     volume: Path
     host: str = ""
-    """The name under which others find it; empty for a formatter."""
+    """The name by which others find it; empty for a formatter."""
     port: int = 0
     verified: bool = False
     process: ServerProcess | None = None
@@ -47,21 +47,21 @@ class Sandbox:
     """The last termination of the container that runs or waits."""
     done: bool = False
     end_by_s: float | None = None
-    """Set while it is being deleted: when patience ends."""
+    """Set while the pod is being deleted: the end of its grace period."""
 
     @property
     def termination_log(self) -> Path:
-        """Where a container leaves its last words."""
+        """The file for a container's termination message."""
         return self.home / "termination-log"
 
     @property
     def log(self) -> Path:
-        """What its containers said, over all their lives."""
+        """The output of its containers, over all their runs."""
         return self.home / "output.log"
 
     @property
     def running(self) -> bool:
-        """Whether the container that does the pod's work runs."""
+        """Whether the pod's main container runs."""
         return self.process is not None and self.verified
 
 
@@ -74,13 +74,13 @@ class Runtime:
     _hosts: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Put the programs in their places."""
+        """Puts the programs in their places."""
         for kafka in self.releases:
             place = self._bin(kafka.version)
             place.mkdir(parents=True, exist_ok=True)
             self._program(kafka, place / "kafka-storage.sh", STORAGE_TOOL)
             self._program(kafka, place / "kafka-server-start.sh", "kafka.Kafka")
-            self._script(place / "sync", ":")  # a process dies here, never the machine: what was written is there
+            self._script(place / "sync", ":")  # only a process ends here, so written data is not lost
         self._write_hosts()
 
     def _bin(self, version: str) -> Path:
@@ -91,7 +91,7 @@ class Runtime:
         return self.directory / "hosts"
 
     def prepare(self, sandbox: Sandbox, files: dict[str, str]) -> None:
-        """Mount the config map, and make the pod's name known."""
+        """Mounts the config map, and makes the pod's name resolvable."""
         config = sandbox.home / "config"
         config.mkdir(parents=True)
         (sandbox.home / "mountinfo").write_text(f"1 0 8:1 / {sandbox.volume} rw - ext4 /dev/sda1 rw\n")
@@ -102,13 +102,13 @@ class Runtime:
             self._write_hosts()
 
     def forget(self, sandbox: Sandbox) -> None:
-        """Its name has no address any more, unless another pod has it by now."""
+        """Removes the address of its name, unless another pod has the name by now."""
         if self._hosts.get(sandbox.host) == sandbox.address:
             del self._hosts[sandbox.host]
             self._write_hosts()
 
     def start(self, sandbox: Sandbox, container: Json) -> ServerProcess:
-        """Run a container's command."""
+        """Runs a container's command."""
         programs = self._bin(container["image"].rpartition(":")[2])
         if not programs.is_dir():
             raise LookupError(f"no Kafka of image {container['image']} is here: name its release to the cluster")
@@ -119,7 +119,7 @@ class Runtime:
         return ServerProcess(command, sandbox.log, {**own, "PATH": path})
 
     def ended(self, sandbox: Sandbox, exit_code: int, finished_at: str) -> Json:
-        """What the kubelet says of a container that has ended; on an error without last words, those of its log."""
+        """The kubelet's report of an ended container; after an error without a last message, the end of its log."""
         words = ""
         if sandbox.termination_log.exists():
             words = sandbox.termination_log.read_text(errors="replace")

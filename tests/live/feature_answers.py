@@ -1,9 +1,9 @@
-"""What real controllers answer to UpdateFeatures, as data: held against real servers, and fit to hold a model to.
+"""The answers of real controllers to UpdateFeatures, as data: compared with real servers, and usable for a model.
 
 The world of a ladder: a dynamic quorum of one controller of that release, formatted with `metadata.version=BEGIN` and
 nothing else, so that kraft.version is 1 and every other feature is off. Its answers are given in order. Each step is
-validated first, which is answered in the same words and changes nothing; `sent` says that it is then really sent.
-In the worlds of `LAGGING` there is one more registration. Kafka's words are whole, apart from `PREFACE`.
+validated first, which gives the same words and changes nothing; with `sent` it is then really sent. In the worlds of
+`LAGGING` there is one more registration. Kafka's words are whole, apart from `PREFACE`.
 """
 
 from dataclasses import dataclass
@@ -12,34 +12,34 @@ from kafka_quorum.model.quorum import FeatureRange, FeatureStep
 
 LEADER = 3000
 OTHER = 3001
-"""The node that is registered besides, in the worlds that have one."""
+"""The node that is registered in addition, in the worlds that have one."""
 REFUSED = "INVALID_UPDATE_VERSION"
-"""The one code of every refusal that is told here; only who is no active controller answers otherwise."""
+"""The error code of every refusal here; only a controller that is not active answers with another one."""
 NOT_THE_ACTIVE_CONTROLLER = ("NOT_CONTROLLER", f"The active controller appears to be node {LEADER}.")
 
 BEGIN = {"3.9.2": 20, "4.1.2": 21, "4.4.0": 21}
-"""By release: the metadata.version that the world begins with."""
+"""By release: the metadata.version of the world at its start."""
 _BEFORE_WORDS = "The update failed for all features since the following feature had an error: "
 PREFACE = {"3.9.2": "", "4.1.2": _BEFORE_WORDS, "4.4.0": _BEFORE_WORDS}
-"""From 4.0 on the words stand at the top level of the answer, behind this; 3.9 has them in the feature's result."""
+"""From 4.0 on the words are at the top level of the answer, after this; 3.9 has them in the feature's result."""
 LOSSY = frozenset({8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
-"""The metadata.versions that brought metadata which the one below cannot hold: no safe downgrade from there."""
+"""The metadata.versions with metadata that the level below cannot store: no safe downgrade from there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureAnswer:
-    """A step and the words of its refusal; no words are success, which for a level that is there already is nothing."""
+    """A step and the words of its refusal; no words mean success, even if the level is there already."""
 
     step: FeatureStep
     refused: str = ""
     sent: bool = True
     changes: bool = True
-    """Whether the finalized levels are others after it was sent; 3.9 says yes to what it does not do."""
+    """Whether the finalized levels changed after it was sent; 3.9 answers success for what it does not do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaggingCase:
-    """A step while a controller or broker `OTHER` is registered with these ranges; whether it runs is all the same."""
+    """A step while a controller or broker `OTHER` is registered with these ranges, whether it runs or not."""
 
     name: str
     broker: bool = False
@@ -54,7 +54,7 @@ def up(name: str, level: int) -> FeatureStep:
 
 
 def down(name: str, level: int) -> FeatureStep:
-    """A safe downgrade; to 0 it turns the feature off."""
+    """A safe downgrade; level 0 turns the feature off."""
     return FeatureStep(name=name, level=level, downgrade=True)
 
 
@@ -63,27 +63,27 @@ def _invalid(step: FeatureStep, why: str) -> str:
 
 
 def out_of_range(step: FeatureStep, low: int, high: int) -> str:
-    """The active controller itself has no such level; this is checked before anything else."""
+    """The active controller itself does not support the level; this is checked first."""
     return _invalid(step, f"Local controller {LEADER} only supports versions {low}-{high}")
 
 
 def unknown_feature(step: FeatureStep) -> str:
-    """The active controller itself has no such feature."""
+    """The active controller itself does not support the feature."""
     return _invalid(step, f"Local controller {LEADER} does not support this feature.")
 
 
 def lagging(step: FeatureStep, low: int, high: int, who: str = f"Controller {OTHER}") -> str:
-    """A registered node has no such level. One is named at a time, whether it runs or not."""
+    """A registered node does not support the level. One is named at a time, whether it runs or not."""
     return _invalid(step, f"{who} only supports versions {low}-{high}")
 
 
 def lacking(step: FeatureStep, who: str = f"Controller {OTHER}") -> str:
-    """A registered node has no such feature."""
+    """A registered node does not support the feature."""
     return _invalid(step, f"{who} does not support this feature.")
 
 
 def not_asked_down(step: FeatureStep) -> str:
-    """A lower level that is asked for as an upgrade."""
+    """A lower level that is requested as an upgrade."""
     must = "without setting the upgrade type to either safe or unsafe downgrade."
     return _invalid(step, f"Can't downgrade the version of this feature {must}")
 
@@ -99,7 +99,7 @@ def depends(step: FeatureStep, other: str, level: int) -> str:
 
 
 def lossy(release: str, present: int, step: FeatureStep) -> str:
-    """A downgrade over a level that brought metadata of its own; whether there is any does not matter."""
+    """A downgrade across a level with its own metadata; it does not matter whether there is any."""
     what = f"Unsupported metadata.version downgrade from {present} to {step.level}"
     if release != "4.4.0":
         what = f"Invalid metadata.version {step.level}"
@@ -108,7 +108,7 @@ def lossy(release: str, present: int, step: FeatureStep) -> str:
 
 METADATA, KRAFT, ELR = "metadata.version", "kraft.version", "eligible.leader.replicas.version"
 NOT_ALL_VOTERS = "Invalid upgrade of kraft.version to KRAFT_VERSION_1 because not all of the voters support it"
-"""kraft.version 1 while a voter of a static quorum has not yet reported to this leader; who has may die afterwards."""
+"""kraft.version 1 while a voter of a static quorum has not yet reported to this leader; it may stop afterwards."""
 
 
 def not_registered(node_id: int) -> str:
@@ -117,7 +117,7 @@ def not_registered(node_id: int) -> str:
 
 
 def climb(release: str, top: int) -> tuple[FeatureAnswer, ...]:
-    """Level by level to the top; at each, what a safe downgrade by one would be answered."""
+    """Level by level to the top; at each level, the answer to a safe downgrade by one."""
     answers: list[FeatureAnswer] = []
     for level in range(BEGIN[release] + 1, top + 1):
         back = down(METADATA, level - 1)
@@ -127,7 +127,7 @@ def climb(release: str, top: int) -> tuple[FeatureAnswer, ...]:
 
 
 def at_the_top(low: int, top: int) -> tuple[FeatureAnswer, ...]:
-    """What every release says of metadata.version at its highest level."""
+    """The answers of every release about metadata.version at its highest level."""
     above, below, none = up(METADATA, top + 1), up(METADATA, top - 1), down(METADATA, 0)
     return (
         FeatureAnswer(step=up(METADATA, top), changes=False),
@@ -139,7 +139,7 @@ def at_the_top(low: int, top: int) -> tuple[FeatureAnswer, ...]:
 
 
 def of_kraft_version() -> tuple[FeatureAnswer, ...]:
-    """It never goes down, and from 4.0 on the controllers say so."""
+    """It never goes down, and from 4.0 on the controllers refuse it."""
     back, wrong, above = down(KRAFT, 0), up(KRAFT, 0), up(KRAFT, 2)
     return (
         FeatureAnswer(step=up(KRAFT, 1), changes=False),
@@ -150,7 +150,7 @@ def of_kraft_version() -> tuple[FeatureAnswer, ...]:
 
 
 def on_and_off(name: str, top: int) -> tuple[FeatureAnswer, ...]:
-    """Up to the top, every wrong way of going further, down to nothing, and up again."""
+    """Up to the top, every wrong further step, down to zero, and up again."""
     above, wrong, negative = up(name, top + 1), up(name, 0), up(name, -1)
     return (
         *(FeatureAnswer(step=up(name, level)) for level in range(1, top + 1)),
@@ -175,7 +175,7 @@ LADDERS: dict[str, tuple[FeatureAnswer, ...]] = {
     "3.9.2": (
         *climb("3.9.2", 21),
         *at_the_top(1, 21),
-        # Two lies: 3.9 accepts to lower kraft.version, and to turn off what does not exist; it does neither.
+        # Two false answers: 3.9 accepts to lower kraft.version, and to turn off an unknown feature; it does neither.
         FeatureAnswer(step=up(KRAFT, 1), changes=False),
         FeatureAnswer(step=down(KRAFT, 0), changes=False),
         FeatureAnswer(step=_NO_STRANGE, changes=False),
@@ -236,7 +236,7 @@ def lagging_cases(release: str) -> tuple[LaggingCase, ...]:
         LaggingCase(name="without the feature", supported=old[1:], step=up(KRAFT, 1), refused=lacking(up(KRAFT, 1))),
         LaggingCase(name="old, to go down", supported=old, step=lowered),
         LaggingCase(name="too new to go down", supported=new, step=lowered, refused=lagging(lowered, now, 99)),
-        # A controller is registered whatever it supports: only the next step tells.
+        # A controller is registered whatever it supports; only the next step is refused.
         LaggingCase(name="too new for now", supported=newer, step=lowered, refused=lagging(lowered, now + 1, 99)),
         LaggingCase(
             name="an old broker",
@@ -250,13 +250,13 @@ def lagging_cases(release: str) -> tuple[LaggingCase, ...]:
 
 
 def _far(release: str, step: FeatureStep) -> str:
-    """The active controller's own range comes first."""
+    """The active controller's own range is checked first."""
     low, high = {"3.9.2": (1, 21), "4.1.2": (7, 27), "4.4.0": (7, 33)}[release]
     return out_of_range(step, low, high)
 
 
 def _lacking_cases(old: tuple[FeatureRange, ...]) -> tuple[LaggingCase, ...]:
-    """Features that 3.9 does not have: what a 3.9 controller is in the way of."""
+    """Features that 3.9 does not support, and what a 3.9 controller therefore blocks."""
     group, elr = up("group.version", 1), up(ELR, 1)
     return (
         LaggingCase(name="without a new feature", supported=old, step=group, refused=lacking(group)),

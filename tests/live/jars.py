@@ -1,6 +1,7 @@
-"""Where the jars of a Kafka release lie: the test-bed fetches them by Maven, once per machine.
+"""The place of the jars of a Kafka release: the test-bed fetches them by Maven, once per machine.
 
-Nothing is skipped when something is missing: whoever asks for a live quorum gets it, or an error naming packages.
+Nothing is skipped when something is missing: a test that needs a live quorum gets it, or an error with the missing
+packages.
 """
 
 import os
@@ -12,16 +13,16 @@ from pathlib import Path
 
 DEFAULT_VERSION = "4.4.0"
 OLDER_VERSIONS = ("4.1.2", "3.9.2")
-"""Where releases differ in what the operator relies on, these are held to the same tables as the default."""
+"""The operator depends on differences between these releases, so each is compared with the same tables."""
 JARS_VARIABLE = "KAFKA_JARS"
-"""Names a directory with `libs/` of the default version, to be used instead of the test-bed's."""
+"""Names a directory with `libs/` of the default version, to be used in place of the test-bed's."""
 
 _TESTBED = Path(__file__).resolve().parents[2] / "e2e" / "testbed"
 _FETCH_TIMEOUT_S = 900.0
 
 
 class LiveError(Exception):
-    """The machine cannot run live quorums; the text says what to install."""
+    """The machine cannot run live quorums; the text names what to install."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ class Kafka:
 
 
 def ensure_kafka(version: str = DEFAULT_VERSION) -> Kafka:
-    """Fetch the jars unless they are there already (LiveError)."""
+    """Fetches the jars unless they are there already (LiveError)."""
     named = os.environ.get(JARS_VARIABLE) if version == DEFAULT_VERSION else None
     libs = (Path(named) if named else _fetch(version)) / "libs"
     if not list(libs.glob(f"kafka_2.13-{version}.jar")):

@@ -1,4 +1,4 @@
-"""A Kafka server as a process: started, stopped dead, frozen, and never left behind.
+"""A Kafka server as a process: started, killed, frozen, and always ended.
 
 `setpriv --pdeathsig` lets the kernel end a server when the test process ends, however that happens.
 """
@@ -14,14 +14,14 @@ from pathlib import Path
 _EXIT_TIMEOUT_S = 30.0
 _FROZEN_TIMEOUT_S = 5.0
 _STOPPED = {"T", "Z", "X", ""}
-"""Threads that do nothing any more; an empty state is that of one that ended while it was read."""
+"""Threads that do not run any more; an empty state is that of a thread that ended while it was read."""
 
 
 class ServerProcess:
-    """One running server, and what it has started; its output goes to the end of `log`."""
+    """One running server, and what it has started; its output is appended to `log`."""
 
     def __init__(self, command: list[str], log: Path, environment: Mapping[str, str] | None = None) -> None:
-        """Start it; with its own environment, if one is given."""
+        """Starts the server, with its own environment if one is given."""
         self.log = log
         self.frozen = False
         with log.open("ab") as output:
@@ -40,28 +40,28 @@ class ServerProcess:
         return self._process.poll()
 
     def wait(self, timeout_s: float = _EXIT_TIMEOUT_S) -> int:
-        """Its exit code, once it has ended by itself (TimeoutExpired)."""
+        """Its exit code, after it ended by itself (TimeoutExpired)."""
         return self._process.wait(timeout_s)
 
     def kill(self) -> None:
-        """End it as a crash would, and see it gone."""
+        """Kills it, as in a crash, and waits for its end."""
         if self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(_EXIT_TIMEOUT_S)
 
     def terminate(self) -> None:
-        """Ask it to end, as Kubernetes does first (SIGTERM), and do not wait for it."""
+        """Sends SIGTERM, as Kubernetes does first, and does not wait."""
         if self._process.poll() is None:
             self._process.terminate()
 
     def stop(self) -> None:
-        """End it as Kubernetes would: SIGTERM, and time to finish."""
+        """Ends it as Kubernetes does: SIGTERM, and time to finish."""
         self.terminate()
         self._process.wait(_EXIT_TIMEOUT_S)
 
     def freeze(self) -> None:
-        """Stop it where it stands: its sockets stay open, nothing is answered.
+        """Stops it at once: its sockets stay open, and it does not answer.
 
         The signal reaches its threads one by one: the last one may still answer for a moment, which is waited for.
         """
@@ -74,7 +74,7 @@ class ServerProcess:
             time.sleep(0.001)
 
     def _threads(self) -> set[str]:
-        """The states of its threads, as proc(5) names them; a thread that ends meanwhile has none."""
+        """The states of its threads, as in proc(5); a thread that ends meanwhile has none."""
         states = set()
         for stat in Path(f"/proc/{self._process.pid}/task").glob("*/stat"):
             with contextlib.suppress(OSError):
@@ -82,6 +82,6 @@ class ServerProcess:
         return states
 
     def thaw(self) -> None:
-        """Let it go on."""
+        """Lets it continue."""
         self._process.send_signal(signal.SIGCONT)
         self.frozen = False

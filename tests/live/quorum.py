@@ -1,7 +1,7 @@
 """A quorum of real controllers on loopback, without Kubernetes: format, start, crash, freeze, wipe, and wait.
 
-`LiveQuorum` keeps the processes and their directories, no more: what the quorum thinks is asked over the wire.
-Everything that it starts ends with `close()`. Logs and directories stay, for whoever has to find out why.
+`LiveQuorum` has only the processes and their directories; the state of the quorum is read over the wire. Everything
+that it starts ends with `close()`. Logs and directories stay, for the search for a cause.
 """
 
 import random
@@ -25,6 +25,8 @@ from kafka_quorum.wire.protocol import Controllers
 HOST = "127.0.0.1"
 LISTENER = "CONTROLLER"
 _PORTS = range(20000, 32000)  # below the range from which the kernel takes ports for clients
+FATAL_REMOVAL = "Unexpected acknowledgement from non-voter"
+"""In the log of a leader of 3.9 or 4.1 that ended: a replica that was just removed still answered its heartbeat."""
 _AGAIN_S = 30.0
 _LOGGING = {
     "log4j2.xml": """<Configuration status="error"><Appenders><Console name="console" target="SYSTEM_OUT">
@@ -37,18 +39,18 @@ log4j.appender.console.layout=org.apache.log4j.PatternLayout
 log4j.appender.console.layout.ConversionPattern=[%d] %p %m (%c)%n
 """,
 }
-"""What 4.x reads, and what 3.9 does."""
+"""The format that 4.x reads, and the one that 3.9 reads."""
 
 
 def new_uuid() -> str:
-    """A UUID that Kafka could have made."""
+    """A UUID that Kafka could have generated."""
     while not usable_uuid(raw := secrets.token_bytes(16)):
         pass
     return uuid_from_bytes(raw)
 
 
 def free_port() -> int:
-    """A port of loopback that nobody listens at."""
+    """A loopback port at which no process listens."""
     for port in random.sample(_PORTS, k=100):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -62,7 +64,7 @@ def free_port() -> int:
 
 @dataclass(slots=True)
 class LiveNode:
-    """One controller: its address, its directory, and its process while it has one."""
+    """One controller: its address, its directory, and its process if it has one."""
 
     node_id: NodeID
     port: int
@@ -72,12 +74,12 @@ class LiveNode:
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where it listens."""
+        """The address where it listens."""
         return Endpoint(node_id=self.node_id, host=HOST, port=self.port)
 
     @property
     def listener(self) -> Listener:
-        """What it advertises."""
+        """The listener that it advertises."""
         return Listener(name=LISTENER, host=HOST, port=self.port)
 
     @property
@@ -92,7 +94,7 @@ class LiveNode:
 
     @property
     def log(self) -> Path:
-        """What it said, over all its lives."""
+        """Its output, over all its runs."""
         return self.home / "server.log"
 
     @property
@@ -102,12 +104,12 @@ class LiveNode:
 
     @property
     def key(self) -> ReplicaKey:
-        """The replica that lies on its disk."""
+        """The replica key on its disk."""
         return ReplicaKey(node_id=self.node_id, directory_id=DirectoryID(self.meta["directory.id"]))
 
     @property
     def running(self) -> ServerProcess:
-        """Its process, which has to be there."""
+        """Its process, which must exist."""
         if self.process is None:
             raise RuntimeError(f"controller {self.node_id} was not started")
         return self.process
@@ -128,7 +130,7 @@ class LiveQuorum:
     nodes: dict[NodeID, LiveNode] = field(default_factory=dict)
 
     def add_node(self, node_id: int, kafka: Kafka | None = None) -> LiveNode:
-        """Make room for a controller, of the quorum's release or another one; nothing is formatted or started."""
+        """Adds a controller, of the quorum's release or another one; nothing is formatted or started."""
         home = self.directory / f"controller-{node_id}"
         home.mkdir(parents=True)
         node = LiveNode(node_id=NodeID(node_id), port=free_port(), home=home, kafka=kafka or self.kafka)
@@ -138,9 +140,9 @@ class LiveQuorum:
         return node
 
     def write_config(self, node: LiveNode, **changed: str) -> None:
-        """Its server.properties, as the operator would write them.
+        """Writes its server.properties, as the operator would.
 
-        `changed` with `_` for `.` in the names; an empty value takes the setting away.
+        `changed` has `_` for `.` in the names; an empty value removes the setting.
         """
         servers = [*self.more_bootstrap_servers, *(f"{HOST}:{each.port}" for each in self.nodes.values())]
         properties = {
@@ -168,19 +170,19 @@ class LiveQuorum:
     def format(
         self, nodes: Iterable[LiveNode], mode: Mode, features: tuple[str, ...] = (), more: tuple[str, ...] = ()
     ) -> list[ToolResult]:
-        """Format these nodes at the same time; the results say how it went."""
+        """Formats these nodes at the same time; the results show how each ended."""
         wanted = Format(cluster_id=self.cluster_id, mode=mode, features=features, more=more)
         running = [start_format(node.kafka, node.config, wanted) for node in nodes]
         return [each.result() for each in running]
 
     def must_format(self, nodes: Iterable[LiveNode], mode: Mode, features: tuple[str, ...] = ()) -> None:
-        """Format, and accept nothing but success."""
+        """Formats, and accepts only success."""
         for result in self.format(nodes, mode, features):
             if result.exit_code != 0:
                 raise AssertionError(f"format ended with {result.exit_code}: {result.output}")
 
     def start(self, *nodes: LiveNode) -> None:
-        """Start servers; they need some seconds before they answer."""
+        """Starts servers; they need some seconds before they answer."""
         for name, text in _LOGGING.items():
             (self.directory / name).write_text(text)
         options = (
@@ -193,21 +195,28 @@ class LiveQuorum:
             command = node.kafka.command("kafka.Kafka", str(node.config), options=options)
             node.process = ServerProcess(command, node.log)
 
+    def start_ended(self) -> None:
+        """Starts each leader again that ended by itself after a removal, as the kubelet would (`FATAL_REMOVAL`)."""
+        ended = [
+            node for node in self.nodes.values() if node.process is not None and node.process.exit_code is not None
+        ]
+        self.start(*(node for node in ended if FATAL_REMOVAL in node.log.read_text()))
+
     def wipe(self, node: LiveNode) -> None:
-        """Lose its disk: the directory is there, and empty."""
+        """Loses its disk: the directory exists, and is empty."""
         if node.process is not None and node.process.exit_code is None:
             raise RuntimeError(f"controller {node.node_id} still runs")
         shutil.rmtree(node.data)
         node.data.mkdir()
 
     def close(self) -> None:
-        """End every process."""
+        """Ends every process."""
         for node in self.nodes.values():
             if node.process is not None:
                 node.process.kill()
 
     async def look(self, controllers: Controllers) -> QuorumAnswer | None:
-        """The leader's answer, if one of the running nodes is the leader; the highest epoch wins."""
+        """The leader's answer, if one of the running nodes leads; the highest epoch counts."""
         answers = []
         for node in self.nodes.values():
             if node.process is None or node.process.exit_code is not None or node.process.frozen:
@@ -220,7 +229,7 @@ class LiveQuorum:
     async def leader(
         self, controllers: Controllers, *, deadline_s: float = DEADLINE_S
     ) -> tuple[LiveNode, QuorumAnswer]:
-        """The leader, once it knows the high watermark, and what it said."""
+        """The leader, when it has a high watermark, and its answer."""
 
         async def settled() -> QuorumAnswer | None:
             answer = await self.look(controllers)
@@ -230,10 +239,10 @@ class LiveQuorum:
         return self.nodes[answer.leader_id], answer
 
     async def observer_again(self, controllers: Controllers, node: LiveNode) -> QuorumAnswer:
-        """The same, to put things back between two cases: a controller that does not fetch is started anew.
+        """The same, to restore the world between two cases: a controller that does not fetch is restarted.
 
-        Seen three times in some thousand cases: a replica was no observer for a minute. Why is not known, and no case
-        is about that.
+        In three of some thousand cases a replica was no observer for a minute. The cause is unknown, and no case is
+        about it.
         """
         try:
             return await self.observer(controllers, node.key, deadline_s=_AGAIN_S)
@@ -245,10 +254,9 @@ class LiveQuorum:
     async def observer(
         self, controllers: Controllers, key: ReplicaKey, *, fetched_after_ms: int = 0, deadline_s: float = DEADLINE_S
     ) -> QuorumAnswer:
-        """Wait until the leader shows this replica as an observer that has everything up to the high watermark.
+        """Waits until the leader shows this replica as an observer with everything up to the high watermark.
 
-        A leader goes on showing a replica that went away; `fetched_after_ms`, by the leader's clock, asks for one that
-        has fetched since.
+        A leader still shows a replica that has gone; `fetched_after_ms`, by the leader's clock, requires a later fetch.
         """
 
         async def caught_up() -> QuorumAnswer | None:

@@ -27,16 +27,16 @@ TIMEOUT_MS = 10_000
 
 @pytest.fixture(scope="module", params=(DEFAULT_VERSION, *OLDER_VERSIONS))
 def kafka(request: pytest.FixtureRequest) -> Kafka:
-    """Every release that the operator meets on its way from 3.9 to the newest, one after another."""
+    """Every release from 3.9 to the newest on which the operator depends, one after another."""
     return ensure_kafka(str(request.param))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """Two voters and three caught-up observers; every test leaves it as it was.
+    """Two voters and three caught-up observers; every test restores this.
 
-    The third is the one that is frozen and killed. A leader that failed to reach an address does not try it again
-    before a backoff is over, and answers BROKER_NOT_AVAILABLE meanwhile; so no other case uses that address.
+    The third observer is the one that is frozen and killed. A leader that failed to reach an address does not try it
+    again before a backoff is over, and answers BROKER_NOT_AVAILABLE meanwhile. So no other case uses that address.
     """
 
     quorum: LiveQuorum
@@ -46,7 +46,8 @@ class World:
     troubled: LiveNode
 
     async def settled(self) -> tuple[LiveNode, LiveNode]:
-        """The leader and the follower, once the voters are the first two and the newcomers are caught up."""
+        """The leader and the follower, when the voters are the first two and the newcomers are caught up."""
+        self.quorum.start_ended()
         for node in (self.newcomer, self.second, self.troubled):
             await self.quorum.observer_again(self.controllers, node)
         leader, answer = await self.quorum.leader(self.controllers)
@@ -60,9 +61,10 @@ class World:
         return {row.key for row in answer.voters}
 
     async def remove_again(self, node: LiveNode) -> None:
-        """Make an observer of it again."""
+        """Makes it an observer again."""
 
         async def removed() -> bool | None:
+            self.quorum.start_ended()
             leader, answer = await self.quorum.leader(self.controllers)
             if node.key not in {row.key for row in answer.voters}:
                 return True
@@ -75,7 +77,7 @@ class World:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers) -> AsyncIterator[World]:
-    """Start it once for all cases."""
+    """Starts it once for all cases."""
     quorum = new_quorum("answers")
     voters = [quorum.add_node(each) for each in VOTERS]
     newcomers = [quorum.add_node(each) for each in (*NEWCOMERS, TROUBLED)]
@@ -89,7 +91,7 @@ async def world(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaContr
 
 @asynccontextmanager
 async def as_the_case_says(world: World, newcomer: Newcomer) -> AsyncIterator[None]:
-    """Put the newcomer's process into the case's condition, and back."""
+    """Puts the newcomer's process into the case's state, and back."""
     node = newcomer_of(world, newcomer)
     match newcomer:
         case Newcomer.RUNS:
@@ -113,12 +115,12 @@ async def as_the_case_says(world: World, newcomer: Newcomer) -> AsyncIterator[No
 
 
 def newcomer_of(world: World, newcomer: Newcomer) -> LiveNode:
-    """The controller that plays the newcomer."""
+    """The controller that is the newcomer in this case."""
     return world.newcomer if newcomer is Newcomer.RUNS else world.troubled
 
 
 def request(case: AddVoterCase, world: World, sitting: LiveNode) -> AddVoter:
-    """What the case sends."""
+    """The request of the case."""
     key, listener = voter_of(case.voter, newcomer_of(world, case.newcomer), sitting)
     listeners = {
         Listeners.OWN: (listener,),
@@ -135,7 +137,7 @@ def request(case: AddVoterCase, world: World, sitting: LiveNode) -> AddVoter:
 
 
 def voter_of(voter: Voter, newcomer: LiveNode, sitting: LiveNode) -> tuple[ReplicaKey, Listener]:
-    """The replica key that is sent, and an honest listener for it."""
+    """The replica key in the request, and its true listener."""
     other = DirectoryID(new_uuid())
     match voter:
         case Voter.NEWCOMER:
@@ -164,7 +166,7 @@ async def outcome(world: World, asked: LiveNode, add: AddVoter) -> str | None:
 
 @pytest.mark.parametrize("case", ADD_VOTER, ids=[case.name for case in ADD_VOTER])
 async def test_add_voter_is_answered_as_the_table_says(world: World, case: AddVoterCase) -> None:
-    """A real leader (or follower) answers each case as the table says, and adds a voter only where it says success."""
+    """A real leader, or follower, answers each case as in the table, and adds a voter only after success."""
     leader, follower = await world.settled()
     before, add = await world.voters(), request(case, world, follower)
     async with as_the_case_says(world, case.newcomer):
@@ -186,7 +188,7 @@ async def test_two_adds_at_once(world: World) -> None:
         AddVoter(cluster_id=world.quorum.cluster_id, voter=node.key, listeners=(node.listener,), timeout_ms=TIMEOUT_MS)
         for node in (world.newcomer, world.second)
     ]
-    clients = [KafkaControllers(), KafkaControllers()]  # two connections: on one, requests wait for one another
+    clients = [KafkaControllers(), KafkaControllers()]  # two connections, because requests on one wait for each other
     results: list[str | None] = []
 
     async def send(client: KafkaControllers, add: AddVoter) -> None:
@@ -210,7 +212,7 @@ async def test_two_adds_at_once(world: World) -> None:
 
 
 async def test_a_voter_that_was_removed_and_still_runs_stays_an_observer(world: World) -> None:
-    """With controller.quorum.auto.join.enable=false nobody but the operator adds a removed voter again."""
+    """With controller.quorum.auto.join.enable=false a removed voter that still runs stays an observer."""
     leader, _ = await world.settled()
     node = world.newcomer
     add = AddVoter(
@@ -221,7 +223,7 @@ async def test_a_voter_that_was_removed_and_still_runs_stays_an_observer(world: 
     first = await world.quorum.observer(world.controllers, node.key)
 
     async def five_seconds_later() -> QuorumAnswer | None:
-        """By the leader's clock: two and a half times what auto-join takes, which was measured."""
+        """Five seconds by the leader's clock, which is two and a half times the measured duration of an auto-join."""
         answer = await world.quorum.look(world.controllers)
         if answer is None:
             return None
@@ -233,6 +235,6 @@ async def test_a_voter_that_was_removed_and_still_runs_stays_an_observer(world: 
 
 
 def leader_clock_ms(answer: QuorumAnswer) -> int:
-    """The leader's present time, which its own row carries."""
+    """The leader's present time, which is in its own row."""
     (row,) = (row for row in answer.voters if row.key.node_id == answer.leader_id)
     return row.last_fetch_ms

@@ -1,4 +1,4 @@
-"""UpdateFeatures' real answers, release by release, as `feature_answers` has them."""
+"""UpdateFeatures' real answers, release by release, compared with `feature_answers`."""
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ from kafka_quorum.model.quorum import FeatureStep, UpdateFeature
 from kafka_quorum.wire.admin import KafkaControllers
 
 OLD = 3002
-"""The node id of a controller of 3.9.2 that really runs."""
+"""The node id of a real controller of 3.9.2."""
 pytestmark = [pytest.mark.live, pytest.mark.timeout(180), pytest.mark.asyncio(loop_scope="module")]
 
 
@@ -53,7 +53,7 @@ class World:
 
     @property
     def release(self) -> str:
-        """Of the voter."""
+        """The voter's release."""
         return self.active.kafka.version
 
     async def answer(self, step: FeatureStep, *, validate_only: bool, asked: LiveNode | None = None) -> tuple[str, str]:
@@ -66,17 +66,17 @@ class World:
         return "", ""
 
     async def levels(self) -> dict[str, int]:
-        """What is finalized, by name; a feature that is off has no entry."""
+        """The finalized levels by name; a feature that is off has no entry."""
         versions = await self.controllers.api_versions(self.active.endpoint)
         return {feature.name: feature.level for feature in versions.finalized}
 
     def words(self, refused: str) -> tuple[str, str]:
-        """What `answer` has to be for these words."""
+        """The expected `answer` for these words."""
         return (REFUSED, PREFACE[self.release] + refused) if refused else ("", "")
 
 
 async def begun(quorum: LiveQuorum, controllers: KafkaControllers) -> World:
-    """Format and start the voter, and wait until it knows what is finalized."""
+    """Formats and starts the voter, and waits until it has the finalized levels."""
     node = quorum.add_node(LEADER)
     quorum.must_format([node], quorum.initial_controllers([node]), (f"{METADATA}={BEGIN[node.kafka.version]}",))
     quorum.start(node)
@@ -94,7 +94,7 @@ async def begun(quorum: LiveQuorum, controllers: KafkaControllers) -> World:
 async def worlds(
     new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers
 ) -> AsyncIterator[dict[str, World]]:
-    """Start all three at once, once for all tests that leave the levels alone."""
+    """Starts all three at once, for all tests that do not change the levels."""
     quorums = [of_release(new_quorum, "features", release) for release in RELEASES]
     yield {quorum.kafka.version: await begun(quorum, controllers) for quorum in quorums}
     for quorum in quorums:
@@ -113,7 +113,7 @@ CASES = [(release, case) for release in RELEASES for case in lagging_cases(relea
 
 @pytest.mark.parametrize(("release", "case"), CASES, ids=[f"{release}-{case.name}" for release, case in CASES])
 async def test_a_registered_node_is_in_the_way(worlds: dict[str, World], release: str, case: LaggingCase) -> None:
-    """A registration that lacks a level blocks it, whoever stands behind it, in words that name it."""
+    """A registration that lacks a level blocks it, even without a process, and the refusal names it."""
     world = worlds[release]
     before = await world.levels()
     able = (await world.controllers.api_versions(world.active.endpoint)).supported
@@ -125,7 +125,7 @@ async def test_a_registered_node_is_in_the_way(worlds: dict[str, World], release
         answered = await world.answer(case.step, validate_only=True)
         if case.refused:
             assert await world.answer(case.step, validate_only=False) == answered
-    finally:  # by a newer registration of the same id, which is the cure below 4.4, too
+    finally:  # by a newer registration of the same id, which is also the cure below 4.4
         if case.broker:
             await register_broker(world.active, world.quorum.cluster_id, OTHER, able)
         else:
@@ -136,7 +136,7 @@ async def test_a_registered_node_is_in_the_way(worlds: dict[str, World], release
 
 @pytest.mark.parametrize("release", [release for release in RELEASES if release != "3.9.2"])
 async def test_an_old_controller_that_runs_is_named(worlds: dict[str, World], release: str) -> None:
-    """A real 3.9.2 observer blocks the first level above 3.9, running or dead, until it is registered anew."""
+    """A real 3.9.2 observer blocks the first level above 3.9, running or dead, until it is registered again."""
     world = worlds[release]
     step = up(METADATA, BEGIN[release] + 1)
     node = world.quorum.add_node(OLD, ensure_kafka("3.9.2"))
@@ -159,7 +159,7 @@ async def test_an_old_controller_that_runs_is_named(worlds: dict[str, World], re
 
 @pytest.mark.parametrize("release", [release for release in RELEASES if release != "4.4.0"])
 async def test_an_older_server_cannot_forget_a_controller(worlds: dict[str, World], release: str) -> None:
-    """Before 4.4 there is no request to unregister one: nothing is sent."""
+    """Before 4.4 there is no request to unregister a controller, so nothing is sent."""
     world = worlds[release]
     with pytest.raises(KafkaVersionUnsupported, match="supports no version of it"):
         await world.controllers.unregister_controller(world.active.endpoint, NodeID(OTHER))
@@ -167,7 +167,7 @@ async def test_an_older_server_cannot_forget_a_controller(worlds: dict[str, Worl
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_every_release_reports_what_the_table_says(worlds: dict[str, World], release: str) -> None:
-    """A real controller's ApiVersions has exactly the ranges that the operator's table has of its release."""
+    """A real controller's ApiVersions has exactly the ranges in the operator's table for its release."""
     world = worlds[release]
     versions = await world.controllers.api_versions(world.active.endpoint)
     number = parse_release(release)
@@ -177,7 +177,7 @@ async def test_every_release_reports_what_the_table_says(worlds: dict[str, World
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_the_ladder(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers, release: str) -> None:
-    """Step by step, a real controller answers as the table says, and changes what it says and nothing else."""
+    """At each step, a real controller answers as in the table, and changes only what the table lists."""
     world = await begun(of_release(new_quorum, "ladder", release), controllers)
     for answer in LADDERS[release]:
         await climb(world, answer)

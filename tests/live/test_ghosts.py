@@ -1,4 +1,4 @@
-"""Removed controllers that stay registered: how they are found, what they are in the way of, and what cures them."""
+"""Removed controllers that stay registered: how they are found, what they block, and what cures them."""
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(180), pytest.mark.asyncio(lo
 
 VOTERS, GHOST, NOBODY = (3000, 3001), 3002, 3077
 BEGIN, FORGETS_FROM = 27, 33
-"""4.1's highest level, which the ghost's release has too; and the level from which 4.4 can forget a controller."""
+"""4.1's highest level, which the ghost's release supports too; and the level from which 4.4 can unregister it."""
 
 ACKNOWLEDGED = "RegistrationResponseHandler: controller acknowledged ControllerRegistrationRequest"
-"""What a controller logs when it was registered."""
+"""A controller's log line after its registration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,15 +35,15 @@ class World:
     controllers: KafkaControllers
 
     async def leader(self) -> LiveNode:
-        """Who leads now."""
+        """The present leader."""
         return (await self.quorum.leader(self.controllers))[0]
 
     async def registered(self) -> tuple[int, ...]:
-        """Whom the leader shows as registered."""
+        """The controllers that the leader shows as registered."""
         return (await self.controllers.describe_cluster((await self.leader()).endpoint)).controller_ids
 
     async def until_registered(self, *node_ids: int) -> None:
-        """Wait until the leader shows exactly these."""
+        """Waits until the leader shows exactly these."""
 
         async def shown() -> bool | None:
             return await self.registered() == node_ids or None
@@ -51,7 +51,7 @@ class World:
         await wait_for(f"registered controllers {node_ids}", shown)
 
     async def validate(self, step: FeatureStep) -> str:
-        """The words of a refusal, empty where there is none."""
+        """The words of a refusal, empty if there is none."""
         try:
             await self.update(step, validate_only=True)
         except KafkaRefused as error:
@@ -59,7 +59,7 @@ class World:
         return ""
 
     async def update(self, step: FeatureStep, *, validate_only: bool) -> None:
-        """Send one step to the leader."""
+        """Sends one step to the leader."""
         request = UpdateFeature(step=step, validate_only=validate_only, timeout_ms=5_000)
         await self.controllers.update_feature((await self.leader()).endpoint, request)
 
@@ -74,7 +74,7 @@ class World:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers) -> AsyncIterator[World]:
-    """Make the ghost as it comes about: added, removed, and only then stopped."""
+    """Makes the ghost as it happens in practice: added, removed, and only then stopped."""
     quorum = new_quorum("ghosts")
     voters = [quorum.add_node(each) for each in VOTERS]
     ghost = quorum.add_node(GHOST, ensure_kafka("4.1.2"))
@@ -102,9 +102,9 @@ async def world(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaContr
 
 
 async def test_a_ghost_from_its_death_to_its_end(world: World) -> None:
-    """A removed, stopped controller blocks; a newer registration cures it below 4.4, forgetting it does from there on.
+    """A removed, stopped controller blocks; a newer registration cures it below 4.4, unregistering it from 4.4 on.
 
-    One test, since each part begins where the one before has led to.
+    One test, because each part begins at the end of the part before.
     """
     await it_blocks_and_is_found(world)
     await below_44_a_newer_registration_cures_it(world)
@@ -117,18 +117,18 @@ async def test_a_ghost_from_its_death_to_its_end(world: World) -> None:
 
 
 async def it_blocks_and_is_found(world: World) -> None:
-    """Its ranges count, and the only trace of it beside the refusal is DescribeCluster, and for a time an observer."""
+    """Its ranges count; its only traces, beside the refusal, are DescribeCluster and, for a time, an observer."""
     step = up(METADATA, BEGIN + 1)
     assert await world.validate(step) == lagging(step, 7, BEGIN, f"Controller {GHOST}")
     _, answer = await world.quorum.leader(world.controllers)
     assert {int(row.key.node_id) for row in answer.voters} == set(VOTERS)
     assert await world.registered() == (*VOTERS, GHOST)
-    # A stopped observer is listed for minutes: an entry there proves no life, only its last fetch does.
+    # A stopped observer is listed for minutes: only its last fetch proves life, not its entry.
     assert [int(row.key.node_id) for row in answer.observers] == [GHOST]
 
 
 async def below_44_a_newer_registration_cures_it(world: World) -> None:
-    """Registered anew with the leader's own ranges, it is in nobody's way, and still shown."""
+    """Registered again with the leader's own ranges, it blocks nothing, and is still shown."""
     leader = await world.leader()
     able = (await world.controllers.api_versions(leader.endpoint)).supported
     await world.controllers.register_controller(leader.endpoint, registration(GHOST, able))
@@ -137,7 +137,7 @@ async def below_44_a_newer_registration_cures_it(world: World) -> None:
 
 
 async def one_without_the_listener_is_not_found(world: World) -> None:
-    """DescribeCluster leaves out who has no listener of the name at which it is asked, and yet it blocks."""
+    """DescribeCluster leaves out a controller without the listener of the asked name, and yet it blocks."""
     leader, step = await world.leader(), up(METADATA, BEGIN + 1)
     able = (await world.controllers.api_versions(leader.endpoint)).supported
     hidden = registration(NOBODY, ranges(kraft_version=(0, 1), metadata_version=(7, BEGIN)), "ELSEWHERE")
@@ -150,7 +150,7 @@ async def one_without_the_listener_is_not_found(world: World) -> None:
 
 
 async def from_44_it_is_forgotten(world: World) -> None:
-    """Unregistered at the active controller it is gone, and to do it again is no error; the active one itself stays."""
+    """After it is unregistered it is gone, and a repetition is no error; the active controller itself stays."""
     leader = await world.leader()
     follower = next(node for node in world.quorum.nodes.values() if node.node_id in VOTERS and node is not leader)
     assert await world.unregister(GHOST, follower) == "NOT_CONTROLLER"
@@ -161,7 +161,7 @@ async def from_44_it_is_forgotten(world: World) -> None:
 
 
 async def who_lives_is_back_at_once(world: World) -> None:
-    """A live voter that was unregistered by mistake registers again by itself, within seconds."""
+    """A live voter that was unregistered by mistake registers again within seconds."""
     leader = await world.leader()
     follower = next(node for node in world.quorum.nodes.values() if node.node_id in VOTERS and node is not leader)
     before = follower.log.read_text().count(ACKNOWLEDGED)

@@ -1,4 +1,4 @@
-"""Two voters, and the leader is to go: what it costs to remove it as it is, and what handing over first is worth."""
+"""Two voters, of which the leader is removed: the cost of removing it directly, and the benefit of a hand-over."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -16,12 +16,12 @@ from kafka_quorum.wire.admin import KafkaControllers
 pytestmark = [pytest.mark.live, pytest.mark.timeout(180)]
 
 _NEVER_S = 15.0
-"""Several times what an election takes."""
+"""Several times the duration of an election."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A quorum of two: who leads at first, and who is to stay."""
+    """A quorum of two: its first leader, and the voter that stays."""
 
     quorum: LiveQuorum
     controllers: KafkaControllers
@@ -34,13 +34,13 @@ class Pair:
         return RemoveVoter(cluster_id=self.quorum.cluster_id, voter=self.leader.key)
 
     async def remove_beside_a_frozen_voter(self) -> None:
-        """Have the removal appended, and fetched by nobody."""
+        """Lets the removal be appended while the other voter does not fetch it."""
         self.other.running.freeze()
         with pytest.raises(KafkaRefused, match="REQUEST_TIMED_OUT"):
             await self.controllers.remove_voter(self.leader.endpoint, self.removal)
 
     async def both_fetch(self) -> None:
-        """Until the follower has everything."""
+        """Waits until the follower has everything."""
 
         async def level() -> bool | None:
             answer = await self.quorum.look(self.controllers)
@@ -52,7 +52,7 @@ class Pair:
 
 @pytest_asyncio.fixture
 async def pair(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers) -> AsyncIterator[Pair]:
-    """A fresh one for every test."""
+    """A new one for every test."""
     quorum = new_quorum("pair")
     nodes = [quorum.add_node(node_id) for node_id in (3000, 3001)]
     quorum.must_format(nodes, quorum.initial_controllers(nodes))
@@ -68,9 +68,10 @@ async def pair(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaContro
 
 
 async def test_a_leader_that_dies_while_it_removes_itself_takes_the_pair_with_it(pair: Pair) -> None:
-    """Its own log is the longer one and says that it is no voter, the other lacks its vote: nobody leads, ever again.
+    """If it dies before the removal commits, no voter ever leads again.
 
-    This is what guard 3-remove-leader is for.
+    Its own log is longer and has it as no voter, and the other voter needs its vote. This is the reason for guard
+    3-remove-leader.
     """
     await pair.remove_beside_a_frozen_voter()
     pair.leader.running.kill()
@@ -85,7 +86,7 @@ async def test_a_leader_that_dies_while_it_removes_itself_takes_the_pair_with_it
 
 
 async def test_a_leader_that_removed_itself_leads_on_until_the_single_voter_is_back(pair: Pair) -> None:
-    """No check-quorum ends it, however long the other stands still; then the removal commits, and the other leads."""
+    """No check-quorum ends its leadership while the other is frozen; then the removal commits, and the other leads."""
     await pair.remove_beside_a_frozen_voter()
     waiting = await pair.controllers.describe_quorum(pair.leader.endpoint)
     pair.other.running.thaw()
@@ -99,9 +100,9 @@ async def test_a_leader_that_removed_itself_leads_on_until_the_single_voter_is_b
 
 
 async def test_a_leader_that_is_stopped_hands_over_and_can_be_removed(pair: Pair) -> None:
-    """The other leads before the stopped one is gone, leads on once it is back, and removes it at once.
+    """After the leader is stopped the other voter leads, stays leader when it is back, and can remove it at once.
 
-    Seldom the one that was stopped is elected again (once in six measured): then it is stopped again.
+    In one of six measured runs the stopped one was elected again: then it is stopped again.
     """
     for _ in range(4):
         leader, _ = await pair.quorum.leader(pair.controllers)

@@ -1,4 +1,4 @@
-"""RemoveRaftVoter's real answers, case by case of `answers.REMOVE_VOTER`, and what becomes of a quorum after them."""
+"""RemoveRaftVoter's real answers, case by case of `answers.REMOVE_VOTER`, and the state of a quorum after them."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from tests.live.answers import DURING_A_CHANGE, REMOVE_VOTER, Asked, Cluster, Removed, RemoveVoterCase, Second
 from tests.live.jars import DEFAULT_VERSION, OLDER_VERSIONS, ensure_kafka
-from tests.live.quorum import LiveNode, LiveQuorum, new_uuid
+from tests.live.quorum import FATAL_REMOVAL, LiveNode, LiveQuorum, new_uuid
 from tests.live.storage import NoInitialControllers
 from tests.live.waiting import DEADLINE_S, wait_for
 
@@ -23,14 +23,13 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(180), pytest.mark.asyncio(lo
 
 VOTERS, OBSERVER = (3000, 3001, 3002), 3003
 _STEADY_S = 1.0
-"""So long a leader must have led before a case begins: what another case froze or killed may cost one more."""
-_FATAL = "Unexpected acknowledgement from non-voter"
+"""How long a leader must have led before a case begins, because the effects of another case may cost one more."""
 _ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cast:
-    """Who is who in a case."""
+    """The controllers of a case by their roles."""
 
     leader: LiveNode
     first: LiveNode
@@ -39,13 +38,13 @@ class Cast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """Three voters and a caught-up observer; `whole` makes it so again after every case."""
+    """Three voters and a caught-up observer; `whole` restores this after every case."""
 
     quorum: LiveQuorum
     controllers: KafkaControllers
 
     async def whole(self) -> Cast:
-        """All of them run; all three are voters and fetch, and the observer has caught up."""
+        """Waits until all of them run, all three are voters and fetch, and the observer has caught up."""
         self.quorum.start(*(node for node in self.quorum.nodes.values() if node.running.exit_code is not None))
         voters = [self.quorum.nodes[NodeID(each)] for each in VOTERS]
 
@@ -78,23 +77,23 @@ class World:
         return Cast(leader=leader, first=first, second=second)
 
     async def add_again(self, node: LiveNode) -> None:
-        """Make a voter of it again, once it has caught up."""
+        """Makes it a voter again, after it has caught up."""
         await self.quorum.observer_again(self.controllers, node)
         leader, _ = await self.quorum.leader(self.controllers)
         await self.controllers.add_voter(leader.endpoint, self.adding(node))
 
     @property
     def observer(self) -> LiveNode:
-        """The one that is no voter."""
+        """The one that is not a voter."""
         return self.quorum.nodes[NodeID(OBSERVER)]
 
     def adding(self, node: LiveNode) -> AddVoter:
-        """An honest request to add it."""
+        """A correct request to add it."""
         own = self.quorum.cluster_id
         return AddVoter(cluster_id=own, voter=node.key, listeners=(node.listener,), timeout_ms=10_000)
 
     def removing(self, voter: ReplicaKey) -> RemoveVoter:
-        """An honest request to remove it."""
+        """A correct request to remove it."""
         return RemoveVoter(cluster_id=self.quorum.cluster_id, voter=voter)
 
 
@@ -104,14 +103,14 @@ def keys(answer: QuorumAnswer) -> set[ReplicaKey]:
 
 
 def own_row(answer: QuorumAnswer) -> Replica:
-    """The leader's own row, wherever it stands."""
+    """The leader's own row, among voters or observers."""
     (row,) = (row for row in (*answer.voters, *answer.observers) if row.key.node_id == answer.leader_id)
     return row
 
 
 @asynccontextmanager
 async def frozen(*nodes: LiveNode) -> AsyncIterator[None]:
-    """Let them stand still for a while."""
+    """Freezes them for a while."""
     for node in nodes:
         node.running.freeze()
     try:
@@ -122,7 +121,7 @@ async def frozen(*nodes: LiveNode) -> AsyncIterator[None]:
 
 
 def begun(quorum: LiveQuorum, controllers: KafkaControllers) -> World:
-    """Format and start three voters and an observer."""
+    """Formats and starts three voters and an observer."""
     voters, observer = [quorum.add_node(each) for each in VOTERS], quorum.add_node(OBSERVER)
     quorum.must_format(voters, quorum.initial_controllers(voters))
     quorum.must_format([observer], NoInitialControllers())
@@ -132,7 +131,7 @@ def begun(quorum: LiveQuorum, controllers: KafkaControllers) -> World:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers) -> AsyncIterator[World]:
-    """Start it once for all that freezes and kills."""
+    """Starts one for all tests that freeze and kill."""
     quorum = new_quorum("removals")
     yield begun(quorum, controllers)
     quorum.close()
@@ -142,7 +141,7 @@ async def world(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaContr
 async def calm(
     request: pytest.FixtureRequest, new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers
 ) -> AsyncIterator[World]:
-    """Start another one for the table, of every release: no change of another test is still on its way there."""
+    """Starts another one for the table, of every release, so that no change of another test is still in progress."""
     quorum = new_quorum("removal-answers")
     quorum.kafka = ensure_kafka(str(request.param))
     yield begun(quorum, controllers)
@@ -161,7 +160,7 @@ async def alone(new_quorum: Callable[[str], LiveQuorum]) -> AsyncIterator[LiveQu
 
 
 def key_of(removed: Removed, cast: Cast, observer: ReplicaKey) -> ReplicaKey:
-    """The replica key that is sent."""
+    """The replica key in the request."""
     other = DirectoryID(new_uuid())
     keys_by_role = {
         Removed.LEADER: cast.leader.key,
@@ -177,7 +176,7 @@ def key_of(removed: Removed, cast: Cast, observer: ReplicaKey) -> ReplicaKey:
 
 @asynccontextmanager
 async def as_the_case_says(world: World, second: Second, node: LiveNode) -> AsyncIterator[None]:
-    """Put the second follower's process into the case's condition, and back."""
+    """Puts the second follower's process into the case's state, and back."""
     match second:
         case Second.RUNS:
             yield
@@ -190,12 +189,12 @@ async def as_the_case_says(world: World, second: Second, node: LiveNode) -> Asyn
 
 
 def met_the_defect(leader: LiveNode) -> bool:
-    """Whether a leader of 3.9 has ended by itself, because a voter was removed that had yet to answer its heartbeat.
+    """Whether a leader of 3.9 ended by itself, because a removed voter still had to answer its heartbeat.
 
-    Leaders send BeginQuorumEpoch to every voter each half of the fetch timeout (KAFKA-16536). Those of 3.9 take the
-    answer of a replica that is no voter any more for a fatal fault. The kubelet would start it again.
+    Leaders send BeginQuorumEpoch to every voter each half of the fetch timeout (KAFKA-16536). A leader of 3.9 treats
+    the answer of a replica that is no voter any more as a fatal fault. The kubelet would restart it.
     """
-    if _FATAL not in leader.log.read_text():
+    if FATAL_REMOVAL not in leader.log.read_text():
         return False
     leader.running.wait()
     return True
@@ -212,7 +211,7 @@ async def outcome(controllers: KafkaControllers, asked: LiveNode, body: RemoveVo
 
 @pytest.mark.parametrize("case", [case for case in REMOVE_VOTER if not case.alone], ids=lambda case: case.name)
 async def test_remove_voter_is_answered_as_the_table_says(calm: World, case: RemoveVoterCase) -> None:
-    """A real leader (or follower) answers each case as the table says, and changes its voter set only where it says."""
+    """A real leader, or follower, answers each case as in the table, and changes its voter set only where listed."""
     for _ in range(_ATTEMPTS):
         cast = await calm.whole()
         try:
@@ -226,7 +225,7 @@ async def test_remove_voter_is_answered_as_the_table_says(calm: World, case: Rem
 
 
 async def asked_once(calm: World, cast: Cast, case: RemoveVoterCase) -> None:
-    """Ask, and hold the answer against the table."""
+    """Asks once, and compares the answer with the table."""
     before = keys((await calm.quorum.leader(calm.controllers))[1])
     own = calm.quorum.cluster_id
     body = RemoveVoter(
@@ -250,18 +249,18 @@ async def asked_once(calm: World, cast: Cast, case: RemoveVoterCase) -> None:
 async def test_the_last_voter_is_not_removed(
     alone: LiveQuorum, controllers: KafkaControllers, case: RemoveVoterCase
 ) -> None:
-    """The only voter stays, and the words say that the voter is not there."""
+    """The only voter stays, and the error is that the voter does not exist."""
     leader, before = await alone.leader(controllers)
     answered = await outcome(controllers, leader, RemoveVoter(cluster_id=alone.cluster_id, voter=leader.key))
     assert answered == case.refused
     assert keys(await controllers.describe_quorum(leader.endpoint)) == keys(before)
 
 
-# What becomes of a quorum
+# The quorum after a removal
 
 
 async def test_a_leader_that_removes_itself_hands_over(world: World) -> None:
-    """It answers success, is a follower with its very next answer, and one of the others leads within a moment."""
+    """It answers success, then it is a follower, and one of the others leads within a moment."""
     cast = await world.whole()
     _, before = await world.quorum.leader(world.controllers)
     await world.controllers.remove_voter(cast.leader.endpoint, world.removing(cast.leader.key))
@@ -280,7 +279,7 @@ async def test_a_leader_that_removes_itself_hands_over(world: World) -> None:
 
 
 async def test_a_leader_that_is_no_voter_stands_among_the_observers(world: World) -> None:
-    """Until its own removal is committed it leads on, and its own row, its clock in it, is an observer's."""
+    """Until its own removal is committed it leads on, and its own row, with its clock, is among the observers."""
     cast = await world.whole()
     async with frozen(cast.first, cast.second):
         sending = asyncio.create_task(outcome(world.controllers, cast.leader, world.removing(cast.leader.key)))
@@ -293,7 +292,7 @@ async def test_a_leader_that_is_no_voter_stands_among_the_observers(world: World
 
 
 async def shown_without(leader: LiveNode, voter: ReplicaKey) -> QuorumAnswer:
-    """The first answer of this leader in which a replica is no voter; on a connection of its own."""
+    """The first answer of this leader without a replica among the voters; on a separate connection."""
     watcher = KafkaControllers()
 
     async def shown() -> QuorumAnswer | None:
@@ -308,7 +307,7 @@ async def shown_without(leader: LiveNode, voter: ReplicaKey) -> QuorumAnswer:
 
 @pytest.mark.parametrize("first", ["a removal", "an add"])
 async def test_during_a_change_every_other_one_is_refused(world: World, first: str) -> None:
-    """While an add or a removal is uncommitted, adds and removals are refused at once, even one of no voter."""
+    """While an add or a removal is uncommitted, adds and removals are refused at once, even of a non-voter."""
     cast = await world.whole()
     _, before = await world.quorum.leader(world.controllers)
     busy = KafkaControllers()
@@ -343,7 +342,7 @@ async def test_during_a_change_every_other_one_is_refused(world: World, first: s
 
 
 async def remove_again(world: World, voter: ReplicaKey) -> None:
-    """Whatever became of an add: it is no voter afterwards."""
+    """Makes it no voter again, whatever the outcome of an add was."""
 
     async def gone() -> bool | None:
         leader, answer = await world.quorum.leader(world.controllers)
@@ -356,9 +355,9 @@ async def remove_again(world: World, voter: ReplicaKey) -> None:
 
 
 async def test_a_removal_that_cannot_commit_costs_the_leader(world: World) -> None:
-    """A live one of three removed while one is dead: nobody leads any more, until the dead one is back and commits it.
+    """A live voter of three is removed while another is dead: no leader until the dead one is back and commits.
 
-    What the leader answers to a repetition is the same as to the first request: it cannot be told from a refusal.
+    The leader answers a repetition like the first request, so the answer cannot be distinguished from a refusal.
     """
     cast = await world.whole()
     _, before = await world.quorum.leader(world.controllers)
@@ -385,7 +384,7 @@ async def test_a_removal_that_cannot_commit_costs_the_leader(world: World) -> No
 
 @pytest.mark.parametrize("end", ["kill", "terminate"])
 async def test_a_leader_that_ends_during_a_removal_leaves_it_open(world: World, end: str) -> None:
-    """Killed, it does not answer; terminated, it answers that it leads no longer: both may have happened or not."""
+    """A killed leader does not answer; a terminated one answers that it does not lead: the outcome is unknown."""
     cast = await world.whole()
     _, before = await world.quorum.leader(world.controllers)
     async with frozen(cast.first, cast.second):
@@ -412,7 +411,7 @@ async def test_a_leader_that_ends_during_a_removal_leaves_it_open(world: World, 
 
 
 async def test_what_a_new_leader_knows_of_others_begins_with_their_first_fetch(world: World) -> None:
-    """Voters stand there with -1 until they fetch; observers, and voters removed before they did, not at all."""
+    """On a new leader, voters have -1 until they fetch; observers, and removed voters, are not listed before."""
     cast = await world.whole()
     cast.leader.running.kill()
     looks: list[QuorumAnswer] = []
@@ -437,7 +436,7 @@ async def test_what_a_new_leader_knows_of_others_begins_with_their_first_fetch(w
 
 
 async def test_a_removed_voter_observes_on(world: World) -> None:
-    """Its row is an observer's with the stamps that it had, and a second removal of the same key finds no voter."""
+    """A removed voter is an observer with its stamps, and a second removal of its key finds no voter."""
     cast = await world.whole()
     before = await world.controllers.describe_quorum(cast.leader.endpoint)
     body = world.removing(cast.first.key)

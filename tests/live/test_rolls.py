@@ -1,6 +1,6 @@
-"""The operator's own code takes a quorum of real Kafka from release to release, and up the levels.
+"""The operator's own code takes a quorum of real Kafka from release to release, and raises the levels.
 
-Only the API server is a model. Each roll restarts every controller once, the active one last; each level is taken once.
+Only the API server is a model. Each roll restarts every controller once, the active one last; each level is set once.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -20,14 +20,14 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(400), pytest.mark.asyncio(lo
 
 THREE = {3000, 3001, 3002}
 STEPPED_S = 150.0
-"""Twenty levels one after the other, each soaked for a second, on a machine that has other things to do."""
+"""Twenty levels one after the other, each soaked for a second, on a busy machine."""
 
 
 class Story:
-    """The events of a quorum in the order in which they were told, with who led at that moment."""
+    """The events of a quorum in order, each with the leader at that moment."""
 
     def __init__(self, cluster: LiveCluster) -> None:
-        """Listen from now on."""
+        """Records from now on."""
         self._cluster = cluster
         self.told: list[tuple[str, str, int]] = []
         cluster.kube.watchers.append(self._hear)
@@ -44,7 +44,7 @@ class Story:
         return [message for said, message, _ in self.told if said == reason]
 
     def rolls(self) -> Iterator[list[tuple[str, int]]]:
-        """For each roll, the pods that were restarted, in order, each with who led."""
+        """For each roll, the restarted pods in order, each with the leader."""
         pods: list[tuple[str, int]] = []
         for reason, message, leader in self.told:
             if reason == "PodRestarted":
@@ -55,7 +55,7 @@ class Story:
 
 
 def spec(version: str, **features: Any) -> Json:  # noqa: ANN401 - JSON
-    """A quorum of three of this release that was static once."""
+    """A quorum of three of this release that was static at first."""
     return {
         "bootstrap": {"mode": "Static"},
         "kafka": {"version": version, "features": features},
@@ -64,13 +64,13 @@ def spec(version: str, **features: Any) -> Json:  # noqa: ANN401 - JSON
 
 
 def finalized(cluster: LiveCluster) -> dict[str, int]:
-    """The levels, as the status has them."""
+    """The levels in the status."""
     rows = (cluster.resource.get("status") or {}).get("features") or []
     return {row["name"]: row["finalized"] for row in rows}
 
 
 async def settled(cluster: LiveCluster, reason: str = "Settled") -> None:
-    """Wait until FeaturesSettled has this reason for the present spec."""
+    """Waits until FeaturesSettled has this reason for the present spec."""
 
     async def is_so() -> bool | None:
         row, generation = cluster.condition("FeaturesSettled"), cluster.resource["metadata"]["generation"]

@@ -1,4 +1,4 @@
-"""Static quorums: how Kafka formats them, what it says of them, and how they become dynamic.
+"""Static quorums: how Kafka formats and reports them, and how they become dynamic.
 
 A static quorum has `controller.quorum.voters` in its settings and kraft.version 0; its voters have no directory ids.
 """
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(240), pytest.mark.asyncio(lo
 NODES = (3000, 3001, 3002)
 RELEASES = (DEFAULT_VERSION, *OLDER_VERSIONS)
 LEVEL = 20
-"""A metadata.version that every release has and none defaults to."""
+"""A metadata.version that every release supports and none has as its default."""
 META, BOOTSTRAP = "meta.properties", "bootstrap.checkpoint"
 CHECKPOINT = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
 FILES = {"3.9.2": {META, BOOTSTRAP}, "4.1.2": {META, BOOTSTRAP}, "4.4.0": {META, CHECKPOINT}}
@@ -34,7 +34,7 @@ FILES = {"3.9.2": {META, BOOTSTRAP}, "4.1.2": {META, BOOTSTRAP}, "4.4.0": {META,
 
 
 def static(quorum: LiveQuorum, node: LiveNode, *, both: bool = False) -> None:
-    """Its settings as those of a static voter; with `both` it has the bootstrap servers of a dynamic one besides."""
+    """Gives it the settings of a static voter; with `both` it also has the bootstrap servers of a dynamic one."""
     voters = ",".join(f"{each.node_id}@{HOST}:{each.port}" for each in quorum.nodes.values())
     if both:
         quorum.write_config(node, controller_quorum_voters=voters)
@@ -44,7 +44,7 @@ def static(quorum: LiveQuorum, node: LiveNode, *, both: bool = False) -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_how_a_static_voter_is_formatted(release: str, tmp_path: Path) -> None:
-    """No mode, or the one without initial controllers; others, and kraft.version 1, are refused for the setting."""
+    """A static format has no mode or no initial controllers; other modes, and kraft.version 1, are refused."""
     quorum = LiveQuorum(kafka=ensure_kafka(release), directory=tmp_path)
     plain, known, other, alone, raised = (quorum.add_node(each) for each in range(3000, 3005))
     for node in quorum.nodes.values():
@@ -59,7 +59,7 @@ async def test_how_a_static_voter_is_formatted(release: str, tmp_path: Path) -> 
     assert (first.exit_code, second.exit_code, third.exit_code) == (0, 0, 0)
     assert f"with {METADATA} 3.8-IV0" in first.output
     assert {str(path.relative_to(plain.data)) for path in plain.data.rglob("*") if path.is_file()} == FILES[release]
-    assert plain.meta["directory.id"] != known.meta["directory.id"]  # Kafka makes it up: it cannot be given
+    assert plain.meta["directory.id"] != known.meta["directory.id"]  # Kafka generates it: it cannot be given
     assert (fourth.exit_code, fifth.exit_code) == (1, 1)
     assert "You cannot specify controller.quorum.voters and format the node with" in fourth.output
     assert "Cannot set kraft.version to 1 unless controller.quorum.voters is empty" in fifth.output
@@ -75,7 +75,7 @@ class World:
     controllers: KafkaControllers
 
     async def upgrade(self, *, validate_only: bool) -> str:
-        """Ask the leader for kraft.version 1: the words of its refusal, empty for success."""
+        """Requests kraft.version 1 from the leader: the words of its refusal, empty for success."""
         leader, _ = await self.quorum.leader(self.controllers)
         request = UpdateFeature(step=up(KRAFT, 1), validate_only=validate_only, timeout_ms=5_000)
         try:
@@ -85,13 +85,13 @@ class World:
         return ""
 
     async def finalized(self) -> dict[str, int]:
-        """As the leader has them."""
+        """The finalized levels of the leader."""
         leader, _ = await self.quorum.leader(self.controllers)
         versions = await self.controllers.api_versions(leader.endpoint)
         return {feature.name: feature.level for feature in versions.finalized}
 
     async def upgradable(self) -> set[str]:
-        """Wait until every voter has registered and reported to this leader; the refusals on the way."""
+        """Waits until every voter has registered and reported to this leader; returns the refusals until then."""
         refusals: set[str] = set()
 
         async def allowed() -> bool | None:
@@ -102,7 +102,7 @@ class World:
         return refusals - {""}
 
     async def restart(self, node: LiveNode) -> None:
-        """Stop it, start it with the settings that it has now, and wait until it votes and has everything."""
+        """Stops it, starts it with its present settings, and waits until it votes and has everything."""
         if node.running.exit_code is None:
             node.running.stop()
         since_ms = int(time.time() * 1000)  # the leader's clock is the same machine's
@@ -126,7 +126,7 @@ def kafka(request: pytest.FixtureRequest) -> Kafka:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaControllers) -> AsyncIterator[World]:
-    """Format and start three, and wait for a leader."""
+    """Formats and starts three, and waits for a leader."""
     quorum = new_quorum("static")
     await begin(quorum, controllers, NODES)
     yield World(quorum=quorum, controllers=controllers)
@@ -134,9 +134,9 @@ async def world(new_quorum: Callable[[str], LiveQuorum], controllers: KafkaContr
 
 
 async def begin(quorum: LiveQuorum, controllers: KafkaControllers, node_ids: tuple[int, ...]) -> None:
-    """Format and start static voters, and wait until the leader knows what is finalized.
+    """Formats and starts static voters, and waits until the leader has the finalized levels.
 
-    Before it has written what the format says, a leader of 4.1 shows the lowest metadata.version that it supports.
+    Before it has written the levels of the format, a leader of 4.1 shows the lowest metadata.version that it supports.
     """
     nodes = [quorum.add_node(each) for each in node_ids]
     for node in nodes:
@@ -153,9 +153,9 @@ async def begin(quorum: LiveQuorum, controllers: KafkaControllers, node_ids: tup
 
 
 async def test_a_static_quorum_becomes_dynamic(world: World) -> None:
-    """From no directory ids to voters that need no list of them, with every wrong turn on the way.
+    """From voters without directory ids to voters that need no list, with every wrong step on the way.
 
-    One test, since each part begins where the one before has led to.
+    One test, because each part begins at the end of the part before.
     """
     quorum = world.quorum
     await it_has_no_directory_ids(world)
@@ -163,7 +163,7 @@ async def test_a_static_quorum_becomes_dynamic(world: World) -> None:
     follower = next(node for node in quorum.nodes.values() if node is not leader)
     await the_leader_counts_who_has_reported(world, follower)
     await bootstrap_servers_alone_leave_it_without_voters(world, follower)
-    static(quorum, follower, both=True)  # which at version 0 is as good as the list alone
+    static(quorum, follower, both=True)  # which at version 0 is the same as the list alone
     await world.restart(follower)
     await world.upgradable()
     assert await world.upgrade(validate_only=False) == ""
@@ -178,7 +178,7 @@ async def test_a_static_quorum_becomes_dynamic(world: World) -> None:
 
 
 async def it_has_no_directory_ids(world: World) -> None:
-    """Neither DescribeQuorum nor the finalized levels know of kraft.version; a voter cannot be removed."""
+    """DescribeQuorum and the finalized levels do not show kraft.version, and a voter cannot be removed."""
     leader, answer = await world.quorum.leader(world.controllers)
     assert {int(row.key.node_id) for row in answer.voters} == set(NODES)
     assert all(row.key.directory_id is None for row in answer.voters)
@@ -190,17 +190,17 @@ async def it_has_no_directory_ids(world: World) -> None:
 
 
 async def the_leader_counts_who_has_reported(world: World, follower: LiveNode) -> None:
-    """It refuses until every voter has reported to it, and allows the step from then on, even if one has died."""
+    """It refuses until every voter has reported to it, and then allows the step, even if one has stopped."""
     assert await world.upgradable() <= {NOT_ALL_VOTERS, *(not_registered(node_id) for node_id in NODES)}
     follower.running.kill()
-    assert await world.upgrade(validate_only=True) == ""  # so whether all live has to be looked at beside it
+    assert await world.upgrade(validate_only=True) == ""  # so it must be checked in addition whether all are live
 
 
 async def bootstrap_servers_alone_leave_it_without_voters(world: World, node: LiveNode) -> None:
-    """At version 0 a voter without the list believes that there are no voters.
+    """At version 0 a voter without the list acts as if there were no voters.
 
-    It ends with 1 then, or it follows on, looks well to the leader, and could elect nobody: which one is a matter of
-    time. So nothing that the quorum says would show the mistake.
+    Then it ends with 1, or it follows, looks well to the leader, and could elect no leader, depending on time. So the
+    quorum's answers do not show the mistake.
     """
     said = len(node.log.read_text())
     world.quorum.write_config(node)
@@ -214,7 +214,7 @@ async def bootstrap_servers_alone_leave_it_without_voters(world: World, node: Li
 
 
 async def directory_ids_appear(world: World) -> None:
-    """The voters are those of the disks, by directory id, and kraft.version is finalized at 1."""
+    """The voters have the directory ids of the disks, and kraft.version is finalized at 1."""
     disks = {node.key for node in world.quorum.nodes.values()}
 
     async def shown() -> bool | None:
@@ -226,7 +226,7 @@ async def directory_ids_appear(world: World) -> None:
 
 
 async def test_39_says_yes_and_does_not_do_it(tmp_path: Path, controllers: KafkaControllers) -> None:
-    """3.9 finalizes kraft.version 1 and stays static; the next release shows what is true, and can do it."""
+    """3.9 finalizes kraft.version 1 and stays static; the next release shows the truth, and can do it."""
     quorum = LiveQuorum(kafka=ensure_kafka("3.9.2"), directory=tmp_path)
     world = World(quorum=quorum, controllers=controllers)
     try:
@@ -244,7 +244,7 @@ async def test_39_says_yes_and_does_not_do_it(tmp_path: Path, controllers: Kafka
 
 
 async def yes_without_doing_it(world: World) -> None:
-    """Finalized, by its own words, and yet without directory ids."""
+    """Finalized by its own report, but without directory ids."""
     assert await world.upgrade(validate_only=False) == ""
 
     async def finalized() -> bool | None:

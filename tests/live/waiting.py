@@ -1,4 +1,4 @@
-"""Waiting for a condition with a deadline, and saying what was seen last when it never came."""
+"""Waiting for a condition with a deadline; the error has the last observation."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,7 +9,7 @@ from kafka_quorum.errors import KafkaError
 T = TypeVar("T")
 
 DEADLINE_S = 60.0
-"""Generous: a server takes two seconds to start on an idle machine and twenty on a crowded one."""
+"""Generous: a server starts in two seconds on an idle machine and in twenty on a busy one."""
 _PAUSE_S = 0.05
 
 
@@ -20,7 +20,7 @@ class NeverHappenedError(AssertionError):
 async def wait_for(
     what: str, look: Callable[[], Awaitable[T | None]], *, deadline_s: float = DEADLINE_S, pause_s: float = _PAUSE_S
 ) -> T:
-    """What `look` returns, once it returns something; an error of Kafka's counts as nothing yet."""
+    """The first result of `look`; an error of Kafka counts as no result."""
     clock = asyncio.get_running_loop().time
     end_s, last = clock() + deadline_s, "nothing"
     while clock() < end_s:

@@ -1,7 +1,7 @@
-"""A quorum at rest, in values: every test starts from here and changes the one thing that it is about.
+"""A quorum at rest, as values: every test starts from here and changes one thing.
 
-Controllers 3000, 3001 and 3002 of the resource `kafka/alpha`; everything is where it should be, so that a plan made of
-an unchanged `at_rest()` has nothing to do.
+Controllers 3000, 3001 and 3002 of the resource `kafka/alpha`; everything is in order, so that a plan for an unchanged
+`at_rest()` does nothing.
 """
 
 from collections.abc import Iterable
@@ -64,14 +64,14 @@ UID: Final = "uid-of-alpha"
 GIBIBYTE: Final = 1024**3
 NOW_S: Final = 1_767_225_600.0
 LOOKED_S: Final = 50.0
-"""When a leader answered, in monotonic seconds."""
+"""The time of a leader's answer, in monotonic seconds."""
 LEADER_NOW_MS: Final = 1_767_225_600_000
 IDS: Final = (NodeID(3000), NodeID(3001), NodeID(3002))
 SILENT: Final = Unknown(reason="no controller runs yet")
 
 
 def uuid(number: int) -> str:
-    """A UUID in Kafka's notation, the same for the same number."""
+    """A UUID in Kafka's notation, always the same for a number."""
     return uuid_from_bytes(number.to_bytes(4, "big") * 4)
 
 
@@ -85,7 +85,7 @@ def directory(node_id: int, disk: int = 1) -> DirectoryID:
 
 
 def key(node_id: int, disk: int = 1) -> ReplicaKey:
-    """The replica on a node's first, second, … disk."""
+    """The replica key on a node's first, second, … disk."""
     return ReplicaKey(node_id=NodeID(node_id), directory_id=directory(node_id, disk))
 
 
@@ -164,7 +164,7 @@ def manual() -> Replacement:
 
 
 def minted(replicas: int = 3, mode: BootstrapMode = BootstrapMode.INITIAL_CONTROLLERS) -> IdentityRecord:
-    """A record just made: no claim, nothing formatted."""
+    """A new record: no claim, nothing formatted."""
     ids = [NodeID(3000 + index) for index in range(replicas)]
     first = ids[:1] if mode is BootstrapMode.STANDALONE else ids
     record = mint(
@@ -177,7 +177,7 @@ def minted(replicas: int = 3, mode: BootstrapMode = BootstrapMode.INITIAL_CONTRO
 
 
 def bound(replicas: int = 3, mode: BootstrapMode = BootstrapMode.INITIAL_CONTROLLERS) -> IdentityRecord:
-    """A record whose claims are there."""
+    """A record with its claims."""
     record = minted(replicas, mode)
     for node_id in record.node_ids:
         record = with_claim(record, node_id, claim_uid(node_id))
@@ -185,7 +185,7 @@ def bound(replicas: int = 3, mode: BootstrapMode = BootstrapMode.INITIAL_CONTROL
 
 
 def started(replicas: int = 3, mode: BootstrapMode = BootstrapMode.INITIAL_CONTROLLERS) -> IdentityRecord:
-    """A record behind the barrier that has seen no leader yet."""
+    """A record behind the barrier, before the first leader."""
     record = bound(replicas, mode)
     for initial in record.initial:
         record = with_report(record, initial.node_id, directory(initial.node_id))
@@ -198,7 +198,7 @@ def running(replicas: int = 3) -> IdentityRecord:
 
 
 def node(record: IdentityRecord, node_id: int) -> NodeIdentity:
-    """A node that must be there."""
+    """A controller that must be in the record."""
     found = record.node(NodeID(node_id))
     assert found is not None
     return found
@@ -227,7 +227,7 @@ def claim(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Claim:  #
 
 
 def report(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> DiskReport:  # noqa: ANN401 - as above
-    """A script that found what it should."""
+    """The report of a script that found the expected disk."""
     plain = DiskReport(
         found=DiskFound.FORMATTED,
         cluster_id=record.cluster_id,
@@ -240,7 +240,7 @@ def report(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> DiskRepo
 
 
 def empty_report() -> DiskReport:
-    """A script that found nothing on the disk."""
+    """The report of a script that found an empty disk."""
     return DiskReport(
         found=DiskFound.EMPTY,
         cluster_id=None,
@@ -252,7 +252,7 @@ def empty_report() -> DiskReport:
 
 
 def blank(of: Pod, for_s: float = 20.0) -> BlankDisk:
-    """The disk of a pod that every run for so long has found empty."""
+    """The disk of a pod whose runs have found it empty for this long."""
     return BlankDisk(
         pod_uid=of.uid,
         claim_uid=of.claim_uid,
@@ -267,9 +267,9 @@ def blank(of: Pod, for_s: float = 20.0) -> BlankDisk:
 
 
 def still_blank(observed: Observed, for_s: float = 20.0) -> Observed:
-    """The same, after every pod that reports an empty disk has looked again, so long after it first did.
+    """The same, after every pod that reports an empty disk has examined it again this much later.
 
-    Volumes that are reported as lost have been for as long.
+    Volumes that are reported as lost have been lost for as long.
     """
     empty = (one for one in observed.pods if one.report and one.report.found is DiskFound.EMPTY)
     rows = tuple(blank(one, for_s) for one in empty)
@@ -309,7 +309,7 @@ def pod(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Pod:  # noq
 
 
 def formatter(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Pod:  # noqa: ANN401 - as above
-    """A formatter that is at work on the node's disk."""
+    """A formatter that runs on the node's disk."""
     plain = pod(
         record,
         of,
@@ -324,7 +324,7 @@ def formatter(record: IdentityRecord, of: NodeIdentity, **changes: Any) -> Pod: 
 
 
 def row(of: ReplicaKey, **changes: Any) -> Replica:  # noqa: ANN401 - whatever the field holds
-    """A replica that fetched and was caught up at the leader's present moment."""
+    """A replica that fetched and was caught up at the leader's present time."""
     plain = Replica(key=of, log_end_offset=100, last_fetch_ms=LEADER_NOW_MS, last_caught_up_ms=LEADER_NOW_MS)
     return replace(plain, **changes)
 
@@ -349,7 +349,7 @@ def view(
     behind: Iterable[ReplicaKey] = (),
     committed: bool = True,
 ) -> QuorumView:
-    """A judged answer: everybody but `behind` is live and caught up."""
+    """A judged answer: all except `behind` are live and caught up."""
     said = answer(voters, observers)
     own = frozenset(replica.key for replica in said.voters)
     well = (own | {replica.key for replica in said.observers}) - set(behind)
@@ -364,12 +364,12 @@ def view(
 
 
 def looks(view_: QuorumView, count: int = 3) -> Memory:
-    """Everybody who is caught up was so in this many looks."""
+    """Every caught-up replica was so in this many looks."""
     return Memory(caught_up_looks=tuple((caught_up, count) for caught_up in sorted(view_.caught_up, key=str)))
 
 
 def mirrored(record: IdentityRecord, **changes: Any) -> RecordedStatus:  # noqa: ANN401 - whatever the field holds
-    """The status that carries exactly what the record says."""
+    """A status that agrees exactly with the record."""
     uids = {of.node_id: of.claim_uid for of in record.nodes}
     plain = RecordedStatus(
         cluster_id=record.cluster_id,
@@ -402,7 +402,7 @@ def operation(target: ReplicaKey, kind: type[VoterChange] = VoterAddition) -> Vo
 
 
 def support(record: IdentityRecord, min_available: int | None = None, port: int = 9093) -> tuple[SupportObject, ...]:
-    """Service, budget and config maps as they should be."""
+    """The correct service, budget and config maps."""
     wanted = len(record.initial) // 2 + 1 if min_available is None else min_available
     rows = [
         ("Service", names.service_name(NAME), names.service_facts(NAME, port)),
@@ -418,7 +418,7 @@ def support(record: IdentityRecord, min_available: int | None = None, port: int 
 
 
 def at_rest(record: IdentityRecord | None = None, **changes: Any) -> Observed:  # noqa: ANN401 - as above
-    """Everything of a record in its place: claims, status, pods behind the barrier, and a healthy quorum."""
+    """A complete quorum for a record: claims, status, pods behind the barrier, and a healthy quorum."""
     known = running() if record is None else record
     behind_barrier = known.phase is BootstrapPhase.STARTED
     formatted = [of for of in known.nodes if of.formatted]
@@ -451,12 +451,12 @@ def kube_nodes(names_: Iterable[str], **changes: Any) -> tuple[tuple[str, Knowab
 
 
 def permit(of: type[G]) -> Permit[G]:
-    """A permit as a guard gives it."""
+    """A permit of a guard."""
     return Permit(rule=of.id, reason="it may be done")
 
 
 def write(record: IdentityRecord, change: RecordChange, message: str = "m") -> WriteRecord:
-    """A write of the record, with its guard's permit where it takes one."""
+    """A write of the record, with its guard's permit if it needs one."""
     if change not in DECISIONS:
         return WriteRecord(record=record, change=change, message=message)
     decided: Any = permit(DECISIONS[change])
@@ -469,7 +469,7 @@ def situation(
     record: IdentityRecord | None = None,
     **changes: Any,  # noqa: ANN401 - whatever the field holds
 ) -> Situation:
-    """What a pass decides by; by default three controllers at rest, and the record that was observed."""
+    """The situation of a pass; by default three controllers at rest, and the observed record."""
     look = observed if observed is not None else at_rest(record)
     known = record if record is not None else look.record
     assert known is not None
@@ -482,7 +482,7 @@ _plain_desired = desired
 
 
 def nothing() -> Observed:
-    """A resource that was just created: there is nothing else."""
+    """A resource that was just created, without other objects."""
     return Observed(
         record=None,
         record_owner_uid=None,
@@ -497,29 +497,29 @@ def nothing() -> Observed:
 
 
 def with_pod(observed: Observed, of: int, /, **changes: Any) -> Observed:  # noqa: ANN401 - whatever the field holds
-    """The same, with something else about one node's pods."""
+    """The same, with changes of one controller's pods."""
     return replace(observed, pods=tuple(replace(one, **changes) if one.node_id == of else one for one in observed.pods))
 
 
 def with_the_claim(observed: Observed, of: int, /, **changes: Any) -> Observed:  # noqa: ANN401 - as above
-    """The same, with something else about one node's claims."""
+    """The same, with changes of one controller's claims."""
     return replace(
         observed, claims=tuple(replace(one, **changes) if one.node_id == of else one for one in observed.claims)
     )
 
 
 def without_pod(observed: Observed, node_id: int) -> Observed:
-    """The same, with one node's pods gone."""
+    """The same, without one controller's pods."""
     return replace(observed, pods=tuple(one for one in observed.pods if one.node_id != node_id))
 
 
 def without_claim(observed: Observed, node_id: int) -> Observed:
-    """The same, with one node's claims gone."""
+    """The same, without one controller's claims."""
     return replace(observed, claims=tuple(one for one in observed.claims if one.node_id != node_id))
 
 
 def saying(release: str = "4.4.0", *, epoch: int = 7, **levels: int) -> NodeVersions:
-    """A controller of this release, at the release's own levels, except for these (`metadata_version=27`; 0 is off)."""
+    """The report of a controller of this release, at its levels, except for these (`metadata_version=27`; 0 is off)."""
     numbers = parse_release(release)
     assert numbers is not None
     supported, defaults = supported_by(numbers), default_levels(numbers)
@@ -531,12 +531,12 @@ def saying(release: str = "4.4.0", *, epoch: int = 7, **levels: int) -> NodeVers
 
 
 def answering(record: IdentityRecord, *, said: NodeVersions | None = None) -> Versions:
-    """Every controller says the same of itself."""
+    """The same report from every controller."""
     return tuple((of.node_id, Known(value=said or saying())) for of in record.nodes)
 
 
 def speaking(record: IdentityRecord | None = None, said: NodeVersions | None = None, **changes: Any) -> Observed:  # noqa: ANN401 - as above
-    """A quorum at rest whose controllers say what they are, and whose levels are in the record."""
+    """A quorum at rest whose controllers report their versions, and whose levels are in the record."""
     says = said or saying()
     known = with_levels(record or running(), says.finalized)
     return at_rest(known, **{"versions": answering(known, said=says), **changes})
