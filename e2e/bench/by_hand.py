@@ -1,8 +1,8 @@
-"""A lost disk replaced by hand, as fast as a script can: the floor that the operator's unattended cure is held against.
+"""A lost disk replaced by a script, as fast as possible: the floor for the operator's unattended cure.
 
 The quorum is the one from plain manifests, whose pods format an empty disk by themselves without initial controllers.
-What is left for the script: see the newcomer caught up, remove the stale voter, add the new one. Both sides lose their
-disk in the same way, and both are done when a leader names the new replica as a caught-up voter.
+The script does the rest: wait until the newcomer is caught up, remove the stale voter, add the new one. Both sides lose
+their disk in the same way, and both are finished when a leader names the new replica as a caught-up voter.
 """
 
 import asyncio
@@ -26,26 +26,26 @@ from kafka_quorum.wire.admin import KafkaControllers
 _POLL_S = 0.1
 _TIMEOUT_S = 180.0
 _ADD_TIMEOUT_MS = 1_000
-"""Short, for the next attempt may succeed: the leader's process remembers for ten seconds that a name was unknown."""
+"""Short, because the next attempt may succeed: the leader's process remembers an unknown name for ten seconds."""
 _SELECTOR = "app=quorum"
 
 Endpoints = Callable[[], Iterable[Endpoint]]
 
 
 def prepare(namespace: str) -> None:
-    """Pods that start from now on format an empty disk without initial controllers."""
+    """From now on new pods format an empty disk without initial controllers."""
     patch = json.dumps({"data": {"mode": "observer"}})
     kubectl("-n", namespace, "patch", "configmap", "quorum", "--type=merge", "-p", patch)
 
 
 def lose_disk(namespace: str, claim: str, pod: str) -> None:
-    """Empty a volume under its pod, and have the pod made again."""
+    """Empty a volume under its pod, and delete the pod."""
     nodes.wipe(namespace, claim)
     kubectl("-n", namespace, "delete", "pod", pod, "--wait=false")
 
 
 def plain_endpoints(namespace: str) -> Endpoints:
-    """Where the controllers of the plain manifests listen, as it is now."""
+    """The present endpoints of the plain manifests' controllers."""
     return lambda: endpoints_of(items(namespace, "pods", "-l", _SELECTOR), ordinal)
 
 
@@ -70,7 +70,7 @@ async def _leader(endpoints: Endpoints) -> int:
 def seconds_until_cured(endpoints: Endpoints, node_id: int, started_s: float, *, by_hand: bool) -> dict[str, float]:
     """Seconds since `started_s` at which the newcomer was an observer, caught up, and a caught-up voter (`done`).
 
-    With `by_hand` the voters are changed from here; without, they are only looked at.
+    With `by_hand` the voters are changed from here; without it, they are only read.
     """
     return asyncio.run(_until_cured(endpoints, node_id, started_s, by_hand=by_hand))
 
@@ -111,7 +111,7 @@ def _mark(marks: dict[str, float], seen: QuorumView, new: set[ReplicaKey], passe
 async def _exchange(
     controllers: KafkaControllers, where: Endpoint, seen: QuorumView, new: Iterable[ReplicaKey]
 ) -> None:
-    """Remove the stale voter and add the new one with nothing in between; what fails is tried at the next look."""
+    """Remove the stale voter and add the new one at once; a failure is retried at the next look."""
     cluster_id = ClusterID(CLUSTER_ID)
     for key in new:
         if key not in seen.shown or key in seen.voters:
@@ -126,7 +126,7 @@ async def _exchange(
 
 
 async def _look(controllers: KafkaControllers, endpoints: Iterable[Endpoint]) -> tuple[Endpoint, QuorumView] | None:
-    """The highest-epoch leader's answer, judged, and where it came from."""
+    """The answer of the leader with the highest epoch, judged, and its origin."""
 
     async def one(endpoint: Endpoint) -> tuple[Endpoint, QuorumView] | None:
         try:

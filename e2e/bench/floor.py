@@ -1,8 +1,8 @@
-"""The floor: the same three controllers from plain manifests, and one finishing probe for both sides.
+"""The floor: the same three controllers from plain manifests, and the same final probe for both sides.
 
-Both are done when a leader answers with three voters caught up, as the project's own judgement of an answer has it.
-The plain manifests start their initial controllers in parallel, with a format in an init container of the same pod:
-less than an operator may do, for it must know what was formatted before it starts anything.
+Both are finished when a leader answers with three caught-up voters, by the project's own judgement of an answer. The
+plain manifests start their initial controllers in parallel, with a format in an init container of the same pod. An
+operator must do more, because it must record every format before it starts any controller.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from testbed.config import SOURCE
 
 HEAP = "256Mi"
 CLUSTER_ID = "GxYTuLWqRhmb7dK0aQ2Ssw"
-"""The cluster id that the plain manifests format with."""
+"""The cluster id of the plain manifests' formats."""
 _MANIFEST: Path = SOURCE / "examples" / "quorum.yaml"
 _CONTROLLERS = 3
 _POLL_S = 0.1
@@ -35,7 +35,7 @@ _TIMEOUT_S = 120.0
 
 
 def manifests(*, fresh_names: bool = False) -> str:
-    """The test-bed's example with the heap that the operator's quorum has, and no other change.
+    """The test-bed's example with the heap of the operator's quorum, and no other change.
 
     With `fresh_names` Java remembers addresses no longer than in the operator's pods.
     """
@@ -88,7 +88,7 @@ async def _until_done(namespace: str, selector: str, node_of: Callable[[Json], i
 
 
 def endpoints_of(pods: list[Json], node_of: Callable[[Json], int]) -> list[Endpoint]:
-    """Where the controllers in these pods listen, as far as they have an address."""
+    """The endpoints of the controllers in these pods, for the pods that have an address."""
     addresses = ((node_of(pod), pod["status"].get("podIP")) for pod in pods)
     return [Endpoint(node_id=NodeID(node), host=address, port=9093) for node, address in addresses if address]
 

@@ -1,7 +1,7 @@
 """`make bench`: how long the operator takes to act for ten healthy quorums, alone and beside a hostile one.
 
-All controllers are programs that only answer (`bench/fake`), in an image that the quorums' owner has chosen: real
-pods, the installed operator, a real API server. The hostile quorum's answers are, in turn, of every kind below.
+All controllers are programs that only answer (`bench/fake`), in an image that the quorums' owner chose: real pods, the
+installed operator, a real API server. The hostile quorum gives answers of every kind below, in turn.
 """
 
 import time
@@ -20,8 +20,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.bench, pytest.mark.timeout(3600)]
 
 HEALTHY = 10
 HOSTILE = ("voters", "features", "observers", "silent", "slow", "huge", "count", "honest")
-"""5,000 invented voters, 15,000 features, 10,000 observers, no answer, a byte every 0.2 s, 64 MiB, an impossible
-count; and the truth, so that the quorum is one that there is something to do for."""
+"""5,000 invented voters, 15,000 features, 10,000 observers, no answer, a byte every 0.2 s, 64 MiB, an impossible count;
+and the truth, so that the operator has work to do for this quorum.
+"""
 _ROUNDS = 2
 _INTERVAL_S = 0.5
 _SETTLE_S = 15.0
@@ -38,7 +39,7 @@ def made(namespace: str, name: str, image: str, kinds: tuple[str, ...] = ()) -> 
 def test_a_hostile_quorum_beside_ten_healthy_ones(
     figures: Figures, spaces: list[str], fake_image: str, pytestconfig: pytest.Config
 ) -> None:
-    """Alternated: the ten alone, then with the hostile one beside them; the pods of followers are deleted in turn."""
+    """The ten quorums alone, then beside the hostile one, alternately; the followers' pods are deleted in turn."""
     count = int(pytestconfig.getoption("acts"))
     namespace = space(spaces)
     healthy = [made(namespace, f"h{number}", fake_image) for number in range(HEALTHY)]
@@ -51,7 +52,7 @@ def test_a_hostile_quorum_beside_ten_healthy_ones(
         beside = space(spaces)
         hostile = made(beside, "hostile", fake_image, HOSTILE)
         wait_until("the hostile controllers run", partial(_runs, hostile), 300)
-        time.sleep(_SETTLE_S)  # the operator has met it: what follows is its ordinary life beside it
+        time.sleep(_SETTLE_S)  # the operator has had its answers: from here on it works beside the hostile quorum
         found["hostile"].add(measure(namespace, names, count // _ROUNDS, _INTERVAL_S))
         clear(beside)
     ratio = found["hostile"].quantile(0.99) / found["alone"].quantile(0.99)

@@ -13,12 +13,12 @@ from testbed.config import SOURCE
 DEPLOYMENT = f"deployment/{RELEASE}"
 _SELECTOR = f"app.kubernetes.io/instance={RELEASE}"
 REPLICAS = 2
-"""The chart's default: one acts, one stands by."""
+"""The chart's default: one replica acts, one stands by."""
 _START_TIMEOUT_S = 90.0
 
 
 def current_image() -> str:
-    """Build and load what is missing; the image's name, which follows its content."""
+    """Build and load missing images; returns the image's name, which follows its content."""
     return succeed(sys.executable, str(SOURCE), "operator-image", timeout_s=600).strip()
 
 
@@ -28,12 +28,12 @@ def install(image: str) -> None:
 
 
 def uninstall() -> None:
-    """Remove the release; what it leaves behind is what the chart promises to leave."""
+    """Remove the release; only the promised objects stay."""
     succeed("helm", "uninstall", RELEASE, "--namespace", NAMESPACE, "--wait", "--timeout", "2m", timeout_s=150)
 
 
 def pods() -> list[Json]:
-    """The operator's pods, those on their way out included."""
+    """The operator's pods, including those in deletion."""
     return items(NAMESPACE, "pods", "-l", _SELECTOR)
 
 
@@ -44,7 +44,7 @@ def holder() -> str:
 
 
 def wait_acting() -> Json:
-    """Wait until one of the present pods holds the lease: it is the one that acts, and is returned."""
+    """Wait until one of the present pods holds the lease: this pod acts, and is returned."""
 
     def acting() -> Json | None:
         name = holder()
@@ -92,7 +92,7 @@ def stop() -> None:
 
 
 def start() -> None:
-    """Scale to what the chart has by default, and wait until all are ready."""
+    """Scale to the chart's default, and wait until all are ready."""
     kubectl("-n", NAMESPACE, "scale", DEPLOYMENT, f"--replicas={REPLICAS}")
     wait_ready()
 
@@ -103,7 +103,7 @@ def wait_ready() -> None:
 
 
 def crash() -> None:
-    """Kill the process as a power failure would, and have a new pod at once, without the kubelet's back-off."""
+    """Kill the process as a power failure would, and get a new pod at once, without the kubelet's back-off."""
     for pod in pods():
         kill_container(pod)
         kubectl(

@@ -1,4 +1,4 @@
-"""Specs whose pods nobody can make, and where the status says so. No I/O."""
+"""Specs whose pods cannot be created, and the conditions that report them. No I/O."""
 
 from typing import Any, Final, TypeAlias
 
@@ -19,7 +19,7 @@ POD_SPECS: Final[dict[str, Json]] = {
     "priority-class": {"priorityClassName": "none-of-this-name"},
     "security-context": {"securityContext": "restricted"},
 }
-"""What a template's pod spec cannot have: refused by the resource's schema, by the operator, or with the pod."""
+"""What a template's pod spec must not have: refused by the resource's schema, by the operator, or with the pod."""
 
 _NAMED: Final = frozenset(
     {
@@ -32,7 +32,7 @@ _NAMED: Final = frozenset(
 
 
 def condition_that_names_it(resource: Json) -> Json | None:
-    """The condition that says what is wrong with the spec, or with its pods, if one speaks of this generation."""
+    """The condition that names what is wrong with the spec or its pods, if one is about this generation."""
     generation = resource["metadata"]["generation"]
     rows: list[Json] = (resource.get("status") or {}).get("conditions", [])
     current = (row for row in rows if row.get("observedGeneration") == generation)

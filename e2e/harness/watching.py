@@ -1,7 +1,8 @@
-"""What happens to the controllers while a scenario waits: every leader, and every pod that is stopped and made again.
+"""What happens to the controllers during a scenario: every leader, and every pod that is stopped and created again.
 
-Two threads see it: one reads `kubectl get pods --watch`, one asks DescribeQuorum of all controllers, several times a
-second. So a scenario can say afterwards who led, whose restart ended that, and in which order the controllers went.
+Two threads watch: one reads `kubectl get pods --watch`, one sends DescribeQuorum to all controllers, several times a
+second. So a scenario can report afterwards which controller led, whose restart ended that, and in which order the
+controllers restarted.
 """
 
 import asyncio
@@ -27,12 +28,12 @@ _QUICK = Limits(connect_timeout_s=0.5, request_timeout_s=1.0)
 _START_TIMEOUT_S = 30.0
 _WAIT_S = 10.0
 _LATE_S = 1.0
-"""By how much the news of a pod may come after that of a leader."""
+"""How much later the news of a pod may arrive than that of a leader."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leader:
-    """Who leads since when, in monotonic seconds of this process. `pod` is the uid of its pod."""
+    """The leader since a time in monotonic seconds of this process. `pod` is the uid of its pod."""
 
     node_id: int
     epoch: int
@@ -42,7 +43,7 @@ class Leader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A leader and the one before. It is spontaneous unless the pod of the one before had been told to stop."""
+    """A leader and the one before. It is spontaneous unless the former leader's pod was in deletion."""
 
     before: Leader
     after: Leader
@@ -56,7 +57,7 @@ class Change:
 
 @dataclass(slots=True)
 class PodLife:
-    """One pod of a controller: when it came, was told to stop, was first ready, and was gone; None if it was not."""
+    """One pod of a controller: when it was created, deleted, first ready, and gone; None if it was not."""
 
     node_id: int
     uid: str
@@ -71,7 +72,7 @@ class PodLife:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restart:
-    """A controller whose pod was stopped. `ready_s` is when its next pod was ready; None if none was yet."""
+    """A controller whose pod was stopped. `ready_s` is when its next pod was ready; None if that has not happened."""
 
     node_id: int
     stopped_s: float
@@ -80,11 +81,11 @@ class Restart:
 
 @dataclass(slots=True)
 class Watching:
-    """Everything that was seen so far, from entering to leaving."""
+    """Everything that was seen so far, between enter and exit."""
 
     quorum: Quorum
     leaders: list[Leader] = field(default_factory=list)
-    """The first one that was seen, and then each other one."""
+    """The first leader, and then each different one."""
     looks: int = 0
     """How often a leader answered."""
     _pods: dict[str, PodLife] = field(default_factory=dict)
@@ -94,7 +95,7 @@ class Watching:
     _kubectl: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
-        """Begin; returns when the present leader is known."""
+        """Begin; returns when the present leader is found."""
         for target in (self._read_pods, lambda: asyncio.run(self._ask_leaders())):
             thread = threading.Thread(target=target, daemon=True)
             thread.start()
@@ -130,7 +131,7 @@ class Watching:
         return told_s is not None and told_s <= until_s + _LATE_S
 
     def restarts(self, since_s: float) -> tuple[Restart, ...]:
-        """The controllers whose pods were stopped since then, in the order in which that began."""
+        """The controllers whose pods were stopped since then, in the order of the stops."""
         with self._lock:
             lives = sorted(self._pods.values(), key=lambda life: life.seen_s)
         found = []
@@ -201,7 +202,7 @@ class Watching:
 
 
 async def _ask(controllers: KafkaControllers, life: PodLife) -> Leader | None:
-    """This controller as the leader, if it is."""
+    """This controller as the leader, if it leads."""
     if not life.address:
         return None
     try:

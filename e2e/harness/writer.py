@@ -1,11 +1,11 @@
-"""A user of the quorum: writes metadata through plain brokers all the time, and asks for all of it again at the end.
+"""A user of the quorum: writes metadata through plain brokers all the time, and reads all of it back at the end.
 
-The broker is its own, beside a scenario that has none, or it is any of those that the scenario has.
+If a scenario has no brokers, the writer has its own one; otherwise it uses any of theirs.
 
 Each write is a value of its own (a SCRAM user with its own number of iterations; every tenth a topic), so that each
-one that was acknowledged can be looked for. They go one after the other, as fast as `INTERVAL_S` allows: from one
-acknowledgement to the next is what a user waits. A write without a good answer may have happened or not: it is counted.
-They are read through another broker, with an empty disk: all that it knows is what the quorum still has.
+acknowledged write can be found. One write follows the other, as fast as `INTERVAL_S` allows: a user waits from one
+acknowledgement to the next. A write without a good answer may have happened or not: it is counted. The values are read
+through another broker, with an empty disk: it has only what the quorum still has.
 """
 
 import itertools
@@ -37,26 +37,26 @@ _WRITER_ID, _READER_ID = 1, 2
 
 @dataclass(slots=True)
 class Account:
-    """What became of the writes. Times are monotonic seconds of this process."""
+    """The fate of the writes. Times are monotonic seconds of this process."""
 
     acknowledged: dict[int, float] = field(default_factory=dict)
-    """When each was acknowledged, by its number."""
+    """The time of each acknowledgement, by the write's number."""
     unanswered: dict[int, str] = field(default_factory=dict)
-    """What was said in place of an acknowledgement."""
+    """The answer in place of an acknowledgement."""
     lost: tuple[str, ...] = ()
-    """Acknowledged, and not there in the end."""
+    """Acknowledged, and missing at the end."""
     happened: int = 0
-    """Not acknowledged, and there in the end."""
+    """Not acknowledged, and there at the end."""
 
     def longest_gap_s(self, since_s: float, until_s: float) -> float:
-        """The longest time within a window in which nothing was acknowledged."""
+        """The longest time within a window without an acknowledgement."""
         inside = [at for at in sorted(self.acknowledged.values()) if since_s < at < until_s]
         edges = [since_s, *inside, until_s]
         return max(after - before for before, after in itertools.pairwise(edges))
 
     @property
     def last_s(self) -> float:
-        """When the last one was acknowledged."""
+        """The time of the last acknowledgement."""
         return max(self.acknowledged.values())
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class Account:
 
 
 class Writer:
-    """Writes from entering to leaving; `finish` reads everything back."""
+    """Writes between enter and exit; `finish` reads everything back."""
 
     def __init__(
         self,
@@ -78,10 +78,10 @@ class Writer:
         *,
         fresh_names: bool = False,
     ) -> None:
-        """`node_ids` are all controllers that there will ever be: the ways into the quorum of a broker of its own.
+        """`node_ids` are all controllers that will ever exist: the ways into the quorum for its own broker.
 
-        With `brokers`, which run already, it writes through all of them, and reads through another of their release.
-        One write of `every_topic` is a topic, the others are users. `fresh_names` is that of the brokers of its own.
+        With `brokers`, which already run, it writes through all of them, and reads through another one of their
+        release. One write of `every_topic` is a topic, the others are users. `fresh_names` is for its own brokers.
         """
         self._interval_s, self._brokers, self._every_topic = interval_s, brokers, every_topic
         ids = tuple(node_ids)
@@ -104,7 +104,7 @@ class Writer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop writing, and take its brokers away."""
+        """Stop writing, and stop its brokers."""
         self._stop()
         for broker in (self._own, self._reader):
             if broker is not None:
@@ -112,21 +112,21 @@ class Writer:
 
     @property
     def account(self) -> Account:
-        """What was acknowledged so far."""
+        """The acknowledgements so far."""
         return self._account
 
     def wait_acknowledged(self, more: int = 3, timeout_s: float = 90.0) -> None:
-        """Wait until so many more writes are acknowledged: the quorum takes writes now."""
+        """Wait until this number of further writes is acknowledged: the quorum accepts writes now."""
         enough = len(self._account.acknowledged) + more
         wait_until(f"{more} more writes", lambda: len(self._account.acknowledged) >= enough, timeout_s)
 
     def finish(self) -> Account:
-        """Stop, and read everything back through a broker that knows nothing yet."""
+        """Stop, and read everything back through a new broker."""
         self._stop()
         return self.read_back()
 
     def read_back(self) -> Account:
-        """Read back what is acknowledged so far through a broker that knows nothing yet; writing goes on meanwhile."""
+        """Read back all acknowledged writes through a new broker; the writes continue meanwhile."""
         if self._brokers is not None:
             self._reader = self._brokers.newcomer()
         self._reader.stop()
@@ -154,7 +154,7 @@ class Writer:
                     break
             except (KafkaException, TimeoutError):
                 if late:
-                    raise  # what was not answered is not known
+                    raise  # the result of a write without an answer is unknown
             time.sleep(0.5)  # a broker that has just started still catches up, or answers with an error
         print(account)
         return account
@@ -178,7 +178,7 @@ class Writer:
             try:
                 self._write(client, number)
                 self._account.acknowledged[number] = time.monotonic()
-            except (KafkaException, TimeoutError) as error:  # the client keeps a request that it lost for ever
+            except (KafkaException, TimeoutError) as error:  # the client never gives up a lost request
                 self._account.unanswered[number] = str(error) or "no answer"
             number += 1
             self._stopped.wait(max(0.0, began_s + self._interval_s - time.monotonic()))
@@ -195,15 +195,15 @@ class Writer:
         answer.result(_REQUEST_TIMEOUT_S + 5)
 
     def _name(self, number: int) -> str:
-        """What a write leaves: a topic, or a user with a number of iterations."""
+        """The result of a write: a topic, or a user with a number of iterations."""
         is_topic = number % self._every_topic == 0
         return f"topic-{number}" if is_topic else f"user-{number}/{_LEAST_ITERATIONS + number % 1000}"
 
 
 def _read(client: AdminClient, users: Sequence[str]) -> frozenset[str]:
-    """All topics, and those of these users that there are, as `_name` names them.
+    """All topics, and those of these users that exist, as `_name` names them.
 
-    Users are asked for by name, some at a time: the client cannot read an answer about more than 10,000.
+    Users are requested by name, some at a time: the client cannot read an answer about more than 10,000.
     """
     topics = client.list_topics(timeout=_REQUEST_TIMEOUT_S).topics
     described = []

@@ -1,4 +1,4 @@
-"""Every scenario: the installed operator, namespaces under the restricted standard, a report if it fails."""
+"""For every scenario: the installed operator, namespaces under the restricted standard, a report on failure."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ Make = Callable[[str], Quorum]
 Write = Callable[[Quorum], Writer]
 
 WAYS_IN = range(3000, 3008)
-"""The node ids at which a writer's broker looks for the quorum: all that any scenario uses."""
+"""The node ids at which a writer's broker looks for the quorum: all node ids of all scenarios."""
 OLDER_IMAGES = tuple(f"testbed/kafka:{version}" for version in KAFKA_VERSIONS if version != NEWEST)
 _IMAGE_TIMEOUT_S = 2400.0
 _QUORUMS = pytest.StashKey[list[Quorum]]()
@@ -27,13 +27,13 @@ _QUORUMS = pytest.StashKey[list[Quorum]]()
 
 @pytest.fixture(scope="session")
 def randomly_seed(pytestconfig: pytest.Config) -> int:
-    """The seed of this run, which is in its heading: `-p "randomly_seed=…"` repeats it."""
+    """The seed of this run, from its heading: `-p "randomly_seed=…"` repeats it."""
     return int(pytestconfig.getoption("randomly_seed"))
 
 
 @pytest.fixture(scope="session")
 def operator_image() -> str:
-    """The operator's image as the checkout has it, on every worker."""
+    """The operator's image from the checkout, on every worker."""
     return operator.current_image()
 
 
@@ -66,7 +66,8 @@ def namespaces(serving: str) -> Iterator[Callable[[], str]]:  # noqa: ARG001 - a
 
     yield make
     for name in made:
-        # The resource first, so that no operator makes pods again; then the pods without grace, for the next scenario.
+        # The resource first, so that no operator creates pods again; then the pods without grace, for the next
+        # scenario.
         run("kubectl", "-n", name, "delete", "kq", "--all", "--wait=false")
         run("kubectl", "-n", name, "delete", "pods", "--all", "--force", "--grace-period=0", "--wait=false")
         run("kubectl", "delete", "namespace", name, "--wait=false")
@@ -101,39 +102,39 @@ def ready(quorum: Quorum) -> Quorum:
 
 @pytest.fixture(scope="session")
 def kafka_everywhere() -> None:
-    """Kafka's image is on the control plane too, where the writers' brokers run."""
+    """Kafka's image is on the control plane too, because the writers' brokers run there."""
     succeed(sys.executable, str(SOURCE), "load", KAFKA_IMAGE, "--all-nodes", timeout_s=240)
 
 
 @pytest.fixture(scope="session")
 def older_kafka() -> None:
-    """The images of the older releases are on the workers, where all pods run but those of the writers' brokers."""
+    """The images of the older releases are on the workers; only the writers' brokers run elsewhere."""
     succeed(sys.executable, str(SOURCE), "load", *OLDER_IMAGES, timeout_s=480)
 
 
 @pytest.fixture
 def writing(namespaces: Callable[[], str], kafka_everywhere: None) -> Iterator[Write]:  # noqa: ARG001 - an order
-    """Starts clients that write metadata until the scenario ends, or until they are told to finish."""
+    """Starts clients that write metadata until the scenario ends, or until `finish`."""
     with ExitStack() as stack:
         yield lambda quorum: stack.enter_context(Writer(quorum, WAYS_IN))
 
 
 @pytest.fixture(scope="session")
 def history_image() -> str:
-    """The history's image as the checkout has it, on every worker."""
+    """The history's image from the checkout, on every worker."""
     return succeed(sys.executable, str(SOURCE), "history-image", timeout_s=_IMAGE_TIMEOUT_S).strip()
 
 
 @pytest.fixture
 def scheduled(serving: str, history_image: str) -> Iterator[None]:
-    """The operator with observations on a claim and the history beside it; afterwards as it was."""
+    """The operator with observations on a claim and with the history; afterwards as before."""
     with history.installed(serving, history_image):
         yield
 
 
 @pytest.fixture
 def observed(scheduled: None, quorum: Quorum) -> Quorum:  # noqa: ARG001 - an order, not a value
-    """A ready quorum of three that the operator has written about."""
+    """A ready quorum of three with observations from the operator."""
     quorum.apply()
     quorum.wait_ready()
     history.wait_observed(quorum)
@@ -144,7 +145,7 @@ def observed(scheduled: None, quorum: Quorum) -> Quorum:  # noqa: ARG001 - an or
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put what there was to see into the report of a failed scenario, before its namespace goes."""
+    """Put the evidence into the report of a failed scenario, before its namespace is deleted."""
     report = yield
     if call.when == "call" and report.failed:
         for quorum in item.stash.get(_QUORUMS, []):

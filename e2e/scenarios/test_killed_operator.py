@@ -1,4 +1,4 @@
-"""The operator is killed during a bootstrap, after each step and at random moments: it always ends in one quorum."""
+"""The operator is killed during a bootstrap, after each step and at random moments: the result is always one quorum."""
 
 import random
 import time
@@ -20,7 +20,7 @@ Step = Callable[[Quorum], object]
 
 
 def _nodes(quorum: Quorum) -> list[Json]:
-    """The nodes of the record; before there is one, a node without anything."""
+    """The nodes of the record; before there is one, a node without fields."""
     rows: list[Json] = quorum.record().get("nodes") or [{"claim_uid": None, "formatted": False}]
     return rows
 
@@ -36,7 +36,7 @@ STEPS: dict[str, Step] = {
     "a leader was seen": lambda quorum: quorum.record().get("had_leader"),
 }
 EARLY = ("a formatter is there", "the quorum may start")
-"""The steps that `make test` has time for: before and behind the barrier."""
+"""The steps in `make test`: before and after the barrier."""
 JOINING: dict[str, Step] = {
     "an observer's pod is there": lambda quorum: len(quorum.pods()) > 1,
     "the intent to add is written": lambda quorum: quorum.status().get("operation"),
@@ -45,23 +45,23 @@ JOINING: dict[str, Step] = {
 
 
 def assert_ends_well(quorum: Quorum, initial: set[int]) -> None:
-    """Ready, with the cluster id and the first voters of the first identity that was ever written."""
+    """The quorum is ready, with the cluster id and the first voters of the only identity."""
     quorum.wait_ready(150)
     assert_one_quorum(quorum, initial=initial, voters={3000, 3001, 3002})
     made = [note for reason, note in quorum.events() if reason == "IdentityMade"]
-    assert len(made) <= 1  # an event may be lost with the operator; a second identity may not be made
+    assert len(made) <= 1  # an event may be lost with the operator; a second identity must not be made
 
 
 def kill_after(quorum: Quorum, name: str, step: Step, delay_s: float = 0.0) -> None:
-    """Wait for a step, and a moment more where randomness says so; then kill the operator."""
+    """Wait for a step, and then for this delay; then kill the operator."""
     wait_until(name, lambda: step(quorum), _STEP_TIMEOUT_S, _POLL_S)
-    time.sleep(delay_s)  # not for luck: the moment of the crash is what varies
+    time.sleep(delay_s)  # this is no wait for a state: the moment of the crash varies
     operator.crash()
 
 
 @pytest.mark.parametrize("name", EARLY)
 def test_killed_after_a_step(name: str, quorum: Quorum) -> None:
-    """Killed right after the step was seen, the next operator takes up where the cluster is."""
+    """After a kill right behind a step, the next operator continues from the state of the cluster."""
     quorum.apply()
     kill_after(quorum, name, STEPS[name])
     assert_ends_well(quorum, {3000, 3001, 3002})
@@ -70,7 +70,7 @@ def test_killed_after_a_step(name: str, quorum: Quorum) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("name", [name for name in STEPS if name not in EARLY])
 def test_killed_after_another_step(name: str, quorum: Quorum) -> None:
-    """The same for every other step of a bootstrap."""
+    """The same holds for every other step of a bootstrap."""
     quorum.apply()
     kill_after(quorum, name, STEPS[name])
     assert_ends_well(quorum, {3000, 3001, 3002})
@@ -79,7 +79,7 @@ def test_killed_after_another_step(name: str, quorum: Quorum) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("name", JOINING)
 def test_killed_while_controllers_join(name: str, quorum: Quorum) -> None:
-    """Killed between intent, request and answer, the voter is added once and the operation is closed."""
+    """After a kill between intent, request and answer, all voters are added and the operation is closed."""
     quorum.apply(STANDALONE)
     kill_after(quorum, name, JOINING[name])
     assert_ends_well(quorum, {3000})
@@ -89,7 +89,7 @@ def test_killed_while_controllers_join(name: str, quorum: Quorum) -> None:
 @pytest.mark.full
 @pytest.mark.timeout(1500)
 def test_killed_again_and_again(quorums: Callable[[str], Quorum], randomly_seed: int) -> None:
-    """Killed two to four times at random moments of each of six bootstraps, every one ends in one quorum."""
+    """Six bootstraps with two to four kills at random moments each end in one quorum."""
     dice = random.Random(randomly_seed)  # noqa: S311 - moments of crashes, not cryptography
     for round_ in range(6):
         spec, initial = ({}, {3000, 3001, 3002}) if round_ % 2 else (STANDALONE, {3000})

@@ -1,4 +1,4 @@
-"""What a quorum lives through over the years: nodes that are cordoned, and a spec that is edited again and again."""
+"""The events of a long life: nodes that are cordoned, and a spec that is edited many times."""
 
 import copy
 import json
@@ -23,19 +23,19 @@ def revisions(quorum: Quorum) -> dict[str, Json]:
 
 
 def test_old_revisions_are_deleted(ready: Quorum) -> None:
-    """Of fifteen earlier specs the newest stay, besides the one that pods are made from; no pod is touched."""
+    """Of fifteen older revisions the newest ten stay, beside the one of the pods; no pod is touched."""
     running = ready.running()
     (present,) = revisions(ready).values()
     earlier = []
     for number in range(2, 17):
         old = copy.deepcopy(present)
         metadata = {field: present["metadata"][field] for field in ("namespace", "labels", "annotations")}
-        old["metadata"] = {**metadata, "name": f"{ready.name}-edit-{number}"}
+        old["metadata"] = {**metadata, "name": f"{ready.name}-{number:010x}"}
         old["revision"] = number
         earlier.append(old)
     kubectl("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": earlier}))
     kubectl("-n", ready.namespace, "annotate", "kq", ready.name, "example.com/wakes=the-operator")
-    newest = {f"{ready.name}-edit-{number}" for number in range(7, 17)}
+    newest = {f"{ready.name}-{number:010x}" for number in range(7, 17)}
     wanted = {present["metadata"]["name"], *newest}
     wait_until("the old ones are gone", lambda: set(revisions(ready)) == wanted, 60)
     assert len(newest) == _KEPT
@@ -46,7 +46,7 @@ def test_old_revisions_are_deleted(ready: Quorum) -> None:
 
 @pytest.mark.full
 def test_a_roll_waits_for_a_cordoned_node(ready: Quorum) -> None:
-    """The follower on it is not restarted, and the others are, the active one excepted; uncordoned, the roll ends."""
+    """The follower on the cordoned node and the active controller wait; after the uncordon the roll is completed."""
     running, active = ready.running(), leader(ready)
     waits, goes = sorted(ALL - {active})
     places = {node_id: pod["spec"]["nodeName"] for node_id, pod in ready.pods().items()}

@@ -1,4 +1,4 @@
-"""Specs that the API server or nobody can carry out: refused before a running pod is touched, and corrected later."""
+"""Specs that cannot be carried out: refused before a running pod is touched, and corrected later."""
 
 import pytest
 
@@ -16,17 +16,17 @@ _NOTICED_TIMEOUT_S = 60.0
 
 REFUSED: dict[str, Json] = {name: {"controllers": {"template": {"spec": spec}}} for name, spec in POD_SPECS.items()}
 RIGHT: Json = {"controllers": {"template": {"spec": None}}}
-"""The template's spec is taken out again, whatever was wrong in it."""
+"""The template's spec is removed, whatever was wrong in it."""
 
 
 def noticed(quorum: Quorum) -> Json | None:
-    """The condition that names what is wrong with the spec or with its pods, once one speaks of this generation."""
+    """The condition that names the fault of the spec or its pods, once one is about this generation."""
     return condition_that_names_it(quorum.resource())
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_roll_to_a_pod_that_the_api_server_refuses(name: str, ready: Quorum) -> None:
-    """Nobody is stopped for a pod that cannot be made: the cause is named, and the correction needs no restart."""
+    """No controller is stopped if its new pod is refused: the cause is named, and the correction needs no restart."""
     before, cluster = ready.running(), ready.record()["cluster_id"]
     try:
         ready.patch(REFUSED[name])
@@ -47,7 +47,7 @@ def test_a_roll_to_a_pod_that_the_api_server_refuses(name: str, ready: Quorum) -
 
 @pytest.mark.parametrize("name", ["memory", "root", "priority-class"])
 def test_a_pod_that_is_lost_while_the_spec_is_refused_comes_back(name: str, ready: Quorum) -> None:
-    """It is made from what ran last; after the correction all of them are as they were."""
+    """A lost pod is created from its last revision; after the correction the other pods are unchanged."""
     before = ready.running()
     try:
         ready.patch(REFUSED[name])
@@ -65,7 +65,7 @@ def test_a_pod_that_is_lost_while_the_spec_is_refused_comes_back(name: str, read
 
 
 def test_the_only_controller_is_not_stopped_for_a_refused_pod(quorum: Quorum) -> None:
-    """With one replica a stranded roll would be a total outage."""
+    """The only controller of a quorum is not stopped if its new pod is refused."""
     quorum.apply({"controllers": {"replicas": 1}})
     quorum.wait_ready()
     before = quorum.running()
@@ -84,7 +84,7 @@ def test_the_only_controller_is_not_stopped_for_a_refused_pod(quorum: Quorum) ->
 
 @pytest.mark.parametrize("size", ["1.1Gi", "1000Ei"])
 def test_a_size_that_cannot_be_is_refused_and_ends_no_work(size: str, ready: Quorum) -> None:
-    """Refused at the door, or named by the operator; either way a lost pod comes back, and the claims stay."""
+    """The size is refused by the API server or the operator; a lost pod is replaced, and the claims stay."""
     before = ready.running()
     claims = {name: claim["spec"]["resources"]["requests"]["storage"] for name, claim in ready.claims().items()}
     try:
@@ -103,7 +103,7 @@ def test_a_size_that_cannot_be_is_refused_and_ends_no_work(size: str, ready: Quo
 
 @pytest.mark.parametrize("size", ["1.5Gi", "1500M", "2e9"])
 def test_every_way_to_write_a_size_of_whole_bytes_works(size: str, quorum: Quorum) -> None:
-    """What the API server makes of it is understood again: the quorum becomes ready, and stays so through a repair."""
+    """The operator reads the API server's form of the size: the quorum becomes ready, also after a repair."""
     quorum.apply({"controllers": {"storage": {"size": size}}})
     quorum.wait_ready()
     before = quorum.running()

@@ -1,4 +1,4 @@
-"""The example for the operator of Spark: applied as docs/history.md says, run to its end on pods, and what it wrote."""
+"""The example for the operator of Spark: applied as in docs/history.md, run to its end on pods, with its results."""
 
 import json
 import shlex
@@ -26,7 +26,7 @@ PUBLISHED = "spark-operator/spark-operator"
 RELEASE = "spark-operator"
 DEFINITION = "sparkapplications.sparkoperator.k8s.io"
 EXECUTORS = 2
-"""As the example asks."""
+"""The number in the example."""
 RESTRICTED = "pod-security.kubernetes.io/enforce"
 _BUILD_TIMEOUT_S = 3000.0
 _RUN_TIMEOUT_S = 900.0
@@ -35,7 +35,7 @@ _SERVER_TIMEOUT_S = 60.0
 
 
 def documented(beginning: str) -> list[str]:
-    """The one command of docs/history.md about applications that begins so, as words."""
+    """The one command in docs/history.md about applications with this beginning, as words."""
     block = PAGE.read_text().partition(HEADING)[2].partition("```sh\n")[2].partition("```")[0]
     (line,) = (line for line in block.replace("\\\n", " ").splitlines() if line.startswith(beginning))
     return shlex.split(line)
@@ -43,12 +43,12 @@ def documented(beginning: str) -> list[str]:
 
 @pytest.fixture(scope="session")
 def spark_operator() -> Iterator[None]:
-    """The operator of Spark with its own chart, as docs/history.md installs it, but for the image."""
+    """The operator of Spark with its own chart, installed as in docs/history.md, except for the image."""
     image, chart = succeed(sys.executable, str(SOURCE), "spark-operator", timeout_s=_BUILD_TIMEOUT_S).split()
     install = [chart if word == PUBLISHED else word for word in documented("helm install")]
     repository, _, tag = image.rpartition(":")
     its_image = f"image.registry=docker.io,image.repository={repository},image.tag={tag}"
-    run("helm", "uninstall", RELEASE, "--namespace", RELEASE, "--wait")  # a run that was killed left it
+    run("helm", "uninstall", RELEASE, "--namespace", RELEASE, "--wait")  # left by a run that was killed
     succeed(*install, "--set", its_image, timeout_s=360)
     yield
     run("helm", "uninstall", RELEASE, "--namespace", RELEASE, "--wait", "--timeout", "2m", timeout_s=150)
@@ -58,7 +58,7 @@ def spark_operator() -> Iterator[None]:
 
 @pytest.fixture
 def restricted() -> Iterator[None]:
-    """Pods that are not restricted are refused where the history runs."""
+    """The namespace of the history refuses pods that are not restricted."""
     kubectl("label", "--overwrite", "namespace", NAMESPACE, f"{RESTRICTED}=restricted")
     yield
     kubectl("label", "namespace", NAMESPACE, f"{RESTRICTED}-")
@@ -71,7 +71,7 @@ def logged(observed: Quorum) -> Iterator[Quorum]:
     body = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        # Local volumes are made on a node: on this one all pods of the application have to run.
+        # Local volumes are on one node: all pods of the application must run there.
         "metadata": {"name": "logs", "annotations": {"volume.kubernetes.io/selected-node": node}},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
     }
@@ -92,7 +92,7 @@ def _bound(claim: str) -> bool:
 
 
 def _copy(source: tuple[str, str], target: tuple[str, str], name: str) -> None:
-    """The log directory of a controller into a folder of another node's volume, so that everybody can read it."""
+    """Copy the log directory of a controller into a folder of another node's volume, readable for all."""
     folder = shlex.quote(f"{target[1]}/{name}")
     unpack = f"mkdir -p {folder} && tar -C {folder} -x && chmod -R a+rX {folder}"
     pack = f"tar -C {shlex.quote(f'{source[1]}/kraft')} -c . || test $? = 1"  # 1: a file has changed meanwhile
@@ -101,7 +101,7 @@ def _copy(source: tuple[str, str], target: tuple[str, str], name: str) -> None:
 
 
 def application(image: str) -> Json:
-    """The example with this image, and with what the nodes of the test-bed have of cores."""
+    """The example with this image, and with the number of cores of the test-bed's nodes."""
     found: Json = yaml.safe_load(EXAMPLE.read_text())
     found["spec"]["image"] = image
     for role in ("driver", "executor"):
@@ -116,7 +116,7 @@ def applied(
     logged: Quorum,  # noqa: ARG001 - an order, not a value
     history_image: str,
 ) -> Iterator[Callable[[], Json]]:
-    """Apply the example; what comes of it is asked with the function."""
+    """Apply the example; the returned function reads its state."""
     body = application(history_image)
     name = body["metadata"]["name"]
     succeed(*documented(f"kubectl -n {NAMESPACE} patch"))
@@ -126,7 +126,7 @@ def applied(
 
 
 def completed(ask: Callable[[], Json]) -> Json:
-    """Wait until the application is COMPLETED; its status. One that failed is told with what its pods said."""
+    """Wait until the application is COMPLETED; its status. A failed one is reported with its pods' logs."""
 
     def ended() -> Json | None:
         status: Json = ask().get("status", {})
@@ -147,19 +147,19 @@ def said() -> str:
 
 
 def driver_log() -> str:
-    """What the driver said."""
+    """The driver's log."""
     _, output, errors = run(*documented(f"kubectl -n {NAMESPACE} logs"))
     return output or errors
 
 
 def rows(folder: Path, table: str) -> list[Json]:
-    """The rows of a table, as anybody reads them without Spark."""
+    """The rows of a table, read without Spark."""
     found: list[Json] = parquet.read_table(folder / table).to_pylist()
     return found
 
 
 def test_the_example_runs_on_executors_of_its_own(applied: Callable[[], Json], logged: Quorum, tmp_path: Path) -> None:
-    """It is COMPLETED with two executors; its tables have the voters of the logs and the looks, its page the quorum."""
+    """It is COMPLETED with two executors; its tables have the logs' voters and the looks, its page names the quorum."""
     status = completed(applied)
     succeed(*documented(f"kubectl -n {NAMESPACE} wait"))
     assert len(status["executorState"]) == EXECUTORS

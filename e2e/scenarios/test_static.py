@@ -1,7 +1,7 @@
-"""The whole way of an old quorum: static on 3.9.2, to 4.1.2, dynamic, to 4.4.0, beside three brokers that are used.
+"""The whole way of an old quorum: static on 3.9.2, to 4.1.2, dynamic, to 4.4.0, beside three brokers in use.
 
-Whoever runs the brokers does his part as the documents say it: their releases after the controllers', and the voters
-out of their properties once the quorum is dynamic. All that time metadata is written through them.
+The owner of the brokers follows the documents: their releases after the controllers', and the voters removed from their
+properties once the quorum is dynamic. All that time a client writes metadata through them.
 """
 
 import random
@@ -37,33 +37,33 @@ FOLLOW: Json = {"policy": "Follow", "soakSeconds": 1}
 DYNAMIC: Json = {**FOLLOW, "levels": [{"name": "kraft.version", "level": 1}]}
 _LEVELS_TIMEOUT_S = 600.0
 _STOPS = 2
-"""How often the active controller is stopped for comparison, on each release that a roll begins with."""
+"""How often the active controller is stopped for comparison, on each starting release of a roll."""
 _STOPPED = "active controller stopped on"
 _LEAVES = {f"controllers to {MIDDLE}": FIRST, "static to dynamic": MIDDLE, f"controllers to {LAST}": MIDDLE}
 """The release that the active controller runs when a roll stops it."""
 
 
 class Story:
-    """A static quorum with its brokers, its writer and what is measured."""
+    """A static quorum with its brokers, its writer and its measurements."""
 
     def __init__(self, quorum: Quorum, brokers: Brokers, figures: Figures, patience: float = 1.0) -> None:
         """`patience` is a factor on all time limits."""
         self._quorum, self._brokers, self.figures, self._patience = quorum, brokers, figures, patience
 
     def controllers_to(self, version: str) -> None:
-        """The controllers of another release."""
+        """Upgrade the controllers."""
         with one_roll(self.figures, self._quorum, f"controllers to {version}"):
             self._quorum.patch({"kafka": {"version": version}})
             self._quorum.wait_ready(ROLL_TIMEOUT_S * self._patience)
         assert_release(self._quorum, version)
 
     def brokers_to(self, version: str) -> None:
-        """The brokers of another release."""
+        """Upgrade the brokers."""
         with self.figures.of(f"brokers to {version}"):
             self._brokers.roll(version=version)
 
     def levels_follow(self) -> None:
-        """Every level to what the release has, but the one by which a quorum becomes dynamic."""
+        """Raise every level to the release's highest, except the one that makes a quorum dynamic."""
         with self.figures.of("levels"):
             self._quorum.patch({"kafka": {"features": FOLLOW}})
             wait_features(self._quorum, "True", "Settled", timeout_s=_LEVELS_TIMEOUT_S * self._patience)
@@ -84,12 +84,12 @@ class Story:
         return set(properties) == ALL and not any(VOTERS in text for text in properties.values())
 
     def brokers_find_the_quorum(self) -> None:
-        """The voters out of the brokers' properties."""
+        """Remove the voters from the brokers' properties."""
         with self.figures.of("brokers to bootstrap servers"):
             self._brokers.roll(dynamic=True)
 
     def active_one_stopped(self, release: str) -> None:
-        """For comparison: the pod of the active controller deleted, as a person restarts it."""
+        """For comparison: delete the pod of the active controller, like a person."""
         active = self.figures.watching.leaders[-1].node_id
         old = self._quorum.pods()[active]["metadata"]
         with self.figures.of(f"{_STOPPED} {release}"):
@@ -104,7 +104,7 @@ class Story:
 
 
 def assert_static(quorum: Quorum) -> None:
-    """Voters by properties, kraft.version 0, and the status says so."""
+    """The voters are in the properties, kraft.version is 0, and the status reports Static."""
     assert quorum.status()["quorum"]["type"] == "Static"
     assert quorum.levels().get("kraft.version", 0) == 0
     assert all(VOTERS in text for text in quorum.properties().values())
@@ -114,7 +114,7 @@ def assert_dynamic(quorum: Quorum) -> None:
     """kraft.version 1 on every node, the disks' directory ids in the voter set, and no voters in any properties."""
     for versions in quorum.versions().values():
         assert {row.name: row.level for row in versions.finalized}["kraft.version"] == 1
-    initial = {row["node_id"] for row in quorum.record()["initial"]}  # whoever a static quorum calls so
+    initial = {row["node_id"] for row in quorum.record()["initial"]}  # the initial voters of a static quorum
     assert_one_quorum(quorum, initial=initial, voters=ALL)
     for text in quorum.properties().values():
         assert VOTERS not in text
@@ -142,7 +142,7 @@ def begin(quorum: Quorum, kafka_everywhere: None, older_kafka: None) -> Iterator
 
 
 def tell(story: Story, stops: int) -> None:
-    """From 3.9.2 and static to 4.4.0 and dynamic; on each release the active one is stopped so often beside it."""
+    """From 3.9.2 and static to 4.4.0 and dynamic; on each starting release the active one is stopped this often."""
     for _ in range(stops):
         story.active_one_stopped(FIRST)
     story.controllers_to(MIDDLE)
@@ -157,7 +157,7 @@ def tell(story: Story, stops: int) -> None:
 
 
 def test_static_on_an_old_release_to_dynamic_on_the_newest(begin: Begin, quorum: Quorum) -> None:
-    """Every feature at its top, nothing acknowledged is lost, one leader change a roll; the figures are printed."""
+    """Every feature reaches its top level, no acknowledged write is lost; the figures are printed."""
     story, writer = begin(1.0)
     tell(story, _STOPS)
     wait_features(quorum, "True", "Settled", timeout_s=_LEVELS_TIMEOUT_S)
@@ -169,7 +169,7 @@ def test_static_on_an_old_release_to_dynamic_on_the_newest(begin: Begin, quorum:
 
 @pytest.mark.timeout(5400)
 def test_the_same_with_the_operator_killed(begin: Begin, quorum: Quorum, randomly_seed: int) -> None:
-    """Killed at random gaps of 5 to 60 s throughout, the operator takes the same way to the same end."""
+    """With kills at random gaps of 5 to 60 s throughout, the operator reaches the same end."""
     story, writer = begin(3.0)
     began_s = time.monotonic()
     dice = random.Random(randomly_seed)  # noqa: S311 - moments of crashes, not cryptography
@@ -186,7 +186,7 @@ def test_the_same_with_the_operator_killed(begin: Begin, quorum: Quorum, randoml
 
 
 def report(figures: Figures) -> None:
-    """The rolls beside the stops of the same run, and the leader changes that nobody caused."""
+    """The rolls beside the stops of the same run, and the spontaneous leader changes."""
 
     def gaps_s(what: str) -> list[float]:
         return [row.gap_s for row in figures.rows if row.what == what]

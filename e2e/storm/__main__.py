@@ -32,7 +32,7 @@ from testbed.config import SOURCE, default_paths
 T = TypeVar("T")
 
 READY_WITHIN_S: Final = 120.0
-"""The stated goal: how long after the last blow of a round the quorum may take to be ready."""
+"""The goal: how long after the last blow of a round the quorum may take to be ready."""
 _GIVEN_UP_AFTER_S: Final = 600.0
 _READ_BACK_EVERY: Final = 10
 _WRITE_INTERVAL_S: Final = 0.25
@@ -76,10 +76,10 @@ def _options() -> argparse.Namespace:
 
 
 class Storm:
-    """One storm, from making its quorum to reading back the last write."""
+    """One storm, from the creation of its quorum to the reading of the last write."""
 
     def __init__(self, report: Report, drawn: Iterable[Round], *, first: int, until_s: float) -> None:
-        """Nothing is made yet. `until_s` is a monotonic time: no round begins after it."""
+        """Begin without a quorum. `until_s` is a monotonic time: no round begins after it."""
         self._report, self._until_s = report, until_s
         self._drawn = (row for row in drawn if row.number >= first)
         self._checker, self._kept, self._stuck = Checker(), 0, False
@@ -105,7 +105,7 @@ class Storm:
         return code
 
     def _attempt(self, what: str, act: Callable[[], T]) -> T | None:
-        """Do something that may fail although no rule is broken. Then the storm has not passed, and still reports."""
+        """Do something that may fail without a broken rule. Then the storm has not passed, and still reports."""
         try:
             return act()
         except Exception as error:  # noqa: BLE001 - whatever fails here must keep nothing from being undone and told
@@ -117,7 +117,7 @@ class Storm:
     # --- before and after ---------------------------------------------------------------------------------------------
 
     def _make(self, first: Round) -> None:
-        """A ready quorum as the first round is drawn for, alone: those of earlier storms that were kept go first."""
+        """A ready quorum, as the first round requires it, alone: kept quorums of earlier storms are deleted first."""
         for earlier in kubectl("get", "namespaces", "-l", _LABEL, "-o", "name").split():
             _delete(earlier.partition("/")[2])
         name = self._quorum.namespace
@@ -130,7 +130,7 @@ class Storm:
         self._quorum.wait_ready()
 
     def _clear(self) -> None:
-        """Bring back nodes that are off, and delete the quorum unless there is more to look at than was kept."""
+        """Start nodes that are off, and delete the quorum unless a person should still look at it."""
         for node in sorted(self._stage.off):
             run(sys.executable, str(SOURCE), "node-heal", node)
             nodes.power_on(node)
@@ -162,7 +162,7 @@ class Storm:
                 self._attempt("reading back", lambda: self._read_back(writer))
 
     def _strike(self, drawn: Round) -> tuple[tuple[str, ...], int]:
-        """Strike the blows at their times and undo them at theirs: which struck, and how many found nobody."""
+        """Strike the blows at their times and undo them at theirs: returns which struck, and how many had no victim."""
         began_s, open_, struck, missed = time.monotonic(), list[tuple[float, Blow, Undo]](), list[str](), 0
         for blow in drawn.blows:
             self._undo(open_, began_s, blow.at_s)
@@ -178,7 +178,7 @@ class Storm:
         return tuple(struck), missed
 
     def _hit(self, blow: Blow) -> tuple[Undo, ...] | None:
-        """Strike a blow: what undoes it, if anything does; None if it found nobody."""
+        """Strike a blow: returns its undoing, if it has one; None if it had no victim."""
         try:
             undo = strike(self._stage, blow)
         except (NoVictim, CommandFailed, KeyError) as error:  # the cluster changes while a victim is chosen
@@ -187,7 +187,7 @@ class Storm:
         return () if undo is None else (undo,)
 
     def _undo(self, open_: list[tuple[float, Blow, Undo]], began_s: float, before_s: float | None) -> None:
-        """Undo what is due before this time of the round; with None, all of it. One that fails holds up no other."""
+        """Undo what is due before this time of the round; with None, all of it. A failed undoing delays no other."""
         for row in sorted(open_, key=lambda row: row[0]):
             due_s, blow, undo = row
             if before_s is not None and due_s > before_s:
@@ -200,7 +200,7 @@ class Storm:
     # --- checks -------------------------------------------------------------------------------------------------------
 
     def _ready(self, replicas: int, writer: Writer) -> float | None:
-        """Seconds until the quorum was ready, of the last spec and in truth; None if it was not for ten minutes."""
+        """Seconds until the quorum was ready, for the last spec and by ground truth; None after ten minutes."""
         began_s, late = time.monotonic(), False
         ready_s: float | None = None
         looks = 0
@@ -231,7 +231,7 @@ class Storm:
             return str(error)
 
     def _lacking(self, replicas: int) -> str:
-        """What still stands between the quorum and rest; empty if nothing does."""
+        """What still keeps the quorum from rest; empty if nothing does."""
         resource = self._quorum.resource()
         generation, status = resource["metadata"]["generation"], resource.get("status") or {}
         conditions = {row["type"]: row for row in status.get("conditions", [])}
@@ -265,7 +265,7 @@ class Storm:
         self._checker.saw_rest()
 
     def _read_back(self, writer: Writer, *, last: bool = False) -> None:
-        """Every acknowledged write, through a broker that knows nothing yet."""
+        """Every acknowledged write, read through a new broker."""
         account = writer.finish() if last else writer.read_back()
         if account.lost:
             self._checker.fail("acknowledged writes", f"lost: {account.lost[:20]}, {len(account.lost)} in all")
@@ -273,7 +273,7 @@ class Storm:
             self._checker.fail("acknowledged writes", "none was acknowledged")
 
     def _keep(self) -> None:
-        """Evidence of what failed since the last time."""
+        """Keep the evidence of new failures."""
         while self._kept < len(self._checker.failures):
             self._report.keep(self._quorum, self._checker.failures[self._kept])
             self._kept += 1
@@ -285,7 +285,7 @@ def _true(act: Undo) -> bool:
 
 
 def _delete(namespace: str) -> None:
-    """Delete a quorum and its namespace: the resource first, so that no operator makes pods again."""
+    """Delete a quorum and its namespace: the resource first, so that no operator creates pods again."""
     where = ("-n", namespace)
     run("kubectl", *where, "delete", "kq", "--all", "--wait=false")
     run("kubectl", *where, "delete", "pods", "--all", "--force", "--grace-period=0", "--wait=false")
@@ -298,7 +298,7 @@ def _pod_ready(pod: Json) -> bool:
 
 
 def _sleep_until(at_s: float) -> None:
-    time.sleep(max(0.0, at_s - time.monotonic()))  # the moments of a round are what the seed has drawn
+    time.sleep(max(0.0, at_s - time.monotonic()))  # the seed has drawn the moments of a round
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The one checker of a storm: whatever is seen goes through it, and each rule that is broken is kept. No I/O.
+"""The one checker of a storm: it gets everything that is seen, and keeps each broken rule. No I/O.
 
-Several threads see things, so that every method takes the lock.
+Several threads report to it, so every method takes the lock.
 """
 
 import threading
@@ -15,14 +15,14 @@ from storm.contradictions import contradictions
 Json: TypeAlias = dict[str, Any]
 
 FATAL: Final = frozenset({"identity", "one quorum", "acknowledged writes"})
-"""The rules after whose breach a storm ends at once, so that what there is to see stays as it is."""
+"""A breach of these rules ends a storm at once, so that the evidence stays as it is."""
 TOOL: Final = "the storm itself"
-"""Stands for the rule where it is this program that failed: the storm goes on, and has not passed."""
+"""Stands for the rule if this program itself failed: the storm continues, and has not passed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A rule that was broken: which, how, in which round, and what was seen."""
+    """A broken rule: which, how, in which round, and what was seen."""
 
     rule: str
     text: str
@@ -35,26 +35,26 @@ class Failure:
 
 
 def kind_of(rule: str, text: str) -> tuple[str, str]:
-    """What makes two breaches the same: what is behind a colon differs from one to the next."""
+    """The kind of a breach: the text after a colon differs from one breach to the next."""
     return rule, text.partition(":")[0]
 
 
 @dataclass(slots=True)
 class Checker:
-    """What was seen, and what of it may not be."""
+    """What was seen, and which of it is forbidden."""
 
     round: int = 0
     failures: list[Failure] = field(default_factory=list)
-    """The first of each kind."""
+    """The first breach of each kind."""
     repeated: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How often each was seen."""
+    """How often each kind was seen."""
     leaders: dict[int, str] = field(default_factory=dict)
     """The replica key of the leader of each epoch."""
     answers: int = 0
     statuses: int = 0
     _record: Json = field(default_factory=dict)
     _disks: dict[str, int] = field(default_factory=dict)
-    """The node id of every directory id that the record ever had."""
+    """The node id of every directory id that was ever in the record."""
     _retired: set[str] = field(default_factory=set)
     _voters: set[str] = field(default_factory=set)
     _clusters: set[str] = field(default_factory=set)
@@ -63,7 +63,7 @@ class Checker:
 
     @property
     def fatal(self) -> bool:
-        """Whether a rule is broken after which nothing more should happen to the cluster."""
+        """Whether a broken rule forbids further acts on the cluster."""
         with self._lock:
             return any(failure.rule in FATAL for failure in self.failures)
 
@@ -91,7 +91,7 @@ class Checker:
                 self._saw_cluster(cluster, "the status")
 
     def saw_record(self, record: Json) -> None:
-        """A version of the identity record: what is decided once may not change."""
+        """A version of the identity record: some decisions may never change."""
         with self._lock:
             before = self._record
             for name in ("cluster_id", "initial"):
@@ -117,7 +117,7 @@ class Checker:
                 self.fail("identity", f"the retired directory id {directory} is controller {node_id}'s again", record)
 
     def saw_cluster(self, cluster_id: str, where: str) -> None:
-        """A cluster id: there is one."""
+        """A cluster id: there must be only one."""
         with self._lock:
             self._saw_cluster(cluster_id, where)
 
@@ -127,7 +127,7 @@ class Checker:
             self.fail("one quorum", f"a second cluster id, in {where}: {sorted(self._clusters)}")
 
     def saw_answer(self, answer: QuorumAnswer) -> None:
-        """A leader's own description of the quorum: no other one leads in the same epoch."""
+        """A leader's own description of the quorum: no other controller leads in the same epoch."""
         with self._lock:
             self.answers += 1
             self._voters.update(str(row.key) for row in answer.voters)
@@ -138,7 +138,7 @@ class Checker:
                 self.fail("one quorum", f"{known} and {key} both lead in epoch {answer.leader_epoch}")
 
     def saw_first_voters(self, claims: Iterable[tuple[str, str]]) -> None:
-        """The claims (uid and name) that are formatted with first voters: none may be added to those seen first."""
+        """The claims (uid and name) that were formatted with first voters: none may be added to the first ones."""
         with self._lock:
             found = dict(claims)
             if not self._formatted:
@@ -160,7 +160,7 @@ class Checker:
                 self.fail("identity", f"no disk has what the record says: {sorted(map(str, wrong))}", self._record)
 
     def saw_rest(self) -> None:
-        """The quorum rests: every replica that was ever a voter is one that the record has had."""
+        """The quorum rests: every replica that was ever a voter was in the record."""
         with self._lock:
             had = {f"{node_id}-{directory}" for directory, node_id in self._disks.items()}
             if strange := self._voters - had:

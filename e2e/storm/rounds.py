@@ -1,7 +1,7 @@
 """Which blows a storm strikes, and when: drawn from the seed alone, so that a seed repeats them. Pure.
 
-What a blow hits on the cluster (the leader, the second controller by node id) is decided when it is struck, because
-only the cluster has it. Each round draws from a source of its own, so that a storm can begin at any of its rounds.
+The victim of a blow on the cluster (the leader, the second controller by node id) is chosen at the blow, because only
+the cluster has it. Each round draws from its own source, so that a storm can begin at any of its rounds.
 """
 
 import random
@@ -15,19 +15,19 @@ from harness.refused import POD_SPECS
 Json: TypeAlias = dict[str, Any]
 
 NODE_IDS: Final = tuple(range(3000, 3008))
-"""The node ids that a storm may ask for: the brokers of the writer look for the quorum at all of them."""
+"""The node ids that a storm may request: the writer's brokers look for the quorum at all of them."""
 REPLICAS: Final = (3, 3, 4, 5)
 """Numbers of controllers to draw from. With fewer than three, one lost disk is the loss of the quorum."""
 LOST_AFTER_S: Final = 45
-"""`lostNodeAfterSeconds` of the storm's quorum. Kubernetes needs 12 s more to call a node not ready."""
+"""`lostNodeAfterSeconds` of the storm's quorum. Kubernetes needs 12 s more until a node is not ready."""
 _LONGEST_OFF_S: Final = 35.0
-"""A node that is back within this is not given up."""
+"""A node that returns within this time is not given up."""
 _MOST_BLOWS: Final = 4
 _LONGEST_PAUSE_S: Final = 12.0
 
 
 class Kind(Enum):
-    """What a blow does."""
+    """The act of a blow."""
 
     SCALE = "scale"
     NODE_IDS = "other-node-ids"
@@ -57,13 +57,13 @@ class Kind(Enum):
 
 
 FINAL: Final = frozenset({Kind.WIPE, Kind.WIPE_RUNNING, Kind.CLAIM, Kind.NODE_LOST})
-"""Blows after which a voter's disk does not come back."""
+"""Blows after which a voter's disk does not return."""
 _LASTING: Final = frozenset(
     {Kind.BAD_SPEC, Kind.REFUSED_POD, Kind.FROZEN, Kind.NODE_OFF, Kind.CUT, Kind.CUT_API, Kind.OPERATOR_FROZEN}
 )
 """Blows that last for a time, and are undone."""
 _ALONE: Final = frozenset({Kind.NODE_LOST, Kind.ORPHAN})
-"""Blows that a round has once at most."""
+"""Blows that a round has at most once."""
 NODES: Final = frozenset({Kind.NODE_OFF, Kind.NODE_LOST, Kind.CUT, Kind.CUT_API})
 """Blows at a Kubernetes node; a round has one such node."""
 _AIMED: Final = NODES | {
@@ -128,7 +128,7 @@ class Fault:
 
 
 def _pod(name: str, wrong: Json) -> Fault:
-    """A fault of the pod template's spec, corrected by its absence."""
+    """A fault of the pod template's spec, corrected by its removal."""
     return Fault(
         name=name,
         wrong={"controllers": {"template": {"spec": wrong}}},
@@ -161,7 +161,7 @@ BAD_SPECS: Final = (
     _pod("node-selector", {"nodeSelector": {"no-such": "label"}}),
     _pod("cpu", {"containers": [{"name": "kafka", "resources": {"requests": {"cpu": "64"}}}]}),
 )
-"""Specs that no pod can start from, or that the operator refuses."""
+"""Specs with which no pod can start, or that the operator refuses."""
 REFUSED_PODS: Final = tuple(
     _pod(name, POD_SPECS[name]) for name in ("memory", "service-account", "root", "priority-class")
 )
@@ -202,7 +202,7 @@ class Blow:
 class Round:
     """The blows of a round, in the order in which they are struck.
 
-    `found` is how many controllers it is drawn for, `replicas` how many are asked for after it.
+    `found` is the number of controllers before it, `replicas` the requested number after it.
     """
 
     number: int
@@ -212,7 +212,7 @@ class Round:
 
 
 def rounds(seed: int, kinds: Iterable[Kind] = tuple(Kind), *, replicas: int = 3) -> Iterator[Round]:
-    """The rounds of a storm, without end. `replicas` is how many controllers the first one finds."""
+    """The rounds of a storm, without end. `replicas` is the number of controllers before the first one."""
     allowed, number = tuple(sorted(set(kinds), key=lambda kind: kind.value)), 0
     if not allowed:
         raise ValueError("a storm needs at least one kind of blow")
@@ -239,7 +239,7 @@ def _round(dice: random.Random, number: int, kinds: tuple[Kind, ...], replicas: 
 
 
 def _fits(blow: Blow, struck: list[Blow], least: int) -> bool:
-    """Whether the quorum can bear this blow beside the others: a majority of the fewest voters keeps its disks."""
+    """Whether the quorum tolerates this blow beside the others: a majority of the fewest voters keeps its disks."""
     kinds = [earlier.kind for earlier in struck]
     final = sum(kind in FINAL for kind in (*kinds, blow.kind))
     if final > (least - 1) // 2:

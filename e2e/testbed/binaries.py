@@ -38,13 +38,13 @@ KUBE_COMPONENTS = (
     "etcdctl",
     "podnet",
 )
-"""What `kubebox` answers to: one multi-call binary, called through symbolic links."""
+"""The names of `kubebox`: one multi-call binary, called through symbolic links."""
 
 NODE_BINARIES = ("kubebox", "coredns", "local-path-provisioner")
 
 
 def parse_go_version(text: str) -> tuple[int, int]:
-    """Major and minor of what `go env GOVERSION` prints, such as `go1.26.8` or `go1.27rc1`."""
+    """Major and minor of the output of `go env GOVERSION`, such as `go1.26.8` or `go1.27rc1`."""
     found = re.match(r"go(\d+)\.(\d+)", text)
     if found is None:
         raise TestbedError(f"not a release of Go: {text!r}")
@@ -60,7 +60,7 @@ def _go() -> str:
 
 @cache
 def _go_version() -> str:
-    """The version of the Go on PATH, once it is known to be new enough."""
+    """The version of the Go on PATH, if it is new enough."""
     version = output([_go(), "env", "GOVERSION"]).strip()
     if parse_go_version(version) < GO_VERSION_MIN:
         raise TestbedError(f"{_go_wanted()} is needed; the one on PATH is {version}")
@@ -72,7 +72,7 @@ def _go_wanted() -> str:
 
 
 def _version_flags() -> str:
-    """Linker flags: without them Kubernetes calls itself v0.0.0, which kubeadm does not accept."""
+    """Linker flags: without them Kubernetes reports v0.0.0, which kubeadm does not accept."""
     major, minor, _ = KUBERNETES_VERSION.lstrip("v").split(".")
     package = "k8s.io/component-base/version"
     values = {
@@ -98,14 +98,14 @@ def ensure_kind(paths: Paths) -> Path:
 
 
 def ensure_helm(paths: Paths) -> Path:
-    """Compile the helm command: about a minute, and needs nothing else of the test bed."""
+    """Compile the helm command: about a minute, without any other part of the test bed."""
     flags = f"{_STRIP} -X helm.sh/helm/v3/internal/version.version={HELM_VERSION}"
     key = content_key(HELM_VERSION, flags, _go_version())
     return _ensure_command(paths, "helm", f"helm.sh/helm/v3/cmd/helm@{HELM_VERSION}", key, flags)
 
 
 def ensure_versitygw(paths: Paths) -> Path:
-    """Compile versitygw, an S3 server whose buckets are folders of this machine; needs nothing else of the test bed."""
+    """Compile versitygw, an S3 server whose buckets are folders of this machine, without the rest of the test bed."""
     package = f"github.com/versity/versitygw/cmd/versitygw@{VERSITYGW_VERSION}"
     return _ensure_command(paths, "versitygw", package, content_key(VERSITYGW_VERSION, _go_version()))
 
@@ -113,7 +113,8 @@ def ensure_versitygw(paths: Paths) -> Path:
 def ensure_spark_operator(paths: Paths) -> Path:
     """A folder with kubeflow's operator of Spark, compiled, and the Helm chart of the same release in `chart/`.
 
-    Its go.mod has replacements, which `go install` refuses; so it is compiled as the main module, where Go unpacked it.
+    Its go.mod has replacements, which `go install` refuses. So it is compiled as the main module, in the folder where
+    Go unpacked it.
     """
     target = paths.work / "spark-operator"
     module = f"github.com/kubeflow/spark-operator/v2@{SPARK_OPERATOR_VERSION}"
@@ -123,7 +124,7 @@ def ensure_spark_operator(paths: Paths) -> Path:
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir(parents=True)
         _build(paths, source, "./cmd/operator", target / "spark-operator")
-        # Go's folders may not be written to, and copies of them have to be.
+        # Go's folders are read-only, and their copies must be writable.
         shutil.copytree(source / "charts" / "spark-operator-chart", target / "chart", copy_function=shutil.copyfile)
         for folder in (target / "chart", *(path for path in target.rglob("*") if path.is_dir())):
             folder.chmod(0o755)
@@ -133,7 +134,7 @@ def ensure_spark_operator(paths: Paths) -> Path:
 
 
 def _download(module: str, checksum: str) -> Path:
-    """Where Go has unpacked a module, which must be the one of this checksum."""
+    """The folder where Go has unpacked a module, which must have this checksum."""
     found = json.loads(output([_go(), "mod", "download", "-json", module], env=_GO_ENV))
     if found["Sum"] != checksum:
         raise TestbedError(f"{module} is not the one that was pinned: its checksum is {found['Sum']}, not {checksum}")
@@ -141,7 +142,7 @@ def _download(module: str, checksum: str) -> Path:
 
 
 def _ensure_command(paths: Paths, name: str, package: str, key: str, flags: str = _STRIP) -> Path:
-    """A command that is a Go module of its own."""
+    """Compile a command that is its own Go module."""
     product = paths.bin / name
 
     def install() -> None:
@@ -163,7 +164,7 @@ def ensure_kubebox(paths: Paths) -> None:
 
 
 def ensure_addons(paths: Paths) -> None:
-    """Compile what runs in the cluster beside Kubernetes."""
+    """Compile the other programs of the cluster."""
     source = SOURCE / "go" / "addons"
     packages = {
         "coredns": "./coredns",

@@ -1,4 +1,4 @@
-"""Faults for tests: nodes that die and come back, networks that split and heal."""
+"""Faults for tests: nodes that die and return, networks that split and heal."""
 
 import json
 import time
@@ -11,7 +11,7 @@ from testbed.process import TestbedError
 _READY_TIMEOUT_S = 120
 _CHAIN = "TESTBED-CUT"
 _HOOKS = (("raw", "PREROUTING", "-i"), ("mangle", "POSTROUTING", "-o"))
-"""Where packets that come in or go out pass a node, whether they are its own or its pods'."""
+"""The chains through which a node's packets pass, whether they are its own or its pods'."""
 
 
 def full_name(engine: Engine, name: str) -> str:
@@ -28,13 +28,13 @@ def kill(engine: Engine, name: str) -> None:
     node = full_name(engine, name)
     address = _address(engine, node)
     engine.docker("kill", node)
-    # The kubelet is told its address once and for all; without this the next start might assign another one.
+    # The kubelet gets its address only once; without this the next start might assign another one.
     engine.docker("network", "disconnect", NETWORK, node)
     engine.docker("network", "connect", "--ip", address, NETWORK, node)
 
 
 def start(engine: Engine, name: str, *, wait: bool = True) -> None:
-    """Start a killed node, and wait until it has reported to be ready again."""
+    """Start a killed node, and wait until it is ready again."""
     node = full_name(engine, name)
     before = _heartbeat(engine, node)
     engine.docker("start", node)

@@ -1,4 +1,4 @@
-"""Building docker images, each labelled with the content key of what went into it."""
+"""Docker images, each labelled with the content key of its inputs."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ _PULL_TIMEOUT_S = 600
 DEBIAN_IMAGE = f"testbed/debian:{DEBIAN_SUITE}"
 
 Fill = Callable[[Path], None]
-"""Puts a Dockerfile, and what it copies, into an empty directory."""
+"""Writes a Dockerfile, and the files that it copies, into an empty directory."""
 
 
 def ensure_image(engine: Engine, tags: Sequence[str], key: str, fill: Fill) -> None:
@@ -35,7 +35,7 @@ def ensure_image(engine: Engine, tags: Sequence[str], key: str, fill: Fill) -> N
 
 
 def take_public(engine: Engine, public: str, tag: str) -> str | None:
-    """Where docker can reach a registry, `tag` is the public image; its id then, else None."""
+    """If docker can reach a registry, `tag` is the public image; its id then, else None."""
     if engine.kind != "stock":
         return None
     here = succeeds(["docker", "image", "inspect", public], env=engine.env())

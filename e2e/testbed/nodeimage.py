@@ -1,4 +1,4 @@
-"""The node image, made from Debian packages and compiled binaries; what `kindest/node` is elsewhere."""
+"""The node image, made from Debian packages and compiled binaries, in place of `kindest/node`."""
 
 import json
 import os
@@ -27,11 +27,11 @@ _PACKAGES = (
 _BASE_TAG = "testbed/node-base:1"
 _SYSTEM_TAG = "testbed/system:1"
 _NODE_USR = ".node/usr"
-"""Where every container of a node sees the node's own /usr, read-only."""
+"""The path of the node's own /usr in every container of a node, read-only."""
 
 
 def ensure(engine: Engine) -> str:
-    """Build what is missing; returns the image's tag."""
+    """Build missing images; returns the tag."""
     paths, tag = engine.paths, f"testbed/node:{KUBERNETES_VERSION}"
     binaries.ensure_kubebox(paths)
     binaries.ensure_addons(paths)
@@ -43,7 +43,7 @@ def ensure(engine: Engine) -> str:
 
 
 def _fill(engine: Engine, context: Path) -> None:
-    """Assemble the build context that node/Dockerfile describes."""
+    """Assemble the build context of node/Dockerfile."""
     dockerfile = (SOURCE / "node" / "Dockerfile").read_text()
     (context / "Dockerfile").write_text(dockerfile.replace("ARG BASE", f"ARG BASE={_BASE_TAG}"))
     _copy_binaries(engine, context / "bin")
@@ -68,20 +68,20 @@ def _copy_binaries(engine: Engine, target: Path) -> None:
 
 
 def _system_tags(engine: Engine) -> list[str]:
-    """The images that kubeadm expects on every node, by the names that this kubeadm gives them."""
+    """The images that kubeadm expects on every node, by the names in this kubeadm."""
     command = [engine.paths.bin / "kubebox", "kubeadm", "config", "images", "list"]
     listed = output([*command, f"--kubernetes-version={KUBERNETES_VERSION}"]).split()
     return [_SYSTEM_TAG, *(name for name in listed if "/" in name)]
 
 
 def _save_system_images(engine: Engine, tags: list[str], scratch: Path, archive: Path) -> None:
-    """One file system under all names, holding pause, and else only symbolic links into the node's /usr."""
+    """One file system under all names, with pause and symbolic links into the node's /usr."""
     shutil.rmtree(scratch, ignore_errors=True)
     (scratch / "etc" / "alternatives").mkdir(parents=True)
     for name in ("bin", "sbin", "lib", "lib64"):
         (scratch / name).symlink_to(f"{_NODE_USR}/{name}")
     (scratch / "usr").symlink_to(_NODE_USR)
-    shutil.copy(engine.paths.bin / "pause", scratch / "pause")  # a sandbox gets no mounts: this one is real
+    shutil.copy(engine.paths.bin / "pause", scratch / "pause")  # a sandbox has no mounts: this file is real
     (scratch / "coredns").symlink_to(f"{_NODE_USR}/local/bin/coredns")
     for name in ("iptables", "ip6tables"):
         for verb in ("", "-save", "-restore"):  # Debian's /usr/sbin/iptables leads to /etc/alternatives
@@ -92,7 +92,7 @@ def _save_system_images(engine: Engine, tags: list[str], scratch: Path, archive:
     (scratch / ".dockerignore").write_text("Dockerfile\n.dockerignore\n")
     log, dns = engine.paths.log / "docker-build.log", [tag for tag in tags if "/coredns:" in tag]
     run(["docker", "build", *_named(tag for tag in tags if tag not in dns), scratch], log, env=engine.env())
-    # kubeadm's manifest relies on the image's entrypoint for this one only.
+    # only this manifest of kubeadm relies on the image's entrypoint
     dockerfile = f'FROM {_SYSTEM_TAG}\nENTRYPOINT ["/coredns"]\n'
     run(["docker", "build", *_named(dns), "-"], log, env=engine.env(), stdin=dockerfile)
     archive.parent.mkdir(parents=True)
@@ -105,7 +105,7 @@ def _named(tags: Iterable[str]) -> list[str]:
 
 
 def _runtime_spec(engine: Engine) -> str:
-    """What containerd starts every container from: its own default, less rlimits, plus the node's /usr."""
+    """The spec with which containerd starts every container: its own default without rlimits, plus the node's /usr."""
     spec = json.loads(engine.docker("run", "--rm", "--network=none", _BASE_TAG, "ctr", "oci", "spec"))
     spec["process"].pop("rlimits", None)
     mount = {"destination": f"/{_NODE_USR}", "type": "bind", "source": "/usr", "options": ["rbind", "ro"]}

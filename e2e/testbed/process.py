@@ -1,4 +1,4 @@
-"""Running other programs: their output goes to a log file, and a failure shows its last lines."""
+"""Runs other programs: their output goes to a log file, and a failure shows its last lines."""
 
 import os
 import subprocess
@@ -9,17 +9,17 @@ _TAIL_LINES = 15
 _STDERR_MAX = 2000
 
 Command = Sequence[object]
-"""A program and its arguments; paths and the like are turned into strings."""
+"""A program and its arguments; paths and similar values become strings."""
 
 
 class TestbedError(RuntimeError):
-    """Something that the user should read, without a traceback."""
+    """An error for the user, without a traceback."""
 
-    __test__ = False  # the name begins as pytest's classes of tests do
+    __test__ = False  # the name begins like pytest's classes of tests
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Give this process's environment with `extra`, and the system directories that root's PATH may lack."""
+    """This process's environment with `extra`, and the system directories that root's PATH may lack."""
     merged = {**os.environ, **(extra or {})}
     merged["PATH"] = ":".join([merged.get("PATH", ""), "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"])
     return merged
@@ -90,7 +90,7 @@ def succeeds(
     env: Mapping[str, str] | None = None,
     timeout_s: float | None = 30,
 ) -> bool:
-    """Whether a program ends well; used to ask, never to do."""
+    """Whether a program ends with success; used only to ask."""
     try:
         output(command, env=env, timeout_s=timeout_s)
     except TestbedError:

@@ -30,11 +30,11 @@ _LEFT_OUT = (
     "var/lib/apt/lists/*",
     "var/log/*",
 )
-"""What no image needs. The directories themselves stay: some packages' scripts want them."""
+"""What no image needs. The directories themselves stay, because scripts of some packages require them."""
 
 
 def base_key() -> str:
-    """What the base image is made from."""
+    """The inputs of the base image."""
     return content_key(DEBIAN_SUITE, *_LEFT_OUT)
 
 
@@ -61,7 +61,7 @@ def pack_base(paths: Paths, archive: Path) -> None:
 
 
 def pack_layer(paths: Paths, packages: tuple[str, ...], archive: Path) -> None:
-    """Install packages over the base, and pack what that added or changed."""
+    """Install packages over the base, and pack the added and changed files."""
     log = paths.log / "layers.log"
     with _overlay(ensure_base(paths), paths.work / "overlay", log) as (merged, upper):
         policy = merged / "usr/sbin/policy-rc.d"
@@ -77,7 +77,7 @@ def pack_layer(paths: Paths, packages: tuple[str, ...], archive: Path) -> None:
 
 @contextmanager
 def _overlay(lower: Path, scratch: Path, log: Path) -> Iterator[tuple[Path, Path]]:
-    """A writable view of a directory, with /proc in it; yields the view and what differs from it."""
+    """A writable view of a directory, with /proc in it; yields the view and the changed files."""
     shutil.rmtree(scratch, ignore_errors=True)
     merged, upper, work = (scratch / name for name in ("merged", "upper", "work"))
     for directory in (merged, upper, work):
