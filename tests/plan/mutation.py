@@ -30,7 +30,8 @@ _EXPLAINED: Final = Path(__file__).with_name("survivors.toml")
 _TESTS: Final = ("tests/plan", "tests/model")
 _SHARED: Final = ("tests/conftest.py", "tests/golden/facts.py", "tests/simulation/rules/book.py")
 """What these tests import from other directories."""
-_OWN: Final = ("test_mutation.py", "mutation.py", "survivors.toml")
+_KILLERS: Final = Path(__file__).with_name("killers.py")
+_OWN: Final = ("test_mutation.py", "mutation.py", "killers.py", "survivors.toml")
 _MYPY: Final = (sys.executable, "-m", "mypy", "--output=json", "src/kafka_quorum/plan")
 _SURVIVED: Final = (0, 33)
 _REFUSED_BY_MYPY: Final = 37
@@ -53,7 +54,7 @@ warn_unused_ignores = false  # mutmut writes some of its own
 enable_error_code = ["exhaustive-match", "redundant-expr", "truthy-bool"]
 
 [tool.pytest.ini_options]
-addopts = "--import-mode=importlib -p no:randomly -p no:cacheprovider -k 'not anywhere'"
+addopts = "--import-mode=importlib -p no:randomly -p no:cacheprovider -p no:unraisableexception -k 'not anywhere'"
 pythonpath = ["src", "."]
 timeout = 120
 """
@@ -96,7 +97,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         directory = Path(place)
         stage(directory)
-        command = [sys.executable, "-m", "mutmut", "run", *sys.argv[1:]]
+        command = [sys.executable, str(_KILLERS), "run", *sys.argv[1:]]
         ended = subprocess.run(command, cwd=directory, env=alone(), check=False).returncode
         sys.stdout.write(f"\nmutmut ended with {ended}\n")
         return report(directory, whole=not any(argument.startswith("kafka_quorum.") for argument in sys.argv[1:]))
