@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,8 @@ from harness import operator
 from harness.quorum import Quorum
 from harness.shell import Json, holds_for, succeed, wait_until
 from scenarios.expectations import assert_one_quorum
+from scenarios.rolls import wait_features
+from scenarios.test_releases import METADATA, NEW, NEW_TOP, levels, release
 from scenarios.test_wiped_disk import lose_disk, wait_cured
 from testbed.config import PROJECT
 
@@ -21,6 +24,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
 PREVIOUS = "069cd0035380d36a755208e2d01797bf13b1b7fd"
 ALL = {3000, 3001, 3002}
 _LEFT_ALONE_S = 45.0
+_LOW = 25
+"""A level of metadata.version with many steps above it, so that one is open when somebody looks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +73,36 @@ def settled(quorum: Quorum) -> None:
     quorum.wait_condition("Progressing", "False", "Done")
 
 
+def begin_voter_change(quorum: Quorum, replicas: int) -> None:
+    """Ask for so many controllers, and return as soon as a voter change is open."""
+    quorum.patch({"controllers": {"replicas": replicas}})
+    wait_until("a voter change is open", lambda: quorum.status().get("operation"), 120, poll_s=0.1)
+
+
+def crash_in_a_feature_step(quorum: Quorum) -> None:
+    """Ask for the highest metadata.version, and kill the operator while a step is open.
+
+    A step may end just before the operator does: then its next process begins the next step.
+    """
+    quorum.patch({"kafka": {"features": {"levels": levels(metadata_version=NEW_TOP)}}})
+    for _ in range(_LOW, NEW_TOP):
+        wait_until("a feature step is open", lambda: quorum.status().get("operation"), 120, poll_s=0.05)
+        operator.crash()
+        if quorum.status().get("operation"):
+            return
+    raise AssertionError("every step ended before the operator did")
+
+
+def assert_those_that_stay(quorum: Quorum, running: dict[int, Any], claims: dict[str, tuple[str, Json]]) -> None:
+    """No controller that was there before and still is has restarted, or has another claim."""
+    kept = {node_id: row for node_id, row in quorum.running().items() if node_id in running}
+    assert kept
+    assert kept == {node_id: running[node_id] for node_id in kept}
+    now = claims_of(quorum)
+    assert all(now[name] == claims[name] for name in now if name in claims)
+    assert sum(name in claims for name in now) >= len(kept)
+
+
 def test_a_quorum_of_the_operator_before(on_previous: Release, quorum: Quorum, serving: str) -> None:
     """After a roll, a scaling and a cure by the former operator, the present one changes no pod, claim or identity.
 
@@ -108,20 +143,54 @@ def test_a_quorum_of_the_operator_before(on_previous: Release, quorum: Quorum, s
 def test_an_operation_that_the_operator_before_began(
     replicas: int, on_previous: Release, quorum: Quorum, serving: str
 ) -> None:
-    """The present operator completes a voter change of the former one; no staying pod restarts."""
+    """The present operator completes a voter change of the former one; no staying pod restarts, no claim changes."""
     quorum.apply()
     quorum.wait_ready()
     assert operator.image() == on_previous.image
-    running = quorum.running()
-    quorum.patch({"controllers": {"replicas": replicas}})
-    wait_until("a voter change is open", lambda: quorum.status().get("operation"), 120, poll_s=0.1)
+    running, claims = quorum.running(), claims_of(quorum)
+    begin_voter_change(quorum, replicas)
     operator.crash()
     operator.install(serving)
     wait_until("the present operator acts", lambda: _acts(serving), 60)
     settled(quorum)
     assert "operation" not in quorum.status()
-    kept = {node_id: row for node_id, row in quorum.running().items() if node_id in running}
-    assert kept == {node_id: row for node_id, row in running.items() if node_id in kept}
+    assert_those_that_stay(quorum, running, claims)
+    assert len(quorum.voters()) == replicas
+
+
+def test_a_feature_step_that_the_operator_before_began(on_previous: Release, quorum: Quorum, serving: str) -> None:
+    """The present operator completes an open feature step of the former one, and takes the steps after it."""
+    quorum.apply(release(NEW, features={"soakSeconds": 1, "levels": levels(metadata_version=_LOW)}))
+    quorum.wait_ready()
+    assert operator.image() == on_previous.image
+    running, claims, voters = quorum.running(), claims_of(quorum), quorum.voters()
+    crash_in_a_feature_step(quorum)
+    operator.install(serving)
+    wait_features(quorum, "True", "Settled", "Held", timeout_s=180)
+    settled(quorum)
+    assert "operation" not in quorum.status()
+    assert quorum.levels()[METADATA] == NEW_TOP
+    assert (quorum.running(), claims_of(quorum), quorum.voters()) == (running, claims, voters)
+
+
+@pytest.mark.parametrize("replicas", [5, 1], ids=["adds", "removes"])
+def test_back_with_an_open_operation(replicas: int, on_previous: Release, quorum: Quorum, serving: str) -> None:
+    """The former operator continues a voter change of the present one: no staying pod restarts, no claim changes."""
+    operator.install(serving)
+    quorum.apply()
+    quorum.wait_ready()
+    running, claims = quorum.running(), claims_of(quorum)
+    begin_voter_change(quorum, replicas)
+    operator.crash()
+    on_previous.install()
+    wait_until("the operator before acts", lambda: _acts(on_previous.image), 60)
+    quorum.wait_ready(240)
+    wait_until("the change is completed", lambda: len(quorum.voters() or ()) == replicas, 240, poll_s=1.0)
+    wait_until("the operation is ended", lambda: "operation" not in quorum.status(), 60)
+    assert_those_that_stay(quorum, running, claims)
+    operator.install(serving)
+    settled(quorum)
+    assert_those_that_stay(quorum, running, claims)
     assert len(quorum.voters()) == replicas
 
 
