@@ -117,8 +117,8 @@ def narrate(draft: QuorumDraft, outcomes: tuple[Outcome, ...]) -> None:
 def no_effect(draft: QuorumDraft, message: str, times: int) -> None:
     """Report that an action was done again and again, and is still to do."""
     note = (
-        f"Repeating an action that has no effect, with growing pauses: {message}. Another program may undo it, or the "
-        "API server may store another value"
+        f"The same action is needed again and again: {message}. Another program may undo it, or the API server may "
+        "store another value. The operator repeats it with growing pauses"
     )
     draft.lines += (Line(text=f"{note} (done {times} times)", level=logging.WARNING),)
     draft.notices += (Notice(reason=NO_EFFECT, message=note, warning=True),)

@@ -35,7 +35,7 @@ def number(text: object, *, high: int = INT32_MAX) -> int:
 def json_of(text: object, *, max_chars: int = JSON_MAX_CHARS) -> Any:  # noqa: ANN401 - any JSON
     """The JSON in a text: at most `JSON_MAX_DEPTH` levels, whole numbers of 64 bits, finite numbers (`Malformed`)."""
     if not isinstance(text, str):
-        raise Malformed("it is no text")
+        raise Malformed("it is not text")
     if len(text) > max_chars:
         raise Malformed(f"it has {len(text)} characters, at most {max_chars} are read")
     try:
@@ -45,7 +45,7 @@ def json_of(text: object, *, max_chars: int = JSON_MAX_CHARS) -> Any:  # noqa: A
     except RecursionError as error:
         raise Malformed(f"it has more than {JSON_MAX_DEPTH} levels") from error
     except ValueError as error:
-        raise Malformed(f"it is no JSON: {clean(str(error), max_chars=WORDS_MAX_CHARS)}") from error
+        raise Malformed(f"it is not valid JSON: {clean(str(error), max_chars=WORDS_MAX_CHARS)}") from error
     if deeper_than(value, JSON_MAX_DEPTH):
         raise Malformed(f"it has more than {JSON_MAX_DEPTH} levels")
     return value
@@ -55,7 +55,7 @@ def json_object(text: object, *, max_chars: int = JSON_MAX_CHARS) -> dict[str, A
     """The JSON object in a text, as `json_of` reads it (`Malformed`)."""
     value = json_of(text, max_chars=max_chars)
     if not isinstance(value, dict):
-        raise Malformed("it is no JSON object")
+        raise Malformed("it is not a JSON object")
     return value
 
 

@@ -65,7 +65,7 @@ def test_the_depth_is_exact() -> None:
 @pytest.mark.parametrize("text", ["[]", "1", '"a"', "null"])
 def test_only_an_object_is_an_object(text: str) -> None:
     """A list, a number, a text or null is no object."""
-    with pytest.raises(Malformed, match="no JSON object"):
+    with pytest.raises(Malformed, match="not a JSON object"):
         json_object(text)
 
 

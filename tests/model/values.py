@@ -247,7 +247,7 @@ def empty_report() -> DiskReport:
         node_id=None,
         directory_id=None,
         accepted=False,
-        message="found the disk empty",
+        message="the disk is empty",
     )
 
 

@@ -26,7 +26,7 @@ EMPTY: Final = {
     "directoryID": "",
     "mode": "InitialControllers",
     "accepted": False,
-    "message": "found the disk empty",
+    "message": "the disk is empty",
 }
 
 

@@ -178,12 +178,12 @@ REPORTS: dict[str, tuple[Json, Json | None, str | None]] = {
     "init found it empty": (
         container("kafka", waiting("PodInitializing")),
         container("verify", terminated(1, json.dumps(EMPTY))),
-        "found the disk empty",
+        "the disk is empty",
     ),
     "init found it empty, backs off": (
         container("kafka", waiting("PodInitializing")),
         container("verify", waiting("CrashLoopBackOff"), terminated(1, json.dumps(EMPTY))),
-        "found the disk empty",
+        "the disk is empty",
     ),
     "init looks again": (
         container("kafka", terminated(137)),
@@ -209,7 +209,7 @@ REPORTS: dict[str, tuple[Json, Json | None, str | None]] = {
     "kafka's container refused before, in another sandbox": (
         container("kafka", waiting("PodInitializing"), terminated(1, FOREIGN)),
         container("verify", terminated(1, json.dumps(EMPTY), finished_at="2026-01-01T00:00:11Z")),
-        "found the disk empty",
+        "the disk is empty",
     ),
     "no word": (container("kafka", terminated(1)), container("verify", terminated(0)), None),
 }

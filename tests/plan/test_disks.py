@@ -357,7 +357,7 @@ def test_foreign_disk(found: DiskFound) -> None:
     message = wait(said, "ForeignDisk").message
     assert "another format's" in message
     assert ("do not empty it" in message) is (found is DiskFound.FORMATTED), "that one carries our cluster id"
-    assert ("empty this one" in message) is (found is DiskFound.PARTIAL)
+    assert ("Empty this one" in message) is (found is DiskFound.PARTIAL)
 
 
 @pytest.mark.parametrize(

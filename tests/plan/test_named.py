@@ -185,7 +185,15 @@ WAITS: dict[str, tuple[Observed, Desired, str, Severity, tuple[object, ...]]] = 
         PLAIN,
         "IdentityConflict",
         Severity.DEGRADED,
-        ("alpha-3001-g1", "claim-3001-1", "alpha-3002-g1", directory(3002, 5), directory(3002), "meta.properties"),
+        (
+            "alpha-3001-g1",
+            "claim-3001-1",
+            "alpha-3002-g1",
+            directory(3002, 5),
+            directory(3002),
+            "meta.properties",
+            "operations.md",
+        ),
     ),
     "older record": (at_rest(record_owner_uid="earlier"), PLAIN, "EarlierResourceEnds", Severity.PROGRESS, ()),
     "older resource": (

@@ -457,7 +457,7 @@ def test_verify_refuses_without_an_identity(volume: Volume, script: str, found: 
     if found == "partial":
         volume.partial()
     before = volume.files()
-    refused(volume.run(script), found, f"found the disk {found}")
+    refused(volume.run(script), found, "the disk is empty" if found == "empty" else "no meta.properties")
     assert volume.files() == before
 
 

@@ -194,7 +194,7 @@ async def test_a_refused_registration() -> None:
         throttle_time=AT_ONCE, error_code=ErrorCode.not_controller, error_message=words
     )
     async with asking(server := saying(answer)) as controllers:
-        with pytest.raises(KafkaRefused, match="ControllerRegistration was refused") as failure:
+        with pytest.raises(KafkaRefused, match="answered ControllerRegistration with") as failure:
             await controllers.register_controller(server.endpoint, GHOST)
     assert failure.value.server_message == words
     assert failure.value.outcome_unknown

@@ -97,7 +97,7 @@ def test_the_sentence_names_everything() -> None:
     """The sentence has node, address, request, Kafka's name and Kafka's words; the parts are attributes too."""
     error = refused(ENDPOINT, add_raft_voter.API, ErrorCode.duplicate_voter, "The voter id is taken.")
     assert str(error) == (
-        "AddRaftVoter was refused by controller 3000 at 10.1.1.7:9093 with DUPLICATE_VOTER: The voter id is taken."
+        "controller 3000 at 10.1.1.7:9093 answered AddRaftVoter with DUPLICATE_VOTER: The voter id is taken."
     )
     assert (error.code, error.name, error.server_message) == (126, "DUPLICATE_VOTER", "The voter id is taken.")
 
@@ -106,5 +106,5 @@ def test_the_sentence_names_everything() -> None:
 def test_a_server_without_words(words: str | None) -> None:
     """If Kafka sends no message, the sentence says so."""
     error = refused(ENDPOINT, describe_quorum.API, ErrorCode.not_leader_or_follower, words)
-    assert str(error).endswith("NOT_LEADER_OR_FOLLOWER, without an explanation")
+    assert str(error).endswith("NOT_LEADER_OR_FOLLOWER")
     assert error.server_message == ""

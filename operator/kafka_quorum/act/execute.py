@@ -74,18 +74,20 @@ class Executor:
         except (KubeHeld, StaleLook) as error:
             return Outcome(action=action, done=False, unknown=False, held=True, message=f"{reason}: {error}")
         except (KubeConflict, KubeNotFound) as error:
-            text = f"{reason}: not done, because the object was changed or removed. Looking again ({error})"
+            text = f"{reason} was not done, because the object was changed or removed. Looking again ({error})"
             return Outcome(action=action, done=False, unknown=False, held=True, message=text)
         except KubeAlreadyExists as error:
             # A creation whose answer was lost, or an object of another owner: the next look finds out which.
-            text = f"{reason}: an object of this name exists already ({error})"
+            text = f"{reason} failed: an object of this name exists already ({error})"
             return Outcome(action=action, done=False, unknown=True, message=text)
         except KubeError as error:
             refused = _refusal(action, error)
-            message = f"{reason}: {error}"
+            message = f"{reason} failed: {error}"
             return Outcome(action=action, done=False, unknown=error.outcome_unknown, message=message, refused=refused)
         except KafkaError as error:
-            return Outcome(action=action, done=False, unknown=error.outcome_unknown, message=f"{reason}: {error}")
+            return Outcome(
+                action=action, done=False, unknown=error.outcome_unknown, message=f"{reason} failed: {error}"
+            )
         return Outcome(action=action, done=True, unknown=False, message=note)
 
     async def _dispatch(self, action: Action, context: Context) -> None:
@@ -177,7 +179,7 @@ class Executor:
         age_s = self._clock.monotonic() - judged_at_s
         if age_s > self._settings.look_max_age_s:
             most = f"at most {self._settings.look_max_age_s:.0f} s are allowed"
-            text = f"not done yet: the operator looked at this quorum {age_s:.1f} s ago, and {most}. It looks again"
+            text = f"not done yet: the last look at this quorum is {age_s:.1f} s old, and {most}. Looking again"
             raise StaleLook(text, fault=Fault.OURS, retry_safe=False, outcome_unknown=False)
 
     async def _change_voters(self, action: actions.AddRaftVoter | actions.RemoveRaftVoter) -> None:

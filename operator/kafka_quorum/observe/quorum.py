@@ -40,8 +40,8 @@ def leader_of(answers: Mapping[NodeID, Knowable[QuorumAnswer]], timeouts: FetchT
         live = live_voters(answer, timeouts.of(answer.leader_id).least_ms)
         if len(live) >= majority_of(len(answer.voters)):
             return Known(value=answer)
-        alive = f"{len(live)} of {len(answer.voters)} voters, itself included, fetched within the fetch timeout"
-        return Unknown(reason=f"controller {answer.leader_id} reports that it leads, but only {alive}")
+        alive = f"only {len(live)} of {len(answer.voters)} voters, itself included, are in contact with it"
+        return Unknown(reason=f"controller {answer.leader_id} reports that it leads, but {alive}: no majority")
     said = "; ".join(
         f"{node_id}: {answer.reason}" for node_id, answer in answers.items() if isinstance(answer, Unknown)
     )

@@ -61,7 +61,7 @@ def _node_of(action: Action) -> NodeID | None:
 
 def _wait(item: Unreadable) -> Wait:
     text = (
-        f"Did not change the controller of {item.kind} {item.name}, nor the quorum: the object exists, and cannot be "
-        f"read ({item.why}). Correct the object, or upgrade the operator"
+        f"Did not change the voters, nor the controller that {item.kind} {item.name} belongs to: the operator does not "
+        f"understand this object ({item.why}). Correct the object, or upgrade the operator"
     )
     return Wait(severity=Severity.DEGRADED, reason=REASON, message=text, node_id=item.node_id)

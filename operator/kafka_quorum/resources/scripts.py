@@ -90,7 +90,8 @@ if [ $found = formatted ] && [ "$cluster" = "$KQ_CLUSTER_ID" ] && [ "$node" = "$
 else
   here="controller $KQ_NODE_ID of cluster $KQ_CLUSTER_ID with directory id $KQ_DIRECTORY_ID was expected"
   if [ $found = formatted ]; then here="$here, found controller $node of cluster $cluster with directory id $directory"
-  else here="$here, found the disk $found${why:+: $why}"
+  elif [ $found = partial ]; then here="$here, but the disk has files and no meta.properties"
+  else here="$here, but the disk is $found${why:+: $why}"
   fi
   report false "$here"
   exit 1

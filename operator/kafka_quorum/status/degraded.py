@@ -34,7 +34,8 @@ def _of_quorum(done: Pass) -> Finding:
     lag = lag_of(done)
     if lag.faulty:
         behind = ", ".join(map(str, lag.faulty))
-        text = f"voters do not run, or lag: {behind}. Look at their pods and Kubernetes nodes"
+        some = f"{len(lag.faulty)} of {len(done.observed.quorum.value.voters)} voters not running, or lagging"
+        text = f"{some}: {behind}. Look at their pods and Kubernetes nodes"
         return _finding(Truth.TRUE, "VotersLag", text)
     return _finding(Truth.FALSE, "Healthy", "nothing is lost or broken")
 

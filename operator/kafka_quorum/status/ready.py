@@ -9,7 +9,7 @@ from typing import Final
 from kafka_quorum.model import actions
 from kafka_quorum.model.actions import Action, RecordChange
 from kafka_quorum.model.known import Known, Unknown
-from kafka_quorum.model.nodes import stale_voters
+from kafka_quorum.model.nodes import is_foreign, stale_voters
 from kafka_quorum.model.observed import QuorumView
 from kafka_quorum.model.plan import Severity
 from kafka_quorum.model.situation import Situation
@@ -63,14 +63,16 @@ def _lacking(situation: Situation, view: QuorumView) -> tuple[str, str] | None:
     voting = {node for node in wanted if keys.get(node) in view.voters & view.shown}
     older = [str(node.node_id) for node in situation.older]
     missing = [str(node) for node in wanted if node not in voting & up]
-    stale = ", ".join(map(str, stale_voters(record, view)))
+    odd = stale_voters(record, view)
+    which = "ForeignVoter" if all(is_foreign(record, key) for key in odd) else "StaleVoters"
+    stale = ", ".join(map(str, odd))
     rows = (
         (
             bool(missing),
             "ControllersMissing",
             f"Waiting for controllers to become caught-up voters: {', '.join(missing)}",
         ),
-        (bool(stale), "StaleVoters", f"voters are not on the present disks of this resource: {stale}"),
+        (bool(stale), which, f"voters are not on the present disks of this resource: {stale}"),
         (view.changing, "VoterSetUncommitted", "Waiting for the voter set to be committed"),
         (observed.status.operation is not None, "OperationOpen", "Changing the voter set"),
         (bool(older), "Rolling", f"Recreating controllers from the present spec: {', '.join(older)}"),

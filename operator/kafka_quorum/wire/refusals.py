@@ -85,9 +85,9 @@ def refused(endpoint: Endpoint, api: Api, code: ErrorCode, server_message: str |
         error_name(code),
         clean(server_message or "", max_chars=MESSAGE_MAX_CHARS),
     )
-    said = f": {words}" if words else ", without an explanation"
+    said = f": {words}" if words else ""
     return KafkaRefused(
-        f"{api.name} was refused by controller {endpoint} with {name}{said}",
+        f"controller {endpoint} answered {api.name} with {name}{said}",
         code=int(code),
         name=name,
         server_message=words,

@@ -137,6 +137,10 @@ def progress(node: NodeIdentity, reason: str, message: str) -> Wait:
 
 
 def _foreign(node: NodeIdentity, message: str, *, ours: bool) -> Wait:
-    way_out = "It holds this quorum's data: do not empty it" if ours else "Restore the right volume, or empty this one"
+    way_out = (
+        "It holds this quorum's data: do not empty it"
+        if ours
+        else "Attach the right volume. Empty this one only if nothing on it is needed"
+    )
     text = f"{message}. {way_out}"
     return Wait(severity=Severity.DEGRADED, reason="ForeignDisk", message=text, node_id=node.node_id)

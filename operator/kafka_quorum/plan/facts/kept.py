@@ -21,7 +21,7 @@ def why_kept(situation: Situation, node: NodeIdentity) -> str:
     """Why nothing may stop the pod that holds this controller's disk; empty if the disk stays, or is not needed."""
     fate = why_going(situation.disk(node), node)
     needed = _why_needed(situation, node) if fate else ""
-    return f"{fate}, so its disk is gone when its pod stops. {needed}" if needed else ""
+    return f"{fate}, so its disk is lost as soon as its pod stops. {needed}" if needed else ""
 
 
 def is_going(situation: Situation, node: NodeIdentity) -> bool:
@@ -32,14 +32,14 @@ def is_going(situation: Situation, node: NodeIdentity) -> bool:
 def goes_with(situation: Situation, node: NodeIdentity, pod: Pod) -> str:
     """What a person needs to read about a disk that is gone with this pod, including the way out."""
     needed, fate = _why_needed(situation, node), why_going(situation.disk(node), node)
-    way_out = "Delete that pod to have the disk replaced. A roll deletes it, too"
+    way_out = "It is not needed now: delete that pod, and the operator replaces the disk. The next roll does the same"
     if needed:
-        way_out = f"Keep that pod. {needed}"
+        way_out = f"Do not delete that pod. {needed}"
     elif situation.desired.replacement.lost_disk is Cure.MANUAL:
         way_out = (
             "To have the disk replaced, set spec.controllers.replacement.lostDisk to Automatic, and delete that pod"
         )
-    return f"{fate}, so the disk of controller {node.node_id} is gone when pod {pod.name} stops. {way_out}"
+    return f"{fate}, so the disk of controller {node.node_id} is lost as soon as pod {pod.name} stops. {way_out}"
 
 
 def _why_needed(situation: Situation, node: NodeIdentity) -> str:
@@ -56,7 +56,7 @@ def _why_needed(situation: Situation, node: NodeIdentity) -> str:
     votes = view.votes.only(staying)
     healthy, majority = len(votes.healthy), votes.majority
     least = 2 * (len(view.voters) - len(staying)) + 1
-    more = f"Set spec.controllers.replicas to {least} first"
+    more = f"Set spec.controllers.replicas to {least}, and wait until the new controllers are voters"
     way_out = "Wait for the others" if len(staying) >= majority else more
     rows = (
         (

@@ -184,7 +184,10 @@ def _may_do_without(situation: Situation, node: NodeIdentity) -> Answer:
     waiting = f"Waiting to replace {disk}, which is lost"
     return unless(
         (
-            (node.key in view.live, f"Did not give up the disk of {node.key}: the replica still fetches from it"),
+            (
+                node.key in view.live,
+                f"Did not replace {disk}: it looks lost, but the replica {node.key} still fetches from the leader",
+            ),
             (
                 situation.desired.replacement.lost_disk is Cure.MANUAL,
                 f"Did not replace {disk}, which is lost: {manual}",

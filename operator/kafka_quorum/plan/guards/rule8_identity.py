@@ -30,7 +30,8 @@ def may_adopt(desired: Desired, observed: Observed) -> Answer:
     names = {f"{desired.name}-{node_id}{generation}" for node_id in desired.node_ids}
     there = {claim.name for claim in observed.claims if not claim.deleting}
     missing, more = ", ".join(sorted(names - there)), ", ".join(sorted(there - names))
-    labels = f"kafkaquorum.io/quorum={desired.name} and kafkaquorum.io/node-id=ID"
+    labels = f"with the labels kafkaquorum.io/quorum={desired.name} and kafkaquorum.io/node-id=<its node id>"
+    way_out = f"Create each for the volume that holds its disk, {labels}"
     pods = ", ".join(pod.name for pod in observed.pods)
     first = f"Did not adopt quorum {desired.name}"
     return unless(
@@ -39,7 +40,10 @@ def may_adopt(desired: Desired, observed: Observed) -> Answer:
                 desired.cluster_id is None or not desired.node_ids,
                 "Did not adopt the quorum: set spec.clusterID and spec.controllers.nodeIDs",
             ),
-            (bool(missing), f"{first}: claims {missing} do not exist. Create them, with the labels {labels}"),
+            (
+                bool(missing),
+                f"{first}: these claims do not exist: {missing}. {way_out}",
+            ),
             (bool(more), f"{first}: claims {more} have its label, and no controller in spec.controllers.nodeIDs"),
             (bool(pods), f"{first}: pods {pods} have its label. Stop what runs on these disks"),
         ),

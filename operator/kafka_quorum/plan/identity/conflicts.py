@@ -7,7 +7,7 @@ from kafka_quorum.model.observed import Claim, Observed
 from kafka_quorum.plan.identity.forgotten import forgotten
 
 _RESTORE = "Restore the identity ConfigMap from a backup"
-_BY_DISK = "Compare both with meta.properties on the disk, and correct the wrong one"
+_BY_DISK = "The file meta.properties on the disk shows which is right: correct the other (docs/operations.md)"
 
 
 def conflicts_with(desired: Desired, observed: Observed, record: IdentityRecord) -> list[str]:
@@ -46,7 +46,8 @@ def _claim_conflicts(desired: Desired, record: IdentityRecord, claim: Claim) -> 
         return found
     if node.claim_uid is not None and claim.uid != node.claim_uid:
         way_out = (
-            "A claim that was recreated or restored is not this controller's disk: delete it, or restore the ConfigMap"
+            "If the claim was recreated, it has another disk: delete the claim. If the ConfigMap is an old copy, "
+            "restore the newest one, and keep the claim"
         )
         found.append(
             f"claim {claim.name} has uid {claim.uid}, but the identity ConfigMap has {node.claim_uid}. {way_out}"

@@ -11,5 +11,8 @@ def strangers(situation: Situation) -> Part:
     if not found:
         return Part()
     listed = ", ".join(map(str, found))
-    text = f"Did not change objects that have this quorum's labels but are not its own: {listed}. Remove the labels"
+    text = (
+        f"Left alone objects that have this quorum's labels, but that the operator did not create: {listed}. Remove "
+        "the labels kafkaquorum.io/* from them"
+    )
     return Part(waits=(Wait(severity=Severity.DEGRADED, reason="ForeignObject", message=text),))

@@ -57,7 +57,7 @@ def _leftover(situation: Situation, pod: Pod) -> Part:
 
 def _ends(observed: Observed, pod: Pod) -> Wait:
     if is_down(observed, pod.node_name):
-        way_out = "Bring the node back. If it is gone for good, delete the pod by force"
+        way_out = "Start the node again. If the machine is off for good, delete the pod with kubectl delete pod --force"
         text = f"pod {pod.name} cannot terminate: its Kubernetes node {pod.node_name} is down. {way_out}"
         return Wait(severity=Severity.DEGRADED, reason="NodeDown", message=text, node_id=pod.node_id)
     text = f"Waiting for pod {pod.name} to terminate"

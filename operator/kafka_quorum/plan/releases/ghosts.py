@@ -51,7 +51,7 @@ def _ghosts(situation: Situation, *, in_the_way: bool) -> Part:
             # It belongs to another quorum, or is not gone yet: the search for other ghosts goes on.
             refused = Part(verdicts=(*refused.verdicts, verdict))
             continue
-        anew = "is registered anew with the levels of the active controller, because its old registration blocks a step"
+        anew = "is registered with the levels of the active controller: its old registration blocks a step"
         how = "is unregistered" if forgets else anew
         cure = CureGhost(
             leader=leader,

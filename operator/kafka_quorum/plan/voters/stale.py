@@ -25,14 +25,14 @@ def _stale(situation: Situation, view: QuorumView, key: ReplicaKey) -> Wait:
     if is_foreign(record, key):
         at = f"kafka-metadata-quorum.sh --bootstrap-controller {_address(situation)} remove-controller"
         text = (
-            f"Did not remove voter {key}: it is no controller of this resource ({caught_up}). If it does not belong to "
-            f"the quorum, remove it yourself: {at} --controller-id {key.node_id} "
+            f"Did not remove voter {key}: this resource did not add it ({caught_up}). The operator never removes such "
+            f"a voter. If nobody needs it, remove it yourself: {at} --controller-id {key.node_id} "
             f"--controller-directory-id {key.directory_id}"
         )
         return Wait(severity=Severity.DEGRADED, reason="ForeignVoter", message=text, node_id=key.node_id)
     text = f"voter {key} is stale: its disk is lost, or its controller was removed ({caught_up})"
     if key.directory_id in record.retired:
-        text = f"{text}. The operator removes it while a majority of the others is caught up"
+        text = f"{text}. The operator removes it when a majority of the other voters is caught up"
     return Wait(severity=Severity.DEGRADED, reason="StaleVoter", message=text, node_id=key.node_id)
 
 

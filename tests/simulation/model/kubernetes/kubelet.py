@@ -207,7 +207,7 @@ class Kubelet:
                 accepted = mine and accepts(env, disk, any_directory=True)
                 self._report(pod, sandbox, env, accepted=accepted, said="formatted already" if accepted else "foreign")
             case 2 if disk.content is Content.UNREADABLE or (disk.content is Content.PARTIAL and not mine):
-                self._report(pod, sandbox, env, accepted=False, said=f"found the disk {disk.content.value}")
+                self._report(pod, sandbox, env, accepted=False, said=f"the disk is {disk.content.value}")
             case 2:
                 disk.wipe()
                 disk.intent = env["KQ_INTENT"]
@@ -299,7 +299,7 @@ class Kubelet:
             return
         disk = self._disk(sandbox)
         if not (disk.content is Content.FORMATTED and accepts(env, disk, any_directory=False)):
-            said = f"found the disk {disk.content.value}"
+            said = f"the disk is {disk.content.value}"
             self._refuse(pod, sandbox, self._ended(disk, env, accepted=False, said=said))
         elif not sandbox.verified:
             sandbox.verified, sandbox.stage, sandbox.said = True, 0, None
