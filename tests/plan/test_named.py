@@ -120,7 +120,7 @@ WAITS: dict[str, tuple[Observed, Desired, str, Severity, tuple[object, ...]]] = 
         PLAIN,
         "PodStuck",
         Severity.DEGRADED,
-        ("alpha-3001-g1",),
+        ("alpha-3001-g1", "alpha-3001-g1"),
     ),
     "starting": (
         with_pod(at_rest(), 3001, container=STARTS, gate="False"),

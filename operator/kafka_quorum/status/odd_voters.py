@@ -22,7 +22,7 @@ def odd_voter_count(done: Pass) -> Finding:
         tolerates = "1 voter tolerates" if voters == 1 else f"{voters} voters tolerate"
         return _finding(Truth.TRUE, "Odd", f"{tolerates} the loss of {tolerated}{changes}")
     said = (
-        f"{voters} voters tolerate the loss of {tolerated}, as {voters - 1} do, but each write needs one more of them"
+        f"{voters} voters tolerate the loss of {tolerated}, no more than {voters - 1} do, and each write needs one more"
     )
     ask = changes or f". Set spec.controllers.replicas to {voters - 1} or {voters + 1}"
     return _finding(Truth.FALSE, "Even", said + ask)

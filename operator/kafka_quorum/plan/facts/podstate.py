@@ -63,6 +63,9 @@ def waiting_pod(pod: Pod, reason: str, message: str, *, otherwise: str) -> Wait:
     if reason in STUCK:
         said = f": {message}" if message else ""
         text = f"pod {pod.name} does not start ({reason}{said}). Correct the spec, and the pod is recreated"
+        if reason == CRASHED:
+            way_out = f"Read kubectl logs {pod.name} --previous. If the spec is wrong, correct it"
+            text = f"pod {pod.name} starts, and ends again ({reason}{said}). {way_out}"
         return Wait(severity=Severity.DEGRADED, reason="PodStuck", message=text, node_id=pod.node_id)
     text = f"Waiting for pod {pod.name} to start ({reason})" if reason else f"Waiting for pod {pod.name} to start"
     return Wait(severity=Severity.PROGRESS, reason=otherwise, message=text, node_id=pod.node_id)

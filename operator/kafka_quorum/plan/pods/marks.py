@@ -31,7 +31,9 @@ def _mark(situation: Situation, pod: Pod) -> MarkPod | None:
                 return None
             if pod.gate in ("", "Unknown") and pod.owner_uid is not None:
                 return None
-            return MarkPod(pod=pod, voter=pod.marked_voter, gate="Unknown", message=f"in an unknown state ({reason})")
+            return MarkPod(
+                pod=pod, voter=pod.marked_voter, gate="Unknown", message=f"not known to be a voter now ({reason})"
+            )
         case Known(value=view):
             if key in view.unproven:
                 return None  # the present mark stays until the next look

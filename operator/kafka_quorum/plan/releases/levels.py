@@ -57,7 +57,9 @@ def turned_dynamic(situation: Situation) -> Part:
     if isinstance(verdict, Refusal):
         raised = situation.present.get(KRAFT, 0) >= 1
         return Part(verdicts=(verdict,), waits=(_wait(STEPPING, verdict.reason),) if raised else ())
-    message = f"controller.quorum.voters is dropped, because the quorum is dynamic: {verdict.reason}"
+    message = (
+        f"controller.quorum.voters is removed from the configuration, because the quorum is dynamic: {verdict.reason}"
+    )
     write = DecideRecord(record=without_static(record), change=RecordChange.DYNAMIC, message=message, permit=verdict)
     return Part(exclusive=write, verdicts=(verdict,))
 
