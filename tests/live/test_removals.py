@@ -77,9 +77,11 @@ class World:
         return Cast(leader=leader, first=first, second=second)
 
     async def add_again(self, node: LiveNode) -> None:
-        """Makes it a voter again, after it has caught up."""
-        await self.quorum.observer_again(self.controllers, node)
-        leader, _ = await self.quorum.leader(self.controllers)
+        """Makes it a voter again, after it has caught up, unless it is one: its removal was never committed."""
+        await self.quorum.observer_again(self.controllers, node, or_voter=True)
+        leader, answer = await self.quorum.leader(self.controllers)
+        if node.key in keys(answer):
+            return
         await self.controllers.add_voter(leader.endpoint, self.adding(node))
 
     @property
