@@ -360,9 +360,11 @@ def test_open_step_before_voters() -> None:
 
 
 def test_paused_steps_nothing() -> None:
-    """The open step of a paused quorum stays open."""
+    """The open step of a paused quorum stays open, and no level is planned."""
     look = during(well(checks={RAISE: FINE}), METADATA, 28)
-    assert planned(look, replace(asks(metadata_version=33), paused=True)).actions == ()
+    assert planned(look, asks(metadata_version=33)).features != ()
+    said = planned(look, replace(asks(metadata_version=33), paused=True))
+    assert (said.actions, said.features) == ((), ())
 
 
 # What is waited for

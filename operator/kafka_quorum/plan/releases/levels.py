@@ -69,7 +69,7 @@ def soak_left_s(situation: Situation) -> float:
 
 
 def step(situation: Situation) -> Part:
-    """The feature step that is open, or the next one."""
+    """The feature step that is open, or the next one. While a voter change is open, the table does not run this."""
     if situation.record.phase is not BootstrapPhase.STARTED:
         return Part()
     if situation.repair_only:
@@ -77,8 +77,6 @@ def step(situation: Situation) -> Part:
     operation = situation.observed.status.feature_operation
     if operation is not None:
         return _continue(situation, operation)
-    if situation.observed.status.operation is not None:
-        return Part()
     waiting = []
     for want in wants(situation):
         part = _begin(situation, want)
