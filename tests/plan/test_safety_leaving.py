@@ -168,7 +168,6 @@ def test_projected_majority(voters: int, behind: int, *, allowed: bool) -> None:
 
 AUTOMATIC = desired(replacement=Replacement(lost_disk=Cure.AUTOMATIC, lost_node=Cure.AUTOMATIC, lost_node_after_s=600))
 MANUAL = desired(replacement=manual())
-HERE = "node worker-3002 of controller 3002 is down"
 
 
 def retire(
@@ -309,7 +308,6 @@ def test_drop_node_yes(status: Any) -> None:  # noqa: ANN401 - a column
 # 6-delete-volume
 
 CLAIM = claim(RECORD, OF)
-NAMED = "claim alpha-3002-g1"
 
 
 def delete(look: Observed, record: IdentityRecord = WITHOUT, of: Claim = CLAIM) -> Asked:
