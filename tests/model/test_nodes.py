@@ -94,8 +94,8 @@ def test_wanted(present: tuple[int, ...], replicas: int, exact: tuple[int, ...],
 
 def test_initial_node_ids() -> None:
     """With initial controllers all are first voters; with standalone only the lowest."""
-    assert initial_node_ids(desired(), IDS) == IDS
-    assert initial_node_ids(desired(bootstrap=BootstrapMode.STANDALONE), IDS) == IDS[:1]
+    assert initial_node_ids(desired()) == IDS
+    assert initial_node_ids(desired(bootstrap=BootstrapMode.STANDALONE)) == IDS[:1]
 
 
 def test_initial_nodes_survive_a_lost_disk() -> None:

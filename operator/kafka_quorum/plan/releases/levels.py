@@ -1,4 +1,4 @@
-"""Feature levels: which are wanted, which step is next, and what blocks it (KIP-584).
+"""Feature levels: which are requested, which step is next, and what blocks it (KIP-584).
 
 One step of one feature at a time: first kraft.version, then metadata.version level by level, then the others as their
 dependencies allow; downwards in the opposite order. Every step is an operation of its own. The intent is written. The
