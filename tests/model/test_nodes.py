@@ -143,9 +143,9 @@ def test_is_foreign() -> None:
     [
         ((), False),
         ((("w", Unknown(reason="forbidden")),), False),
-        ((("w", Known(value=KubeNode(name="w", present=True, ready=True))),), False),
-        ((("w", Known(value=KubeNode(name="w", present=True, ready=False))),), True),
-        ((("w", Known(value=KubeNode(name="w", present=False, ready=False))),), True),
+        ((("w", Known(value=KubeNode(name="w", exists=True, ready=True))),), False),
+        ((("w", Known(value=KubeNode(name="w", exists=True, ready=False))),), True),
+        ((("w", Known(value=KubeNode(name="w", exists=False, ready=False))),), True),
     ],
     ids=["not asked", "not known", "ready", "not ready", "gone"],
 )

@@ -567,7 +567,7 @@ def test_lower_when_all_is_well() -> None:
 # Rule 7: may_cure_ghost
 
 GHOST = NodeID(3003)
-HAUNTED = replace(running(), former=(FormerNode(node_id=GHOST, generation=1, lost=()),))
+HAUNTED = replace(running(), former=(FormerNode(node_id=GHOST, generation=1, retired=()),))
 
 
 def test_cure_ghost() -> None:

@@ -175,7 +175,7 @@ def retire(
 ) -> Asked:
     """The guard's verdict on giving up controller 3002's Kubernetes node, which has been lost for this long."""
     lost = LostNode(key=key(3002), kube_node="worker-3002", for_s=for_s, agreed_at_s=None)
-    down = (("worker-3002", Known(value=KubeNode(name="worker-3002", present=True, ready=False))),)
+    down = (("worker-3002", Known(value=KubeNode(name="worker-3002", exists=True, ready=False))),)
     look = replace(look, memory=replace(look.memory, lost_nodes=(lost,)), kube_nodes=down)
     return partial(may_retire_node, situation(wanted, look, record), OF)
 

@@ -137,7 +137,7 @@ def is_retired_disk(record: IdentityRecord | None, pod: Pod, report: DiskReport)
     if record is None or node is None or report.found is not DiskFound.FORMATTED:
         return False
     same = (report.cluster_id, report.node_id) == (record.cluster_id, node.node_id)
-    return same and report.directory_id in node.lost
+    return same and report.directory_id in node.retired
 
 
 def is_former_claim(record: IdentityRecord, claim: Claim) -> bool:
